@@ -1,0 +1,174 @@
+//! How an array is cut into chunks.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use super::order;
+use crate::error::{Error, Result};
+
+/// The regular grid of chunks that covers an array; chunks at its end are clipped.
+///
+/// All products (cells, chunks) are known to fit in a `u64`.
+///
+/// ```
+/// use gridfusion::grid::ChunkGrid;
+///
+/// let grid = ChunkGrid::new(&[5, 7], &[2, 3])?;
+/// assert_eq!(grid.chunks_per_axis(), [3, 3]);
+/// assert_eq!(grid.extents(&[2, 2]), [1, 1]); // the clipped corner
+/// assert_eq!(grid.axis_range(1, 2), 6..7);
+/// # Ok::<(), gridfusion::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkGrid {
+    shape: Vec<u64>,
+    chunk_shape: Vec<NonZeroU64>,
+    chunks_per_axis: Vec<u64>,
+    cells: u64,
+    chunks: u64,
+}
+
+impl ChunkGrid {
+    /// Cuts an array of `shape` (elements) into chunks of `chunk_shape` (elements).
+    ///
+    /// A chunk shape may exceed the array's: then one clipped chunk covers the axis. A shape of 0
+    /// gives an axis without chunks.
+    ///
+    /// # Errors
+    /// `Unsupported` if the ranks differ, are 0 or exceed [`super::MAX_RANK`], if a chunk shape is 0,
+    /// or if the number of cells overflows a `u64`.
+    pub fn new(shape: &[u64], chunk_shape: &[u64]) -> Result<Self> {
+        if shape.len() != chunk_shape.len() || shape.is_empty() || shape.len() > super::MAX_RANK {
+            return Err(Error::unsupported(format!(
+                "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, 1 to {}",
+                super::MAX_RANK
+            )));
+        }
+        let chunk_shape: Vec<NonZeroU64> = chunk_shape
+            .iter()
+            .map(|&edge| NonZeroU64::new(edge))
+            .collect::<Option<_>>()
+            .ok_or_else(|| Error::unsupported(format!("chunk shape {chunk_shape:?} has a 0")))?;
+        let chunks_per_axis: Vec<u64> =
+            shape.iter().zip(&chunk_shape).map(|(len, edge)| len.div_ceil(edge.get())).collect();
+        let too_large =
+            || Error::unsupported(format!("an array of shape {shape:?} has more than 2^64 cells"));
+        let cells = checked_product(shape).ok_or_else(too_large)?;
+        let chunks = checked_product(&chunks_per_axis).ok_or_else(too_large)?;
+        Ok(Self { shape: shape.to_vec(), chunk_shape, chunks_per_axis, cells, chunks })
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Elements per axis of the array.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Elements per axis of an unclipped chunk.
+    pub fn chunk_shape(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
+        self.chunk_shape.iter().map(|edge| edge.get())
+    }
+
+    /// Chunks per axis.
+    pub fn chunks_per_axis(&self) -> &[u64] {
+        &self.chunks_per_axis
+    }
+
+    /// The number of cells of the array.
+    pub fn cells(&self) -> u64 {
+        self.cells
+    }
+
+    /// The number of chunks of the array.
+    pub fn chunks(&self) -> u64 {
+        self.chunks
+    }
+
+    /// The chunk coordinate on `axis` that holds the element `index`; `index` must lie in the axis.
+    pub fn chunk_of(&self, axis: usize, index: u64) -> u64 {
+        index / self.chunk_shape[axis]
+    }
+
+    /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array's end.
+    pub fn axis_range(&self, axis: usize, chunk: u64) -> Range<u64> {
+        let (len, edge) = (self.shape[axis], self.chunk_shape[axis].get());
+        let start = chunk.saturating_mul(edge).min(len);
+        start..start.saturating_add(edge).min(len)
+    }
+
+    /// Elements per axis of the chunk at `coordinates`, clipped at the array's end.
+    pub fn extents(&self, coordinates: &[u64]) -> Vec<u64> {
+        let clip = |(axis, &chunk)| {
+            let range = self.axis_range(axis, chunk);
+            range.end - range.start
+        };
+        coordinates.iter().enumerate().map(clip).collect()
+    }
+
+    /// The chunk's place in row-major order over the grid, or `None` if it lies outside.
+    pub fn chunk_number(&self, coordinates: &[u64]) -> Option<u64> {
+        let inside = coordinates.len() == self.rank()
+            && coordinates.iter().zip(&self.chunks_per_axis).all(|(chunk, count)| chunk < count);
+        inside.then(|| order::ravel(coordinates, &self.chunks_per_axis))
+    }
+
+    /// The coordinates of the chunk at place `number` in row-major order.
+    pub fn chunk_coordinates(&self, number: u64) -> Vec<u64> {
+        order::unravel(number, &self.chunks_per_axis)
+    }
+}
+
+/// The product, unless it overflows. A factor of 0 makes it 0 wherever it stands.
+fn checked_product(factors: &[u64]) -> Option<u64> {
+    if factors.contains(&0) {
+        return Some(0);
+    }
+    factors.iter().try_fold(1_u64, |product, &factor| product.checked_mul(factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_is_in_exactly_the_chunk_that_says_so() {
+        for (len, edge) in [(0, 1), (1, 1), (7, 3), (6, 3), (2, 5), (9, 1)] {
+            let grid = ChunkGrid::new(&[len], &[edge]).unwrap();
+            let covered: Vec<u64> =
+                (0..grid.chunks()).flat_map(|chunk| grid.axis_range(0, chunk)).collect();
+            assert_eq!(covered, (0..len).collect::<Vec<_>>(), "{len} by {edge}");
+            for index in 0..len {
+                assert!(grid.axis_range(0, grid.chunk_of(0, index)).contains(&index));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_and_coordinates_are_inverse() {
+        let grid = ChunkGrid::new(&[5, 7, 2], &[2, 3, 1]).unwrap();
+        for number in 0..grid.chunks() {
+            assert_eq!(grid.chunk_number(&grid.chunk_coordinates(number)), Some(number));
+        }
+        assert_eq!(grid.chunk_number(&[3, 0, 0]), None);
+        assert_eq!(grid.chunk_number(&[0, 0]), None);
+    }
+
+    #[test]
+    fn impossible_grids_are_refused() {
+        for (shape, chunk) in [
+            (vec![], vec![]),
+            (vec![1; 9], vec![1; 9]),
+            (vec![3], vec![0]),
+            (vec![3, 3], vec![3]),
+            (vec![u64::MAX, 2], vec![1, 1]),
+        ] {
+            assert!(ChunkGrid::new(&shape, &chunk).is_err(), "{shape:?} {chunk:?}");
+        }
+        let empty = ChunkGrid::new(&[u64::MAX, u64::MAX, 0], &[1, 1, 1]);
+        assert!(empty.is_ok_and(|grid| grid.cells() == 0));
+    }
+}

@@ -1,0 +1,245 @@
+//! Which indices of each axis a query wants.
+
+use std::ops::Range;
+
+/// A sorted set of indices of one axis, kept as ranges that neither touch nor are empty.
+///
+/// ```
+/// use gridfusion::grid::AxisSelection;
+///
+/// let odd_days = AxisSelection::from_mask(&[false, true, true, false, true]);
+/// assert_eq!(odd_days.ranges(), [1..3, 4..5]);
+/// assert_eq!(odd_days.count(), 3);
+/// assert_eq!(odd_days.within(2..5).ranges(), [0..1, 2..3]); // relative to 2
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisSelection {
+    /// Elements of the axis; all ranges lie below it.
+    len: u64,
+    ranges: Vec<Range<u64>>,
+}
+
+impl AxisSelection {
+    /// Every index of an axis of `len` elements.
+    pub fn all(len: u64) -> Self {
+        Self::from_range(len, 0..len)
+    }
+
+    /// The indices in `range`, clipped to the axis.
+    pub fn from_range(len: u64, range: Range<u64>) -> Self {
+        let range = range.start..range.end.min(len);
+        let ranges = if range.is_empty() { vec![] } else { vec![range] };
+        Self { len, ranges }
+    }
+
+    /// The indices in any of `ranges`, which must be sorted and not overlap; clipped to the axis.
+    ///
+    /// ```
+    /// use gridfusion::grid::AxisSelection;
+    ///
+    /// let selection = AxisSelection::from_ranges(9, [0..2, 2..3, 3..3, 5..12]);
+    /// assert_eq!(selection.ranges(), [0..3, 5..9]);
+    /// ```
+    pub fn from_ranges(len: u64, ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let mut merged: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            let range = range.start..range.end.min(len);
+            match merged.last_mut() {
+                _ if range.is_empty() => {}
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        Self { len, ranges: merged }
+    }
+
+    /// The indices at which `mask` is true; the axis has as many elements as the mask.
+    pub fn from_mask(mask: &[bool]) -> Self {
+        let set = (0..).zip(mask).filter(|(_, set)| **set).map(|(index, _)| index..index + 1);
+        Self::from_ranges(mask.len() as u64, set)
+    }
+
+    /// Elements of the axis, selected or not.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether no index is selected.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Whether every index is selected; true for an axis of no elements.
+    pub fn is_all(&self) -> bool {
+        match self.ranges.as_slice() {
+            [] => self.len == 0,
+            [range] => *range == (0..self.len),
+            _ => false,
+        }
+    }
+
+    /// The selected indices as sorted ranges that neither touch nor are empty.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// How many indices are selected.
+    pub fn count(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Whether `index` is selected.
+    pub fn contains(&self, index: u64) -> bool {
+        let after = self.ranges.partition_point(|range| range.start <= index);
+        after > 0 && index < self.ranges[after - 1].end
+    }
+
+    /// The selected indices at `positions` in ascending order, as a selection of the same axis.
+    #[must_use]
+    pub fn slice(&self, positions: Range<u64>) -> Self {
+        let mut before = 0;
+        let mut ranges = Vec::new();
+        for range in &self.ranges {
+            let count = range.end - range.start;
+            let from = positions.start.saturating_sub(before).min(count);
+            let to = positions.end.saturating_sub(before).min(count);
+            if from < to {
+                ranges.push(range.start + from..range.start + to);
+            }
+            before += count;
+        }
+        Self { len: self.len, ranges }
+    }
+
+    /// The part that lies in `window`, relative to the window's start; its axis is the window.
+    #[must_use]
+    pub fn within(&self, window: Range<u64>) -> Self {
+        let first = self.ranges.partition_point(|range| range.end <= window.start);
+        let ranges = self.ranges[first..]
+            .iter()
+            .take_while(|range| range.start < window.end)
+            .map(|range| {
+                range.start.max(window.start) - window.start
+                    ..range.end.min(window.end) - window.start
+            })
+            .collect();
+        Self { len: window.end - window.start, ranges }
+    }
+
+    /// The indices that both select; the axes must be equally long.
+    #[must_use]
+    pub fn intersect(&self, other: &Self) -> Self {
+        let mut ranges = Vec::new();
+        let (mut left, mut right) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+            let both = a.start.max(b.start)..a.end.min(b.end);
+            if !both.is_empty() {
+                ranges.push(both);
+            }
+            if a.end <= b.end {
+                left.next();
+            } else {
+                right.next();
+            }
+        }
+        Self { len: self.len.min(other.len), ranges }
+    }
+
+    /// The chunk coordinates that hold a selected index, where chunk `c` covers the indices
+    /// `c * edge ..` and the axis has `chunks` of them.
+    #[must_use]
+    pub fn chunks(&self, edge: u64, chunks: u64) -> Self {
+        let touched = |range: &Range<u64>| range.start / edge..(range.end - 1) / edge + 1;
+        Self::from_ranges(chunks, self.ranges.iter().map(touched))
+    }
+}
+
+/// Per axis a set of indices; the selected cells are their cross product.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    axes: Vec<AxisSelection>,
+}
+
+impl Selection {
+    /// Every cell of an array of `shape`.
+    pub fn all(shape: &[u64]) -> Self {
+        Self { axes: shape.iter().map(|&len| AxisSelection::all(len)).collect() }
+    }
+
+    /// The selection of each axis.
+    pub fn axes(&self) -> &[AxisSelection] {
+        &self.axes
+    }
+
+    /// Keeps, on `axis`, only what `other` selects too.
+    pub fn restrict(&mut self, axis: usize, other: &AxisSelection) {
+        self.axes[axis] = self.axes[axis].intersect(other);
+    }
+
+    /// How many cells are selected; saturates, which no array that fits in a [`super::ChunkGrid`] reaches.
+    pub fn cells(&self) -> u64 {
+        let counts = || self.axes.iter().map(AxisSelection::count);
+        if counts().any(|count| count == 0) {
+            return 0;
+        }
+        counts().fold(1, u64::saturating_mul)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn indices(selection: &AxisSelection) -> Vec<u64> {
+        selection.ranges().iter().cloned().flatten().collect()
+    }
+
+    /// Every operation against a plain list of booleans.
+    #[test]
+    fn agrees_with_a_mask() {
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..5_000 {
+            let len = rng.random_range(0..12);
+            let mut mask = || -> Vec<bool> { (0..len).map(|_| rng.random_bool(0.5)).collect() };
+            let (a, b) = (mask(), mask());
+            let (left, right) = (AxisSelection::from_mask(&a), AxisSelection::from_mask(&b));
+            let listed: Vec<u64> = (0..len as u64).filter(|&i| a[i as usize]).collect();
+
+            assert_eq!(indices(&left), listed);
+            assert_eq!(left.count(), listed.len() as u64);
+            assert_eq!(left.is_all(), a.iter().all(|&x| x));
+            assert_eq!(left.is_empty(), listed.is_empty());
+            for index in 0..len as u64 {
+                assert_eq!(left.contains(index), a[index as usize]);
+            }
+            let both: Vec<bool> = a.iter().zip(&b).map(|(x, y)| *x && *y).collect();
+            assert_eq!(left.intersect(&right), AxisSelection::from_mask(&both));
+
+            let from = rng.random_range(0..=len);
+            let to = rng.random_range(from..=len);
+            let window = left.within(from as u64..to as u64);
+            assert_eq!(window, AxisSelection::from_mask(&a[from..to]));
+            let slice = left.slice(from as u64..to as u64);
+            let expected: Vec<u64> = listed.iter().copied().take(to).skip(from).collect();
+            assert_eq!(indices(&slice), expected);
+
+            let edge = rng.random_range(1..5);
+            let mut touched: Vec<u64> = listed.iter().map(|index| index / edge).collect();
+            touched.dedup();
+            assert_eq!(indices(&left.chunks(edge, (len as u64).div_ceil(edge))), touched);
+        }
+    }
+
+    #[test]
+    fn a_selection_counts_its_cells() {
+        let mut selection = Selection::all(&[u64::MAX, u64::MAX, 4]);
+        selection.restrict(2, &AxisSelection::from_range(4, 4..9));
+        assert_eq!(selection.cells(), 0);
+        let mut selection = Selection::all(&[3, 5]);
+        selection.restrict(1, &AxisSelection::from_range(5, 3..9));
+        assert_eq!(selection.cells(), 6);
+    }
+}
