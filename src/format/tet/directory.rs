@@ -1,0 +1,129 @@
+//! The dataset directory: name, element type, shape and chunk shape of every dataset.
+
+use super::bad_dataset;
+use super::superblock::SUPERBLOCK_LEN;
+use super::wire::{Reader, align8};
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::grid::{ChunkGrid, MAX_RANK};
+
+/// Where the records begin: after the superblock and the `u64` length of the records.
+pub(super) const RECORDS_OFFSET: u64 = SUPERBLOCK_LEN + 8;
+
+/// The smallest possible record: a header, and one axis of shape and chunk shape.
+const MIN_RECORD_LEN: u64 = 16 + 16;
+
+/// One dataset of the directory.
+///
+/// A dataset whose element type or chunk shape is impossible is kept: it cannot be read, but the
+/// others of the file can.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    name: String,
+    shape: Vec<u64>,
+    element: Result<ElementType>,
+    grid: Result<ChunkGrid>,
+}
+
+impl Dataset {
+    /// The name; may hold `/` for groups, spaces, any UTF-8.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Elements per axis.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// The type of the elements.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type tag that layout version 1 does not define.
+    pub fn element(&self) -> Result<ElementType> {
+        self.element.clone()
+    }
+
+    /// How the dataset is cut into chunks.
+    ///
+    /// # Errors
+    /// `Unsupported` for a chunk shape of 0 or more bytes than a `u64` counts.
+    pub fn grid(&self) -> Result<&ChunkGrid> {
+        self.grid.as_ref().map_err(Clone::clone)
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        let name_len = reader.u32()? as usize;
+        let tag = reader.u32()?;
+        let rank_at = reader.offset();
+        let rank = reader.u32()? as usize;
+        if rank == 0 || rank > MAX_RANK {
+            let message = format!("rank {rank}, expected 1 to {MAX_RANK}");
+            return Err(Error::corrupt("dataset directory", rank_at, message));
+        }
+        reader.u32()?; // reserved
+        let name_at = reader.offset();
+        let name = std::str::from_utf8(reader.take(name_len)?)
+            .map_err(|error| {
+                Error::corrupt(
+                    "dataset directory",
+                    name_at,
+                    format!("a name that is not UTF-8 ({error})"),
+                )
+            })?
+            .to_owned();
+        reader.take(name_len.next_multiple_of(8) - name_len)?;
+        let mut lengths = || (0..rank).map(|_| reader.u64()).collect::<Result<Vec<_>>>();
+        let (shape, chunk_shape) = (lengths()?, lengths()?);
+
+        let element = element_type(tag).map_err(|error| bad_dataset(&name, &error));
+        let grid = element.clone().and_then(|element| {
+            grid_of(element, &shape, &chunk_shape).map_err(|error| bad_dataset(&name, &error))
+        });
+        Ok(Self { name, shape, element, grid })
+    }
+}
+
+/// The element type of a directory record's tag.
+fn element_type(tag: u32) -> Result<ElementType> {
+    Ok(match tag {
+        1 => ElementType::F32,
+        2 => ElementType::F64,
+        3 => ElementType::I32,
+        4 => ElementType::I64,
+        5 => ElementType::U8,
+        6 => ElementType::U16,
+        7 => ElementType::I16,
+        8 => ElementType::U32,
+        9 => ElementType::F16,
+        10 => ElementType::U64,
+        _ => return Err(Error::unsupported(format!("element type {tag}, expected 1 to 10"))),
+    })
+}
+
+/// The chunk grid, with every byte count below it known to fit in a `u64`.
+fn grid_of(element: ElementType, shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
+    let grid = ChunkGrid::new(shape, chunk_shape)?;
+    match grid.cells().checked_mul(element.size()) {
+        Some(_) => Ok(grid),
+        None => Err(Error::unsupported(format!("shape {shape:?} has more than 2^64 bytes"))),
+    }
+}
+
+/// Parses the records of the directory, which fill `bytes` exactly.
+pub(super) fn parse(bytes: &[u8], count: u32) -> Result<Vec<Dataset>> {
+    let mut reader = Reader::new("dataset directory", RECORDS_OFFSET, bytes);
+    if u64::from(count) > bytes.len() as u64 / MIN_RECORD_LEN {
+        return Err(reader.corrupt(format!("{} bytes cannot hold {count} datasets", bytes.len())));
+    }
+    let datasets = (0..count).map(|_| Dataset::parse(&mut reader)).collect::<Result<Vec<_>>>()?;
+    if !reader.is_at_end() {
+        return Err(reader.corrupt("bytes after the last dataset record"));
+    }
+    Ok(datasets)
+}
+
+/// Where the chunk index must begin, after records of `records_len` bytes.
+pub(super) fn index_offset(records_len: u64) -> Option<u64> {
+    align8(RECORDS_OFFSET.checked_add(records_len)?)
+}

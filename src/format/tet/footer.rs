@@ -1,0 +1,95 @@
+//! The history footer at the end of the file.
+//!
+//! ```text
+//!   … payloads │ zone maps │ secondary index │ metadata │ JSON │ json_len u64 │ version u32 │ THST │
+//!              └──────── spills, each optional ─────────┘      └─────────── tail, 16 bytes ────────┘
+//! ```
+
+use std::ops::Range;
+
+use super::metadata::{FooterJson, SpillRef};
+use super::wire::Reader;
+use crate::error::{Error, Result};
+
+/// Bytes of the fixed tail.
+pub(super) const TAIL_LEN: u64 = 16;
+
+/// The tail: how long the JSON before it is, and which rules it follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tail {
+    version: u32,
+    /// The JSON's bytes in the file.
+    pub(super) json: Range<u64>,
+}
+
+impl Tail {
+    pub(super) fn parse(bytes: &[u8], file_len: u64) -> Result<Self> {
+        let tail_at = file_len - TAIL_LEN;
+        let magic_at = bytes.len().saturating_sub(4);
+        Reader::new("footer", tail_at + magic_at as u64, &bytes[magic_at..])
+            .magic(b"THST", "the superblock's flags announce a history footer")?;
+        let mut reader = Reader::new("footer", tail_at, bytes);
+        let json_len = reader.u64()?;
+        let version = reader.version("history version", &[1, 2])?;
+        match tail_at.checked_sub(json_len) {
+            Some(start) => Ok(Self { version, json: start..tail_at }),
+            None => {
+                let message = format!("{json_len} bytes of JSON before byte {tail_at}");
+                Err(Error::corrupt("footer", tail_at, message))
+            }
+        }
+    }
+
+    pub(super) fn parse_json(&self, bytes: &[u8]) -> Result<FooterJson> {
+        serde_json::from_slice(bytes).map_err(|error| {
+            // Without it, labels and fill values would silently be lost.
+            let message = format!(
+                "not the JSON expected here ({error}); `tet repair` can cut a broken footer off"
+            );
+            Error::corrupt("footer", self.json.start, message)
+        })
+    }
+
+    /// The spills that this version of the footer knows: zone maps, secondary index, metadata.
+    /// Version 1 knows metadata only and ignores the others.
+    pub(super) fn spills(&self, json: &FooterJson) -> [Option<SpillRef>; 3] {
+        match self.version {
+            1 => [None, None, json.metadata_ref],
+            _ => [json.zone_maps_ref, json.secondary_index_ref, json.metadata_ref],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(json_len: u64, version: u32, magic: &[u8; 4]) -> Result<Tail> {
+        let mut bytes = json_len.to_le_bytes().to_vec();
+        bytes.extend(version.to_le_bytes());
+        bytes.extend(magic);
+        Tail::parse(&bytes, 100)
+    }
+
+    #[test]
+    fn both_versions_and_nothing_else() {
+        assert_eq!(tail(20, 1, b"THST").unwrap().json, 64..84);
+        assert_eq!(tail(84, 2, b"THST").unwrap().json, 0..84);
+        for (json_len, version, magic, at) in [
+            (20, 3, b"THST", 92),
+            (20, 1, b"XXXX", 96),
+            (85, 1, b"THST", 84),
+            (u64::MAX, 2, b"THST", 84),
+        ] {
+            assert_eq!(tail(json_len, version, magic).unwrap_err().offset(), Some(at));
+        }
+    }
+
+    #[test]
+    fn history_comes_in_two_forms() {
+        let json = br#"{"history": [["convert", "h5", "1"], {"op": "x", "source": "nc", "at": "2", "new": 1}], "z": 0}"#;
+        let footer = tail(20, 2, b"THST").unwrap().parse_json(json).unwrap();
+        let sources: Vec<_> = footer.history.into_iter().map(|event| event.into_source()).collect();
+        assert_eq!(sources, ["h5", "nc"]);
+    }
+}

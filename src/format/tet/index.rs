@@ -1,0 +1,202 @@
+//! The chunk index: a header and one fixed-size row per stored chunk.
+
+use std::ops::Range;
+
+use super::directory::Dataset;
+use super::wire::Reader;
+use crate::error::{Error, Result};
+use crate::format::{Codec, Layer};
+use crate::grid::{ChunkGrid, MAX_RANK};
+
+/// Bytes of the index header.
+pub(super) const HEADER_LEN: u64 = 32;
+/// Bytes of one index row.
+pub(super) const ROW_LEN: u64 = 104;
+
+/// How much memory the writer of a file suggests for reading it; a hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MemoryBudget {
+    /// A share of the memory at hand in basis points (10000 is all of it); 0 means unset.
+    pub basis_points: u16,
+    /// A fixed number of bytes; 0 means unset. Wins over the share.
+    pub bytes: u32,
+}
+
+/// What the header says, and where each dataset's rows begin if the rows are in writer's order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    /// Absolute offset of row 0.
+    rows_at: u64,
+    pub(super) row_count: u64,
+    pub(super) memory_budget: MemoryBudget,
+    /// Per dataset the row of its chunk 0, counting all chunks of the datasets before it; empty if
+    /// the number of rows alone shows that the order must be another one.
+    first_rows: Vec<u64>,
+}
+
+impl Index {
+    pub(super) fn parse(header: &[u8], region: &Range<u64>, datasets: &[Dataset]) -> Result<Self> {
+        let mut reader = Reader::new("chunk index", region.start, header);
+        reader.magic(b"TIDX", "a chunk index")?;
+        reader.version("index version", &[1])?;
+        let count_at = reader.offset();
+        let row_count = reader.u64()?;
+        let basis_points = reader.u16()?;
+        reader.u16()?; // reserved
+        let bytes = reader.u32()?;
+        let len = row_count.checked_mul(ROW_LEN).and_then(|rows| rows.checked_add(HEADER_LEN));
+        let region_len = region.end - region.start;
+        if len != Some(region_len) {
+            let message =
+                format!("{row_count} rows, which do not fill the {region_len} bytes of the index");
+            return Err(Error::corrupt("chunk index", count_at, message));
+        }
+        Ok(Self {
+            rows_at: region.start + HEADER_LEN,
+            row_count,
+            memory_budget: MemoryBudget { basis_points, bytes },
+            first_rows: first_rows(datasets, row_count),
+        })
+    }
+
+    /// The row at which a writer that keeps the order puts `chunk` of `dataset`.
+    pub(super) fn expected_row(&self, dataset: usize, chunk: u64) -> Option<u64> {
+        Some(self.first_rows.get(dataset)? + chunk)
+    }
+
+    /// The bytes of `rows`.
+    pub(super) fn bytes_of(&self, rows: Range<u64>) -> Range<u64> {
+        self.rows_at + rows.start * ROW_LEN..self.rows_at + rows.end * ROW_LEN
+    }
+}
+
+/// See [`Index::first_rows`].
+fn first_rows(datasets: &[Dataset], row_count: u64) -> Vec<u64> {
+    let mut next = 0_u64;
+    let mut first_rows = Vec::with_capacity(datasets.len());
+    for dataset in datasets {
+        first_rows.push(next);
+        let Ok(grid) = dataset.grid() else { return vec![] };
+        let Some(after) = next.checked_add(grid.chunks()) else { return vec![] };
+        next = after;
+    }
+    if next == row_count { first_rows } else { vec![] }
+}
+
+/// One row of the index, not yet checked against anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Absolute offset of the row itself.
+    offset: u64,
+    dataset: u64,
+    coordinates: [u64; MAX_RANK],
+    payload_offset: u64,
+    raw_len: u64,
+    stored_len: u64,
+    codec: u32,
+}
+
+impl Row {
+    pub(super) fn parse(offset: u64, bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("chunk index", offset, bytes);
+        let dataset = reader.u64()?;
+        let mut coordinates = [0; MAX_RANK];
+        for coordinate in &mut coordinates {
+            *coordinate = reader.u64()?;
+        }
+        Ok(Self {
+            offset,
+            dataset,
+            coordinates,
+            payload_offset: reader.u64()?,
+            raw_len: reader.u64()?,
+            stored_len: reader.u64()?,
+            codec: reader.u32()?,
+        })
+    }
+
+    /// Whether this is the row of the chunk at `coordinates`; unused coordinates do not count.
+    pub(super) fn is_for(&self, dataset: usize, coordinates: &[u64]) -> bool {
+        self.dataset == dataset as u64 && self.coordinates.starts_with(coordinates)
+    }
+
+    /// Checks the row against the tile it should describe, of `tile_len` bytes.
+    pub(super) fn layer(&self, tile_len: u64, payload_end: u64) -> Result<Layer> {
+        let codec = match self.codec {
+            0 => Codec::Raw,
+            1 => Codec::Zstd,
+            other => {
+                return Err(
+                    self.corrupt(96, format!("codec {other}, expected 0 (raw) or 1 (zstd)"))
+                );
+            }
+        };
+        if self.raw_len != tile_len {
+            let message = format!("a tile of {} bytes, expected {tile_len}", self.raw_len);
+            return Err(self.corrupt(80, message));
+        }
+        if codec == Codec::Raw && self.stored_len != self.raw_len {
+            let message = format!("{} stored bytes of a raw tile of {tile_len}", self.stored_len);
+            return Err(self.corrupt(88, message));
+        }
+        match self.payload_offset.checked_add(self.stored_len) {
+            Some(end) if end <= payload_end => {
+                Ok(Layer { payload: self.payload_offset..end, raw_len: self.raw_len, codec })
+            }
+            _ => {
+                let (at, len) = (self.payload_offset, self.stored_len);
+                let message = format!(
+                    "a payload of {len} bytes at byte {at}, but payloads end at byte {payload_end}"
+                );
+                Err(self.corrupt(72, message))
+            }
+        }
+    }
+
+    fn corrupt(&self, field: u64, message: String) -> Error {
+        Error::corrupt("chunk index", self.offset + field, message)
+    }
+}
+
+/// The row of every chunk, for files whose rows are not in writer's order.
+///
+/// Holds 16 bytes per row, sorted by chunk. Of several rows for one chunk the first in the file is
+/// the one found, as in the reference implementation; unless one stands where a writer that keeps
+/// the order puts it: that one is found without a map, so it must be found with one too.
+#[derive(Debug)]
+pub(super) struct RowMap {
+    /// Per dataset, sorted: chunk number and row.
+    datasets: Vec<Vec<(u64, u64)>>,
+}
+
+impl RowMap {
+    /// One pass over the bytes of all rows. Rows of unknown datasets or outside a grid are left out.
+    pub(super) fn build(rows: &[u8], datasets: &[Dataset], index: &Index) -> Result<Self> {
+        let grids: Vec<Option<&ChunkGrid>> =
+            datasets.iter().map(|dataset| dataset.grid().ok()).collect();
+        let mut map = vec![Vec::new(); datasets.len()];
+        for (number, bytes) in rows.chunks_exact(ROW_LEN as usize).enumerate() {
+            let row = Row::parse(number as u64 * ROW_LEN, bytes)?;
+            let Ok(dataset) = usize::try_from(row.dataset) else { continue };
+            let Some(Some(grid)) = grids.get(dataset) else { continue };
+            if let Some(chunk) = grid.chunk_number(&row.coordinates[..grid.rank()]) {
+                map[dataset].push((chunk, number as u64));
+            }
+        }
+        for (dataset, rows) in map.iter_mut().enumerate() {
+            rows.sort_unstable_by_key(|&(chunk, row)| {
+                (chunk, index.expected_row(dataset, chunk) != Some(row), row)
+            });
+            rows.dedup_by_key(|(chunk, _)| *chunk);
+            rows.shrink_to_fit();
+        }
+        Ok(Self { datasets: map })
+    }
+
+    /// The first row of `chunk`, if there is one.
+    pub(super) fn row(&self, dataset: usize, chunk: u64) -> Option<u64> {
+        let rows = self.datasets.get(dataset)?;
+        let at = rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok()?;
+        Some(rows[at].1)
+    }
+}

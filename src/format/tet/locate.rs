@@ -1,0 +1,172 @@
+//! From chunk numbers to the byte ranges of their payloads.
+//!
+//! ```text
+//!  expected rows ──read──▶ each is the row it should be? ──yes──▶ Done
+//!                                    │ no (once per file)
+//!                                    ▼
+//!                     read the whole index, build the row map ──▶ read the mapped rows ──▶ Done
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::TetFile;
+use super::index::{ROW_LEN, Row, RowMap};
+use crate::error::{Error, Result};
+use crate::format::{ElementType, Layer, Machine, Step, StoredChunk};
+use crate::grid::ChunkGrid;
+
+/// Finds where chunks of one dataset are stored; made by [`TetFile::locate`].
+#[derive(Debug)]
+pub struct Locate {
+    file: Arc<TetFile>,
+    dataset: usize,
+    grid: ChunkGrid,
+    element: ElementType,
+    chunks: Vec<u64>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Start,
+    /// Rows asked for by position, one per chunk, as merged ranges.
+    Expected(Vec<Range<u64>>),
+    /// The whole index was asked for.
+    WholeIndex,
+    /// Rows asked for through the map.
+    Mapped(Vec<Range<u64>>),
+}
+
+impl Machine for Locate {
+    type Output = Vec<StoredChunk>;
+
+    fn step(&mut self, replies: Vec<Bytes>) -> Result<Step<Self::Output>> {
+        match std::mem::replace(&mut self.state, State::Start) {
+            State::Start => self.start(),
+            State::Expected(ranges) => {
+                let rows = self.rows(&ranges, &replies)?;
+                let as_expected = self.chunks.iter().zip(&rows).all(|(&chunk, row)| {
+                    row.is_for(self.dataset, &self.grid.chunk_coordinates(chunk))
+                });
+                if as_expected { self.finish(&rows) } else { Ok(self.read_whole_index()) }
+            }
+            State::WholeIndex => {
+                let index = replies.first().map(AsRef::as_ref).unwrap_or_default();
+                let map = Arc::new(RowMap::build(index, self.file.datasets(), &self.file.index)?);
+                let map = Arc::clone(self.file.row_map.get_or_init(|| map));
+                self.read_mapped(&map)
+            }
+            State::Mapped(ranges) => {
+                let rows = self.rows(&ranges, &replies)?;
+                self.finish(&rows)
+            }
+        }
+    }
+}
+
+impl Locate {
+    pub(super) fn new(
+        file: Arc<TetFile>,
+        dataset: usize,
+        grid: ChunkGrid,
+        element: ElementType,
+        chunks: Vec<u64>,
+    ) -> Self {
+        Self { file, dataset, grid, element, chunks, state: State::Start }
+    }
+
+    fn start(&mut self) -> Result<Step<Vec<StoredChunk>>> {
+        if let Some(map) = self.file.row_map.get().cloned() {
+            return self.read_mapped(&map);
+        }
+        let index = &self.file.index;
+        let rows: Option<Vec<u64>> =
+            self.chunks.iter().map(|&chunk| index.expected_row(self.dataset, chunk)).collect();
+        let Some(rows) = rows else { return Ok(self.read_whole_index()) };
+        let ranges = merge_neighbours(&rows);
+        let step = Step::Read(self.byte_ranges(&ranges));
+        self.state = State::Expected(ranges);
+        Ok(step)
+    }
+
+    fn read_whole_index(&mut self) -> Step<Vec<StoredChunk>> {
+        self.state = State::WholeIndex;
+        let index = &self.file.index;
+        Step::Read(vec![index.bytes_of(0..index.row_count)])
+    }
+
+    fn read_mapped(&mut self, map: &RowMap) -> Result<Step<Vec<StoredChunk>>> {
+        let row_of = |&chunk: &u64| {
+            map.row(self.dataset, chunk).ok_or_else(|| {
+                let name = self.file.datasets()[self.dataset].name();
+                let at = self.grid.chunk_coordinates(chunk);
+                let message =
+                    format!("no row for chunk {at:?} of dataset \"{name}\"; its cells are missing");
+                Error::corrupt("chunk index", self.file.index.bytes_of(0..0).start, message)
+            })
+        };
+        let rows = self.chunks.iter().map(row_of).collect::<Result<Vec<u64>>>()?;
+        let ranges = merge_neighbours(&rows);
+        let step = Step::Read(self.byte_ranges(&ranges));
+        self.state = State::Mapped(ranges);
+        Ok(step)
+    }
+
+    fn byte_ranges(&self, rows: &[Range<u64>]) -> Vec<Range<u64>> {
+        rows.iter().map(|rows| self.file.index.bytes_of(rows.clone())).collect()
+    }
+
+    /// Parses the rows of each range, in order: one per chunk.
+    fn rows(&self, ranges: &[Range<u64>], replies: &[Bytes]) -> Result<Vec<Row>> {
+        let mut rows = Vec::with_capacity(self.chunks.len());
+        for (range, reply) in ranges.iter().zip(replies) {
+            let base = self.file.index.bytes_of(range.clone()).start;
+            for (number, bytes) in (0_u64..).zip(reply.chunks_exact(ROW_LEN as usize)) {
+                rows.push(Row::parse(base + number * ROW_LEN, bytes)?);
+            }
+        }
+        if rows.len() != self.chunks.len() {
+            return Err(Error::internal("index rows were asked for and not delivered"));
+        }
+        Ok(rows)
+    }
+
+    fn finish(&self, rows: &[Row]) -> Result<Step<Vec<StoredChunk>>> {
+        let stored = self.chunks.iter().zip(rows).map(|(&chunk, row)| {
+            let layer = self.layer(chunk, row)?;
+            Ok(StoredChunk { layers: vec![layer] })
+        });
+        stored.collect::<Result<_>>().map(Step::Done)
+    }
+
+    fn layer(&self, chunk: u64, row: &Row) -> Result<Layer> {
+        let cells: u64 = self.grid.extents(&self.grid.chunk_coordinates(chunk)).iter().product();
+        row.layer(cells * self.element.size(), self.file.payload_end)
+    }
+}
+
+/// Turns row numbers, in the order wanted, into ranges; rows that follow one another share one.
+fn merge_neighbours(rows: &[u64]) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for &row in rows {
+        match ranges.last_mut() {
+            Some(last) if last.end == row => last.end = row + 1,
+            _ => ranges.push(row..row + 1),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge_neighbours;
+
+    #[test]
+    fn rows_in_a_row_are_read_together() {
+        assert_eq!(merge_neighbours(&[3, 4, 5, 9, 8, 9]), [3..6, 9..10, 8..10]);
+        assert_eq!(merge_neighbours(&[]), []);
+    }
+}

@@ -1,0 +1,129 @@
+//! The Tetration `.tet` file format, layout version 1. The bytes are drawn in `docs/format-tet.md`.
+//!
+//! ```text
+//!  0          32                        aligned to 8                               end of file
+//!  ├ superblock ┼ dataset directory ┼ chunk index (TIDX) ┼ payloads … ┼ spills, JSON, THST tail ┤
+//!        │              │                    │                  ▲                │
+//!   superblock.rs   directory.rs         index.rs ──────────────┘            footer.rs
+//!                                       locate.rs                     metadata.rs, zone.rs
+//! ```
+//!
+//! [`Open`] reads the superblock, the directory, the index header and the footer, so opening costs
+//! O(datasets). The index itself stays where it is: [`TetFile::locate`] reads just the rows of the
+//! chunks that a query wants.
+
+mod directory;
+mod footer;
+mod index;
+mod labels;
+mod locate;
+mod metadata;
+mod open;
+mod superblock;
+mod wire;
+mod zone;
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+pub use directory::Dataset;
+pub use index::MemoryBudget;
+pub use labels::{DimSpec, LabelSource};
+pub use locate::Locate;
+pub use metadata::DatasetMetadata;
+pub use open::Open;
+pub use zone::{ReadZoneMaps, ZoneMaps};
+
+use crate::error::{Error, Result};
+use metadata::Metadata;
+
+/// An opened `.tet` file: everything but the index rows and the payloads.
+#[derive(Debug)]
+pub struct TetFile {
+    datasets: Vec<Dataset>,
+    metadata: Metadata,
+    /// The `source` of each history event, in file order.
+    history_sources: Vec<String>,
+    index: index::Index,
+    /// Payloads end at or before this byte.
+    payload_end: u64,
+    zone_maps_at: Option<Range<u64>>,
+    warnings: Vec<String>,
+    /// Where each chunk's row is, built on the first surprise in the index.
+    row_map: OnceLock<Arc<index::RowMap>>,
+}
+
+impl TetFile {
+    /// The datasets in directory order; a dataset's id is its place here.
+    pub fn datasets(&self) -> &[Dataset] {
+        &self.datasets
+    }
+
+    /// The id of the dataset called `name`; of several, the first.
+    pub fn dataset_id(&self, name: &str) -> Option<usize> {
+        self.datasets.iter().position(|dataset| dataset.name() == name)
+    }
+
+    /// Attributes and axis metadata of a dataset, empty where the footer has none.
+    pub fn metadata_of(&self, dataset: usize) -> &DatasetMetadata {
+        self.metadata.of(self.datasets[dataset].name())
+    }
+
+    /// Whether values still carry CF packing (`scale_factor`, `add_offset`).
+    ///
+    /// The reference converter decodes packed floats of NetCDF and HDF5 but keeps the attributes; it
+    /// copies Zarr data undecoded. Integers are never decoded.
+    pub fn is_packed(&self, dataset: usize) -> bool {
+        let metadata = self.metadata_of(dataset);
+        let declared =
+            ["scale_factor", "add_offset"].iter().any(|key| metadata.attrs.contains_key(*key));
+        let integer = self.datasets[dataset].element().is_ok_and(|element| element.is_integer());
+        let from_zarr = self.history_sources.iter().any(|source| source.starts_with("zarr"));
+        declared && (integer || from_zarr)
+    }
+
+    /// Rows of the chunk index: stored chunks of all datasets.
+    pub fn index_rows(&self) -> u64 {
+        self.index.row_count
+    }
+
+    /// How much memory the writer suggests for reading.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.index.memory_budget
+    }
+
+    /// Where the zone maps are, if the footer points at any.
+    pub fn zone_maps_at(&self) -> Option<Range<u64>> {
+        self.zone_maps_at.clone()
+    }
+
+    /// What is odd about the file, though it can be read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// A machine that finds where `chunks` (row-major chunk numbers) of `dataset` are stored, in
+    /// the order given.
+    ///
+    /// # Errors
+    /// Those of [`Dataset::grid`], for a dataset that cannot be read at all.
+    pub fn locate(self: &Arc<Self>, dataset: usize, chunks: Vec<u64>) -> Result<Locate> {
+        let layout = self.datasets[dataset].grid()?.clone();
+        let element = self.datasets[dataset].element()?;
+        Ok(Locate::new(Arc::clone(self), dataset, layout, element, chunks))
+    }
+
+    /// A machine that reads the zone maps of `dataset`.
+    ///
+    /// # Errors
+    /// Those of [`Dataset::grid`].
+    pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
+        let grid = self.datasets[dataset].grid()?.clone();
+        Ok(self.zone_maps_at().map(|at| ReadZoneMaps::new(at, dataset, grid)))
+    }
+}
+
+/// An error about a dataset that cannot be read while the rest of the file can.
+fn bad_dataset(name: &str, error: &Error) -> Error {
+    Error::unsupported(format!("dataset \"{name}\" cannot be read: {error}"))
+}

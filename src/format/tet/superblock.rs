@@ -1,0 +1,78 @@
+//! The first 32 bytes: magic, version, flags, and where the chunk index is.
+
+use std::ops::Range;
+
+use super::wire::Reader;
+use crate::error::{Error, Result};
+
+/// Bytes of the superblock.
+pub(super) const SUPERBLOCK_LEN: u64 = 32;
+
+/// Flag bit: the file ends in a history footer. Other bits are unknown and ignored.
+const FLAG_FOOTER: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Superblock {
+    pub(super) dataset_count: u32,
+    pub(super) has_footer: bool,
+    index_offset: u64,
+    index_len: u64,
+}
+
+impl Superblock {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new("superblock", 0, bytes);
+        reader.magic(b"TETR", "a .tet file")?;
+        reader.version("layout version", &[1])?;
+        let dataset_count = reader.u32()?;
+        let has_footer = reader.u32()? & FLAG_FOOTER != 0;
+        let (index_offset, index_len) = (reader.u64()?, reader.u64()?);
+        Ok(Self { dataset_count, has_footer, index_offset, index_len })
+    }
+
+    /// The chunk index's bytes, known to lie in a file of `file_len` bytes.
+    pub(super) fn index_range(&self, file_len: u64) -> Result<Range<u64>> {
+        let (at, len) = (self.index_offset, self.index_len);
+        match at.checked_add(len) {
+            Some(end) if end <= file_len => Ok(at..end),
+            _ => Err(Error::corrupt(
+                "superblock",
+                16,
+                format!("a chunk index of {len} bytes at byte {at}, but the file has {file_len}"),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(magic: &[u8; 4], version: u32, index_offset: u64) -> Vec<u8> {
+        let mut bytes = magic.to_vec();
+        bytes.extend(version.to_le_bytes());
+        bytes.extend(2_u32.to_le_bytes());
+        bytes.extend(5_u32.to_le_bytes()); // the footer flag and one unknown bit
+        bytes.extend(index_offset.to_le_bytes());
+        bytes.extend(136_u64.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let good = Superblock::parse(&bytes(b"TETR", 1, 64)).unwrap();
+        assert!(good.has_footer && good.dataset_count == 2);
+        assert_eq!(good.index_range(200).unwrap(), 64..200);
+        assert_eq!(good.index_range(199).unwrap_err().offset(), Some(16));
+
+        let error = Superblock::parse(&bytes(b"\x89HDF", 1, 64)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "corrupt superblock at byte 0: found \"\\x89HDF\", expected \"TETR\" (a .tet file)"
+        );
+        assert_eq!(Superblock::parse(&bytes(b"TETR", 2, 64)).unwrap_err().offset(), Some(4));
+        assert!(
+            Superblock::parse(&bytes(b"TETR", 1, u64::MAX)).unwrap().index_range(1_000).is_err()
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Little-endian integers out of byte slices, with errors that say where.
+
+use crate::error::{Error, Result};
+
+/// A forward reader over one region of a file.
+pub(super) struct Reader<'a> {
+    region: &'static str,
+    /// Absolute offset of `bytes[0]` in the file.
+    base: u64,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(region: &'static str, base: u64, bytes: &'a [u8]) -> Self {
+        Self { region, base, bytes, at: 0 }
+    }
+
+    /// The absolute offset of the next byte.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    pub(super) fn corrupt(&self, message: impl Into<String>) -> Error {
+        Error::corrupt(self.region, self.offset(), message)
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let taken = rest.get(..len).ok_or_else(|| {
+            self.corrupt(format!("needs {len} bytes, but the region ends after {}", rest.len()))
+        })?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let taken = self.take(N)?;
+        taken.try_into().map_err(|_| Error::internal("a slice of the wrong length"))
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads `N` bytes that must equal `expected`.
+    pub(super) fn magic<const N: usize>(&mut self, expected: &[u8; N], what: &str) -> Result<()> {
+        let at = self.offset();
+        let found = self.array::<N>()?;
+        if found == *expected {
+            return Ok(());
+        }
+        let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
+        Err(Error::corrupt(
+            self.region,
+            at,
+            format!("found \"{found}\", expected \"{expected}\" ({what})"),
+        ))
+    }
+
+    /// Reads a version number that must be one of `known`.
+    pub(super) fn version(&mut self, what: &str, known: &[u32]) -> Result<u32> {
+        let at = self.offset();
+        let found = self.u32()?;
+        if known.contains(&found) {
+            return Ok(found);
+        }
+        Err(Error::corrupt(self.region, at, format!("{what} {found}, this reader knows {known:?}")))
+    }
+}
+
+/// `n` rounded up to a multiple of 8, unless that overflows.
+pub(super) fn align8(n: u64) -> Option<u64> {
+    Some(n.checked_add(7)? & !7)
+}
