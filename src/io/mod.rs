@@ -1,0 +1,67 @@
+//! Byte ranges of one object: a mapped file, a plain file, an object store, memory. No arrays.
+//!
+//! All of them are a [`ByteSource`]. What to read is decided elsewhere; this module makes reading
+//! cheap (ranges that lie close together become one request) and safe (a range outside the object
+//! is an error, and so is a file that has shrunk since it was opened).
+
+mod file;
+mod memory;
+#[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
+mod mmap;
+mod object;
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+pub use file::FileSource;
+pub use memory::MemorySource;
+pub use mmap::MmapSource;
+pub use object::ObjectSource;
+
+use crate::error::{Error, Result};
+
+/// Random access to the bytes of one object whose length is known.
+#[async_trait]
+pub trait ByteSource: Debug + Send + Sync {
+    /// What errors call the object: a path or a URL.
+    fn name(&self) -> &str;
+
+    /// Bytes of the object when it was opened.
+    fn size(&self) -> u64;
+
+    /// Whether `read` returns without waiting, so that reading ahead gains nothing.
+    fn is_resident(&self) -> bool {
+        false
+    }
+
+    /// Reads each range, in order; every reply is exactly as long as its range.
+    ///
+    /// # Errors
+    /// `Io` if the bytes cannot be had, `Usage` never: a range outside the object means that a
+    /// format did not check its bounds and is `Internal`.
+    async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+}
+
+/// Fails unless all `ranges` lie in an object of `size` bytes.
+fn check_bounds(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<()> {
+    let size = source.size();
+    match ranges.iter().find(|range| range.start > range.end || range.end > size) {
+        None => Ok(()),
+        Some(range) => {
+            let message = format!("bytes {range:?} were asked for, but there are only {size}");
+            Err(Error::internal(message).in_file(source.name()))
+        }
+    }
+}
+
+/// The error for a file that lost bytes since it was opened.
+fn shrunk(name: &str, size: u64, now: u64) -> Error {
+    let cause = std::io::Error::new(
+        std::io::ErrorKind::UnexpectedEof,
+        format!("it had {size} bytes when it was opened and has {now} now; open it again"),
+    );
+    Error::io("the file has shrunk", cause).in_file(name)
+}
