@@ -1,0 +1,348 @@
+//! The labels of one dimension.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray,
+    UInt64Array, make_comparator,
+};
+use arrow::buffer::Buffer;
+use arrow::compute::{SortOptions, concat, sort_to_indices, take};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use super::cf_time::TimeUnits;
+use super::values::ValueColumn;
+use super::{ReadOptions, text_labels};
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::grid::AxisSelection;
+
+/// How the labels of a dimension follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelOrder {
+    /// Each label is greater than the one before it; none is NULL.
+    Ascending,
+    /// Each label is less than the one before it; none is NULL.
+    Descending,
+    /// Neither: labels may be in any order, repeat or be NULL.
+    Unsorted,
+}
+
+/// One label per element of an axis.
+#[derive(Debug, Clone)]
+pub enum Labels {
+    /// The 0-based index itself, never kept in memory as a whole.
+    Index {
+        /// Elements of the axis.
+        len: u64,
+    },
+    /// Labels that were read.
+    Array {
+        /// One element per element of the axis.
+        values: ArrayRef,
+        /// Found out once, when the labels were read.
+        order: LabelOrder,
+    },
+}
+
+impl Labels {
+    /// Labels from text; see [`text_labels`].
+    pub(super) fn from_text(labels: &[String]) -> Result<Self> {
+        Self::from_array(text_labels::infer(labels))
+    }
+
+    /// Labels from the `elements` of a coordinate dataset with these `attributes`.
+    pub(super) fn from_elements(
+        element: ElementType,
+        elements: Buffer,
+        attributes: &std::collections::BTreeMap<String, String>,
+        packed: bool,
+        options: &ReadOptions,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
+        let units = TimeUnits::from_attributes(attributes);
+        let (column, problems) =
+            ValueColumn::new(element, attributes, packed && units.is_none(), options);
+        warnings.extend(problems);
+        let values = column.decode(elements, true)?;
+        if let Some(units) = units {
+            match timestamps(&values, units) {
+                Some(times) => return Self::from_array(times),
+                None => warnings.push("times that no timestamp can hold; kept as numbers".into()),
+            }
+        }
+        Self::from_array(match values.data_type() {
+            DataType::Float32 => Arc::new(shortest_decimals(&values)),
+            DataType::Float16 => {
+                Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
+            }
+            _ => values,
+        })
+    }
+
+    fn from_array(values: ArrayRef) -> Result<Self> {
+        let order = order_of(&values)?;
+        Ok(Self::Array { values, order })
+    }
+
+    /// The labels' type.
+    pub fn data_type(&self) -> DataType {
+        match self {
+            Self::Index { .. } => DataType::Int64,
+            Self::Array { values, .. } => values.data_type().clone(),
+        }
+    }
+
+    /// Whether a label is NULL.
+    pub fn has_nulls(&self) -> bool {
+        match self {
+            Self::Index { .. } => false,
+            Self::Array { values, .. } => values.null_count() > 0,
+        }
+    }
+
+    /// How the labels follow one another.
+    pub fn order(&self) -> LabelOrder {
+        match self {
+            Self::Index { .. } => LabelOrder::Ascending,
+            Self::Array { order, .. } => *order,
+        }
+    }
+
+    /// The labels of the elements in `range`, which must lie in the axis.
+    pub fn slice(&self, range: Range<u64>) -> ArrayRef {
+        match self {
+            Self::Index { .. } => {
+                Arc::new(Int64Array::from_iter_values(range.start as i64..range.end as i64))
+            }
+            Self::Array { values, .. } => {
+                values.slice(range.start as usize, (range.end - range.start) as usize)
+            }
+        }
+    }
+
+    /// The labels of the selected elements, in order; the selection is of the part of the axis that
+    /// begins at element `start`.
+    ///
+    /// # Errors
+    /// `Internal` if arrays of one type cannot be concatenated.
+    pub fn select(&self, selection: &AxisSelection, start: u64) -> Result<ArrayRef> {
+        let pieces: Vec<ArrayRef> = selection
+            .ranges()
+            .iter()
+            .map(|range| self.slice(start + range.start..start + range.end))
+            .collect();
+        match pieces.as_slice() {
+            [] => Ok(self.slice(start..start)),
+            [piece] => Ok(Arc::clone(piece)),
+            _ => {
+                let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
+                concat(&pieces).map_err(|error| Error::internal(error.to_string()))
+            }
+        }
+    }
+}
+
+impl Labels {
+    /// The elements with the least and the greatest label among the selected ones, by Arrow's sort
+    /// order and NULL aside; `None` if there are none. The selection is of the part of the axis that
+    /// begins at element `start`.
+    ///
+    /// # Errors
+    /// `Internal` if the labels cannot be sorted.
+    pub fn extremes(&self, selection: &AxisSelection, start: u64) -> Result<Option<(u64, u64)>> {
+        let (Some(first), Some(last)) = (selection.ranges().first(), selection.ranges().last())
+        else {
+            return Ok(None);
+        };
+        let (first, last) = (start + first.start, start + last.end - 1);
+        match self.order() {
+            LabelOrder::Ascending => Ok(Some((first, last))),
+            LabelOrder::Descending => Ok(Some((last, first))),
+            LabelOrder::Unsorted => self.unsorted_extremes(selection, start),
+        }
+    }
+
+    fn unsorted_extremes(
+        &self,
+        selection: &AxisSelection,
+        start: u64,
+    ) -> Result<Option<(u64, u64)>> {
+        let labels = self.select(selection, start)?;
+        if labels.null_count() == labels.len() {
+            return Ok(None);
+        }
+        let positions: Vec<u64> = selection.ranges().iter().cloned().flatten().collect();
+        let first_in = |descending| {
+            let options = SortOptions { descending, nulls_first: false };
+            let order = sort_to_indices(&labels, Some(options), Some(1))
+                .map_err(|error| Error::internal(error.to_string()))?;
+            Ok::<_, Error>(start + positions[order.value(0) as usize])
+        };
+        Ok(Some((first_in(false)?, first_in(true)?)))
+    }
+
+    /// The labels of these elements; NULL where there is none.
+    ///
+    /// # Errors
+    /// `Internal` if an element lies outside the axis.
+    pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
+        match self {
+            Self::Index { .. } => {
+                Ok(Arc::new(elements.map(|at| at.map(|at| at as i64)).collect::<Int64Array>()))
+            }
+            Self::Array { values, .. } => {
+                let elements: UInt64Array = elements.collect();
+                take(values, &elements, None).map_err(|error| Error::internal(error.to_string()))
+            }
+        }
+    }
+}
+
+fn order_of(values: &ArrayRef) -> Result<LabelOrder> {
+    // To Arrow's order -0.0 is less than 0.0; to SQL they are one number.
+    let negative_zero = |value: &f64| *value == 0.0 && value.is_sign_negative();
+    let floats = values.as_primitive_opt::<Float64Type>();
+    if values.null_count() > 0 || floats.is_some_and(|it| it.values().iter().any(negative_zero)) {
+        return Ok(LabelOrder::Unsorted);
+    }
+    let compare = make_comparator(values, values, SortOptions::default())
+        .map_err(|error| Error::internal(error.to_string()))?;
+    let all = |wanted| (1..values.len()).all(|i| compare(i - 1, i) == wanted);
+    Ok(if all(Ordering::Less) {
+        LabelOrder::Ascending
+    } else if all(Ordering::Greater) {
+        LabelOrder::Descending
+    } else {
+        LabelOrder::Unsorted
+    })
+}
+
+/// Float64 labels with the same shortest decimal as the stored Float32, so that the number a person
+/// reads and types finds its row.
+fn shortest_decimals(values: &ArrayRef) -> Float64Array {
+    values.as_primitive::<Float32Type>().unary(|value: f32| {
+        let exact = f64::from(value);
+        // A whole number below 2^24 is its own shortest decimal.
+        if value.fract() == 0.0 && value.abs() < 16_777_216.0 {
+            return exact;
+        }
+        value.to_string().parse().unwrap_or(exact)
+    })
+}
+
+/// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
+fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
+    fn integers<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        units: TimeUnits,
+    ) -> Option<TimestampMicrosecondArray>
+    where
+        T::Native: Into<i128>,
+    {
+        try_map::<T>(values, |value| units.at_integer(value.into()))
+    }
+    let times = match values.data_type() {
+        DataType::Float16 => try_map::<Float16Type>(values, |value| units.at_float(value.into())),
+        DataType::Float32 => try_map::<Float32Type>(values, |value| units.at_float(value.into())),
+        DataType::Float64 => try_map::<Float64Type>(values, |value| units.at_float(value)),
+        DataType::Int16 => integers::<Int16Type>(values, units),
+        DataType::Int32 => integers::<Int32Type>(values, units),
+        DataType::Int64 => integers::<Int64Type>(values, units),
+        DataType::UInt8 => integers::<UInt8Type>(values, units),
+        DataType::UInt16 => integers::<UInt16Type>(values, units),
+        DataType::UInt32 => integers::<UInt32Type>(values, units),
+        DataType::UInt64 => integers::<UInt64Type>(values, units),
+        DataType::Timestamp(TimeUnit::Microsecond, None) => return Some(Arc::clone(values)),
+        _ => None,
+    };
+    times.map(|times| Arc::new(times) as ArrayRef)
+}
+
+fn try_map<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    at: impl Fn(T::Native) -> Option<i64>,
+) -> Option<TimestampMicrosecondArray> {
+    let values: &PrimitiveArray<T> = values.as_primitive();
+    values.try_unary::<_, _, ()>(|value| at(value).ok_or(())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use arrow::util::display::array_value_to_string;
+
+    use super::*;
+
+    fn labels(
+        element: ElementType,
+        elements: Buffer,
+        attributes: &[(&str, &str)],
+    ) -> (Labels, Vec<String>) {
+        let attributes: BTreeMap<_, _> = attributes
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut warnings = Vec::new();
+        let options = ReadOptions::default();
+        let labels =
+            Labels::from_elements(element, elements, &attributes, false, &options, &mut warnings);
+        (labels.unwrap(), warnings)
+    }
+
+    fn shown(labels: &Labels) -> Vec<String> {
+        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        (0..values.len()).map(|i| array_value_to_string(values, i).unwrap()).collect()
+    }
+
+    #[test]
+    fn single_precision_keeps_its_shortest_decimal() {
+        let stored = vec![14.516_129_5_f32, 90.0, -84.193_55];
+        let (labels, _) = labels(ElementType::F32, Buffer::from_vec(stored), &[]);
+        assert_eq!(labels.data_type(), DataType::Float64);
+        assert_eq!(shown(&labels), ["14.5161295", "90.0", "-84.19355"]);
+        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        assert_eq!(values.as_primitive::<Float64Type>().value(0), 14.5161295_f64);
+    }
+
+    #[test]
+    fn times_become_timestamps_unless_one_does_not_fit() {
+        let units = [("units", "days since 2024-01-01"), ("calendar", "standard")];
+        let (days, _) = labels(ElementType::F64, Buffer::from_vec(vec![0.0_f64, 30.4375]), &units);
+        assert_eq!(shown(&days), ["2024-01-01T00:00:00", "2024-01-31T10:30:00"]);
+        assert_eq!(days.order(), LabelOrder::Ascending);
+        let (far, warnings) = labels(ElementType::I64, Buffer::from_vec(vec![0, i64::MAX]), &units);
+        assert_eq!((far.data_type(), warnings.len()), (DataType::Int64, 1));
+    }
+
+    #[test]
+    fn order_is_strict() {
+        let order =
+            |values: Vec<i32>| labels(ElementType::I32, Buffer::from_vec(values), &[]).0.order();
+        assert_eq!(order(vec![1, 2, 3]), LabelOrder::Ascending);
+        assert_eq!(order(vec![3, 2, 1]), LabelOrder::Descending);
+        assert_eq!(order(vec![1, 1, 2]), LabelOrder::Unsorted);
+        let nan = vec![1.0, f64::NAN];
+        assert_eq!(
+            labels(ElementType::F64, Buffer::from_vec(nan), &[]).0.order(),
+            LabelOrder::Unsorted
+        );
+    }
+
+    #[test]
+    fn selections_pick_labels() {
+        let text: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        let labels = Labels::from_text(&text).unwrap();
+        let picked = labels.select(&AxisSelection::from_mask(&[true, false, true]), 2).unwrap();
+        assert_eq!(picked.as_string_view().iter().flatten().collect::<Vec<_>>(), ["c", "e"]);
+        let index = Labels::Index { len: u64::MAX };
+        let picked = index.select(&AxisSelection::from_range(9, 1..3), 1 << 40).unwrap();
+        assert_eq!(picked.as_primitive::<Int64Type>().values(), &[(1 << 40) + 1, (1 << 40) + 2]);
+    }
+}

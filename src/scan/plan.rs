@@ -1,0 +1,393 @@
+//! What a scan will read, decided before any payload is touched.
+//!
+//! ```text
+//!   selection  time: {0..24}        touched chunks  time: [0]        tasks  (0,0) (0,2)
+//!              station: {0, 250}                    station: [0, 2]         └ 0 ┘ └ 1 ┘  partitions
+//! ```
+//!
+//! A [`ScanPlan`] is a plain value: it can be compared, printed and sent elsewhere. Building it
+//! costs O(touched chunks) and reads nothing.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
+
+/// What a query wants of one array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// The cells wanted; every one of them becomes a row.
+    pub selection: Selection,
+    /// Chunks that are known to hold no row the query wants, by pairs or more of axes.
+    pub masks: Vec<ChunkMask>,
+    /// Stop after this many rows, whichever they are.
+    pub limit: Option<u64>,
+    /// Into how many partitions to cut the chunks, at most.
+    pub partitions: usize,
+}
+
+impl ScanRequest {
+    /// Every cell of `grid`, in one partition.
+    pub fn all(grid: &ChunkGrid) -> Self {
+        Self { selection: Selection::all(grid.shape()), masks: vec![], limit: None, partitions: 1 }
+    }
+}
+
+/// Which combinations of chunks along some axes may hold wanted rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkMask {
+    /// The axes concerned.
+    pub axes: Vec<usize>,
+    /// Row-major over the chunks that the selection touches on these axes.
+    pub keep: Vec<bool>,
+}
+
+/// One chunk to read and the cells to take from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkTask {
+    /// The chunk's row-major number in the grid.
+    pub number: u64,
+    /// The chunk's coordinates in the grid.
+    pub coordinates: Vec<u64>,
+    /// Per axis the cells wanted, relative to the chunk; the axis lengths are the chunk's extents.
+    pub selection: Vec<AxisSelection>,
+    /// Rows this task yields.
+    pub rows: u64,
+}
+
+impl ChunkTask {
+    /// Cells of the chunk, wanted or not.
+    pub fn cells(&self) -> u64 {
+        self.selection.iter().map(AxisSelection::len).product()
+    }
+}
+
+/// The chunks to read, in row-major order of the grid, cut into partitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScanPlan {
+    grid: ChunkGrid,
+    selection: Selection,
+    /// Per axis the chunk coordinates that the selection touches.
+    touched: Vec<Vec<u64>>,
+    /// Places in the cross product of `touched` that the masks keep; `None` keeps all.
+    kept: Option<Vec<u64>>,
+    /// Per partition its tasks and the rows they yield.
+    partitions: Vec<(Range<u64>, u64)>,
+    /// How many partitions were asked for.
+    max_partitions: usize,
+    limit: Option<u64>,
+}
+
+impl ScanPlan {
+    /// Plans a scan of an array cut by `grid`.
+    ///
+    /// # Errors
+    /// `Internal` if the request is of another rank or a mask of another size.
+    pub fn new(grid: ChunkGrid, request: ScanRequest) -> Result<Self> {
+        if request.selection.axes().len() != grid.rank() {
+            return Err(Error::internal("a selection of another rank than its array"));
+        }
+        let touched: Vec<Vec<u64>> =
+            (0..grid.rank()).map(|axis| touched_chunks(&grid, &request.selection, axis)).collect();
+        let kept = kept_places(&touched, &request.masks)?;
+        let mut plan = Self {
+            grid,
+            selection: request.selection,
+            touched,
+            kept,
+            partitions: vec![],
+            max_partitions: request.partitions,
+            limit: request.limit,
+        };
+        plan.partitions = plan.cut();
+        Ok(plan)
+    }
+
+    /// How the array is cut into chunks.
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    /// The cells wanted, before masks and limit.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// How many partitions there are; at least one.
+    pub fn partition_count(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// The tasks of a partition, by number; empty if there is no such partition.
+    pub fn tasks(&self, partition: usize) -> Range<u64> {
+        self.partitions.get(partition).map_or(0..0, |(tasks, _)| tasks.clone())
+    }
+
+    /// Rows of a partition, or of all: exactly what the scan yields unless it is dropped early.
+    pub fn rows(&self, partition: Option<usize>) -> u64 {
+        let rows = match partition {
+            Some(partition) => self.partitions.get(partition).map_or(0, |(_, rows)| *rows),
+            None => self.partitions.iter().map(|(_, rows)| rows).sum(),
+        };
+        // Each partition stops at the limit by itself.
+        self.limit.map_or(rows, |limit| match partition {
+            Some(_) => rows.min(limit),
+            None => self.partitions.iter().map(|(_, rows)| (*rows).min(limit)).sum(),
+        })
+    }
+
+    /// The most rows a partition yields.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Chunks that will be read.
+    pub fn chunks(&self) -> u64 {
+        self.partitions.iter().map(|(tasks, _)| tasks.end - tasks.start).sum()
+    }
+
+    /// Whether the rows are the selection's cells and no others: no mask and no limit cut any off.
+    pub fn is_selection(&self) -> bool {
+        self.kept.is_none() && self.limit.is_none()
+    }
+
+    /// The same plan with a limit, or without one.
+    #[must_use = "the plan is not changed in place"]
+    pub fn with_limit(&self, limit: Option<u64>) -> Self {
+        let mut plan = Self { limit, ..self.clone() };
+        plan.partitions = plan.cut();
+        plan
+    }
+
+    /// How many places the cross product of touched chunks, or what masks keep of it, has.
+    fn places(&self) -> u64 {
+        match &self.kept {
+            Some(kept) => kept.len() as u64,
+            None => self.touched.iter().map(|chunks| chunks.len() as u64).product(),
+        }
+    }
+
+    /// The task of this number, which must be one of a partition's.
+    pub fn task(&self, task: u64) -> ChunkTask {
+        let place = self.kept.as_ref().map_or(task, |kept| kept[task as usize]);
+        let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+        let coordinates: Vec<u64> = unravel(place, &lens)
+            .iter()
+            .zip(&self.touched)
+            .map(|(&at, chunks)| chunks[at as usize])
+            .collect();
+        let selection: Vec<AxisSelection> = coordinates
+            .iter()
+            .zip(self.selection.axes())
+            .enumerate()
+            .map(|(axis, (&chunk, wanted))| wanted.within(self.grid.axis_range(axis, chunk)))
+            .collect();
+        let rows = selection.iter().map(AxisSelection::count).product();
+        let number = ravel(&coordinates, self.grid.chunks_per_axis());
+        ChunkTask { number, coordinates, selection, rows }
+    }
+
+    /// Cuts the tasks into at most `count` ranges of about the same number of cells to read, after
+    /// dropping those that a limit makes needless.
+    fn cut(&self) -> Vec<(Range<u64>, u64)> {
+        let weights = TaskWeights::new(self);
+        let (mut tasks, mut total, mut rows) = (0, 0, 0);
+        while tasks < self.places() && self.limit.is_none_or(|limit| rows < limit) {
+            let (task_cells, task_rows) = weights.of(tasks);
+            total += u128::from(task_cells);
+            rows += task_rows;
+            tasks += 1;
+        }
+        let count = (self.max_partitions as u64).min(tasks).max(1);
+        let mut partitions = Vec::with_capacity(count as usize);
+        let (mut start, mut rows, mut weight) = (0, 0, 0_u128);
+        for task in 0..tasks {
+            let (task_cells, task_rows) = weights.of(task);
+            weight += u128::from(task_cells);
+            rows += task_rows;
+            let done = partitions.len() as u64 + 1;
+            let enough = weight * u128::from(count) >= total * u128::from(done);
+            // What is left must still give every later partition a task, and no more partitions.
+            let must = tasks - task - 1 == count - done;
+            if done < count && (enough || must) {
+                partitions.push((start..task + 1, rows));
+                (start, rows) = (task + 1, 0);
+            }
+        }
+        partitions.push((start..tasks, rows));
+        partitions
+    }
+}
+
+/// The chunk coordinates on `axis` that hold a selected index, ascending.
+pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> Vec<u64> {
+    let edge = grid.axis_range(axis, 0).end.max(1);
+    let chunks = selection.axes()[axis].chunks(edge, grid.chunks_per_axis()[axis]);
+    chunks.ranges().iter().cloned().flatten().collect()
+}
+
+/// The places in the cross product of `touched` that every mask keeps.
+fn kept_places(touched: &[Vec<u64>], masks: &[ChunkMask]) -> Result<Option<Vec<u64>>> {
+    let lens: Vec<u64> = touched.iter().map(|chunks| chunks.len() as u64).collect();
+    for mask in masks {
+        let size: u64 = mask.axes.iter().map(|&axis| lens[axis]).product();
+        if size != mask.keep.len() as u64 {
+            return Err(Error::internal("a chunk mask of another size than its axes"));
+        }
+    }
+    if masks.is_empty() {
+        return Ok(None);
+    }
+    let keeps = |place: &u64| {
+        let at = unravel(*place, &lens);
+        masks.iter().all(|mask| {
+            let place = mask.axes.iter().fold(0, |place, &axis| place * lens[axis] + at[axis]);
+            mask.keep[place as usize]
+        })
+    };
+    Ok(Some((0..lens.iter().product()).filter(keeps).collect()))
+}
+
+/// Cells and rows of each task, without building the task.
+struct TaskWeights<'a> {
+    plan: &'a ScanPlan,
+    /// Per axis and touched chunk: elements, selected elements.
+    axes: Vec<Vec<(u64, u64)>>,
+    lens: Vec<u64>,
+}
+
+impl<'a> TaskWeights<'a> {
+    fn new(plan: &'a ScanPlan) -> Self {
+        let weight = |axis: usize, chunk: u64| {
+            let range = plan.grid.axis_range(axis, chunk);
+            let selected = plan.selection.axes()[axis].within(range.clone()).count();
+            (range.end - range.start, selected)
+        };
+        let axes: Vec<Vec<(u64, u64)>> = plan
+            .touched
+            .iter()
+            .enumerate()
+            .map(|(axis, chunks)| chunks.iter().map(|&chunk| weight(axis, chunk)).collect())
+            .collect();
+        let lens = axes.iter().map(|axis| axis.len() as u64).collect();
+        Self { plan, axes, lens }
+    }
+
+    fn of(&self, task: u64) -> (u64, u64) {
+        let mut place = self.plan.kept.as_ref().map_or(task, |kept| kept[task as usize]);
+        let (mut cells, mut rows) = (1, 1);
+        for (axis, &len) in self.axes.iter().zip(&self.lens).rev() {
+            let (elements, selected) = axis[(place % len) as usize];
+            place /= len;
+            cells *= elements;
+            rows *= selected;
+        }
+        (cells, rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// The cells of all tasks are the selected cells that the masks keep, each once, in every
+    /// partitioning; partitions are balanced and none is empty.
+    #[test]
+    fn tasks_cover_the_selection() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for _ in 0..2_000 {
+            let rank = rng.random_range(1..=3);
+            let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(0..8)).collect();
+            let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..5)).collect();
+            let grid = ChunkGrid::new(&shape, &chunk).unwrap();
+            let mut request = ScanRequest::all(&grid);
+            for (axis, &len) in shape.iter().enumerate() {
+                let mask: Vec<bool> = (0..len).map(|_| rng.random_bool(0.6)).collect();
+                request.selection.restrict(axis, &AxisSelection::from_mask(&mask));
+            }
+            let touched: Vec<Vec<u64>> =
+                (0..rank).map(|axis| touched_chunks(&grid, &request.selection, axis)).collect();
+            if rank > 1 && rng.random_bool(0.5) {
+                let axes = vec![rank - 1, 0];
+                let size = touched[rank - 1].len() * touched[0].len();
+                let keep = (0..size).map(|_| rng.random_bool(0.7)).collect();
+                request.masks.push(ChunkMask { axes, keep });
+            }
+            request.partitions = rng.random_range(1..6);
+            let plan = ScanPlan::new(grid.clone(), request.clone()).unwrap();
+
+            let kept = |cell: &[u64]| {
+                request.masks.iter().all(|mask| {
+                    let place = mask.axes.iter().fold(0, |place, &axis| {
+                        let chunk = grid.chunk_of(axis, cell[axis]);
+                        let at = touched[axis].binary_search(&chunk).unwrap();
+                        place * touched[axis].len() + at
+                    });
+                    mask.keep[place]
+                })
+            };
+            let mut expected: Vec<Vec<u64>> = (0..grid.cells())
+                .map(|cell| unravel(cell, &shape))
+                .filter(|cell| {
+                    cell.iter().zip(request.selection.axes()).all(|(&i, axis)| axis.contains(i))
+                })
+                .filter(|cell| kept(cell))
+                .collect();
+            let mut found = Vec::new();
+            for partition in 0..plan.partition_count() {
+                let before = found.len();
+                for task in plan.tasks(partition).map(|task| plan.task(task)) {
+                    assert_eq!(grid.chunk_number(&task.coordinates), Some(task.number));
+                    found.extend(cells_of(&grid, &task));
+                }
+                assert_eq!(plan.rows(Some(partition)), (found.len() - before) as u64);
+                assert!(plan.partition_count() == 1 || !plan.tasks(partition).is_empty());
+            }
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected);
+            assert_eq!(plan.rows(None), expected.len() as u64);
+            assert!(plan.partition_count() <= request.partitions);
+        }
+    }
+
+    fn cells_of(grid: &ChunkGrid, task: &ChunkTask) -> Vec<Vec<u64>> {
+        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+        let inside =
+            |cell: &Vec<u64>| cell.iter().zip(&task.selection).all(|(&i, axis)| axis.contains(i));
+        let global = |cell: Vec<u64>| -> Vec<u64> {
+            let starts = task
+                .coordinates
+                .iter()
+                .enumerate()
+                .map(|(axis, &c)| grid.axis_range(axis, c).start);
+            cell.iter().zip(starts).map(|(i, start)| i + start).collect()
+        };
+        (0..task.cells()).map(|cell| unravel(cell, &extents)).filter(inside).map(global).collect()
+    }
+
+    #[test]
+    fn partitions_are_balanced() {
+        let grid = ChunkGrid::new(&[1000], &[1]).unwrap();
+        let plan =
+            ScanPlan::new(grid.clone(), ScanRequest { partitions: 4, ..ScanRequest::all(&grid) })
+                .unwrap();
+        assert_eq!((0..4).map(|p| plan.rows(Some(p))).collect::<Vec<_>>(), [250; 4]);
+    }
+
+    #[test]
+    fn a_limit_drops_chunks() {
+        let grid = ChunkGrid::new(&[100], &[10]).unwrap();
+        let plan =
+            ScanPlan::new(grid.clone(), ScanRequest { partitions: 4, ..ScanRequest::all(&grid) })
+                .unwrap();
+        let limited = plan.with_limit(Some(15));
+        assert_eq!((limited.chunks(), limited.partition_count()), (2, 2));
+        assert_eq!(limited.with_limit(None).chunks(), 10);
+        assert_eq!(plan.with_limit(Some(0)).chunks(), 0);
+        assert!(plan.is_selection() && !limited.is_selection());
+    }
+}
