@@ -1,0 +1,54 @@
+//! How a scan shows itself in `EXPLAIN`.
+
+use std::fmt::{self, Write};
+use std::ops::Range;
+
+use arrow::util::display::array_value_to_string;
+
+use crate::grid::AxisSelection;
+use crate::scan::{GridArray, Labels, ScanPlan};
+
+/// At most this many ranges of labels are spelled out per dimension.
+const MAX_RANGES: usize = 3;
+
+/// `dataset=temperature, chunks=1/64, selection=[time=2024-01-01..2024-01-02, station=A]`; a
+/// dimension that is selected whole is left out.
+pub(super) fn scan(f: &mut impl Write, array: &GridArray, plan: &ScanPlan) -> fmt::Result {
+    write!(f, "dataset={}, chunks={}/{}", array.name(), plan.chunks(), plan.grid().chunks())?;
+    let restricted =
+        array.dims().iter().zip(plan.selection().axes()).filter(|(_, axis)| !axis.is_all());
+    let selection: Vec<String> = restricted
+        .map(|(dim, axis)| format!("{}={}", dim.name(), ranges(dim.labels(), axis)))
+        .collect();
+    if !selection.is_empty() {
+        write!(f, ", selection=[{}]", selection.join(", "))?;
+    }
+    Ok(())
+}
+
+/// The labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.
+fn ranges(labels: &Labels, axis: &AxisSelection) -> String {
+    if axis.is_empty() {
+        return "none".into();
+    }
+    let shown: Vec<String> =
+        axis.ranges().iter().take(MAX_RANGES).map(|range| label_range(labels, range)).collect();
+    let mut text = shown.join("|");
+    if axis.ranges().len() > MAX_RANGES {
+        let _ = write!(text, "|… ({} of {})", axis.count(), axis.len());
+    }
+    text
+}
+
+fn label_range(labels: &Labels, range: &Range<u64>) -> String {
+    let first = label(labels, range.start);
+    if range.end - range.start == 1 {
+        return first;
+    }
+    format!("{first}..{}", label(labels, range.end - 1))
+}
+
+fn label(labels: &Labels, at: u64) -> String {
+    let one = labels.slice(at..at + 1);
+    array_value_to_string(&one, 0).unwrap_or_else(|_| format!("#{at}"))
+}

@@ -1,0 +1,210 @@
+//! [`GridScanExec`]: one array, or the selected part of it, as a stream of record batches.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, CardinalityEffect, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+    SchedulingType,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+
+use super::metrics::ScanMetrics;
+use super::stream::GridStream;
+use super::{display, stats, to_datafusion};
+use crate::scan::{Column, GridArray, ScanPlan};
+
+/// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)` in row-major order
+/// of the grid, each chunk's cells in row-major order of the chunk.
+///
+/// ```text
+/// GridScanExec: dataset=temperature, chunks=1/64, selection=[station=ST00007], projection=[time, value]
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridScanExec {
+    array: Arc<GridArray>,
+    /// What to read; free of handles.
+    plan: Arc<ScanPlan>,
+    /// Columns of the array's schema, in output order.
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl GridScanExec {
+    /// Scans `plan` of `array`; `projection` lists columns of the array's schema.
+    ///
+    /// # Errors
+    /// If the projection names a column that is not there.
+    pub fn try_new(array: Arc<GridArray>, plan: ScanPlan, projection: Vec<usize>) -> Result<Self> {
+        let schema = Arc::new(array.schema().project(&projection)?);
+        let properties = Arc::new(properties(&schema, &plan));
+        Ok(Self {
+            array,
+            plan: Arc::new(plan),
+            projection,
+            schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties,
+        })
+    }
+
+    /// The array that is scanned.
+    pub fn array(&self) -> &Arc<GridArray> {
+        &self.array
+    }
+
+    /// What of it is read.
+    pub fn plan(&self) -> &Arc<ScanPlan> {
+        &self.plan
+    }
+
+    /// What each output column shows.
+    pub fn columns(&self) -> Vec<Column> {
+        self.projection.iter().map(|&column| self.array.columns()[column]).collect()
+    }
+}
+
+fn properties(schema: &SchemaRef, plan: &ScanPlan) -> PlanProperties {
+    PlanProperties::new(
+        EquivalenceProperties::new(Arc::clone(schema)),
+        Partitioning::UnknownPartitioning(plan.partition_count()),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    )
+    .with_scheduling_type(SchedulingType::Cooperative)
+}
+
+impl DisplayAs for GridScanExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                f.write_str("GridScanExec: ")?;
+                display::scan(f, &self.array, &self.plan)?;
+                write!(f, ", projection=[{}]", columns.join(", "))?;
+                match self.plan.limit() {
+                    Some(limit) => write!(f, ", limit={limit}"),
+                    None => Ok(()),
+                }
+            }
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "dataset={}", self.array.name())?;
+                writeln!(f, "chunks={}/{}", self.plan.chunks(), self.plan.grid().chunks())?;
+                writeln!(f, "projection={}", columns.join(", "))
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for GridScanExec {
+    fn name(&self) -> &'static str {
+        "GridScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() { Ok(self) } else { internal_err!("GridScanExec has no children") }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        if partition >= self.plan.partition_count() {
+            return internal_err!("GridScanExec has no partition {partition}");
+        }
+        let metrics = ScanMetrics::new(&self.metrics, partition, &self.plan);
+        let stream = GridStream::new(
+            Arc::clone(&self.array),
+            Arc::clone(&self.plan),
+            partition,
+            self.columns(),
+            Arc::clone(&self.schema),
+            &context,
+            metrics,
+        );
+        let batches = futures::stream::try_unfold(stream, |mut stream| async move {
+            let batch = stream.next().await?;
+            Ok(batch.map(|batch| (batch, stream)))
+        });
+        let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), Box::pin(batches));
+        Ok(Box::pin(cooperative(stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let statistics =
+            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition());
+        statistics.map(Arc::new).map_err(to_datafusion)
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        let plan = self.plan.with_limit(limit.map(|limit| limit as u64));
+        let properties = Arc::new(properties(&self.schema, &plan));
+        Some(Arc::new(Self {
+            plan: Arc::new(plan),
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+            ..self.clone()
+        }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.plan.limit().map(|limit| limit as usize)
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}

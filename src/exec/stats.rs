@@ -1,0 +1,105 @@
+//! What is known about a scan's rows before it runs.
+//!
+//! Row counts are exact: a plan knows its cells. Minimum, maximum and distinct count of dimension
+//! columns are exact while the rows are a whole selection; under a mask or a limit some of its
+//! labels may not occur, and then they are bounds only.
+
+use std::collections::HashSet;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+
+use crate::error::{Error, Result};
+use crate::grid::AxisSelection;
+use crate::scan::{Column, GridArray, LabelOrder, Labels, ScanPlan};
+
+/// Distinct labels of an unsorted axis are counted up to this many labels; above it would cost
+/// more at every planning than the optimizer gains.
+const MAX_LABELS_TO_COUNT: u64 = 1 << 16;
+
+/// Statistics of the output `columns` of one partition, or of all.
+pub(super) fn statistics(
+    array: &GridArray,
+    plan: &ScanPlan,
+    columns: &[Column],
+    partition: Option<usize>,
+) -> Result<Statistics> {
+    let rows = plan.rows(partition);
+    let num_rows = exact_count(rows);
+    let whole = plan.is_selection() && (partition.is_none() || plan.partition_count() == 1);
+    let column_statistics = columns
+        .iter()
+        .map(|column| match column {
+            Column::Value => Ok(ColumnStatistics::new_unknown()),
+            Column::Label(axis) | Column::Index(axis) if rows > 0 => {
+                let labels = array.axis_labels(*axis, matches!(column, Column::Index(_)));
+                let selection = &plan.selection().axes()[*axis];
+                let exact = dimension(labels, selection, rows)?;
+                Ok(if whole { exact } else { exact.to_inexact() })
+            }
+            _ => Ok(ColumnStatistics::new_unknown()),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Statistics { num_rows, total_byte_size: byte_size(array, columns, rows), column_statistics })
+}
+
+fn exact_count(count: u64) -> Precision<usize> {
+    usize::try_from(count).map_or(Precision::Absent, Precision::Exact)
+}
+
+/// An estimate: labels of variable length are taken for views.
+fn byte_size(array: &GridArray, columns: &[Column], rows: u64) -> Precision<usize> {
+    let width = |column: &Column| {
+        let data_type = match column {
+            Column::Value => array.value().data_type(),
+            Column::Label(axis) => array.axis_labels(*axis, false).data_type(),
+            Column::Index(_) => DataType::Int64,
+        };
+        data_type.primitive_width().unwrap_or(16) as u64
+    };
+    let row: u64 = columns.iter().map(width).sum();
+    usize::try_from(rows.saturating_mul(row)).map_or(Precision::Absent, Precision::Inexact)
+}
+
+/// Exact statistics of a dimension column over `rows` rows, in which each selected label occurs
+/// equally often.
+fn dimension(labels: &Labels, selection: &AxisSelection, rows: u64) -> Result<ColumnStatistics> {
+    let Some((min, max)) = labels.extremes(selection, 0)? else {
+        return Ok(ColumnStatistics::new_unknown());
+    };
+    let (nulls, distinct_count) = match labels.order() {
+        LabelOrder::Unsorted => {
+            let labels = labels.select(selection, 0)?;
+            let repeats = rows / labels.len() as u64;
+            (labels.null_count() as u64 * repeats, distinct(&labels)?)
+        }
+        _ => (0, exact_count(selection.count())),
+    };
+    let bounds = labels.at([Some(min), Some(max)].into_iter())?;
+    Ok(ColumnStatistics {
+        null_count: exact_count(nulls),
+        min_value: Precision::Exact(value(&bounds, 0)?),
+        max_value: Precision::Exact(value(&bounds, 1)?),
+        distinct_count,
+        ..ColumnStatistics::new_unknown()
+    })
+}
+
+/// How many different labels there are, NULL aside. Floats are left to DataFusion, which has its
+/// own view of signed zeros.
+fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
+    if labels.len() as u64 > MAX_LABELS_TO_COUNT || labels.data_type().is_floating() {
+        return Ok(Precision::Absent);
+    }
+    let mut seen = HashSet::new();
+    for at in (0..labels.len()).filter(|&at| labels.is_valid(at)) {
+        seen.insert(value(labels, at)?);
+    }
+    Ok(Precision::Exact(seen.len()))
+}
+
+fn value(labels: &ArrayRef, at: usize) -> Result<ScalarValue> {
+    ScalarValue::try_from_array(labels, at).map_err(|error| Error::internal(error.to_string()))
+}

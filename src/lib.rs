@@ -1,0 +1,59 @@
+//! SQL over chunked N-dimensional arrays: Tetration `.tet` files as [DataFusion] tables.
+//!
+//! Each array is a table with one row per cell: a column per dimension, holding the dimension's
+//! labels, and a value column. The arrays stay where they are; range predicates become chunk ranges,
+//! and only the chunks a query needs are read.
+//!
+//! ```
+//! use datafusion::prelude::SessionContext;
+//! use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> datafusion::error::Result<()> {
+//! let ctx = SessionContext::new();
+//! let options = TetReadOptions::default().with_dataset("temperature");
+//! ctx.register_tet("temperature", "examples/data/stations.tet", options).await?;
+//! ctx.sql("SELECT station, mean(value) FROM temperature GROUP BY station").await?.show().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Which entry point
+//!
+//! | I have | I use |
+//! |---|---|
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `register_tet`, `register_tet_schema`, `read_tet` |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` |
+//! | my own catalog | [`open`] and [`GridTable`], or [`TetSchema`] |
+//! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
+//!
+//! # Layers
+//!
+//! ```text
+//! provider ── exec ── scan ──┬── format   bytes <-> meaning, no I/O
+//!                            ├── io       byte ranges, no arrays
+//!                            └── grid     N-d index arithmetic
+//! ```
+//!
+//! A module imports only what stands to its right; nothing at or below `scan` knows DataFusion.
+//!
+//! [DataFusion]: https://datafusion.apache.org
+
+#[cfg(target_endian = "big")]
+compile_error!(
+    "gridfusion hands stored little-endian elements to Arrow as they are and needs a little-endian target"
+);
+
+mod error;
+pub mod exec;
+pub mod format;
+pub mod grid;
+pub mod io;
+pub mod provider;
+pub mod scan;
+
+pub use error::{Error, Kind, Result};
+pub use provider::{
+    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode,
+    TetReadOptions, TetSchema, TetTableFactory, open,
+};

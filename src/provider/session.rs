@@ -1,0 +1,148 @@
+//! Extension traits: `.tet` files from a `SessionContext`, and the SQL parts in a session builder.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::CatalogProvider;
+use datafusion::common::{TableReference, plan_datafusion_err};
+use datafusion::dataframe::DataFrame;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::SessionContext;
+
+use super::{GridTable, TetReadOptions, TetSchema, TetTableFactory, open};
+use crate::exec::to_datafusion;
+
+/// Reaching `.tet` files from a [`SessionContext`].
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.register_tet_schema("stations", "examples/data/stations.tet", TetReadOptions::default()).await?;
+/// let hottest = ctx.sql("SELECT station, max(value) FROM stations.temperature GROUP BY station").await?;
+/// assert_eq!(hottest.count().await?, 6);
+/// # Ok(())
+/// # }
+/// ```
+#[async_trait]
+pub trait GridfusionSessionContextExt {
+    /// Lets this session understand `CREATE EXTERNAL TABLE … STORED AS TET`.
+    fn enable_gridfusion(&self);
+
+    /// Registers a dataset of a file as the table `name`. Without a dataset in the options, the file
+    /// must have exactly one data variable.
+    ///
+    /// # Errors
+    /// If the file or the dataset cannot be opened, or it is not clear which dataset is meant.
+    async fn register_tet(
+        &self,
+        name: impl Into<TableReference> + Send,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()>;
+
+    /// Registers a file as the schema `name` of the default catalog: each dataset is a table of it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or the default catalog takes no schemas.
+    async fn register_tet_schema(
+        &self,
+        name: &str,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()>;
+
+    /// A dataset of a file as a [`DataFrame`].
+    ///
+    /// # Errors
+    /// Those of [`GridfusionSessionContextExt::register_tet`].
+    async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame>;
+}
+
+#[async_trait]
+impl GridfusionSessionContextExt for SessionContext {
+    fn enable_gridfusion(&self) {
+        let state = self.state_ref();
+        let mut state = state.write();
+        state
+            .table_factories_mut()
+            .insert(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory));
+    }
+
+    async fn register_tet(
+        &self,
+        name: impl Into<TableReference> + Send,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()> {
+        let name = name.into();
+        let table = table(self, location, &options).await?;
+        self.register_table(name, Arc::new(table))?;
+        Ok(())
+    }
+
+    async fn register_tet_schema(
+        &self,
+        name: &str,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()> {
+        let file = open(location, options.io, &self.runtime_env()).await.map_err(to_datafusion)?;
+        let catalog = default_catalog(self)?;
+        catalog.register_schema(name, Arc::new(TetSchema::new(file, options.read)))?;
+        Ok(())
+    }
+
+    async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame> {
+        self.read_table(Arc::new(table(self, location, &options).await?))
+    }
+}
+
+async fn table(
+    ctx: &SessionContext,
+    location: &str,
+    options: &TetReadOptions,
+) -> Result<GridTable> {
+    let file = open(location, options.io, &ctx.runtime_env()).await.map_err(to_datafusion)?;
+    GridTable::open(&file, options).await.map_err(to_datafusion)
+}
+
+fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
+    let name = ctx.copied_config().options().catalog.default_catalog.clone();
+    ctx.catalog(&name).ok_or_else(|| plan_datafusion_err!("there is no catalog \"{name}\""))
+}
+
+/// The SQL parts of gridfusion in a session that is being built.
+///
+/// ```
+/// use datafusion::execution::SessionStateBuilder;
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::GridfusionSessionStateBuilderExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let state = SessionStateBuilder::new().with_default_features().with_gridfusion().build();
+/// let ctx = SessionContext::new_with_state(state);
+/// ctx.sql(
+///     "CREATE EXTERNAL TABLE temperature STORED AS TET LOCATION 'examples/data/stations.tet'
+///      OPTIONS ('dataset' 'temperature')",
+/// )
+/// .await?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait GridfusionSessionStateBuilderExt {
+    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET`.
+    #[must_use]
+    fn with_gridfusion(self) -> Self;
+}
+
+impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
+    fn with_gridfusion(self) -> Self {
+        self.with_table_factory(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory))
+    }
+}

@@ -1,0 +1,154 @@
+//! [`GridTable`]: one array as a table.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::pushdown::{self, Reach};
+use super::{TetReadOptions, prune};
+use crate::error::{Error, Result as GridResult};
+use crate::exec::{GridScanExec, to_datafusion};
+use crate::scan::{GridArray, OpenedFile, ScanPlan, ScanRequest};
+
+/// One array as a table: a row per cell, a column per dimension, and a value column.
+///
+/// What a query says about dimensions is settled before anything is read: a predicate over one
+/// dimension is exact and leaves no filter behind, one over several dimensions skips chunks.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{GridTable, TetReadOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ctx = SessionContext::new();
+/// let options = TetReadOptions::default().with_dataset("temperature");
+/// let file = gridfusion::open("examples/data/stations.tet", options.io, &ctx.runtime_env()).await?;
+/// let table = GridTable::open(&file, &options).await?;
+/// ctx.register_table("temperature", Arc::new(table))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridTable {
+    array: Arc<GridArray>,
+}
+
+impl GridTable {
+    /// Opens a dataset of a file as a table. Without a dataset in the options, the file must have
+    /// exactly one data variable.
+    ///
+    /// # Errors
+    /// `Usage` if the dataset is not there or it is not clear which one is meant; otherwise those of
+    /// [`OpenedFile::array`].
+    pub async fn open(file: &OpenedFile, options: &TetReadOptions) -> GridResult<Self> {
+        let dataset = match &options.dataset {
+            Some(dataset) => dataset.clone(),
+            None => only_data_variable(file)?,
+        };
+        Ok(Self::new(Arc::new(file.array(&dataset, &options.read).await?)))
+    }
+
+    /// The table of an opened array.
+    pub fn new(array: Arc<GridArray>) -> Self {
+        Self { array }
+    }
+
+    /// The array behind the table.
+    pub fn array(&self) -> &Arc<GridArray> {
+        &self.array
+    }
+
+    /// What a scan with these filters reads.
+    fn request(
+        &self,
+        state: &dyn Session,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<ScanRequest> {
+        let mut request = ScanRequest::all(self.array.grid());
+        let mut over_several = Vec::new();
+        for filter in filters {
+            match pushdown::reach(filter, &self.array) {
+                Reach::Axis(axis) => {
+                    let selected = pushdown::select(filter, &self.array, axis, state)?;
+                    request.selection.restrict(axis, &selected);
+                }
+                Reach::Axes => over_several.push(filter),
+                Reach::Rows => {}
+            }
+        }
+        for filter in over_several {
+            request.masks.extend(prune::mask(filter, &self.array, &request.selection, state)?);
+        }
+        request.limit = limit.map(|limit| limit as u64);
+        request.partitions = state.config().target_partitions();
+        Ok(request)
+    }
+}
+
+fn only_data_variable(file: &OpenedFile) -> GridResult<String> {
+    let variables = file.data_variables();
+    match variables.as_slice() {
+        [variable] => Ok(variable.clone()),
+        [] => Err(Error::usage("the file has no data variable").in_file(file.name())),
+        _ => {
+            let listed: Vec<String> = variables
+                .iter()
+                .map(|name| {
+                    let id = file.tet().dataset_id(name);
+                    let shape = id.map_or(&[][..], |id| file.tet().datasets()[id].shape());
+                    format!("\"{name}\" {shape:?}")
+                })
+                .collect();
+            let message = format!(
+                "the file has several data variables; choose one with the option 'dataset': {}",
+                listed.join(", ")
+            );
+            Err(Error::usage(message).in_file(file.name()))
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for GridTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.array.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match pushdown::reach(filter, &self.array) {
+            Reach::Axis(_) => TableProviderFilterPushDown::Exact,
+            Reach::Axes => TableProviderFilterPushDown::Inexact,
+            Reach::Rows => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let request = self.request(state, filters, limit)?;
+        let plan = ScanPlan::new(self.array.grid().clone(), request).map_err(to_datafusion)?;
+        let projection =
+            projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());
+        Ok(Arc::new(GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?))
+    }
+}
