@@ -1,0 +1,242 @@
+//! The command line: what it accepts, and what it says about itself.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use datafusion_cli::object_storage::is_stdin_location;
+use datafusion_cli::print_format::PrintFormat;
+use datafusion_cli::print_options::MaxRows;
+use gridfusion::Error;
+
+const AFTER_HELP: &str = r#"Examples:
+  A prompt; SHOW TABLES; lists what is there, \q leaves:
+    gridfusion stations.tet
+
+  One query:
+    gridfusion stations.tet -c "SELECT station, avg(value) FROM temperature GROUP BY station"
+
+  A script, as CSV and nothing else:
+    gridfusion stations.tet -q --format csv -f report.sql > report.csv
+
+  Two files, each a schema that is named after it:
+    gridfusion 2023.tet 2024.tet -c 'SELECT max(value) FROM "2024".temperature'
+
+  An object store:
+    gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
+
+  A table with options:
+    gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
+                   OPTIONS ('dataset' 'temperature', 'index_columns' 'true');
+                   SELECT * FROM t WHERE time_idx < 10"
+
+Names:
+  SQL folds names to lower case. A name with capitals, dashes or a leading digit needs double
+  quotes: "Soil-2024".temperature
+
+Environment:
+  AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION,
+                             or AWS_SKIP_SIGNATURE=true for public buckets
+  DATAFUSION_*               Settings of the session, as listed by SHOW ALL
+  RUST_LOG                   What is logged to standard error, for instance gridfusion=debug
+
+Exit status:
+  0 when all statements succeeded, 1 when one failed, 2 for a mistake on the command line"#;
+
+/// SQL over `.tet` files: every dataset is a table
+///
+/// A table has one row per cell of its dataset: a column per dimension, and the column "value". Only
+/// the chunks that a query needs are read.
+///
+/// Without -c and -f, SQL is read from a prompt, or from standard input if that is not a terminal.
+#[derive(Debug, Parser)]
+#[command(name = "gridfusion", version, after_long_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// Files whose datasets become tables: paths or URLs (s3://, gs://, az://, http(s)://)
+    ///
+    /// A dataset is reached by its name if only one file has it, and always as FILE.NAME, where FILE
+    /// is the file's name without its extension.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Run SQL, then exit; may be repeated, and may hold several statements separated by ';'
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    commands: Vec<String>,
+
+    /// Run the SQL of a file ('-' is standard input), then exit; may be repeated
+    ///
+    /// With -c and -f together, everything runs in the order of the command line.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// What `-c` and `-f` ask for, in the order of the command line.
+    #[arg(skip)]
+    pub(crate) scripts: Vec<Script>,
+
+    /// How results are printed; 'automatic' is a table
+    #[arg(long, value_enum, ignore_case = true, default_value_t = PrintFormat::Automatic)]
+    pub(crate) format: PrintFormat,
+
+    /// Print results only: no row counts, no times, no warnings
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Rows shown of a table, or 'inf'; other formats always print all rows
+    #[arg(long, value_name = "N", default_value = "40")]
+    pub(crate) maxrows: MaxRows,
+
+    /// Rows per batch inside the engine [default: 8192]
+    #[arg(long, value_name = "N")]
+    pub(crate) batch_size: Option<NonZeroUsize>,
+
+    /// Memory for queries, for instance 500m or 2g [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) memory_limit: Option<usize>,
+
+    /// Highlight SQL at the prompt
+    #[arg(long)]
+    pub(crate) color: bool,
+}
+
+impl Args {
+    /// Parses a command line whose first word is the name of the program.
+    pub(crate) fn try_from_command_line<I, T>(words: I) -> Result<Self, clap::Error>
+    where
+        I: IntoIterator<Item = T>,
+        T: Into<OsString> + Clone,
+    {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let mut args = Self::from_arg_matches(&matches)?;
+        let commands = args.commands.iter().map(|sql| Script::Text(sql.clone()));
+        let files = args.files.iter().map(|path| Script::of_file(path));
+        let mut scripts: Vec<(usize, Script)> =
+            places(&matches, "commands").zip(commands).collect();
+        scripts.extend(places(&matches, "files").zip(files));
+        scripts.sort_by_key(|(place, _)| *place);
+        args.scripts = scripts.into_iter().map(|(_, script)| script).collect();
+        Ok(args)
+    }
+
+    /// Whether standard input is SQL, and so cannot be data.
+    pub(crate) fn reads_sql_from_stdin(&self) -> bool {
+        self.scripts.is_empty() || self.scripts.contains(&Script::Stdin)
+    }
+}
+
+/// Where on the command line the values of an option stand.
+fn places<'a>(matches: &'a ArgMatches, option: &str) -> impl Iterator<Item = usize> + use<'a> {
+    matches.indices_of(option).into_iter().flatten()
+}
+
+/// A piece of SQL to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Script {
+    /// The SQL itself.
+    Text(String),
+    /// The file it is in.
+    File(PathBuf),
+    /// It comes from standard input.
+    Stdin,
+}
+
+impl Script {
+    /// A file, or what stands for standard input.
+    pub(crate) fn of_file(path: &Path) -> Self {
+        match path.to_str() {
+            Some(name) if name == "-" || is_stdin_location(name) => Self::Stdin,
+            _ => Self::File(path.to_owned()),
+        }
+    }
+
+    /// The SQL, read to its end.
+    pub(crate) fn read(&self) -> gridfusion::Result<String> {
+        match self {
+            Self::Text(sql) => Ok(sql.clone()),
+            Self::File(path) => fs::read_to_string(path).map_err(|error| {
+                Error::io("cannot read the file", error).in_file(&path.display().to_string())
+            }),
+            Self::Stdin => io::read_to_string(io::stdin())
+                .map_err(|error| Error::io("cannot read standard input", error)),
+        }
+    }
+}
+
+/// Bytes from `1048576`, `512k`, `500m`, `2g` or `2GiB`; the units are powers of 1024.
+fn parse_size(text: &str) -> Result<usize, String> {
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
+    let (number, unit) = lower.split_at(digits);
+    let factor: Option<u64> = match unit {
+        "" | "b" => Some(1),
+        "k" | "kb" | "kib" => Some(1 << 10),
+        "m" | "mb" | "mib" => Some(1 << 20),
+        "g" | "gb" | "gib" => Some(1 << 30),
+        "t" | "tb" | "tib" => Some(1 << 40),
+        _ => None,
+    };
+    let bytes = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
+    bytes
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "expected a number with a unit b, k, m, g or t, for instance 2g".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Args, clap::Error> {
+        Args::try_from_command_line(["gridfusion"].iter().chain(words))
+    }
+
+    #[test]
+    fn clap_finds_no_contradictions() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn scripts_keep_their_order() {
+        let args = parse(&["a.tet", "-c", "1", "-f", "x.sql", "b.tet", "-c", "2; 3", "-f", "-"]);
+        let args = args.unwrap();
+        let text = |sql: &str| Script::Text(sql.to_owned());
+        let expected = [text("1"), Script::File("x.sql".into()), text("2; 3"), Script::Stdin];
+        assert_eq!(args.scripts, expected);
+        assert_eq!(args.paths, ["a.tet", "b.tet"]);
+        assert!(args.reads_sql_from_stdin());
+        assert!(!parse(&["-c", "1"]).unwrap().reads_sql_from_stdin());
+        assert!(parse(&["a.tet"]).unwrap().reads_sql_from_stdin());
+    }
+
+    #[test]
+    fn defaults_and_values() {
+        let args = parse(&[]).unwrap();
+        assert_eq!((args.format, args.maxrows), (PrintFormat::Automatic, MaxRows::Limited(40)));
+        assert!(!args.quiet && args.memory_limit.is_none() && args.batch_size.is_none());
+        let args =
+            parse(&["-q", "--format", "ND-json", "--maxrows", "inf", "--memory-limit", "2g"]);
+        let args = args.unwrap();
+        assert_eq!((args.format, args.maxrows), (PrintFormat::NdJson, MaxRows::Unlimited));
+        assert_eq!((args.quiet, args.memory_limit), (true, Some(2 << 30)));
+    }
+
+    #[test]
+    fn mistakes_are_usage_errors() {
+        for words in [["--batch-size", "0"], ["--format", "xls"], ["--memory-limit", "2 apples"]] {
+            assert_eq!(parse(&words).unwrap_err().exit_code(), 2, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in
+            [("7", 7), ("7B", 7), ("3k", 3 << 10), ("5MiB", 5 << 20), ("1Gb", 1 << 30)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "g", "-1g", "1.5g", "0", "1x", "99999999999999999999", "99999999999t"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

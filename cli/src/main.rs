@@ -1,0 +1,84 @@
+//! The `gridfusion` command line: SQL over `.tet` files, from a prompt, a script or an argument.
+//!
+//! ```text
+//!   args ──▶ session ──▶ tables ──▶ run ◀── repl
+//!            context     PATH…      SQL     prompt
+//! ```
+//!
+//! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
+//! datasets of files into tables ([`tables`], [`catalog`], [`store`]) and keeps the promises of a
+//! command: exit codes, errors on standard error, and silence when a reader like `head` has left.
+
+mod args;
+mod catalog;
+mod errors;
+mod repl;
+mod run;
+mod session;
+mod store;
+mod tables;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use datafusion::error::Result;
+use gridfusion::exec::to_datafusion;
+use mimalloc::MiMalloc;
+
+use crate::args::{Args, Script};
+use crate::session::Session;
+
+/// As in datafusion-cli: DataFusion allocates much and from many threads.
+#[global_allocator]
+static GLOBAL: MiMalloc = MiMalloc;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let args =
+        Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    start_log(args.quiet);
+    match Box::pin(execute(&args)).await {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read the output has seen enough; that is not a failure.
+        Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {}", errors::describe(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Opens the files of the command line and runs its SQL, or the prompt.
+async fn execute(args: &Args) -> Result<()> {
+    let mut session = Session::new(args)?;
+    tables::register(&session, &args.paths).await?;
+    if args.scripts.is_empty() && io::stdin().is_terminal() {
+        return repl::run(&session.ctx, &mut session.print_options).await;
+    }
+    let piped = [Script::Stdin];
+    let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };
+    for script in scripts {
+        let sql = script.read().map_err(to_datafusion)?;
+        run::run_sql(&session.ctx, &sql, &session.print_options).await?;
+    }
+    Ok(())
+}
+
+/// Shows the warnings of the library on standard error, unless `quiet`; `RUST_LOG` overrules both.
+fn start_log(quiet: bool) {
+    let filter = if quiet { "error" } else { "gridfusion=warn,error" };
+    let env = env_logger::Env::default().default_filter_or(filter);
+    // The only error is "there is a logger already", and then that one is as good.
+    let _ = env_logger::Builder::from_env(env)
+        .format(|out, record| {
+            let level = match record.level() {
+                log::Level::Error => "error",
+                log::Level::Warn => "warning",
+                log::Level::Info => "info",
+                log::Level::Debug => "debug",
+                log::Level::Trace => "trace",
+            };
+            writeln!(out, "{level}: {}", record.args())
+        })
+        .try_init();
+}

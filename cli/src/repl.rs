@@ -1,0 +1,191 @@
+//! The prompt.
+//!
+//! The editor's helper and the backslash commands are datafusion-cli's. The loop is not: that one
+//! keeps its history in the working directory, and knows nothing of our statements.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use datafusion::common::plan_err;
+use datafusion::config::Dialect;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+use datafusion_cli::command::{Command, OutputFormat};
+use datafusion_cli::helper::CliHelper;
+use datafusion_cli::print_options::PrintOptions;
+use gridfusion::exec::to_datafusion;
+use rustyline::Editor;
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+
+use crate::args::Script;
+use crate::errors::{describe, stdout_is_closed};
+use crate::run::run_sql;
+
+type Prompt = Editor<CliHelper, DefaultHistory>;
+
+/// Reads statements and commands until `\q` or the end of the input. An error of a statement is
+/// printed and ends nothing.
+pub(crate) async fn run(ctx: &SessionContext, options: &mut PrintOptions) -> Result<()> {
+    let history = dirs::data_dir().map(|folder| folder.join("gridfusion").join("history"));
+    let mut prompt = open(ctx, options, history.as_deref()).map_err(external)?;
+    if !options.quiet {
+        eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
+    }
+    let outcome = read_and_run(&mut prompt, ctx, options).await;
+    if let Some(path) = history
+        && let Err(error) = save(&mut prompt, &path)
+    {
+        log::warn!("the history was not saved to {}: {error}", path.display());
+    }
+    outcome
+}
+
+fn open(
+    ctx: &SessionContext,
+    options: &PrintOptions,
+    history: Option<&Path>,
+) -> rustyline::Result<Prompt> {
+    let mut prompt = Prompt::new()?;
+    prompt.set_helper(Some(CliHelper::new(&dialect(ctx), options.color)));
+    if let Some(path) = history.filter(|path| path.exists())
+        && let Err(error) = prompt.load_history(path)
+    {
+        log::warn!("the history in {} was not read: {error}", path.display());
+    }
+    Ok(prompt)
+}
+
+fn save(prompt: &mut Prompt, path: &Path) -> rustyline::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Appends what is new, so that prompts which run side by side keep each other's lines.
+    prompt.append_history(path)
+}
+
+async fn read_and_run(
+    prompt: &mut Prompt,
+    ctx: &SessionContext,
+    options: &mut PrintOptions,
+) -> Result<()> {
+    loop {
+        let line = match prompt.readline("> ") {
+            Ok(line) => line,
+            // Ctrl-C drops the line, Ctrl-D leaves.
+            Err(ReadlineError::Interrupted) => {
+                if let Some(helper) = prompt.helper() {
+                    helper.reset_hint();
+                }
+                continue;
+            }
+            Err(ReadlineError::Eof) => return Ok(()),
+            Err(error) => return Err(external(error)),
+        };
+        prompt.add_history_entry(line.trim_end()).map_err(external)?;
+        let outcome = match line.strip_prefix('\\') {
+            Some(command) => Box::pin(obey(ctx, command, options)).await,
+            None => unless_interrupted(ctx, &line, options).await.map(|()| Next::Line),
+        };
+        match outcome {
+            Ok(Next::Line) => {}
+            Ok(Next::Quit) => return Ok(()),
+            Err(error) if stdout_is_closed(&error) => return Err(error),
+            Err(error) => eprintln!("Error: {}", describe(&error)),
+        }
+        // The line may have been a SET of the dialect.
+        if let Some(helper) = prompt.helper_mut() {
+            helper.set_dialect(&dialect(ctx));
+        }
+    }
+}
+
+/// What comes after a command.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Line,
+    Quit,
+}
+
+/// Does what a backslash command says; `command` is the line without the backslash.
+async fn obey(ctx: &SessionContext, command: &str, options: &mut PrintOptions) -> Result<Next> {
+    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Ok(parsed) = command.parse::<Command>() else { return unknown(&command) };
+    match parsed {
+        Command::Quit => return Ok(Next::Quit),
+        Command::OutputFormat(None) => {
+            writeln!(io::stdout(), "Output format is {:?}.", options.format)?;
+        }
+        Command::OutputFormat(Some(setting)) => match setting.parse::<OutputFormat>() {
+            Ok(format) => format.execute(options)?,
+            Err(()) => return unknown(&command),
+        },
+        // Unlike datafusion-cli: stops at the first error, and knows our statements.
+        Command::Include(Some(file)) => {
+            let sql = Script::of_file(Path::new(&file)).read().map_err(to_datafusion)?;
+            unless_interrupted(ctx, &sql, options).await?;
+        }
+        // datafusion-cli asks the information schema, which opens the datasets of all files.
+        Command::DescribeTableStmt(table) => {
+            unless_interrupted(ctx, &format!("DESCRIBE {table}"), options).await?;
+        }
+        other => other.execute(ctx, options).await?,
+    }
+    Ok(Next::Line)
+}
+
+fn unknown(command: &str) -> Result<Next> {
+    plan_err!("'\\{command}' is not a command; \\? lists them")
+}
+
+/// Runs SQL until it is done, or until Ctrl-C.
+async fn unless_interrupted(ctx: &SessionContext, sql: &str, options: &PrintOptions) -> Result<()> {
+    tokio::select! {
+        outcome = run_sql(ctx, sql, options) => outcome,
+        Ok(()) = tokio::signal::ctrl_c() => {
+            eprintln!("^C");
+            Ok(())
+        }
+    }
+}
+
+fn dialect(ctx: &SessionContext) -> Dialect {
+    ctx.copied_config().options().sql_parser.dialect
+}
+
+fn external(error: ReadlineError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
+    use datafusion_cli::print_format::PrintFormat;
+    use datafusion_cli::print_options::MaxRows;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn commands() {
+        let ctx = SessionContext::new();
+        let mut options = PrintOptions {
+            format: PrintFormat::Automatic,
+            quiet: true,
+            maxrows: MaxRows::Unlimited,
+            color: false,
+            instrumented_registry: Arc::new(InstrumentedObjectStoreRegistry::new()),
+        };
+        assert_eq!(obey(&ctx, "q", &mut options).await.unwrap(), Next::Quit);
+        assert_eq!(obey(&ctx, "pset  format csv", &mut options).await.unwrap(), Next::Line);
+        assert_eq!(options.format, PrintFormat::Csv);
+        for wrong in ["frobnicate", "pset colour red", ""] {
+            let error = obey(&ctx, wrong, &mut options).await.unwrap_err();
+            assert!(describe(&error).contains("is not a command"), "{error}");
+        }
+        let error = obey(&ctx, "i nowhere.sql", &mut options).await.unwrap_err();
+        assert!(describe(&error).starts_with("nowhere.sql: cannot read the file"), "{error}");
+    }
+}

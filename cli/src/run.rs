@@ -1,0 +1,221 @@
+//! Running SQL text: one statement after the other, each by whoever does it best.
+//!
+//! Nearly all of it is datafusion-cli's work. Two kinds of statements are ours: `CREATE EXTERNAL
+//! TABLE … STORED AS TET`, whose options datafusion-cli refuses, and queries that are printed row by
+//! row, which it would collect first.
+
+use std::collections::HashSet;
+use std::future::ready;
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::Schema;
+use datafusion::common::instant::Instant;
+use datafusion::common::plan_datafusion_err;
+use datafusion::dataframe::DataFrame;
+use datafusion::error::Result;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::{CreateExternalTable, DFParser, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion_cli::exec::exec_from_commands;
+use datafusion_cli::print_format::PrintFormat;
+use datafusion_cli::print_options::{MaxRows, PrintOptions};
+use futures::TryStreamExt;
+use gridfusion::TetTableFactory;
+use gridfusion::exec::to_datafusion;
+
+use crate::store;
+
+/// Runs the statements of `sql` and prints their results; stops at the first that fails.
+pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, options: &PrintOptions) -> Result<()> {
+    let options = all_rows_unless_table(options);
+    let statements = split(sql, &*dialect(ctx)?)?;
+    for statement in statements {
+        let text = in_place(&sql[..statement.start], &sql[statement]);
+        Box::pin(run_statement(ctx, text, &options)).await?;
+    }
+    Ok(())
+}
+
+async fn run_statement(ctx: &SessionContext, text: String, options: &PrintOptions) -> Result<()> {
+    let mut parsed = DFParser::parse_sql_with_dialect(&text, &*dialect(ctx)?)?;
+    let statement = parsed.pop_front();
+    // Only a text that was not split as the parser does it has a second statement.
+    let is_single = parsed.is_empty();
+    match statement {
+        None => Ok(()),
+        Some(Statement::CreateExternalTable(table)) if is_single && is_tet(&table) => {
+            create_tet_table(ctx, table, options).await
+        }
+        Some(Statement::Statement(query)) if is_single && is_streamed(&query, options.format) => {
+            print_query(ctx, Statement::Statement(query), options).await
+        }
+        Some(_) => exec_from_commands(ctx, vec![text], options).await,
+    }
+}
+
+/// The SQL dialect of the session; a statement may change it.
+fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
+    let name = ctx.copied_config().options().sql_parser.dialect;
+    dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
+}
+
+/// Where the statements of `sql` stand, without the semicolons between them.
+///
+/// The text of each is kept as it is. Printing what the parser understood would lose parts: the
+/// options of `CREATE EXTERNAL TABLE`, for one.
+fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
+    let tokens =
+        Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    let semicolons = tokens.iter().filter(|token| token.token == Token::SemiColon);
+    let semicolons: HashSet<(u64, u64)> =
+        semicolons.map(|token| (token.span.start.line, token.span.start.column)).collect();
+
+    let mut statements = Vec::new();
+    let mut start = 0;
+    let (mut line, mut column) = (1, 1);
+    for (at, character) in sql.char_indices() {
+        if character == ';' && semicolons.contains(&(line, column)) {
+            statements.push(start..at);
+            start = at + 1;
+        }
+        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+    statements.push(start..sql.len());
+    Ok(statements)
+}
+
+/// A statement with blanks for the text before it, so that errors name the line and the column of
+/// the whole text.
+fn in_place(before: &str, statement: &str) -> String {
+    let lines = before.matches('\n').count();
+    let columns = before.chars().rev().take_while(|character| *character != '\n').count();
+    format!("{}{}{statement}", "\n".repeat(lines), " ".repeat(columns))
+}
+
+fn is_tet(table: &CreateExternalTable) -> bool {
+    table.file_type.eq_ignore_ascii_case(TetTableFactory::FILE_TYPE)
+}
+
+/// Whether a statement is printed while it runs: JSON is one array and a table has aligned columns,
+/// so these need all rows first.
+fn is_streamed(statement: &SqlStatement, format: PrintFormat) -> bool {
+    matches!(statement, SqlStatement::Query(_))
+        && matches!(format, PrintFormat::Csv | PrintFormat::Tsv | PrintFormat::NdJson)
+}
+
+/// `--maxrows` is for tables that people look at. datafusion-cli also stops to *collect* rows there,
+/// which would cut the other formats short without a word.
+fn all_rows_unless_table(options: &PrintOptions) -> PrintOptions {
+    let mut options = options.clone();
+    if !matches!(options.format, PrintFormat::Table | PrintFormat::Automatic) {
+        options.maxrows = MaxRows::Unlimited;
+    }
+    options
+}
+
+/// Creates a table without datafusion-cli, which knows the options of its own formats only.
+async fn create_tet_table(
+    ctx: &SessionContext,
+    table: CreateExternalTable,
+    options: &PrintOptions,
+) -> Result<()> {
+    let start = Instant::now();
+    execute(ctx, Statement::CreateExternalTable(table)).await?;
+    let config = ctx.copied_config();
+    let nothing = Arc::new(Schema::empty());
+    options.print_batches(nothing, &[], start, 0, &config.options().format)
+}
+
+/// Prints the rows of a query as they come, in memory that does not grow with their number.
+async fn print_query(ctx: &SessionContext, query: Statement, options: &PrintOptions) -> Result<()> {
+    let start = Instant::now();
+    let rows = Box::pin(execute(ctx, query).await?.execute_stream()).await?;
+    // The header is printed with the first batch, and lost if that has no rows.
+    let schema = rows.schema();
+    let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
+    let rows = RecordBatchStreamAdapter::new(schema, rows);
+    let config = ctx.copied_config();
+    options.print_stream(Box::pin(rows), start, &config.options().format).await
+}
+
+async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
+    let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
+    if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &plan {
+        for location in &table.locations {
+            store::register(location, &table.options, &ctx.runtime_env()).map_err(to_datafusion)?;
+        }
+    }
+    Box::pin(ctx.execute_logical_plan(plan)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+
+    use super::*;
+
+    fn pieces(sql: &str) -> Vec<&str> {
+        split(sql, &GenericDialect {}).unwrap().into_iter().map(|range| sql[range].trim()).collect()
+    }
+
+    fn parse(sql: &str) -> Statement {
+        DFParser::parse_sql(sql).unwrap().pop_front().unwrap()
+    }
+
+    #[test]
+    fn only_semicolons_between_statements_split() {
+        assert_eq!(pieces("SELECT 1"), ["SELECT 1"]);
+        assert_eq!(pieces(""), [""]);
+        let sql = "SELECT ';' AS \";ä\";\r\n-- one; two\nSELECT 'é''; ' /* ; */ ;; SELECT 3;\n";
+        let expected =
+            ["SELECT ';' AS \";ä\"", "-- one; two\nSELECT 'é''; ' /* ; */", "", "SELECT 3", ""];
+        assert_eq!(pieces(sql), expected);
+        assert!(split("SELECT 'open", &GenericDialect {}).is_err());
+    }
+
+    #[test]
+    fn a_hint_with_a_semicolon_loses_nothing() {
+        // The tokenizer is wrong about where this semicolon is; the parser sees two statements.
+        let sql = "/*! SELECT 1; */ SELECT 2";
+        assert_eq!(pieces(sql).concat(), sql);
+    }
+
+    #[test]
+    fn a_statement_keeps_its_place() {
+        assert_eq!(in_place("", "SELECT 1"), "SELECT 1");
+        assert_eq!(in_place("SELECT 1;\näb;", " SELECT 2"), "\n    SELECT 2");
+        let error = DFParser::parse_sql(&in_place("SELECT 1;\n\n", "SELEC 2")).unwrap_err();
+        assert!(error.to_string().contains("Line: 3, Column: 1"), "{error}");
+    }
+
+    #[test]
+    fn tables_of_ours_are_known_in_any_case() {
+        for (file_type, ours) in [("TET", true), ("tet", true), ("CSV", false), ("tetra", false)] {
+            let sql = format!("CREATE EXTERNAL TABLE t STORED AS {file_type} LOCATION 'x'");
+            let Statement::CreateExternalTable(table) = parse(&sql) else { panic!("{sql}") };
+            assert_eq!(is_tet(&table), ours, "{sql}");
+        }
+    }
+
+    #[test]
+    fn queries_are_streamed_in_formats_that_allow_it() {
+        let streamed = |sql: &str, format| match parse(sql) {
+            Statement::Statement(statement) => is_streamed(&statement, format),
+            _ => false,
+        };
+        for format in [PrintFormat::Csv, PrintFormat::Tsv, PrintFormat::NdJson] {
+            assert!(streamed("SELECT 1", format));
+            assert!(streamed("WITH a AS (SELECT 1) SELECT * FROM a", format));
+            assert!(!streamed("SHOW TABLES", format));
+        }
+        for format in [PrintFormat::Table, PrintFormat::Automatic, PrintFormat::Json] {
+            assert!(!streamed("SELECT 1", format));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The session: DataFusion's context with `.tet` tables, paths and URLs as tables, and limits.
+
+use std::env;
+use std::sync::Arc;
+
+use datafusion::catalog::CatalogProvider;
+use datafusion::common::plan_datafusion_err;
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_cli::catalog::DynamicObjectStoreCatalog;
+use datafusion_cli::object_storage::StdinCarriesCommands;
+use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
+use datafusion_cli::print_options::PrintOptions;
+use gridfusion::GridfusionSessionStateBuilderExt;
+
+use crate::args::Args;
+use crate::catalog::LazyCatalogs;
+
+/// Everything a statement needs.
+pub(crate) struct Session {
+    /// Where statements run.
+    pub(crate) ctx: SessionContext,
+    /// The default catalog itself, not what `ctx` wraps around it: the place to register schemas.
+    pub(crate) catalog: Arc<dyn CatalogProvider>,
+    /// The schema of `catalog` in which bare table names are looked up.
+    pub(crate) default_schema: String,
+    /// How results are printed.
+    pub(crate) print_options: PrintOptions,
+}
+
+impl Session {
+    /// The session that the command line asks for, still without tables.
+    pub(crate) fn new(args: &Args) -> Result<Self> {
+        let stores = Arc::new(InstrumentedObjectStoreRegistry::new());
+        let ctx = context(args, &stores)?;
+        let plain = Arc::clone(ctx.state().catalog_list());
+
+        // Rebuilds the context, so it comes before anything that keeps a reference to its state.
+        let ctx = ctx.enable_url_table();
+        let dynamic = Arc::new(DynamicObjectStoreCatalog::new(
+            Arc::clone(ctx.state().catalog_list()),
+            ctx.state_weak_ref(),
+        ));
+        ctx.register_catalog_list(Arc::new(LazyCatalogs { dynamic, plain: Arc::clone(&plain) }));
+
+        let config = ctx.copied_config();
+        let names = &config.options().catalog;
+        let catalog = plain.catalog(&names.default_catalog).ok_or_else(|| {
+            plan_datafusion_err!("there is no catalog \"{}\"", names.default_catalog)
+        })?;
+        let print_options = PrintOptions {
+            format: args.format,
+            quiet: args.quiet,
+            maxrows: args.maxrows,
+            color: args.color,
+            instrumented_registry: stores,
+        };
+        Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), print_options })
+    }
+}
+
+fn context(args: &Args, stores: &Arc<InstrumentedObjectStoreRegistry>) -> Result<SessionContext> {
+    let stores = Arc::clone(stores) as Arc<dyn ObjectStoreRegistry>;
+    let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
+    if let Some(bytes) = args.memory_limit {
+        runtime = runtime.with_memory_limit(bytes, 1.0);
+    }
+    let state = SessionStateBuilder::new()
+        .with_config(config(args)?)
+        .with_runtime_env(runtime.build_arc()?)
+        .with_default_features()
+        .with_gridfusion()
+        .build();
+    Ok(SessionContext::new_with_state(state))
+}
+
+fn config(args: &Args) -> Result<SessionConfig> {
+    let mut options = ConfigOptions::from_env()?;
+    if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
+        // A missing value must not look like an empty text.
+        options.format.null = "NULL".to_owned();
+    }
+    let mut config = SessionConfig::from(options).with_information_schema(true);
+    if let Some(rows) = args.batch_size {
+        config = config.with_batch_size(rows.get());
+    }
+    if args.reads_sql_from_stdin() {
+        // Makes `LOCATION '/dev/stdin'` an error instead of a race for the same bytes.
+        config = config.with_extension(Arc::new(StdinCarriesCommands));
+    }
+    Ok(config)
+}

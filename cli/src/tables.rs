@@ -1,0 +1,206 @@
+//! From the paths on the command line to schemas, and to tables with bare names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::logical_expr::TableType;
+use gridfusion::exec::to_datafusion;
+use gridfusion::{TetReadOptions, TetSchema};
+use url::Url;
+
+use crate::session::Session;
+use crate::store;
+
+/// Opens each file and registers it: a schema per file, and its datasets by their bare names.
+///
+/// # Errors
+/// If a file cannot be opened. A dataset that cannot be read is no error before it is queried.
+pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
+    for path in paths {
+        let tables = open(path, &session.ctx.runtime_env()).await.map_err(to_datafusion)?;
+        let file =
+            SourceFile { schema: schema_name(path, &*session.catalog), tables: Arc::new(tables) };
+        let schema = Arc::clone(&file.tables) as Arc<dyn SchemaProvider>;
+        session.catalog.register_schema(&file.schema, schema)?;
+        for dataset in file.tables.table_names() {
+            datasets.entry(dataset).or_default().push(file.clone());
+        }
+    }
+    let name = &session.default_schema;
+    let inner = session
+        .catalog
+        .schema(name)
+        .ok_or_else(|| plan_datafusion_err!("there is no schema \"{name}\""))?;
+    let bare = BareNames { inner, datasets: RwLock::new(datasets) };
+    session.catalog.register_schema(name, Arc::new(bare))?;
+    Ok(())
+}
+
+async fn open(path: &str, runtime: &RuntimeEnv) -> gridfusion::Result<TetSchema> {
+    store::register(path, &HashMap::new(), runtime)?;
+    let options = TetReadOptions::default();
+    let file = gridfusion::open(path, options.io, runtime).await?;
+    Ok(TetSchema::new(file, options.read))
+}
+
+/// The schema of a file: its stem, with a number if there is such a schema already.
+fn schema_name(path: &str, catalog: &dyn CatalogProvider) -> String {
+    let stem = stem(path);
+    let is_taken = |name: &str| name == INFORMATION_SCHEMA || catalog.schema(name).is_some();
+    let name = first_free(&stem, is_taken);
+    if name != stem {
+        log::warn!(
+            "{path}: its schema is \"{name}\", because there is a schema \"{stem}\" already"
+        );
+    }
+    name
+}
+
+/// The last part of a path or URL, without its extension.
+fn stem(location: &str) -> String {
+    let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
+    let path = url.as_ref().map_or(location, Url::path);
+    match Path::new(path).file_stem() {
+        Some(stem) => stem.to_string_lossy().into_owned(),
+        None => "file".to_owned(),
+    }
+}
+
+/// `stem`, or the first of `stem_2`, `stem_3`, … that is not taken.
+fn first_free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut name = stem.to_owned();
+    let mut number = 2;
+    while is_taken(&name) {
+        name = format!("{stem}_{number}");
+        number += 1;
+    }
+    name
+}
+
+/// A file of the command line.
+#[derive(Debug, Clone)]
+struct SourceFile {
+    schema: String,
+    tables: Arc<TetSchema>,
+}
+
+/// The default schema: what SQL creates in it, and the datasets of all files.
+///
+/// A dataset is opened when a query names it. A table that SQL created hides datasets of its name.
+#[derive(Debug)]
+struct BareNames {
+    /// The schema that was here before; tables and views are created in it.
+    inner: Arc<dyn SchemaProvider>,
+    /// The files that have a dataset of a name; only names with one file are tables.
+    datasets: RwLock<BTreeMap<String, Vec<SourceFile>>>,
+}
+
+impl BareNames {
+    fn files_with(&self, dataset: &str) -> Vec<SourceFile> {
+        let datasets = self.datasets.read().unwrap_or_else(PoisonError::into_inner);
+        datasets.get(dataset).cloned().unwrap_or_default()
+    }
+}
+
+/// The full names of a dataset that several files have.
+fn full_names(dataset: &str, files: &[SourceFile]) -> String {
+    let name =
+        |file: &SourceFile| TableReference::partial(&*file.schema, dataset).to_quoted_string();
+    files.iter().map(name).collect::<Vec<_>>().join(" or ")
+}
+
+#[async_trait]
+impl SchemaProvider for BareNames {
+    fn owner_name(&self) -> Option<&str> {
+        self.inner.owner_name()
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        let mut names = BTreeSet::from_iter(self.inner.table_names());
+        let datasets = self.datasets.read().unwrap_or_else(PoisonError::into_inner);
+        let clear = datasets.iter().filter(|(_, files)| files.len() == 1);
+        names.extend(clear.map(|(name, _)| name.clone()));
+        names.into_iter().collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if self.inner.table_exist(name) {
+            return self.inner.table(name).await;
+        }
+        let files = self.files_with(name);
+        match files.as_slice() {
+            [] => Ok(None),
+            [file] => file.tables.table(name).await,
+            _ => {
+                let names = full_names(name, &files);
+                plan_err!("the table name \"{name}\" is ambiguous; write {names}")
+            }
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        if self.inner.table_exist(name) {
+            return self.inner.table_type(name).await;
+        }
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn register_table(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.inner.register_table(name, table)
+    }
+
+    /// Takes the bare name away from a dataset, as `DROP TABLE` and `CREATE OR REPLACE` want it. The
+    /// dataset stays in its file and in the file's schema.
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if self.inner.table_exist(name) {
+            return self.inner.deregister_table(name);
+        }
+        self.datasets.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        Ok(None)
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name) || self.files_with(name).len() == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stems() {
+        for (location, expected) in [
+            ("stations.tet", "stations"),
+            ("/data/soil.v1.tet", "soil.v1"),
+            ("s3://bucket/a/b.tet", "b"),
+            ("https://example.org/c.tet?version=3", "c"),
+            ("noextension", "noextension"),
+            ("https://example.org/", "file"),
+        ] {
+            assert_eq!(stem(location), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn names_are_counted_up() {
+        assert_eq!(first_free("a", |_| false), "a");
+        assert_eq!(first_free("a", |name| name == "a"), "a_2");
+        assert_eq!(first_free("a", |name| ["a", "a_2"].contains(&name)), "a_3");
+    }
+}
