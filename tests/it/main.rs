@@ -1,0 +1,22 @@
+//! The integration tests, one binary: each further one would link all of DataFusion again.
+
+#![expect(missing_docs, reason = "a test binary has no public items")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod bad_input;
+mod corpus;
+mod differential;
+mod http;
+mod interop;
+mod layering;
+mod limits;
+mod plans;
+mod register;
+mod slt;
+mod sources;
+mod support;

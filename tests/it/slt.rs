@@ -1,0 +1,106 @@
+//! Runs `tests/slt/*.slt`: SQL as a user sees it, over the files that ship with the project.
+//!
+//! `UPDATE_SLT=1 cargo test slt` writes the answers found into the files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::GridfusionSessionStateBuilderExt;
+use sqllogictest::{DBOutput, DefaultColumnType, Runner};
+
+use crate::support::{query, rows_of};
+
+/// One session with gridfusion's SQL parts.
+struct Database(SessionContext);
+
+#[derive(Debug)]
+struct Failure(String);
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[async_trait]
+impl sqllogictest::AsyncDB for Database {
+    type Error = Failure;
+    type ColumnType = DefaultColumnType;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
+        let batches = query(&self.0, sql).await.map_err(|error| Failure(error.to_string()))?;
+        let Some(batch) = batches.first().filter(|batch| batch.num_columns() > 0) else {
+            return Ok(DBOutput::StatementComplete(0));
+        };
+        let types = vec![DefaultColumnType::Text; batch.num_columns()];
+        let cell = |text: String| if text.is_empty() { "(empty)".to_owned() } else { text };
+        let rows =
+            rows_of(&batches).into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+        Ok(DBOutput::Rows { types, rows })
+    }
+
+    async fn shutdown(&mut self) {}
+
+    fn engine_name(&self) -> &str {
+        "gridfusion"
+    }
+
+    async fn sleep(duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}
+
+fn database(partitions: usize, batch_size: usize) -> Database {
+    let config = SessionConfig::new()
+        .with_target_partitions(partitions)
+        .with_batch_size(batch_size)
+        .with_information_schema(true);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_gridfusion()
+        .build();
+    Database(SessionContext::new_with_state(state))
+}
+
+/// Every file, with one partition and with several and small batches: answers never depend on that.
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_logic_tests() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "slt"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    // Locations in the files are relative to the repository, which is where cargo runs tests.
+    for file in files {
+        if std::env::var_os("UPDATE_SLT").is_some() {
+            let mut runner = Runner::new(|| async { Ok(database(1, 8192)) });
+            let (validator, normalizer) =
+                (sqllogictest::default_validator, sqllogictest::default_normalizer);
+            runner
+                .update_test_file(
+                    &file,
+                    " ",
+                    validator,
+                    normalizer,
+                    sqllogictest::default_column_validator,
+                )
+                .await
+                .unwrap();
+        }
+        for (partitions, batch_size) in [(1, 8192), (3, 17)] {
+            let mut runner = Runner::new(|| async { Ok(database(partitions, batch_size)) });
+            if let Err(error) = runner.run_file_async(&file).await {
+                panic!("{} with {partitions} partitions: {}", file.display(), error.display(false));
+            }
+        }
+    }
+}
