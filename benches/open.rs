@@ -3,7 +3,6 @@
 //! Prints anonymous memory (not the page cache that a mapping shows) beside criterion's times; on
 //! systems without `/proc` only the times.
 
-#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -4,7 +4,6 @@
 //! one axis and times on the other, warm, two partitions. After criterion's own report, the ratios
 //! to each baseline are printed. `GRIDFUSION_BENCH_SMALL=1` shrinks everything for a smoke run.
 
-#![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -8,6 +8,8 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
@@ -15,6 +17,7 @@ use datafusion::physical_plan::execution_plan::{
     SchedulingType,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -49,12 +52,17 @@ impl GridScanExec {
     ///
     /// # Errors
     /// If the projection names a column that is not there.
-    pub fn try_new(array: Arc<GridArray>, plan: ScanPlan, projection: Vec<usize>) -> Result<Self> {
+    pub fn try_new(
+        array: Arc<GridArray>,
+        plan: impl Into<Arc<ScanPlan>>,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
+        let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
         let properties = Arc::new(properties(&schema, &plan));
         Ok(Self {
             array,
-            plan: Arc::new(plan),
+            plan,
             projection,
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -202,6 +210,23 @@ impl ExecutionPlan for GridScanExec {
 
     fn fetch(&self) -> Option<usize> {
         self.plan.limit().map(|limit| limit as usize)
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let kept = |projected: &ProjectionExpr| {
+            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+            // A column under another name needs a node that renames it.
+            (column.name() == projected.alias).then(|| self.projection[column.index()])
+        };
+        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
+        else {
+            return Ok(None);
+        };
+        let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
+        Ok(Some(Arc::new(scan)))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

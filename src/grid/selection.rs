@@ -118,12 +118,9 @@ impl AxisSelection {
         let ranges = self.ranges[first..]
             .iter()
             .take_while(|range| range.start < window.end)
-            .map(|range| {
-                range.start.max(window.start) - window.start
-                    ..range.end.min(window.end) - window.start
-            })
-            .collect();
-        Self { len: window.end - window.start, ranges }
+            .map(|range| range.start.max(window.start)..range.end.min(window.end))
+            .map(|range| range.start - window.start..range.end - window.start);
+        Self::from_ranges(window.end - window.start, ranges)
     }
 
     /// The indices that both select; the axes must be equally long.

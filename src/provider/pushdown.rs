@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::compute::prep_null_mask_filter;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::DFSchema;
@@ -136,13 +135,12 @@ pub(super) fn select(
             .collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), labels)?;
         let satisfied = predicate.evaluate(&batch)?.into_array((end - start) as usize)?;
-        let satisfied = prep_null_mask_filter(satisfied.as_boolean());
-        ranges.extend(
-            satisfied
-                .values()
-                .set_slices()
-                .map(|(from, to)| start + from as u64..start + to as u64),
-        );
+        let mask = satisfied.as_boolean();
+        let mask = match mask.nulls() {
+            Some(valid) => mask.values() & valid.inner(),
+            None => mask.values().clone(),
+        };
+        ranges.extend(mask.set_slices().map(|(from, to)| start + from as u64..start + to as u64));
         start = end;
     }
     Ok(AxisSelection::from_ranges(len, ranges))

@@ -75,19 +75,11 @@ impl OpenedFile {
 
     /// The names of all datasets in directory order; of datasets with one name, only the first.
     pub fn dataset_names(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for dataset in self.file.datasets() {
-            if names.iter().any(|name| name == dataset.name()) {
-                log::warn!(
-                    "{}: two datasets are called \"{}\"; the first one counts",
-                    self.name(),
-                    dataset.name()
-                );
-            } else {
-                names.push(dataset.name().to_owned());
-            }
-        }
-        names
+        let datasets = self.file.datasets().iter().enumerate();
+        datasets
+            .filter(|(id, dataset)| self.file.dataset_id(dataset.name()) == Some(*id))
+            .map(|(_, dataset)| dataset.name().to_owned())
+            .collect()
     }
 
     /// The names of the datasets that are not coordinates of others.

@@ -75,15 +75,23 @@ impl Tile {
 mod tests {
     use super::*;
 
+    /// Bytes at an address that is aligned for every type.
+    struct Aligned(Buffer);
+
+    impl AsRef<[u8]> for Aligned {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
     /// A 3 x 4 tile of the bytes 0..12, placed `offset` bytes past an aligned address.
     fn tile(element: ElementType, offset: usize) -> Tile {
-        let aligned = Buffer::from(MutableBuffer::from_len_zeroed(256));
-        let mut bytes = aligned.into_mutable().unwrap();
         let width = element.size() as usize;
+        let mut bytes = MutableBuffer::from_len_zeroed(256);
         for cell in 0..12 {
             bytes.as_slice_mut()[offset + cell * width] = cell as u8;
         }
-        let bytes = Bytes::from_owner(Buffer::from(bytes));
+        let bytes = Bytes::from_owner(Aligned(bytes.into()));
         Tile::new(bytes.slice(offset..offset + 12 * width), element)
     }
 

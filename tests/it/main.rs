@@ -1,6 +1,5 @@
 //! The integration tests, one binary: each further one would link all of DataFusion again.
 
-#![expect(missing_docs, reason = "a test binary has no public items")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

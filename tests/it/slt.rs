@@ -38,9 +38,23 @@ impl sqllogictest::AsyncDB for Database {
             return Ok(DBOutput::StatementComplete(0));
         };
         let types = vec![DefaultColumnType::Text; batch.num_columns()];
-        let cell = |text: String| if text.is_empty() { "(empty)".to_owned() } else { text };
-        let rows =
-            rows_of(&batches).into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+        let cell =
+            |text: &str| if text.is_empty() { "(empty)".to_owned() } else { text.to_owned() };
+        // A plan is one cell of several lines; each line becomes a row, indented with dashes.
+        let line = |text: &str| {
+            let plan = text.trim_start();
+            cell(&format!("{}{plan}", "-".repeat(text.len() - plan.len())))
+        };
+        let rows = rows_of(&batches)
+            .into_iter()
+            .flat_map(|row| match row.last() {
+                Some(last) if last.contains('\n') => {
+                    let first = row[..row.len() - 1].to_vec();
+                    last.lines().map(|text| [first.clone(), vec![line(text)]].concat()).collect()
+                }
+                _ => vec![row.iter().map(|text| cell(text)).collect()],
+            })
+            .collect();
         Ok(DBOutput::Rows { types, rows })
     }
 

@@ -133,6 +133,35 @@ async fn few_requests_are_made() {
     assert_eq!(server.gets() - to_open, 2, "one index row and one payload");
 }
 
+/// Whole raw chunks of a mapped file are handed out as they lie there: two scans give the same memory.
+#[tokio::test]
+async fn raw_chunks_are_not_copied() {
+    let data = (0..4096_i32).flat_map(i32::to_le_bytes).collect();
+    let dataset = TestDataset::new("v", crate::support::I32, &[64, 64], &[16, 64], data);
+    let temp = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    for (io, shared) in [(IoMode::Mmap, true), (IoMode::Pread, false)] {
+        let ctx = session(1, 1024);
+        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+            .await
+            .unwrap();
+        let mut places = Vec::new();
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let sql = "SELECT value FROM t WHERE dim_0 >= 16";
+            let batches = crate::support::query(&ctx, sql).await.unwrap();
+            places.push(
+                batches
+                    .iter()
+                    .map(|b| b.column(0).to_data().buffers()[0].as_ptr())
+                    .collect::<Vec<_>>(),
+            );
+            held.push(batches);
+        }
+        assert_eq!(places[0].len(), 3);
+        assert_eq!(places[0] == places[1], shared, "{io}");
+    }
+}
+
 /// A file that was cut after it was opened gives an error, through a mapping and through reads.
 #[tokio::test]
 async fn a_file_that_shrinks_is_an_error() {

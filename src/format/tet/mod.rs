@@ -23,6 +23,7 @@ mod superblock;
 mod wire;
 mod zone;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -41,6 +42,8 @@ use metadata::Metadata;
 #[derive(Debug)]
 pub struct TetFile {
     datasets: Vec<Dataset>,
+    /// Ids by name; of datasets with one name, the first.
+    by_name: HashMap<String, usize>,
     metadata: Metadata,
     /// The `source` of each history event, in file order.
     history_sources: Vec<String>,
@@ -61,7 +64,7 @@ impl TetFile {
 
     /// The id of the dataset called `name`; of several, the first.
     pub fn dataset_id(&self, name: &str) -> Option<usize> {
-        self.datasets.iter().position(|dataset| dataset.name() == name)
+        self.by_name.get(name).copied()
     }
 
     /// Attributes and axis metadata of a dataset, empty where the footer has none.

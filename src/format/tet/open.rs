@@ -7,6 +7,8 @@
 //! Bytes that the first reply already holds are not asked for again, so a file with a modest
 //! directory and footer opens with one request.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -132,9 +134,11 @@ impl Open {
     fn parse(&self) -> Result<TetFile, Pause> {
         let superblock = Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN)?)?;
         let (datasets, index) = self.directory_and_index(&superblock)?;
-        let footer = self.footer(&superblock)?;
+        let mut footer = self.footer(&superblock)?;
+        let by_name = ids_by_name(&datasets, &mut footer.warnings);
         Ok(TetFile {
             datasets,
+            by_name,
             metadata: footer.metadata,
             history_sources: footer.history_sources,
             index,
@@ -230,4 +234,21 @@ impl Open {
         })?;
         Ok(metadata)
     }
+}
+
+fn ids_by_name(
+    datasets: &[directory::Dataset],
+    warnings: &mut Vec<String>,
+) -> HashMap<String, usize> {
+    let mut by_name = HashMap::with_capacity(datasets.len());
+    for (id, dataset) in datasets.iter().enumerate() {
+        match by_name.entry(dataset.name().to_owned()) {
+            Entry::Vacant(place) => _ = place.insert(id),
+            Entry::Occupied(place) => {
+                warnings
+                    .push(format!("two datasets are called \"{}\"; the first counts", place.key()));
+            }
+        }
+    }
+    by_name
 }
