@@ -1,7 +1,8 @@
 //! How fast is a scan, against the same rows in memory and against the codec itself?
 //!
 //! The array: 262144 hours x 256 stations of f32 (256 MiB) in chunks of 4096 x 256, text labels on
-//! one axis and times on the other, warm, two partitions. After criterion's own report, the ratios
+//! one axis and times on the other, with zone maps as the reference writer embeds them, warm, two
+//! partitions. After criterion's own report, the ratios
 //! to each baseline are printed. `GRIDFUSION_BENCH_SMALL=1` shrinks everything for a smoke run.
 
 #![allow(
@@ -69,9 +70,15 @@ fn file(data: Vec<u8>, zstd: bool) -> TempTet {
     let time = TestDataset::new("time", I32, &[hours], &[hours], hours_since).with_metadata(
         json!({"dim_names": ["time"], "attrs": {"units": "hours since 1990-01-01"}}),
     );
+    let zone = |number: u64| {
+        let cells = chunk.min(hours - number * chunk) * stations;
+        json!({"dataset_id": 0, "chunk_index": [number, 0], "element_count": cells, "null_count": 0})
+    };
+    let zones: Vec<_> = (0..hours.div_ceil(chunk)).map(zone).collect();
+    let zones = Some(json!({"version": 1, "chunks": zones}));
     TempTet::new(&tet_bytes(
         &[value, time],
-        &Layout { history_version: Some(2), ..Layout::default() },
+        &Layout { history_version: Some(2), zones, ..Layout::default() },
     ))
 }
 

@@ -1,6 +1,6 @@
 //! How a scan shows itself in `EXPLAIN`.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::ops::Range;
 
 use arrow::util::display::array_value_to_string;
@@ -11,19 +11,22 @@ use crate::scan::{GridArray, Labels, ScanPlan};
 /// At most this many ranges of labels are spelled out per dimension.
 const MAX_RANGES: usize = 3;
 
-/// `dataset=temperature, chunks=1/64, selection=[time=2024-01-01..2024-01-02, station=A]`; a
-/// dimension that is selected whole is left out.
-pub(super) fn scan(f: &mut impl Write, array: &GridArray, plan: &ScanPlan) -> fmt::Result {
-    write!(f, "dataset={}, chunks={}/{}", array.name(), plan.chunks(), plan.grid().chunks())?;
-    let restricted =
-        array.dims().iter().zip(plan.selection().axes()).filter(|(_, axis)| !axis.is_all());
-    let selection: Vec<String> = restricted
+/// `dataset=temperature`, `chunks=1/64`, `selection=[time=2024-01-01..2024-01-02, station=A]`; a
+/// dimension that is selected whole is left out, and so is a selection of everything.
+pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
+    let mut parts = vec![
+        format!("dataset={}", array.name()),
+        format!("chunks={}/{}", plan.chunks(), plan.grid().chunks()),
+    ];
+    let dims = array.dims().iter().zip(plan.selection().axes());
+    let selection: Vec<String> = dims
+        .filter(|(_, axis)| !axis.is_all())
         .map(|(dim, axis)| format!("{}={}", dim.name(), ranges(dim.labels(), axis)))
         .collect();
     if !selection.is_empty() {
-        write!(f, ", selection=[{}]", selection.join(", "))?;
+        parts.push(format!("selection=[{}]", selection.join(", ")));
     }
-    Ok(())
+    parts
 }
 
 /// The labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.

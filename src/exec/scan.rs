@@ -100,20 +100,15 @@ impl DisplayAs for GridScanExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns: Vec<&str> =
             self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let mut parts = display::parts(&self.array, &self.plan);
+        parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.extend(self.plan.limit().map(|limit| format!("limit={limit}")));
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                f.write_str("GridScanExec: ")?;
-                display::scan(f, &self.array, &self.plan)?;
-                write!(f, ", projection=[{}]", columns.join(", "))?;
-                match self.plan.limit() {
-                    Some(limit) => write!(f, ", limit={limit}"),
-                    None => Ok(()),
-                }
+                write!(f, "GridScanExec: {}", parts.join(", "))
             }
             DisplayFormatType::TreeRender => {
-                writeln!(f, "dataset={}", self.array.name())?;
-                writeln!(f, "chunks={}/{}", self.plan.chunks(), self.plan.grid().chunks())?;
-                writeln!(f, "projection={}", columns.join(", "))
+                parts.iter().try_for_each(|part| writeln!(f, "{part}"))
             }
         }
     }

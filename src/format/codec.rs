@@ -26,12 +26,15 @@ impl fmt::Display for Codec {
     }
 }
 
+/// Tiles that claim to have shrunk by more than this are not allocated before they are decoded.
+const HONEST_RATIO: u64 = 64;
+
 impl Layer {
     /// Turns the stored `payload` into the tile's bytes.
     ///
     /// A raw payload is handed back without a copy. A compressed one is decoded into at most
-    /// `raw_len` bytes, whatever its frame claims: a decompression bomb costs no more than an
-    /// honest chunk.
+    /// `raw_len` bytes and one more, whatever its frame claims: a decompression bomb costs no more
+    /// than an honest chunk, and a small payload that is said to be huge reserves nothing.
     ///
     /// # Errors
     /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes.
@@ -46,19 +49,27 @@ impl Layer {
     fn decode_zstd(&self, payload: &[u8]) -> Result<Bytes> {
         let raw_len = usize::try_from(self.raw_len)
             .map_err(|_| Error::unsupported(format!("a tile of {} bytes", self.raw_len)))?;
-        // Most tiles shrink less than eightfold and are allocated at once. Others grow as they really
-        // decode: what an index claims about a small payload reserves nothing.
-        let mut tile = Vec::with_capacity(raw_len.min(payload.len().saturating_mul(8)));
-        let bad = |error: std::io::Error| self.corrupt(&format!("not a zstd frame ({error})"));
-        zstd::stream::Decoder::with_buffer(payload)
-            .map_err(bad)?
-            .take(self.raw_len)
-            .read_to_end(&mut tile)
-            .map_err(bad)?;
+        let tile = if self.raw_len <= (payload.len() as u64).saturating_mul(HONEST_RATIO) {
+            zstd::bulk::decompress(payload, raw_len)
+        } else {
+            self.decode_growing(payload)
+        };
+        let tile = tile.map_err(|error| {
+            self.corrupt(&format!("a zstd payload that does not decode ({error})"))
+        })?;
         if tile.len() != raw_len {
             return Err(self.corrupt(&format!("{} bytes after decompression", tile.len())));
         }
         Ok(tile.into())
+    }
+
+    /// Decodes into memory that grows with what really comes out.
+    fn decode_growing(&self, payload: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut tile = Vec::new();
+        // One byte more than promised tells a longer frame.
+        let limit = self.raw_len.saturating_add(1);
+        zstd::stream::Decoder::with_buffer(payload)?.take(limit).read_to_end(&mut tile)?;
+        Ok(tile)
     }
 
     fn corrupt(&self, found: &str) -> Error {
@@ -88,7 +99,7 @@ mod tests {
     fn a_bomb_is_cut_off_and_a_short_frame_is_an_error() {
         let packed = Bytes::from(zstd::encode_all(&vec![0_u8; 50_000_000][..], 19).unwrap());
         assert!(packed.len() < 10_000);
-        for (raw_len, ok) in [(50_000_000, true), (50_000_001, false)] {
+        for (raw_len, ok) in [(50_000_000, true), (50_000_001, false), (1_000, false)] {
             assert_eq!(layer(Codec::Zstd, raw_len).decode(packed.clone()).is_ok(), ok);
         }
         assert!(layer(Codec::Zstd, 1 << 60).decode(packed).is_err());

@@ -1,0 +1,26 @@
+//! A file as a schema of tables in your own `SessionContext`.
+//!
+//! ```sh
+//! cargo run --release --example embed
+//! ```
+
+use datafusion::error::Result;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let ctx = SessionContext::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    ctx.register_tet_schema("stations", path, TetReadOptions::default()).await?;
+    let wet_and_cold = ctx
+        .sql(
+            "SELECT t.station, e.value AS elevation, min(t.value) AS coldest, sum(p.value) AS rain
+             FROM stations.temperature t
+             JOIN stations.precipitation p USING (time, station)
+             JOIN stations.elevation e USING (station)
+             GROUP BY t.station, elevation ORDER BY rain DESC",
+        )
+        .await?;
+    wet_and_cold.show().await
+}

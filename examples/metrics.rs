@@ -1,0 +1,43 @@
+//! What a query read, in numbers: the metrics of the scan after it has run.
+//!
+//! ```sh
+//! cargo run --release --example metrics
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::prelude::SessionContext;
+use gridfusion::exec::GridScanExec;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let ctx = SessionContext::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    let options = TetReadOptions::default().with_dataset("temperature");
+    ctx.register_tet("temperature", path, options).await?;
+
+    let sql = "SELECT time, value FROM temperature
+               WHERE station = 'Oslo' AND time BETWEEN '2024-02-01' AND '2024-02-02'";
+    let plan = ctx.sql(sql).await?.create_physical_plan().await?;
+    println!("{}", displayable(plan.as_ref()).indent(false));
+
+    collect(Arc::clone(&plan), ctx.task_ctx()).await?;
+    if let Some(metrics) = find_scan(&plan).and_then(|scan| scan.metrics()) {
+        for name in ["chunks_read", "bytes_read", "bytes_decoded", "cells_skipped"] {
+            let sum = metrics.sum_by_name(name).map_or(0, |value| value.as_usize());
+            println!("{name:>14}: {sum}");
+        }
+    }
+    Ok(())
+}
+
+/// The first scan of an array below `plan`.
+fn find_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    if plan.downcast_ref::<GridScanExec>().is_some() {
+        return Some(Arc::clone(plan));
+    }
+    plan.children().into_iter().find_map(find_scan)
+}
