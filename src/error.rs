@@ -106,6 +106,12 @@ impl Error {
         self.edit(|inner| inner.file = Some(file.to_owned()))
     }
 
+    /// Puts what the error is about before its message: `chunk [0, 1] of dataset "t"`.
+    #[must_use]
+    pub fn about(self, what: &str) -> Self {
+        self.edit(|inner| inner.message = format!("{what}: {}", inner.message))
+    }
+
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         self.0.kind

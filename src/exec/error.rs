@@ -4,7 +4,8 @@ use datafusion::error::DataFusionError;
 
 use crate::error::{Error, Kind};
 
-/// Wraps an error so that `DataFusionError::find_root` and downcasting still reach it.
+/// A user's mistake becomes a plan error and a missing feature "not implemented", by their text;
+/// anything else stays our [`Error`], which `DataFusionError::find_root` and a downcast reach.
 pub fn to_datafusion(error: Error) -> DataFusionError {
     match error.kind() {
         Kind::Usage => DataFusionError::Plan(error.to_string()),

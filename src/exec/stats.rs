@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use arrow::array::{Array, ArrayRef};
-use arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 
@@ -15,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::grid::AxisSelection;
 use crate::scan::{Column, GridArray, LabelOrder, Labels, ScanPlan};
 
-/// Distinct labels of an unsorted axis are counted up to this many labels; above it would cost
-/// more at every planning than the optimizer gains.
-const MAX_LABELS_TO_COUNT: u64 = 1 << 16;
+/// Unsorted labels are examined up to this many; above it would cost more, every time the optimizer
+/// asks, than it gains.
+const MAX_LABELS_TO_EXAMINE: u64 = 1 << 16;
 
 /// Statistics of the output `columns` of one partition, or of all.
 pub(super) fn statistics(
@@ -31,12 +30,9 @@ pub(super) fn statistics(
     let whole = plan.is_selection() && (partition.is_none() || plan.partition_count() == 1);
     let column_statistics = columns
         .iter()
-        .map(|column| match column {
-            Column::Value => Ok(ColumnStatistics::new_unknown()),
-            Column::Label(axis) | Column::Index(axis) if rows > 0 => {
-                let labels = array.axis_labels(*axis, matches!(column, Column::Index(_)));
-                let selection = &plan.selection().axes()[*axis];
-                let exact = dimension(labels, selection, rows)?;
+        .map(|column| match (column.axis(), array.labels_of(*column)) {
+            (Some(axis), Some(labels)) if rows > 0 => {
+                let exact = dimension(labels, &plan.selection().axes()[axis], rows)?;
                 Ok(if whole { exact } else { exact.to_inexact() })
             }
             _ => Ok(ColumnStatistics::new_unknown()),
@@ -52,10 +48,9 @@ fn exact_count(count: u64) -> Precision<usize> {
 /// An estimate: labels of variable length are taken for views.
 fn byte_size(array: &GridArray, columns: &[Column], rows: u64) -> Precision<usize> {
     let width = |column: &Column| {
-        let data_type = match column {
-            Column::Value => array.value().data_type(),
-            Column::Label(axis) => array.axis_labels(*axis, false).data_type(),
-            Column::Index(_) => DataType::Int64,
+        let data_type = match array.labels_of(*column) {
+            Some(labels) => labels.data_type(),
+            None => array.value().data_type(),
         };
         data_type.primitive_width().unwrap_or(16) as u64
     };
@@ -66,16 +61,19 @@ fn byte_size(array: &GridArray, columns: &[Column], rows: u64) -> Precision<usiz
 /// Exact statistics of a dimension column over `rows` rows, in which each selected label occurs
 /// equally often.
 fn dimension(labels: &Labels, selection: &AxisSelection, rows: u64) -> Result<ColumnStatistics> {
+    let unsorted = labels.order() == LabelOrder::Unsorted;
+    if unsorted && selection.count() > MAX_LABELS_TO_EXAMINE {
+        return Ok(ColumnStatistics::new_unknown());
+    }
     let Some((min, max)) = labels.extremes(selection, 0)? else {
         return Ok(ColumnStatistics::new_unknown());
     };
-    let (nulls, distinct_count) = match labels.order() {
-        LabelOrder::Unsorted => {
-            let labels = labels.select(selection, 0)?;
-            let repeats = rows / labels.len() as u64;
-            (labels.null_count() as u64 * repeats, distinct(&labels)?)
-        }
-        _ => (0, exact_count(selection.count())),
+    let (nulls, distinct_count) = if unsorted {
+        let labels = labels.select(selection, 0)?;
+        let repeats = rows / labels.len() as u64;
+        (labels.null_count() as u64 * repeats, distinct(&labels)?)
+    } else {
+        (0, exact_count(selection.count()))
     };
     let bounds = labels.at([Some(min), Some(max)].into_iter())?;
     Ok(ColumnStatistics {
@@ -90,7 +88,7 @@ fn dimension(labels: &Labels, selection: &AxisSelection, rows: u64) -> Result<Co
 /// How many different labels there are, NULL aside. Floats are left to DataFusion, which has its
 /// own view of signed zeros.
 fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
-    if labels.len() as u64 > MAX_LABELS_TO_COUNT || labels.data_type().is_floating() {
+    if labels.data_type().is_floating() {
         return Ok(Precision::Absent);
     }
     let mut seen = HashSet::new();

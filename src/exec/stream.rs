@@ -6,7 +6,7 @@
 //! ```
 //!
 //! CPU work runs where the stream is polled, one chunk at a time; only waiting is handed to tasks,
-//! which end when the stream is dropped. Payloads in flight and the decoded tile are accounted to
+//! which are cancelled when the stream is dropped (a read of a local file that has begun is finished). Payloads in flight and the decoded tile are accounted to
 //! the memory pool.
 
 use std::collections::VecDeque;
@@ -164,9 +164,8 @@ impl GridStream {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
             let array = match column {
-                Column::Label(axis) => self.assembler.dimension(*axis, false, &open.task, block),
-                Column::Index(axis) => self.assembler.dimension(*axis, true, &open.task, block),
                 Column::Value => self.values(open, block),
+                _ => self.assembler.dimension(*column, &open.task, block),
             };
             arrays.push(array.map_err(to_datafusion)?);
         }
@@ -200,7 +199,8 @@ impl GridStream {
         self.metrics.bytes_read.add(bytes);
 
         let timer = self.metrics.time_decode.timer();
-        let tile = self.array.decode(&fetch.stored, payloads).map_err(to_datafusion)?;
+        let tile =
+            self.array.decode(&fetch.task, &fetch.stored, payloads).map_err(to_datafusion)?;
         timer.done();
         let tile_bytes = fetch.task.cells() * self.array.value().element().size();
         self.metrics.bytes_decoded.add(tile_bytes as usize);
@@ -235,7 +235,7 @@ impl GridStream {
             let Some((_, stored)) = self.located.front() else { return Ok(()) };
             let needed = self.bytes_held(stored);
             let first = self.in_flight.is_empty();
-            if !first && (self.reservation.size() + needed) as u64 > self.budget {
+            if !first && self.reservation.size().saturating_add(needed) as u64 > self.budget {
                 return Ok(());
             }
             match self.reservation.try_grow(needed) {

@@ -17,6 +17,8 @@ pub struct AxisSelection {
     /// Elements of the axis; all ranges lie below it.
     len: u64,
     ranges: Vec<Range<u64>>,
+    /// For each range the number of selected indices before it, so that positions are found fast.
+    before: Vec<u64>,
 }
 
 impl AxisSelection {
@@ -27,9 +29,7 @@ impl AxisSelection {
 
     /// The indices in `range`, clipped to the axis.
     pub fn from_range(len: u64, range: Range<u64>) -> Self {
-        let range = range.start..range.end.min(len);
-        let ranges = if range.is_empty() { vec![] } else { vec![range] };
-        Self { len, ranges }
+        Self::from_ranges(len, [range])
     }
 
     /// The indices in any of `ranges`, which must be sorted and not overlap; clipped to the axis.
@@ -50,7 +50,13 @@ impl AxisSelection {
                 _ => merged.push(range),
             }
         }
-        Self { len, ranges: merged }
+        let mut count = 0;
+        let mut before = Vec::with_capacity(merged.len());
+        for range in &merged {
+            before.push(count);
+            count += range.end - range.start;
+        }
+        Self { len, ranges: merged, before }
     }
 
     /// The indices at which `mask` is true; the axis has as many elements as the mask.
@@ -85,7 +91,10 @@ impl AxisSelection {
 
     /// How many indices are selected.
     pub fn count(&self) -> u64 {
-        self.ranges.iter().map(|range| range.end - range.start).sum()
+        match (self.before.last(), self.ranges.last()) {
+            (Some(before), Some(last)) => before + (last.end - last.start),
+            _ => 0,
+        }
     }
 
     /// Whether `index` is selected.
@@ -97,18 +106,17 @@ impl AxisSelection {
     /// The selected indices at `positions` in ascending order, as a selection of the same axis.
     #[must_use]
     pub fn slice(&self, positions: Range<u64>) -> Self {
-        let mut before = 0;
-        let mut ranges = Vec::new();
-        for range in &self.ranges {
-            let count = range.end - range.start;
-            let from = positions.start.saturating_sub(before).min(count);
-            let to = positions.end.saturating_sub(before).min(count);
-            if from < to {
-                ranges.push(range.start + from..range.start + to);
-            }
-            before += count;
-        }
-        Self { len: self.len, ranges }
+        let first = self.before.partition_point(|before| *before <= positions.start);
+        let first = first.saturating_sub(1);
+        let ranges = self.before[first..]
+            .iter()
+            .zip(&self.ranges[first..])
+            .take_while(|(before, _)| **before < positions.end)
+            .map(|(before, range)| {
+                let from = range.start + positions.start.saturating_sub(*before);
+                from..range.end.min(range.start + (positions.end - before))
+            });
+        Self::from_ranges(self.len, ranges)
     }
 
     /// The part that lies in `window`, relative to the window's start; its axis is the window.
@@ -139,7 +147,7 @@ impl AxisSelection {
                 right.next();
             }
         }
-        Self { len: self.len.min(other.len), ranges }
+        Self::from_ranges(self.len.min(other.len), ranges)
     }
 
     /// The chunk coordinates that hold a selected index, where chunk `c` covers the indices

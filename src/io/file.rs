@@ -68,11 +68,16 @@ impl ByteSource for FileSource {
 pub(super) fn open(path: &Path) -> Result<(String, File, u64)> {
     let name = path.display().to_string();
     let failed = |error| Error::io("cannot open the file", error).in_file(&name);
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if metadata.is_dir() {
+    // Asked before opening: opening a pipe would wait for whoever writes to it.
+    let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+    if kind.is_dir() {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));
     }
+    if !kind.is_file() {
+        return Err(failed(std::io::Error::other("not a regular file")));
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     Ok((name, file, metadata.len()))
 }
 

@@ -6,18 +6,24 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{
+    GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectStore, ObjectStoreExt, coalesce_ranges,
+};
 
 use super::{ByteSource, check_bounds};
 use crate::error::{Error, Result};
 
 /// One object of a store. Ranges that lie close together are fetched with one request.
+///
+/// The object's entity tag is kept from when it was opened: if the object is replaced, reads fail
+/// instead of mixing the two.
 #[derive(Debug)]
 pub struct ObjectSource {
     name: String,
     store: Arc<dyn ObjectStore>,
     path: Path,
     size: u64,
+    e_tag: Option<String>,
 }
 
 impl ObjectSource {
@@ -27,9 +33,21 @@ impl ObjectSource {
     /// `Io` if the object is not there or the store cannot be reached.
     pub async fn open(name: String, store: Arc<dyn ObjectStore>, path: Path) -> Result<Self> {
         let head = store.head(&path).await;
-        let size =
-            head.map_err(|error| Error::io("cannot open the object", error).in_file(&name))?.size;
-        Ok(Self { name, store, path, size })
+        let head =
+            head.map_err(|error| Error::io("cannot open the object", error).in_file(&name))?;
+        Ok(Self { name, store, path, size: head.size, e_tag: head.e_tag })
+    }
+
+    async fn fetch(&self, range: Range<u64>) -> object_store::Result<Bytes> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let options = GetOptions {
+            range: Some(range.into()),
+            if_match: self.e_tag.clone(),
+            ..GetOptions::default()
+        };
+        self.store.get_opts(&self.path, options).await?.bytes().await
     }
 }
 
@@ -45,14 +63,20 @@ impl ByteSource for ObjectSource {
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
-        let failed = |error| Error::io("cannot read the object", error).in_file(&self.name);
-        let replies = self.store.get_ranges(&self.path, ranges).await.map_err(failed)?;
-        let complete = replies.len() == ranges.len()
-            && replies
-                .iter()
-                .zip(ranges)
-                .all(|(it, range)| it.len() as u64 == range.end - range.start);
-        if complete {
+        let fetch = |range| self.fetch(range);
+        let replies = coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
+        let replies = replies.map_err(|error| {
+            let what = match error {
+                object_store::Error::Precondition { .. } => {
+                    "the object was replaced since it was opened; open it again"
+                }
+                _ => "cannot read the object",
+            };
+            Error::io(what, error).in_file(&self.name)
+        })?;
+        let is_complete =
+            |(it, range): (&Bytes, &Range<u64>)| it.len() as u64 == range.end - range.start;
+        if replies.len() == ranges.len() && replies.iter().zip(ranges).all(is_complete) {
             return Ok(replies);
         }
         let cause = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);

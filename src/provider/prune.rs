@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use arrow::compute::take;
 use datafusion::catalog::Session;
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::{Column as ColumnName, ScalarValue};
+use datafusion::common::{Column as ColumnName, ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
@@ -57,8 +57,14 @@ pub(super) fn mask(
         let pair = bounds_of(array, selection, *column, axes[place], &touched[place])?;
         bounds.insert(field.name().clone(), spread(&pair, place, &touched)?);
     }
-    let keep = predicate.prune(&ChunkBounds { combinations, bounds })?;
-    Ok(Some(ChunkMask { axes, keep }))
+    // Pruning is an extra: what fails here may well succeed on rows.
+    match predicate.prune(&ChunkBounds { combinations, bounds }) {
+        Ok(keep) => Ok(Some(ChunkMask { axes, keep })),
+        Err(error) => {
+            log::debug!("chunks are not pruned by {filter}: {error}");
+            Ok(None)
+        }
+    }
 }
 
 /// The least and greatest label of each touched chunk of `axis`.
@@ -69,7 +75,9 @@ fn bounds_of(
     axis: usize,
     touched: &[u64],
 ) -> Result<(ArrayRef, ArrayRef)> {
-    let labels = array.axis_labels(axis, matches!(column, Column::Index(_)));
+    let Some(labels) = array.labels_of(column) else {
+        return internal_err!("the value has no labels");
+    };
     let extremes = touched
         .iter()
         .map(|&chunk| {

@@ -7,15 +7,17 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{DFSchema, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 
+use crate::exec::to_datafusion;
 use crate::grid::AxisSelection;
 use crate::scan::{Column, GridArray};
 
@@ -33,6 +35,8 @@ pub(super) enum Reach {
     Axis(usize),
     /// Several dimensions and nothing else: it can rule out chunks.
     Axes,
+    /// No column at all: it holds for every row or for none.
+    Constant,
     /// Values, or something that must be evaluated per row.
     Rows,
 }
@@ -50,6 +54,7 @@ pub(super) fn reach(filter: &Expr, array: &GridArray) -> Reach {
         _ if !is_immutable(filter) => Reach::Rows,
         (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Reach::Axis(axis),
         (Some(_), Some(_)) => Reach::Axes,
+        (None, _) => Reach::Constant,
         _ => Reach::Rows,
     }
 }
@@ -114,34 +119,51 @@ pub(super) fn physical(
     Ok((columns, schema, predicate))
 }
 
-/// The indices of `axis` whose labels satisfy `filter`, which is over that axis alone.
+/// Whether `filter`, which is over no column, holds.
+pub(super) fn holds(filter: &Expr, array: &GridArray, state: &dyn Session) -> Result<bool> {
+    let (_, schema, predicate) = physical(filter, array, state)?;
+    let one_row = RecordBatchOptions::new().with_row_count(Some(1));
+    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
+    Ok(satisfied(predicate.as_ref(), &batch)?.value(0))
+}
+
+/// The indices among `candidates` of `axis` whose labels satisfy `filter`, which is over that axis
+/// alone. Only labels of candidates are evaluated, so what earlier conjuncts exclude cannot fail.
 pub(super) fn select(
     filter: &Expr,
     array: &GridArray,
-    axis: usize,
+    candidates: &AxisSelection,
     state: &dyn Session,
 ) -> Result<AxisSelection> {
     let (columns, schema, predicate) = physical(filter, array, state)?;
-    let len = array.grid().shape()[axis];
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut start = 0;
-    while start < len {
-        let end = (start + LABELS_PER_BATCH).min(len);
-        let labels: Vec<ArrayRef> = columns
+    while start < candidates.count() {
+        let end = (start + LABELS_PER_BATCH).min(candidates.count());
+        let part = candidates.slice(start..end);
+        let labels = columns
             .iter()
-            .map(|column| {
-                array.axis_labels(axis, matches!(column, Column::Index(_))).slice(start..end)
-            })
-            .collect();
+            .filter_map(|column| array.labels_of(*column))
+            .map(|labels| labels.select(&part, 0))
+            .collect::<crate::Result<Vec<ArrayRef>>>()
+            .map_err(to_datafusion)?;
         let batch = RecordBatch::try_new(Arc::clone(&schema), labels)?;
-        let satisfied = predicate.evaluate(&batch)?.into_array((end - start) as usize)?;
-        let mask = satisfied.as_boolean();
-        let mask = match mask.nulls() {
-            Some(valid) => mask.values() & valid.inner(),
-            None => mask.values().clone(),
-        };
-        ranges.extend(mask.set_slices().map(|(from, to)| start + from as u64..start + to as u64));
+        for (from, to) in satisfied(predicate.as_ref(), &batch)?.set_slices() {
+            ranges.extend_from_slice(part.slice(from as u64..to as u64).ranges());
+        }
         start = end;
     }
-    Ok(AxisSelection::from_ranges(len, ranges))
+    Ok(AxisSelection::from_ranges(candidates.len(), ranges))
+}
+
+/// The rows of `batch` for which `predicate` is true, neither false nor NULL.
+fn satisfied(predicate: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanBuffer> {
+    let result = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
+    let Some(mask) = result.as_boolean_opt() else {
+        return plan_err!("{predicate} is no condition: it is of type {}", result.data_type());
+    };
+    Ok(match mask.nulls() {
+        Some(valid) => mask.values() & valid.inner(),
+        None => mask.values().clone(),
+    })
 }

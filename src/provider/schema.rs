@@ -14,8 +14,8 @@ use crate::scan::{OpenedFile, ReadOptions};
 
 /// The datasets of one file as tables, opened when they are first asked for.
 ///
-/// Coordinate datasets are tables too. A dataset that cannot be read is listed and gives its error
-/// when it is queried; the others are not affected.
+/// Coordinate datasets are tables too. A dataset that cannot be read is not listed, so that it does
+/// not spoil `information_schema` for the others; querying it by name gives its error.
 #[derive(Debug)]
 pub struct TetSchema {
     file: OpenedFile,
@@ -48,7 +48,11 @@ impl TetSchema {
 #[async_trait]
 impl SchemaProvider for TetSchema {
     fn table_names(&self) -> Vec<String> {
-        self.file.dataset_names()
+        let tet = self.file.tet();
+        let is_readable = |name: &String| {
+            tet.dataset_id(name).is_some_and(|id| tet.datasets()[id].grid().is_ok())
+        };
+        self.file.dataset_names().into_iter().filter(is_readable).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::CatalogProvider;
-use datafusion::common::{TableReference, plan_datafusion_err};
+use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -48,7 +48,8 @@ pub trait GridfusionSessionContextExt {
     /// Registers a file as the schema `name` of the default catalog: each dataset is a table of it.
     ///
     /// # Errors
-    /// If the file cannot be opened, or the default catalog takes no schemas.
+    /// If the file cannot be opened, the options name a dataset, or the default catalog takes no
+    /// schemas.
     async fn register_tet_schema(
         &self,
         name: &str,
@@ -91,6 +92,11 @@ impl GridfusionSessionContextExt for SessionContext {
         location: &str,
         options: TetReadOptions,
     ) -> Result<()> {
+        if let Some(dataset) = options.dataset {
+            return plan_err!(
+                "a schema holds every dataset of its file; option 'dataset' ('{dataset}') does not apply"
+            );
+        }
         let file = open(location, options.io, &self.runtime_env()).await.map_err(to_datafusion)?;
         let catalog = default_catalog(self)?;
         catalog.register_schema(name, Arc::new(TetSchema::new(file, options.read)))?;

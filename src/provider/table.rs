@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -13,6 +14,7 @@ use super::pushdown::{self, Reach};
 use super::{TetReadOptions, prune};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::{GridScanExec, to_datafusion};
+use crate::grid::AxisSelection;
 use crate::scan::{GridArray, OpenedFile, ScanPlan, ScanRequest};
 
 /// One array as a table: a row per cell, a column per dimension, and a value column.
@@ -76,12 +78,21 @@ impl GridTable {
         let mut over_several = Vec::new();
         for filter in filters {
             match pushdown::reach(filter, &self.array) {
+                // Nothing is left to exclude, and nothing to evaluate that could fail.
+                _ if request.selection.cells() == 0 => break,
                 Reach::Axis(axis) => {
-                    let selected = pushdown::select(filter, &self.array, axis, state)?;
+                    let candidates = &request.selection.axes()[axis];
+                    let selected = pushdown::select(filter, &self.array, candidates, state)?;
                     request.selection.restrict(axis, &selected);
                 }
                 Reach::Axes => over_several.push(filter),
-                Reach::Rows => {}
+                // The optimizer found out what an exact filter amounts to.
+                Reach::Constant if pushdown::holds(filter, &self.array, state)? => {}
+                Reach::Constant => {
+                    let none = AxisSelection::from_range(self.array.grid().shape()[0], 0..0);
+                    request.selection.restrict(0, &none);
+                }
+                Reach::Rows => return internal_err!("{filter} was pushed down but needs each row"),
             }
         }
         for filter in over_several {
@@ -133,7 +144,7 @@ impl TableProvider for GridTable {
         let support = |filter: &&Expr| match pushdown::reach(filter, &self.array) {
             Reach::Axis(_) => TableProviderFilterPushDown::Exact,
             Reach::Axes => TableProviderFilterPushDown::Inexact,
-            Reach::Rows => TableProviderFilterPushDown::Unsupported,
+            Reach::Constant | Reach::Rows => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(support).collect())
     }

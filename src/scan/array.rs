@@ -42,6 +42,8 @@ impl Default for ReadOptions {
 pub struct OpenedFile {
     file: Arc<TetFile>,
     source: Arc<dyn ByteSource>,
+    /// Set once index rows have been looked up.
+    looked_up: Arc<OnceCell<()>>,
 }
 
 /// Grids with more chunks than this are opened only if the file has index rows for them.
@@ -60,7 +62,7 @@ impl OpenedFile {
         for warning in file.warnings() {
             log::warn!("{}: {warning}", source.name());
         }
-        Ok(Self { file: Arc::new(file), source })
+        Ok(Self { file: Arc::new(file), source, looked_up: Arc::default() })
     }
 
     /// What errors call the file.
@@ -157,6 +159,11 @@ impl OpenedFile {
         let (labels, attributes) = match labels {
             LabelSource::Index => (Labels::Index { len }, BTreeMap::new()),
             LabelSource::Text(text) => (Labels::from_text(&text)?, BTreeMap::new()),
+            LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
+                warnings
+                    .push(format!("the labels of \"{name}\" are too many for this file; ignored"));
+                (Labels::Index { len }, BTreeMap::new())
+            }
             LabelSource::Dataset(id) => {
                 let elements = self.read_line(id).await?;
                 let attributes = self.file.metadata_of(id).attrs.clone();
@@ -174,6 +181,19 @@ impl OpenedFile {
             }
         };
         Ok(Dimension { name, labels, index: Labels::Index { len }, attributes })
+    }
+
+    /// Whether a coordinate takes no more memory than a file of this size warrants. Labels are read
+    /// when a table is opened, and rows of the index may all point at one payload.
+    fn is_plausible_coordinate(&self, id: usize) -> bool {
+        /// Any file may have this many bytes of labels.
+        const ALWAYS: u64 = 1 << 26;
+        /// Labels compress well, but not without end.
+        const RATIO: u64 = 64;
+        let dataset = &self.file.datasets()[id];
+        let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
+        let bytes = grid.cells().saturating_mul(element.size());
+        bytes <= self.source.size().saturating_mul(RATIO).max(ALWAYS)
     }
 
     /// All elements of a 1-d dataset.
@@ -304,10 +324,13 @@ impl GridArray {
         &self.columns
     }
 
-    /// The labels of `axis`, or its indices.
-    pub fn axis_labels(&self, axis: usize, as_index: bool) -> &Labels {
-        let dim = &self.dims[axis];
-        if as_index { &dim.index } else { &dim.labels }
+    /// What a column of a dimension shows along its axis; `None` for the value.
+    pub fn labels_of(&self, column: Column) -> Option<&Labels> {
+        match column {
+            Column::Label(axis) => Some(&self.dims[axis].labels),
+            Column::Index(axis) => Some(&self.dims[axis].index),
+            Column::Value => None,
+        }
     }
 
     /// What the writer suggests about memory.
@@ -320,18 +343,42 @@ impl GridArray {
     /// # Errors
     /// `Corrupt` if a chunk has no row in the index, or a row that cannot be right.
     pub async fn locate(&self, tasks: &[ChunkTask]) -> Result<Vec<StoredChunk>> {
+        let mut located = None;
+        // The first look shows whether the index is in order. If it is not, the whole of it is read
+        // and mapped, which partitions that start together must not all do.
+        self.opened
+            .looked_up
+            .get_or_try_init(|| async {
+                located = Some(self.drive_locate(tasks).await?);
+                Ok::<_, Error>(())
+            })
+            .await?;
+        match located {
+            Some(located) => Ok(located),
+            None => self.drive_locate(tasks).await,
+        }
+    }
+
+    async fn drive_locate(&self, tasks: &[ChunkTask]) -> Result<Vec<StoredChunk>> {
         let chunks = tasks.iter().map(|task| task.number).collect();
         let locate = self.opened.file.locate(self.dataset, chunks)?;
         drive(locate, self.source().as_ref()).await
     }
 
-    /// Decodes the fetched `payloads` of a chunk.
+    /// Decodes the fetched `payloads` of the chunk of `task`.
     ///
     /// # Errors
     /// `Corrupt` if they do not decode to the chunk's cells.
-    pub fn decode(&self, chunk: &StoredChunk, payloads: Vec<bytes::Bytes>) -> Result<Tile> {
-        let bytes =
-            decode_tile(chunk, payloads).map_err(|error| error.in_file(self.opened.name()))?;
+    pub fn decode(
+        &self,
+        task: &ChunkTask,
+        chunk: &StoredChunk,
+        payloads: Vec<bytes::Bytes>,
+    ) -> Result<Tile> {
+        let bytes = decode_tile(chunk, payloads).map_err(|error| {
+            let what = format!("chunk {:?} of dataset \"{}\"", task.coordinates, self.name);
+            error.about(&what).in_file(self.opened.name())
+        })?;
         Ok(Tile::new(bytes, self.value.element()))
     }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
-use super::{ChunkTask, GridArray};
+use super::{ChunkTask, Column, GridArray, Labels};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, unravel};
 
@@ -138,8 +138,7 @@ struct AxisCache {
 #[derive(Debug)]
 pub struct Assembler {
     array: Arc<GridArray>,
-    labels: Vec<AxisCache>,
-    indices: Vec<AxisCache>,
+    caches: HashMap<Column, AxisCache>,
     patterns: HashMap<Pattern, Arc<UInt32Array>>,
 }
 
@@ -149,60 +148,71 @@ const MAX_PATTERNS: usize = 32;
 impl Assembler {
     /// An assembler with empty caches.
     pub fn new(array: &Arc<GridArray>) -> Self {
-        let caches = || (0..array.grid().rank()).map(|_| AxisCache::default()).collect();
-        Self {
-            labels: caches(),
-            indices: caches(),
-            array: Arc::clone(array),
-            patterns: HashMap::new(),
-        }
+        Self { array: Arc::clone(array), caches: HashMap::new(), patterns: HashMap::new() }
     }
 
-    /// The labels of `axis` (or its 0-based indices) for each row of `block`.
+    /// What `column`, which must be one of a dimension, shows in each row of `block`.
     ///
     /// # Errors
-    /// `Internal` if Arrow refuses to repeat labels.
+    /// `Internal` for the value column, or if Arrow refuses to repeat labels.
     pub fn dimension(
         &mut self,
-        axis: usize,
-        as_index: bool,
+        column: Column,
         task: &ChunkTask,
         block: &Block,
     ) -> Result<ArrayRef> {
+        let axis = column.axis().ok_or_else(|| Error::internal("the value is no dimension"))?;
         let positions = &block.positions[axis];
         let inner: u64 =
             block.positions[axis + 1..].iter().map(|range| range.end - range.start).product();
         let pattern = Pattern { count: positions.end - positions.start, inner, rows: block.rows };
         let key = ColumnKey { chunk: task.coordinates[axis], start: positions.start, pattern };
 
-        let cache = if as_index { &self.indices[axis] } else { &self.labels[axis] };
-        if let Some((_, column)) = cache.column.as_ref().filter(|(held, _)| *held == key) {
-            return Ok(Arc::clone(column));
+        let cache = self.caches.entry(column).or_default();
+        if let Some((_, array)) = cache.column.as_ref().filter(|(held, _)| *held == key) {
+            return Ok(Arc::clone(array));
         }
-        let labels = self.chunk_labels(axis, as_index, task)?;
-        let labels = labels.slice(positions.start as usize, pattern.count as usize);
-        let column = if pattern.count == pattern.rows {
+        let labels = self.block_labels(column, axis, task, positions)?;
+        let array = if pattern.count == pattern.rows {
             labels
         } else {
             let indices = self.pattern(pattern);
             take(labels.as_ref(), indices.as_ref(), None)
                 .map_err(|error| Error::internal(error.to_string()))?
         };
-        let cache = if as_index { &mut self.indices[axis] } else { &mut self.labels[axis] };
-        cache.column = Some((key, Arc::clone(&column)));
-        Ok(column)
+        self.caches.entry(column).or_default().column = Some((key, Arc::clone(&array)));
+        Ok(array)
     }
 
-    fn chunk_labels(&mut self, axis: usize, as_index: bool, task: &ChunkTask) -> Result<ArrayRef> {
-        let cache = if as_index { &mut self.indices[axis] } else { &mut self.labels[axis] };
+    /// The labels at these positions among the selected elements of the chunk.
+    fn block_labels(
+        &mut self,
+        column: Column,
+        axis: usize,
+        task: &ChunkTask,
+        positions: &Range<u64>,
+    ) -> Result<ArrayRef> {
         let chunk = task.coordinates[axis];
-        if let Some((_, labels)) = cache.labels.as_ref().filter(|(held, _)| *held == chunk) {
-            return Ok(Arc::clone(labels));
-        }
         let start = self.array.grid().axis_range(axis, chunk).start;
-        let labels = self.array.axis_labels(axis, as_index).select(&task.selection[axis], start)?;
-        cache.labels = Some((chunk, Arc::clone(&labels)));
-        Ok(labels)
+        let selection = &task.selection[axis];
+        let labels = match self.array.labels_of(column) {
+            // Made, not read: a chunk of any length costs no more than its block.
+            Some(index @ Labels::Index { .. }) => {
+                return index.select(&selection.slice(positions.clone()), start);
+            }
+            Some(labels) => labels,
+            None => return Err(Error::internal("the value has no labels")),
+        };
+        let cache = self.caches.entry(column).or_default();
+        let held = match &cache.labels {
+            Some((held, labels)) if *held == chunk => Arc::clone(labels),
+            _ => {
+                let labels = labels.select(selection, start)?;
+                cache.labels = Some((chunk, Arc::clone(&labels)));
+                labels
+            }
+        };
+        Ok(held.slice(positions.start as usize, (positions.end - positions.start) as usize))
     }
 
     fn pattern(&mut self, pattern: Pattern) -> Arc<UInt32Array> {

@@ -9,10 +9,10 @@ use arrow::array::{
     UInt64Array, make_comparator,
 };
 use arrow::buffer::Buffer;
-use arrow::compute::{SortOptions, concat, sort_to_indices, take};
+use arrow::compute::{SortOptions, sort_to_indices, take};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use super::cf_time::TimeUnits;
@@ -66,8 +66,7 @@ impl Labels {
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
         let units = TimeUnits::from_attributes(attributes);
-        let (column, problems) =
-            ValueColumn::new(element, attributes, packed && units.is_none(), options);
+        let (column, problems) = ValueColumn::new(element, attributes, packed, options);
         warnings.extend(problems);
         let values = column.decode(elements, true)?;
         if let Some(units) = units {
@@ -130,21 +129,13 @@ impl Labels {
     /// begins at element `start`.
     ///
     /// # Errors
-    /// `Internal` if arrays of one type cannot be concatenated.
+    /// `Internal` if an element lies outside the axis.
     pub fn select(&self, selection: &AxisSelection, start: u64) -> Result<ArrayRef> {
-        let pieces: Vec<ArrayRef> = selection
-            .ranges()
-            .iter()
-            .map(|range| self.slice(start + range.start..start + range.end))
-            .collect();
-        match pieces.as_slice() {
-            [] => Ok(self.slice(start..start)),
-            [piece] => Ok(Arc::clone(piece)),
-            _ => {
-                let pieces: Vec<&dyn Array> = pieces.iter().map(AsRef::as_ref).collect();
-                concat(&pieces).map_err(|error| Error::internal(error.to_string()))
-            }
+        if let [range] = selection.ranges() {
+            return Ok(self.slice(start + range.start..start + range.end));
         }
+        let elements = selection.ranges().iter().cloned().flatten();
+        self.at(elements.map(|element| Some(start + element)))
     }
 }
 
@@ -258,7 +249,6 @@ fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
         DataType::UInt16 => integers::<UInt16Type>(values, units),
         DataType::UInt32 => integers::<UInt32Type>(values, units),
         DataType::UInt64 => integers::<UInt64Type>(values, units),
-        DataType::Timestamp(TimeUnit::Microsecond, None) => return Some(Arc::clone(values)),
         _ => None,
     };
     times.map(|times| Arc::new(times) as ArrayRef)

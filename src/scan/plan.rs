@@ -151,10 +151,11 @@ impl ScanPlan {
         self.kept.is_none() && self.limit.is_none()
     }
 
-    /// The same plan with a limit, or without one.
+    /// The same plan with a limit, or without one, in at most as many partitions as it has now:
+    /// whoever reads it may count on that.
     #[must_use = "the plan is not changed in place"]
     pub fn with_limit(&self, limit: Option<u64>) -> Self {
-        let mut plan = Self { limit, ..self.clone() };
+        let mut plan = Self { limit, max_partitions: self.partition_count(), ..self.clone() };
         plan.partitions = plan.cut();
         plan
     }
@@ -220,7 +221,12 @@ impl ScanPlan {
 }
 
 /// The chunk coordinates on `axis` that hold a selected index, ascending.
+///
+/// None if no cell is selected: an axis next to one of length 0 may be of any length.
 pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> Vec<u64> {
+    if selection.cells() == 0 {
+        return vec![];
+    }
     let edge = grid.axis_range(axis, 0).end.max(1);
     let chunks = selection.axes()[axis].chunks(edge, grid.chunks_per_axis()[axis]);
     chunks.ranges().iter().cloned().flatten().collect()

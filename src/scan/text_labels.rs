@@ -8,6 +8,7 @@
 //! | `2024-01-31T06:00`, `2024-01-31 06:00:00.5` (dates may be among them) | Timestamp(µs) |
 //! | anything else, so `007` stays a code | Utf8View |
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -20,7 +21,7 @@ pub(super) fn infer(labels: &[String]) -> ArrayRef {
     if let Some(values) = all(labels, integer) {
         return Arc::new(Int64Array::from(values));
     }
-    if let Some(values) = all(labels, number) {
+    if let Some(values) = all(labels, number).filter(|values| is_one_to_one(labels, values)) {
         return Arc::new(Float64Array::from(values));
     }
     if let Some(values) = all(labels, date) {
@@ -40,6 +41,14 @@ fn all<T>(labels: &[String], parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>
         return None;
     }
     labels.iter().map(|label| parse(label)).collect()
+}
+
+/// Whether labels that differ as text differ as numbers: `1.1` and `1.10` do not, and neither do
+/// two numbers of more digits than a float holds.
+fn is_one_to_one(labels: &[String], values: &[f64]) -> bool {
+    let texts: HashSet<&str> = labels.iter().map(String::as_str).collect();
+    let numbers: HashSet<u64> = values.iter().map(|value| value.to_bits()).collect();
+    texts.len() == numbers.len()
 }
 
 /// An integer as it would be printed: `-0`, `+1` and `007` are not.
@@ -115,6 +124,8 @@ mod tests {
             (&["1e3", "2"], "Float64"),
             (&["00.5", "1"], "Utf8View"),
             (&["nan", "1"], "Utf8View"),
+            (&["1.1", "1.10"], "Utf8View"),
+            (&["9007199254740993", "9007199254740992", "0.5"], "Utf8View"),
             (&["inf"], "Utf8View"),
             (&["1e999"], "Utf8View"),
             (&["-", "."], "Utf8View"),

@@ -62,7 +62,7 @@ fn small_files() -> [Vec<u8>; 3] {
     let with = |version| Layout { history_version: Some(version), ..Layout::default() };
     [
         tet_bytes(&[labelled, x.clone()], &Layout { zones: Some(zones), ..with(2) }),
-        tet_bytes(&[packed.clone()], &with(1)),
+        tet_bytes(std::slice::from_ref(&packed), &with(1)),
         tet_bytes(&[x, packed], &Layout::default()),
     ]
 }
@@ -147,6 +147,28 @@ async fn impossible_shapes_cost_nothing() {
             let error = query(&ctx, sql).await.unwrap_err().to_string();
             assert!(error.contains("huge.tet") && error.contains("at byte"), "{error}");
         }
+    }
+}
+
+/// Axes that no memory could list, where there are no cells or a single chunk.
+#[tokio::test]
+async fn long_axes_are_never_listed() {
+    let dataset = TestDataset::new("v", F32, &[1, 1], &[1, 1], vec![0; 4]);
+    let file = tet_bytes(&[dataset], &Layout::default());
+    let (shape, chunk) = (64, 80);
+    let empty = with_u64(with_u64(file.clone(), shape, 1 << 60), shape + 8, 0);
+    let wide = with_u64(with_u64(file, shape, 1 << 40), chunk, 1 << 40);
+    for (bytes, count) in [(empty, 0_u64), (wide, 1 << 40)] {
+        let opened =
+            OpenedFile::open(Arc::new(MemorySource::new("long.tet", bytes))).await.unwrap();
+        let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+        let ctx = session(2, 8192);
+        ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
+        assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, count.to_string());
+        let batches = query(&ctx, "SELECT dim_0, dim_1 FROM t LIMIT 10").await.unwrap();
+        let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+        assert_eq!(rows as u64, count.min(10));
+        query(&ctx, "EXPLAIN SELECT * FROM t WHERE dim_1 = 0 OR dim_0 = 7").await.unwrap();
     }
 }
 

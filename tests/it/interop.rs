@@ -44,7 +44,7 @@ fn tag(name: &str) -> u32 {
 /// The element of cell `i`: small, and exact in every type.
 fn element(name: &str, i: u64) -> (Vec<u8>, f64) {
     let value = (i * 37 % 120) as f64;
-    let signed = if i % 3 == 0 { -value } else { value };
+    let signed = if i.is_multiple_of(3) { -value } else { value };
     match name {
         "f32" => ((signed / 2.0) as f32).to_le_bytes().to_vec().pair(signed / 2.0),
         "f64" => (signed / 4.0).to_le_bytes().to_vec().pair(signed / 4.0),

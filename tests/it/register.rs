@@ -92,6 +92,8 @@ async fn awkward_names_work_quoted() {
         TestDataset::new("twice", F32, &[2, 3], &[2, 3], floats(6)).with_metadata(dims("x", "x")),
         TestDataset::new("values", F32, &[2, 2], &[2, 2], floats(4))
             .with_metadata(dims("value", "y")),
+        TestDataset::new("thrice", F32, &[1, 1, 2], &[1, 1, 2], floats(2))
+            .with_metadata(json!({"dim_names": ["x_2", "x", "x"]})),
         TestDataset::new("unnamed", F32, &[2, 2], &[2, 2], floats(4))
             .with_metadata(json!({"dim_names": ["only"]})),
     ];
@@ -109,6 +111,7 @@ async fn awkward_names_work_quoted() {
         cell(&ctx, "SELECT \"values\" FROM f.\"values\" WHERE value = 1 AND y = 0").await,
         "2.0"
     );
+    assert_eq!(cell(&ctx, "SELECT value FROM f.thrice WHERE x_2_ = 1 AND x_2 = 0").await, "1.0");
     assert_eq!(
         cell(&ctx, "SELECT value FROM f.unnamed WHERE dim_0 = 1 AND dim_1 = 1").await,
         "3.0"
@@ -134,6 +137,8 @@ async fn labels_come_from_the_first_source_that_fits() {
         pair("wrong_length", json!({"dim_names": ["x", "y"], "coords": {"x": {"labels": ["p"]}}})),
         pair("g/sibling", json!({"dim_names": ["x", "y"]})),
         pair("h/hdf5", json!({"attrs": {"coordinates": "lat lon"}})),
+        pair("named", json!({"dim_names": ["p", "q"], "attrs": {"coordinates": "lat of_p"}})),
+        line("of_p", &[1, 2]).with_metadata(json!({"dim_names": ["p"]})),
         pair("no_fit", json!({"attrs": {"coordinates": "lat"}})),
         line("x", &[10, 20, 30]),
         line("g/x", &[11, 21, 31]),
@@ -153,6 +158,8 @@ async fn labels_come_from_the_first_source_that_fits() {
         ("wrong_length", "x, y", ["10", "0"], ["30", "1"]),
         ("\"g/sibling\"", "x, y", ["11", "0"], ["31", "1"]),
         ("\"h/hdf5\"", "lat, lon", ["-5", "100"], ["5", "200"]),
+        // `of_p` runs along p, so it cannot label q; `lat` says nothing of the kind.
+        ("named", "p, q", ["-5", "0"], ["5", "1"]),
         ("no_fit", "dim_0, dim_1", ["0", "0"], ["2", "1"]),
     ] {
         let rows = rows_from(&ctx, &format!("SELECT {dims} FROM f.{table} ORDER BY 1, 2")).await;
@@ -184,6 +191,24 @@ async fn packing_is_applied_once() {
     }
 }
 
+/// A packed time coordinate is unpacked before it becomes timestamps.
+#[tokio::test]
+async fn packed_times_are_unpacked() {
+    let attrs =
+        json!({"units": "hours since 2024-01-01", "scale_factor": "0.5", "add_offset": "6"});
+    let hours = [0_i16, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let time = TestDataset::new("time", I16, &[2], &[2], hours)
+        .with_metadata(json!({"dim_names": ["time"], "attrs": attrs}));
+    let value = TestDataset::new("v", F32, &[2], &[2], floats(2))
+        .with_metadata(json!({"dim_names": ["time"]}));
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let temp = TempTet::new(&tet_bytes(&[value, time], &layout));
+    let ctx = session(1, 8192);
+    ctx.register_tet("v", temp.location(), TetReadOptions::default()).await.unwrap();
+    let rows = rows_from(&ctx, "SELECT time FROM v ORDER BY time").await;
+    assert_eq!(rows, [["2024-01-01T06:00:00"], ["2024-01-01T07:30:00"]]);
+}
+
 /// A zone map that says "no NULL here" spares the search for them, unless it is not to be trusted.
 #[tokio::test]
 async fn zone_maps_are_believed_on_request() {
@@ -194,8 +219,12 @@ async fn zone_maps_are_believed_on_request() {
         {"dataset_id": 0, "chunk_index": [0], "element_count": 4096, "null_count": 0}]});
     let misfit = json!({"version": 1, "chunks": [
         {"dataset_id": 0, "chunk_index": [0], "element_count": 9, "null_count": 0}]});
-    for (zones, trust, nulls) in [(&lie, true, "0"), (&lie, false, "2048"), (&misfit, true, "2048")]
-    {
+    let torn = json!({"version": 1, "chunks": [
+        {"dataset_id": 0, "chunk_index": [0], "element_count": 4096, "null_count": 0},
+        {"dataset_id": 0, "chunk_index": [0], "element_count": 4096, "null_count": 2048}]});
+    let cases =
+        [(&lie, true, "0"), (&lie, false, "2048"), (&misfit, true, "2048"), (&torn, true, "2048")];
+    for (zones, trust, nulls) in cases {
         let layout =
             Layout { history_version: Some(2), zones: Some(zones.clone()), ..Layout::default() };
         let temp = TempTet::new(&tet_bytes(std::slice::from_ref(&dataset), &layout));

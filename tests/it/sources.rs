@@ -162,6 +162,22 @@ async fn raw_chunks_are_not_copied() {
     }
 }
 
+/// An object that was replaced after it was opened gives an error, not a mixture of both.
+#[tokio::test]
+async fn a_replaced_object_is_an_error() {
+    let memory = Arc::new(InMemory::new());
+    memory.put(&"v.tet".into(), file().into()).await.unwrap();
+    let ctx = session(1, 8192);
+    let store: Arc<dyn ObjectStore> = Arc::<InMemory>::clone(&memory);
+    ctx.register_object_store(&url::Url::parse("mem://bucket").unwrap(), store);
+    ctx.register_tet("t", "mem://bucket/v.tet", TetReadOptions::default()).await.unwrap();
+    check(&ctx, "t", "before").await;
+    memory.put(&"v.tet".into(), file().into()).await.unwrap();
+    let error =
+        crate::support::query(&ctx, "SELECT sum(value) FROM t").await.unwrap_err().to_string();
+    assert!(error.contains("mem://bucket/v.tet: the object was replaced"), "{error}");
+}
+
 /// A file that was cut after it was opened gives an error, through a mapping and through reads.
 #[tokio::test]
 async fn a_file_that_shrinks_is_an_error() {

@@ -101,13 +101,15 @@ fn element_type(tag: u32) -> Result<ElementType> {
     })
 }
 
-/// The chunk grid, with every byte count below it known to fit in a `u64`.
+/// The chunk grid, with every index and byte count of it known to fit in an `i64`.
 fn grid_of(element: ElementType, shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
     let grid = ChunkGrid::new(shape, chunk_shape)?;
-    match grid.cells().checked_mul(element.size()) {
-        Some(_) => Ok(grid),
-        None => Err(Error::unsupported(format!("shape {shape:?} has more than 2^64 bytes"))),
+    let bytes = grid.cells().checked_mul(element.size());
+    let addressable = |count: u64| i64::try_from(count).is_ok();
+    if bytes.is_some_and(addressable) && shape.iter().copied().all(addressable) {
+        return Ok(grid);
     }
+    Err(Error::unsupported(format!("shape {shape:?} has an axis or a size beyond 2^63")))
 }
 
 /// Parses the records of the directory, which fill `bytes` exactly.

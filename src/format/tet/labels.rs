@@ -1,6 +1,11 @@
 //! What the axes of a dataset are called and where their labels come from.
 
+use std::collections::HashSet;
+
 use super::TetFile;
+
+/// Parents of a group are searched for coordinates up to this depth.
+const MAX_GROUP_DEPTH: usize = 32;
 
 /// One axis of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +46,7 @@ impl TetFile {
             let labels = self
                 .footer_labels(dataset, axis, &name, &mut warnings)
                 .or_else(|| self.sibling(dataset, &name, len).map(LabelSource::Dataset))
-                .or_else(|| listed.as_ref().map(|ids| LabelSource::Dataset(ids[axis])))
+                .or_else(|| self.listed_label(listed.as_deref(), axis, &name))
                 .unwrap_or(LabelSource::Index);
             DimSpec { name, len, labels }
         });
@@ -53,14 +58,19 @@ impl TetFile {
     pub fn is_coordinate(&self, dataset: usize) -> bool {
         let own_name = base_name(self.datasets[dataset].name());
         let dim_names = self.metadata_of(dataset).dim_names.as_deref();
-        let listed_by_others = || {
-            (0..self.datasets.len()).any(|other| {
-                other != dataset
-                    && self.coordinates_attribute(other).is_some_and(|ids| ids.contains(&dataset))
-            })
-        };
         self.datasets[dataset].shape().len() == 1
-            && (dim_names == Some(&[own_name.to_owned()]) || listed_by_others())
+            && (dim_names == Some(&[own_name.to_owned()])
+                || self.listed_coordinates.contains(&dataset))
+    }
+
+    /// The datasets that `coordinates` attributes of others name; one look at each attribute.
+    pub(super) fn find_listed_coordinates(&self) -> HashSet<usize> {
+        let mut listed = HashSet::new();
+        for &dataset in self.by_name.values() {
+            let ids = self.coordinates_attribute(dataset).unwrap_or_default();
+            listed.extend(ids.into_iter().filter(|&id| id != dataset));
+        }
+        listed
     }
 
     fn dimension_names(
@@ -90,7 +100,10 @@ impl TetFile {
                 names[axis] = format!("dim_{axis}");
             }
             if names[..axis].contains(&names[axis]) {
-                let unique = format!("{}_{axis}", names[axis]);
+                let mut unique = format!("{}_{axis}", names[axis]);
+                while names.contains(&unique) {
+                    unique.push('_');
+                }
                 warnings.push(format!(
                     "dimension \"{}\" occurs twice; axis {axis} is \"{unique}\"",
                     names[axis]
@@ -130,18 +143,26 @@ impl TetFile {
         None
     }
 
+    /// The dataset that the `coordinates` attribute names for `axis`, unless its own dimension is
+    /// called otherwise: the attribute's order means nothing where dimensions have names.
+    fn listed_label(
+        &self,
+        listed: Option<&[usize]>,
+        axis: usize,
+        name: &str,
+    ) -> Option<LabelSource> {
+        let id = listed?[axis];
+        let own_names = self.metadata_of(id).dim_names.as_deref();
+        let fits = own_names.is_none_or(|names| names == [name.to_owned()]);
+        fits.then_some(LabelSource::Dataset(id))
+    }
+
     /// The 1-d dataset of `len` elements called `name` in the group of `dataset` or a parent of it.
-    fn sibling(&self, dataset: usize, name: &str, len: u64) -> Option<usize> {
-        let mut group = self.datasets[dataset].name();
-        loop {
-            group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
-            if let Some(id) = self.line(&join(group, name), len) {
-                return Some(id);
-            }
-            if group.is_empty() {
-                return None;
-            }
-        }
+    fn sibling<'a>(&'a self, dataset: usize, name: &str, len: u64) -> Option<usize> {
+        let parent = |group: &&'a str| group.rsplit_once('/').map(|(parent, _)| parent);
+        let groups = std::iter::successors(parent(&self.datasets[dataset].name()), parent);
+        let groups = groups.take(MAX_GROUP_DEPTH).chain([""]);
+        groups.into_iter().find_map(|group| self.line(&join(group, name), len))
     }
 
     /// The datasets that HDF5's `coordinates` attribute names, if there is one for each axis, of

@@ -101,10 +101,8 @@ impl Locate {
     fn read_mapped(&mut self, map: &RowMap) -> Result<Step<Vec<StoredChunk>>> {
         let row_of = |&chunk: &u64| {
             map.row(self.dataset, chunk).ok_or_else(|| {
-                let name = self.file.datasets()[self.dataset].name();
-                let at = self.grid.chunk_coordinates(chunk);
                 let message =
-                    format!("no row for chunk {at:?} of dataset \"{name}\"; its cells are missing");
+                    format!("no row for {}; its cells are missing", self.chunk_name(chunk));
                 Error::corrupt("chunk index", self.file.index.bytes_of(0..0).start, message)
             })
         };
@@ -142,9 +140,15 @@ impl Locate {
         stored.collect::<Result<_>>().map(Step::Done)
     }
 
+    fn chunk_name(&self, chunk: u64) -> String {
+        let name = self.file.datasets()[self.dataset].name();
+        format!("chunk {:?} of dataset \"{name}\"", self.grid.chunk_coordinates(chunk))
+    }
+
     fn layer(&self, chunk: u64, row: &Row) -> Result<Layer> {
         let cells: u64 = self.grid.extents(&self.grid.chunk_coordinates(chunk)).iter().product();
         row.layer(cells * self.element.size(), self.file.payload_end)
+            .map_err(|error| error.about(&self.chunk_name(chunk)))
     }
 }
 

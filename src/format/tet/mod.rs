@@ -23,7 +23,7 @@ mod superblock;
 mod wire;
 mod zone;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -45,6 +45,8 @@ pub struct TetFile {
     /// Ids by name; of datasets with one name, the first.
     by_name: HashMap<String, usize>,
     metadata: Metadata,
+    /// Datasets that label the axes of others through a `coordinates` attribute.
+    listed_coordinates: HashSet<usize>,
     /// The `source` of each history event, in file order.
     history_sources: Vec<String>,
     index: index::Index,

@@ -136,9 +136,10 @@ impl Open {
         let (datasets, index) = self.directory_and_index(&superblock)?;
         let mut footer = self.footer(&superblock)?;
         let by_name = ids_by_name(&datasets, &mut footer.warnings);
-        Ok(TetFile {
+        let mut file = TetFile {
             datasets,
             by_name,
+            listed_coordinates: Default::default(),
             metadata: footer.metadata,
             history_sources: footer.history_sources,
             index,
@@ -146,7 +147,9 @@ impl Open {
             zone_maps_at: footer.zone_maps_at,
             warnings: footer.warnings,
             row_map: Default::default(),
-        })
+        };
+        file.listed_coordinates = file.find_listed_coordinates();
+        Ok(file)
     }
 
     fn directory_and_index(

@@ -3,6 +3,7 @@
 //! They are hints in JSON that nothing guards: a map is used only where it is well-formed and fits
 //! the tile it describes, and an option turns it off altogether.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -77,7 +78,8 @@ impl ReadZoneMaps {
             }
             null_counts.push((number, zone.null_count));
         }
-        null_counts.sort_unstable();
+        // Of maps that contradict each other, the one that promises less counts.
+        null_counts.sort_unstable_by_key(|&(number, nulls)| (number, Reverse(nulls)));
         null_counts.dedup_by_key(|(number, _)| *number);
         Ok(ZoneMaps { null_counts })
     }
