@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use memmap2::{Mmap, MmapOptions};
 
-use super::{ByteSource, check_bounds, file, shrunk};
+use super::{ByteSource, MemorySource, file, shrunk};
 use crate::error::{Error, Result};
 
 /// A mapped file.
@@ -18,20 +18,20 @@ use crate::error::{Error, Result};
 /// files to be cut while queries run should use [`super::FileSource`].
 #[derive(Debug)]
 pub struct MmapSource {
-    name: String,
     file: File,
-    bytes: Bytes,
+    mapped: MemorySource,
 }
 
 impl MmapSource {
     /// Maps the whole file.
     ///
     /// # Errors
-    /// `Io` if it cannot be opened or mapped, or is a directory.
+    /// `Io` if it cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let (name, file, size) = file::open(path)?;
+        // An empty mapping is an error on some systems.
         let bytes = if size == 0 { Bytes::new() } else { Bytes::from_owner(map(&name, &file)?) };
-        Ok(Self { name, file, bytes })
+        Ok(Self { file, mapped: MemorySource::new(name, bytes) })
     }
 }
 
@@ -48,11 +48,11 @@ fn map(name: &str, file: &File) -> Result<Mmap> {
 #[async_trait]
 impl ByteSource for MmapSource {
     fn name(&self) -> &str {
-        &self.name
+        self.mapped.name()
     }
 
     fn size(&self) -> u64 {
-        self.bytes.len() as u64
+        self.mapped.size()
     }
 
     fn is_resident(&self) -> bool {
@@ -60,14 +60,10 @@ impl ByteSource for MmapSource {
     }
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        check_bounds(self, ranges)?;
-        let now = file::len(&self.name, &self.file)?;
+        let now = file::len(self.name(), &self.file)?;
         if now < self.size() {
-            return Err(shrunk(&self.name, self.size(), now));
+            return Err(shrunk(self.name(), self.size(), now));
         }
-        Ok(ranges
-            .iter()
-            .map(|range| self.bytes.slice(range.start as usize..range.end as usize))
-            .collect())
+        self.mapped.read(ranges).await
     }
 }

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::buffer::{Buffer, MutableBuffer};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tokio::sync::OnceCell;
 
 use super::drive;
 use super::labels::Labels;
+use super::opened::OpenedFile;
 use super::plan::ChunkTask;
 use super::tile::Tile;
 use super::values::ValueColumn;
 use crate::error::{Error, Result};
 use crate::format::StoredChunk;
-use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
+use crate::format::tet::{MemoryBudget, ZoneMaps};
 use crate::grid::ChunkGrid;
 use crate::io::ByteSource;
 
@@ -37,189 +37,11 @@ impl Default for ReadOptions {
     }
 }
 
-/// A file whose directory and metadata have been read.
-#[derive(Debug, Clone)]
-pub struct OpenedFile {
-    file: Arc<TetFile>,
-    source: Arc<dyn ByteSource>,
-    /// Set once index rows have been looked up.
-    looked_up: Arc<OnceCell<()>>,
-}
-
-/// Grids with more chunks than this are opened only if the file has index rows for them.
-///
-/// Planning lists the chunks of an axis, so a directory that promises 2^60 of them must not be
-/// believed. Files in which many chunks are missing stay readable below this number.
-const MAX_MISSING_CHUNKS: u64 = 1 << 22;
-
-impl OpenedFile {
-    /// Reads the superblock, the directory, the index header and the footer.
-    ///
-    /// # Errors
-    /// `Corrupt` if it is not a `.tet` file of layout version 1, `Io` if it cannot be read.
-    pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
-        let file = drive(Open::new(source.size()), source.as_ref()).await?;
-        for warning in file.warnings() {
-            log::warn!("{}: {warning}", source.name());
-        }
-        Ok(Self { file: Arc::new(file), source, looked_up: Arc::default() })
-    }
-
-    /// What errors call the file.
-    pub fn name(&self) -> &str {
-        self.source.name()
-    }
-
-    /// The format's view of the file.
-    pub fn tet(&self) -> &Arc<TetFile> {
-        &self.file
-    }
-
-    /// The names of all datasets in directory order; of datasets with one name, only the first.
-    pub fn dataset_names(&self) -> Vec<String> {
-        let datasets = self.file.datasets().iter().enumerate();
-        datasets
-            .filter(|(id, dataset)| self.file.dataset_id(dataset.name()) == Some(*id))
-            .map(|(_, dataset)| dataset.name().to_owned())
-            .collect()
-    }
-
-    /// The names of the datasets that are not coordinates of others.
-    pub fn data_variables(&self) -> Vec<String> {
-        let is_data = |name: &String| {
-            self.file.dataset_id(name).is_some_and(|dataset| !self.file.is_coordinate(dataset))
-        };
-        self.dataset_names().into_iter().filter(is_data).collect()
-    }
-
-    /// Opens a dataset by name, reading the labels of its dimensions.
-    ///
-    /// # Errors
-    /// `Usage` if there is no such dataset (the message lists those there are), `Unsupported` or
-    /// `Corrupt` if it or its coordinates cannot be read.
-    pub async fn array(&self, dataset: &str, options: &ReadOptions) -> Result<GridArray> {
-        let Some(id) = self.file.dataset_id(dataset) else {
-            let known = self.dataset_names().join("\", \"");
-            let message = format!("no dataset \"{dataset}\"; the file has \"{known}\"");
-            return Err(Error::usage(message).in_file(self.name()));
-        };
-        self.array_by_id(id, options).await.map_err(|error| error.in_file(self.name()))
-    }
-
-    async fn array_by_id(&self, id: usize, options: &ReadOptions) -> Result<GridArray> {
-        let dataset = &self.file.datasets()[id];
-        let (grid, element) = (self.readable_grid(id)?, dataset.element()?);
-        let (specs, mut warnings) = self.file.dimensions(id);
-        let mut dims = Vec::with_capacity(specs.len());
-        for spec in specs {
-            dims.push(self.dimension(spec, options, &mut warnings).await?);
-        }
-        let attributes = &self.file.metadata_of(id).attrs;
-        let (value, problems) =
-            ValueColumn::new(element, attributes, self.file.is_packed(id), options);
-        warnings.extend(problems);
-        for warning in &warnings {
-            log::warn!("{}: dataset \"{}\": {warning}", self.name(), dataset.name());
-        }
-        let (schema, columns) = schema(dataset.name(), &dims, &value, attributes, options);
-        Ok(GridArray {
-            name: dataset.name().to_owned(),
-            opened: self.clone(),
-            dataset: id,
-            grid,
-            dims,
-            value,
-            schema,
-            columns,
-            options: options.clone(),
-            zone_maps: OnceCell::new(),
-        })
-    }
-
-    fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
-        let dataset = &self.file.datasets()[id];
-        let grid = dataset.grid()?.clone();
-        let rows = self.file.index_rows();
-        if grid.chunks() > rows.max(MAX_MISSING_CHUNKS) {
-            let (name, chunks) = (dataset.name(), grid.chunks());
-            return Err(Error::unsupported(format!(
-                "dataset \"{name}\" has {chunks} chunks, but the index of the file has only {rows} rows"
-            )));
-        }
-        Ok(grid)
-    }
-
-    async fn dimension(
-        &self,
-        spec: DimSpec,
-        options: &ReadOptions,
-        warnings: &mut Vec<String>,
-    ) -> Result<Dimension> {
-        let DimSpec { name, len, labels } = spec;
-        let (labels, attributes) = match labels {
-            LabelSource::Index => (Labels::Index { len }, BTreeMap::new()),
-            LabelSource::Text(text) => (Labels::from_text(&text)?, BTreeMap::new()),
-            LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
-                warnings
-                    .push(format!("the labels of \"{name}\" are too many for this file; ignored"));
-                (Labels::Index { len }, BTreeMap::new())
-            }
-            LabelSource::Dataset(id) => {
-                let elements = self.read_line(id).await?;
-                let attributes = self.file.metadata_of(id).attrs.clone();
-                let element = self.file.datasets()[id].element()?;
-                let packed = self.file.is_packed(id);
-                let labels = Labels::from_elements(
-                    element,
-                    elements,
-                    &attributes,
-                    packed,
-                    options,
-                    warnings,
-                )?;
-                (labels, attributes)
-            }
-        };
-        Ok(Dimension { name, labels, index: Labels::Index { len }, attributes })
-    }
-
-    /// Whether a coordinate takes no more memory than a file of this size warrants. Labels are read
-    /// when a table is opened, and rows of the index may all point at one payload.
-    fn is_plausible_coordinate(&self, id: usize) -> bool {
-        /// Any file may have this many bytes of labels.
-        const ALWAYS: u64 = 1 << 26;
-        /// Labels compress well, but not without end.
-        const RATIO: u64 = 64;
-        let dataset = &self.file.datasets()[id];
-        let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
-        let bytes = grid.cells().saturating_mul(element.size());
-        bytes <= self.source.size().saturating_mul(RATIO).max(ALWAYS)
-    }
-
-    /// All elements of a 1-d dataset.
-    async fn read_line(&self, id: usize) -> Result<Buffer> {
-        let grid = self.readable_grid(id)?;
-        let stored =
-            drive(self.file.locate(id, (0..grid.chunks()).collect())?, self.source.as_ref())
-                .await?;
-        let payloads: Vec<_> = stored
-            .iter()
-            .flat_map(|chunk| &chunk.layers)
-            .map(|layer| layer.payload.clone())
-            .collect();
-        let mut payloads = self.source.read(&payloads).await?.into_iter();
-        let mut elements = MutableBuffer::new(0);
-        for chunk in stored {
-            let layers = chunk.layers.len();
-            elements
-                .extend_from_slice(&decode_tile(&chunk, payloads.by_ref().take(layers).collect())?);
-        }
-        Ok(elements.into())
-    }
-}
-
 /// Decodes the payloads of one chunk.
-fn decode_tile(chunk: &StoredChunk, payloads: Vec<bytes::Bytes>) -> Result<bytes::Bytes> {
+pub(super) fn decode_tile(
+    chunk: &StoredChunk,
+    payloads: Vec<bytes::Bytes>,
+) -> Result<bytes::Bytes> {
     match (chunk.layers.as_slice(), payloads.into_iter().next()) {
         ([layer], Some(payload)) => layer.decode(payload),
         _ => Err(Error::internal("a chunk that is not one layer and one payload")),
@@ -236,6 +58,15 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    pub(super) fn new(
+        name: String,
+        labels: Labels,
+        len: u64,
+        attributes: BTreeMap<String, String>,
+    ) -> Self {
+        Self { name, labels, index: Labels::Index { len }, attributes }
+    }
+
     /// The dimension's name, which is its column's.
     pub fn name(&self) -> &str {
         &self.name
@@ -284,6 +115,31 @@ pub struct GridArray {
 }
 
 impl GridArray {
+    pub(super) fn new(
+        opened: OpenedFile,
+        dataset: usize,
+        grid: ChunkGrid,
+        dims: Vec<Dimension>,
+        value: ValueColumn,
+        options: &ReadOptions,
+    ) -> Self {
+        let name = opened.tet().datasets()[dataset].name().to_owned();
+        let attributes = &opened.tet().metadata_of(dataset).attrs;
+        let (schema, columns) = schema(&name, &dims, &value, attributes, options);
+        Self {
+            name,
+            opened,
+            dataset,
+            grid,
+            dims,
+            value,
+            schema,
+            columns,
+            options: options.clone(),
+            zone_maps: OnceCell::new(),
+        }
+    }
+
     /// The dataset's name.
     pub fn name(&self) -> &str {
         &self.name
@@ -296,7 +152,7 @@ impl GridArray {
 
     /// Where its bytes come from.
     pub fn source(&self) -> &Arc<dyn ByteSource> {
-        &self.opened.source
+        self.opened.source()
     }
 
     /// How it is cut into chunks.
@@ -335,7 +191,7 @@ impl GridArray {
 
     /// What the writer suggests about memory.
     pub fn memory_budget(&self) -> MemoryBudget {
-        self.opened.file.memory_budget()
+        self.opened.tet().memory_budget()
     }
 
     /// Finds where the chunks of `tasks` are stored, in order.
@@ -343,26 +199,8 @@ impl GridArray {
     /// # Errors
     /// `Corrupt` if a chunk has no row in the index, or a row that cannot be right.
     pub async fn locate(&self, tasks: &[ChunkTask]) -> Result<Vec<StoredChunk>> {
-        let mut located = None;
-        // The first look shows whether the index is in order. If it is not, the whole of it is read
-        // and mapped, which partitions that start together must not all do.
-        self.opened
-            .looked_up
-            .get_or_try_init(|| async {
-                located = Some(self.drive_locate(tasks).await?);
-                Ok::<_, Error>(())
-            })
-            .await?;
-        match located {
-            Some(located) => Ok(located),
-            None => self.drive_locate(tasks).await,
-        }
-    }
-
-    async fn drive_locate(&self, tasks: &[ChunkTask]) -> Result<Vec<StoredChunk>> {
         let chunks = tasks.iter().map(|task| task.number).collect();
-        let locate = self.opened.file.locate(self.dataset, chunks)?;
-        drive(locate, self.source().as_ref()).await
+        self.opened.locate(self.dataset, chunks).await
     }
 
     /// Decodes the fetched `payloads` of the chunk of `task`.
@@ -386,12 +224,12 @@ impl GridArray {
     pub async fn zone_maps(&self, bytes_to_read: u64) -> Option<&ZoneMaps> {
         /// Parsing JSON costs this many times more per byte than looking for NULLs.
         const RELATIVE_COST: u64 = 64;
-        let at = self.opened.file.zone_maps_at().filter(|_| self.options.trust_zone_maps)?;
+        let at = self.opened.tet().zone_maps_at().filter(|_| self.options.trust_zone_maps)?;
         if (at.end - at.start).saturating_mul(RELATIVE_COST) > bytes_to_read {
             return None;
         }
         let read = || async {
-            let machine = self.opened.file.read_zone_maps(self.dataset).ok()??;
+            let machine = self.opened.tet().read_zone_maps(self.dataset).ok()??;
             match drive(machine, self.source().as_ref()).await {
                 Ok(maps) => Some(maps),
                 Err(error) => {

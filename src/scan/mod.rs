@@ -15,15 +15,17 @@ mod assemble;
 mod cf_time;
 mod drive;
 mod labels;
+mod opened;
 mod plan;
 mod text_labels;
 mod tile;
 mod values;
 
-pub use array::{Column, Dimension, GridArray, OpenedFile, ReadOptions};
+pub use array::{Column, Dimension, GridArray, ReadOptions};
 pub use assemble::{Assembler, Block, Blocks};
 pub use drive::drive;
 pub use labels::{LabelOrder, Labels};
+pub use opened::OpenedFile;
 pub use plan::{ChunkMask, ChunkTask, ScanPlan, ScanRequest, touched_chunks};
 pub use tile::Tile;
 pub use values::ValueColumn;
