@@ -57,3 +57,8 @@ pub use provider::{
     GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode,
     TetReadOptions, TetSchema, TetTableFactory, open,
 };
+
+/// Compiles and runs the Rust of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
