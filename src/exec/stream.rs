@@ -46,6 +46,8 @@ pub(super) struct GridStream {
     located: VecDeque<(ChunkTask, StoredChunk)>,
     in_flight: VecDeque<Fetch>,
     current: Option<OpenChunk>,
+    /// Memory of the last tile, for the next one.
+    spare: Vec<u8>,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
@@ -106,6 +108,7 @@ impl GridStream {
             located: VecDeque::new(),
             in_flight: VecDeque::new(),
             current: None,
+            spare: Vec::new(),
             array,
             plan,
             columns,
@@ -151,6 +154,8 @@ impl GridStream {
         let Some(mut open) = self.current.take() else { return Ok(None) };
         let Some(block) = open.blocks.next() else {
             self.reservation.shrink(open.reserved);
+            // By now most consumers have let go of the last batch, and the next tile fits here.
+            self.spare = open.tile.map(Tile::into_spare).unwrap_or_default();
             return Ok(None);
         };
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
@@ -199,8 +204,10 @@ impl GridStream {
         self.metrics.bytes_read.add(bytes);
 
         let timer = self.metrics.time_decode.timer();
-        let tile =
-            self.array.decode(&fetch.task, &fetch.stored, payloads).map_err(to_datafusion)?;
+        let tile = self
+            .array
+            .decode(&fetch.task, &fetch.stored, payloads, std::mem::take(&mut self.spare))
+            .map_err(to_datafusion)?;
         timer.done();
         let tile_bytes = fetch.task.cells() * self.array.value().element().size();
         self.metrics.bytes_decoded.add(tile_bytes as usize);

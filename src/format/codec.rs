@@ -26,11 +26,21 @@ impl fmt::Display for Codec {
     }
 }
 
+/// Decodes into memory for `raw_len` bytes; if `spare` has more, a longer frame may fill it.
+fn decode_at_once(payload: &[u8], raw_len: usize, spare: Vec<u8>) -> std::io::Result<Vec<u8>> {
+    let mut tile = spare;
+    tile.clear();
+    tile.reserve_exact(raw_len);
+    zstd::bulk::Decompressor::new()?.decompress_to_buffer(payload, &mut tile)?;
+    Ok(tile)
+}
+
 /// Tiles that claim to have shrunk by more than this are not allocated before they are decoded.
 const HONEST_RATIO: u64 = 64;
 
 impl Layer {
-    /// Turns the stored `payload` into the tile's bytes.
+    /// Turns the stored `payload` into the tile's bytes, in the memory of `spare` where it is large
+    /// enough: fresh memory for each tile costs a good part of what decompressing does.
     ///
     /// A raw payload is handed back without a copy. A compressed one is decoded into at most
     /// `raw_len` bytes and one more, whatever its frame claims: a decompression bomb costs no more
@@ -38,19 +48,19 @@ impl Layer {
     ///
     /// # Errors
     /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes.
-    pub fn decode(&self, payload: Bytes) -> Result<Bytes> {
+    pub fn decode(&self, payload: Bytes, spare: Vec<u8>) -> Result<Bytes> {
         match self.codec {
             Codec::Raw if payload.len() as u64 == self.raw_len => Ok(payload),
             Codec::Raw => Err(self.corrupt(&format!("{} bytes", payload.len()))),
-            Codec::Zstd => self.decode_zstd(&payload),
+            Codec::Zstd => self.decode_zstd(&payload, spare),
         }
     }
 
-    fn decode_zstd(&self, payload: &[u8]) -> Result<Bytes> {
+    fn decode_zstd(&self, payload: &[u8], spare: Vec<u8>) -> Result<Bytes> {
         let raw_len = usize::try_from(self.raw_len)
             .map_err(|_| Error::unsupported(format!("a tile of {} bytes", self.raw_len)))?;
         let tile = if self.raw_len <= (payload.len() as u64).saturating_mul(HONEST_RATIO) {
-            zstd::bulk::decompress(payload, raw_len)
+            decode_at_once(payload, raw_len, spare)
         } else {
             self.decode_growing(payload)
         };
@@ -91,8 +101,23 @@ mod tests {
         let tile: Vec<u8> = (0..10_000).map(|i| (i / 7) as u8).collect();
         let mut packed = zstd::encode_all(&tile[..5_000], 3).unwrap();
         packed.extend(zstd::encode_all(&tile[5_000..], 3).unwrap());
-        let decoded = layer(Codec::Zstd, 10_000).decode(packed.into()).unwrap();
+        let decoded = layer(Codec::Zstd, 10_000).decode(packed.into(), vec![7; 3]).unwrap();
         assert_eq!(decoded, tile);
+    }
+
+    #[test]
+    fn spare_memory_of_any_size_is_reused_or_not() {
+        let tile: Vec<u8> = (0..5_000).map(|i| (i / 7) as u8).collect();
+        let packed = Bytes::from(zstd::encode_all(&tile[..], 3).unwrap());
+        for spare in [0, 4_999, 5_000, 50_000] {
+            let spare = vec![0xAA; spare];
+            let (place, fits) = (spare.as_ptr(), spare.capacity() >= 5_000);
+            let decoded = layer(Codec::Zstd, 5_000).decode(packed.clone(), spare).unwrap();
+            assert_eq!(decoded, tile);
+            assert!(!fits || decoded.as_ptr() == place);
+            let roomy = vec![0; 50_000];
+            assert!(layer(Codec::Zstd, 4_000).decode(packed.clone(), roomy).is_err());
+        }
     }
 
     #[test]
@@ -100,11 +125,12 @@ mod tests {
         let packed = Bytes::from(zstd::encode_all(&vec![0_u8; 50_000_000][..], 19).unwrap());
         assert!(packed.len() < 10_000);
         for (raw_len, ok) in [(50_000_000, true), (50_000_001, false), (1_000, false)] {
-            assert_eq!(layer(Codec::Zstd, raw_len).decode(packed.clone()).is_ok(), ok);
+            assert_eq!(layer(Codec::Zstd, raw_len).decode(packed.clone(), Vec::new()).is_ok(), ok);
         }
-        assert!(layer(Codec::Zstd, 1 << 60).decode(packed).is_err());
-        let error = layer(Codec::Zstd, 8).decode(Bytes::from_static(b"garbage!")).unwrap_err();
+        assert!(layer(Codec::Zstd, 1 << 60).decode(packed, Vec::new()).is_err());
+        let error =
+            layer(Codec::Zstd, 8).decode(Bytes::from_static(b"garbage!"), Vec::new()).unwrap_err();
         assert_eq!(error.offset(), Some(100));
-        assert!(layer(Codec::Raw, 8).decode(Bytes::from_static(b"short")).is_err());
+        assert!(layer(Codec::Raw, 8).decode(Bytes::from_static(b"short"), Vec::new()).is_err());
     }
 }

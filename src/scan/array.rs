@@ -41,9 +41,10 @@ impl Default for ReadOptions {
 pub(super) fn decode_tile(
     chunk: &StoredChunk,
     payloads: Vec<bytes::Bytes>,
+    spare: Vec<u8>,
 ) -> Result<bytes::Bytes> {
     match (chunk.layers.as_slice(), payloads.into_iter().next()) {
-        ([layer], Some(payload)) => layer.decode(payload),
+        ([layer], Some(payload)) => layer.decode(payload, spare),
         _ => Err(Error::internal("a chunk that is not one layer and one payload")),
     }
 }
@@ -203,7 +204,7 @@ impl GridArray {
         self.opened.locate(self.dataset, chunks).await
     }
 
-    /// Decodes the fetched `payloads` of the chunk of `task`.
+    /// Decodes the fetched `payloads` of the chunk of `task`, in the memory of `spare` if it can.
     ///
     /// # Errors
     /// `Corrupt` if they do not decode to the chunk's cells.
@@ -212,8 +213,9 @@ impl GridArray {
         task: &ChunkTask,
         chunk: &StoredChunk,
         payloads: Vec<bytes::Bytes>,
+        spare: Vec<u8>,
     ) -> Result<Tile> {
-        let bytes = decode_tile(chunk, payloads).map_err(|error| {
+        let bytes = decode_tile(chunk, payloads, spare).map_err(|error| {
             let what = format!("chunk {:?} of dataset \"{}\"", task.coordinates, self.name);
             error.about(&what).in_file(self.opened.name())
         })?;

@@ -181,8 +181,11 @@ impl OpenedFile {
         let mut elements = MutableBuffer::new(0);
         for chunk in stored {
             let layers = chunk.layers.len();
-            elements
-                .extend_from_slice(&decode_tile(&chunk, payloads.by_ref().take(layers).collect())?);
+            elements.extend_from_slice(&decode_tile(
+                &chunk,
+                payloads.by_ref().take(layers).collect(),
+                vec![],
+            )?);
         }
         Ok(elements.into())
     }

@@ -22,6 +22,13 @@ impl Tile {
         Self { bytes, element }
     }
 
+    /// The memory of the tile, emptied, if nobody else holds a part of it any more; otherwise none.
+    pub fn into_spare(self) -> Vec<u8> {
+        let Ok(mut spare) = self.bytes.try_into_mut() else { return Vec::new() };
+        spare.clear(); // so that nothing is moved to the front
+        spare.into()
+    }
+
     /// The selected cells in row-major order, aligned for their type.
     ///
     /// One contiguous run is a view of the tile, without a copy unless it is misaligned; otherwise
