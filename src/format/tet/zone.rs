@@ -1,7 +1,7 @@
 //! Zone maps: what the writer noted about the values of each chunk.
 //!
-//! They are hints in JSON that nothing guards: a map is used only where it is well-formed and fits
-//! the tile it describes, and an option turns it off altogether.
+//! They are hints in JSON that nothing guards: the maps of a dataset are used only if all of them
+//! are well-formed and fit their tiles, and an option turns it off altogether.
 
 use std::cmp::Reverse;
 use std::ops::Range;
