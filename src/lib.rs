@@ -53,6 +53,7 @@ pub mod provider;
 pub mod scan;
 
 pub use error::{Error, Kind, Result};
+pub use exec::GridfusionConfig;
 pub use provider::{
     GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode,
     TetReadOptions, TetSchema, TetTableFactory, open,

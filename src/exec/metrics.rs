@@ -28,14 +28,22 @@ pub(super) struct ScanMetrics {
 }
 
 impl ScanMetrics {
-    pub(super) fn new(set: &ExecutionPlanMetricsSet, partition: usize, plan: &ScanPlan) -> Self {
+    /// The metrics of `partition`, which reads the partition `at` of `plan`; all partitions together
+    /// visit `visited` chunks.
+    pub(super) fn new(
+        set: &ExecutionPlanMetricsSet,
+        partition: usize,
+        plan: &ScanPlan,
+        at: usize,
+        visited: u64,
+    ) -> Self {
         let chunks: PruningMetrics =
             MetricBuilder::new(set).pruning_metrics("chunks_pruned", partition);
-        let tasks = plan.tasks(partition);
+        let tasks = plan.tasks(at);
         chunks.add_matched((tasks.end - tasks.start) as usize);
         if partition == 0 {
             // Chunks outside the plan belong to no partition; the first one reports them.
-            chunks.add_pruned((plan.grid().chunks() - plan.chunks()) as usize);
+            chunks.add_pruned((plan.grid().chunks() - visited) as usize);
         }
         let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
         let time = |name: &'static str| MetricBuilder::new(set).subset_time(name, partition);

@@ -80,6 +80,19 @@ impl GridScanExec {
         &self.plan
     }
 
+    /// The same scan of another part of the array.
+    ///
+    /// # Errors
+    /// Never; the projection is known to fit.
+    pub(super) fn over_plan(&self, plan: Arc<ScanPlan>) -> Result<Self> {
+        Self::try_new(Arc::clone(&self.array), plan, self.projection.clone())
+    }
+
+    /// The schema of the output.
+    pub(super) fn schema_ref(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// What each output column shows.
     pub fn columns(&self) -> Vec<Column> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
@@ -160,7 +173,13 @@ impl ExecutionPlan for GridScanExec {
         if partition >= self.plan.partition_count() {
             return internal_err!("GridScanExec has no partition {partition}");
         }
-        let metrics = ScanMetrics::new(&self.metrics, partition, &self.plan);
+        let metrics = ScanMetrics::new(
+            &self.metrics,
+            partition,
+            &self.plan,
+            partition,
+            self.plan.chunks(),
+        );
         let stream = GridStream::new(
             Arc::clone(&self.array),
             Arc::clone(&self.plan),

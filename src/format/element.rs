@@ -42,6 +42,11 @@ impl ElementType {
         }
     }
 
+    /// Whether the type is an integer without a sign.
+    pub fn is_unsigned(self) -> bool {
+        matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
+    }
+
     /// Whether the elements are whole numbers.
     pub fn is_integer(self) -> bool {
         !matches!(self, Self::F16 | Self::F32 | Self::F64)

@@ -8,10 +8,12 @@ use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::prelude::SessionContext;
 
 use super::{GridTable, TetReadOptions, TetSchema, TetTableFactory, open};
-use crate::exec::to_datafusion;
+use crate::exec::{GridReduceRule, GridfusionConfig, to_datafusion};
 
 /// Reaching `.tet` files from a [`SessionContext`].
 ///
@@ -30,7 +32,9 @@ use crate::exec::to_datafusion;
 /// ```
 #[async_trait]
 pub trait GridfusionSessionContextExt {
-    /// Lets this session understand `CREATE EXTERNAL TABLE … STORED AS TET`.
+    /// Gives this session everything that gridfusion adds: `CREATE EXTERNAL TABLE … STORED AS TET`,
+    /// aggregation as array reduction ([`GridReduceRule`]) and its settings
+    /// ([`GridfusionConfig`]).
     fn enable_gridfusion(&self);
 
     /// Registers a dataset of a file as the table `name`. Without a dataset in the options, the file
@@ -69,9 +73,11 @@ impl GridfusionSessionContextExt for SessionContext {
     fn enable_gridfusion(&self) {
         let state = self.state_ref();
         let mut state = state.write();
-        state
-            .table_factories_mut()
-            .insert(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory));
+        let session_id = state.session_id().to_owned();
+        *state = SessionStateBuilder::new_from_existing(state.clone())
+            .with_session_id(session_id)
+            .with_gridfusion()
+            .build();
     }
 
     async fn register_tet(
@@ -142,13 +148,26 @@ fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
 /// # }
 /// ```
 pub trait GridfusionSessionStateBuilderExt {
-    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET`.
+    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET`, aggregation as array reduction
+    /// ([`GridReduceRule`], before the rules that add repartitioning) and its settings
+    /// ([`GridfusionConfig`]). What is there already stays as it is.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }
 
 impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
-    fn with_gridfusion(self) -> Self {
+    fn with_gridfusion(mut self) -> Self {
+        let rules = &mut self.physical_optimizers().get_or_insert_default().rules;
+        if !rules.iter().any(|rule| rule.name() == GridReduceRule.name()) {
+            // Repartitioning is added for what the reduction leaves to do.
+            let before = EnsureRequirements::new();
+            let at = rules.iter().position(|rule| rule.name() == before.name());
+            rules.insert(at.unwrap_or(rules.len()), Arc::new(GridReduceRule));
+        }
+        let config = self.config().get_or_insert_default().options_mut();
+        if config.extensions.get::<GridfusionConfig>().is_none() {
+            config.extensions.insert(GridfusionConfig::default());
+        }
         self.with_table_factory(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory))
     }
 }

@@ -39,6 +39,11 @@ impl Block {
         self.rows
     }
 
+    /// The positions on `axis` that the block covers, among the selected elements of the chunk.
+    pub fn positions(&self, axis: usize) -> Range<u64> {
+        self.positions[axis].clone()
+    }
+
     /// The cells of the block within the chunk of `task`.
     pub fn cells(&self, task: &ChunkTask) -> Vec<AxisSelection> {
         task.selection

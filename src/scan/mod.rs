@@ -17,6 +17,7 @@ mod drive;
 mod labels;
 mod opened;
 mod plan;
+pub mod reduce;
 mod text_labels;
 mod tile;
 mod values;

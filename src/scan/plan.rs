@@ -160,6 +160,80 @@ impl ScanPlan {
         plan
     }
 
+    /// Per axis the indices that the chunks of a partition span, from the first to the last.
+    pub fn index_windows(&self, partition: usize) -> Vec<Range<u64>> {
+        let tasks = self.tasks(partition);
+        let mut bounds: Vec<Option<(u64, u64)>> = vec![None; self.grid.rank()];
+        match &self.kept {
+            Some(kept) => {
+                let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+                for &place in &kept[tasks.start as usize..tasks.end as usize] {
+                    for (bound, at) in bounds.iter_mut().zip(unravel(place, &lens)) {
+                        let (least, greatest) = bound.unwrap_or((at, at));
+                        *bound = Some((least.min(at), greatest.max(at)));
+                    }
+                }
+            }
+            None if tasks.is_empty() => {}
+            None => self.bound_places(&tasks, &mut bounds),
+        }
+        bounds
+            .iter()
+            .enumerate()
+            .map(|(axis, bound)| match bound {
+                None => 0..0,
+                Some((least, greatest)) => {
+                    let chunk = |at: u64| self.touched[axis][at as usize];
+                    self.grid.axis_range(axis, chunk(*least)).start
+                        ..self.grid.axis_range(axis, chunk(*greatest)).end
+                }
+            })
+            .collect()
+    }
+
+    /// The least and greatest place per axis of consecutive tasks: the first axis on which they
+    /// differ bounds them; after it, they take every place.
+    fn bound_places(&self, tasks: &Range<u64>, bounds: &mut [Option<(u64, u64)>]) {
+        let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+        let (first, last) = (unravel(tasks.start, &lens), unravel(tasks.end - 1, &lens));
+        let mut differ = false;
+        for (axis, bound) in bounds.iter_mut().enumerate() {
+            *bound = Some(if differ { (0, lens[axis] - 1) } else { (first[axis], last[axis]) });
+            differ |= first[axis] != last[axis];
+        }
+    }
+
+    /// The part of the plan whose cells lie in `wanted` on `axis`, in one partition.
+    #[must_use = "the plan is not changed in place"]
+    pub fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
+        let mut selection = self.selection.clone();
+        selection.restrict(axis, wanted);
+        let touched: Vec<Vec<u64>> =
+            (0..self.grid.rank()).map(|axis| touched_chunks(&self.grid, &selection, axis)).collect();
+        let kept = self.kept.as_ref().map(|kept| {
+            let lens = |touched: &[Vec<u64>]| -> Vec<u64> {
+                touched.iter().map(|chunks| chunks.len() as u64).collect()
+            };
+            let (before, after) = (lens(&self.touched), lens(&touched));
+            let place = |&place: &u64| {
+                let at: Option<Vec<u64>> = unravel(place, &before)
+                    .iter()
+                    .enumerate()
+                    .map(|(axis, &at)| {
+                        let chunk = self.touched[axis][at as usize];
+                        touched[axis].binary_search(&chunk).ok().map(|at| at as u64)
+                    })
+                    .collect();
+                at.map(|at| ravel(&at, &after))
+            };
+            kept.iter().filter_map(place).collect()
+        });
+        let mut plan =
+            Self { selection, touched, kept, max_partitions: 1, partitions: vec![], ..self.clone() };
+        plan.partitions = plan.cut();
+        plan
+    }
+
     /// How many places the cross product of touched chunks, or what masks keep of it, has.
     fn places(&self) -> u64 {
         match &self.kept {

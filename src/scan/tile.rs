@@ -22,6 +22,11 @@ impl Tile {
         Self { bytes, element }
     }
 
+    /// All elements, at any address.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The memory of the tile, emptied, if nobody else holds a part of it any more; otherwise none.
     pub fn into_spare(self) -> Vec<u8> {
         let Ok(mut spare) = self.bytes.try_into_mut() else { return Vec::new() };

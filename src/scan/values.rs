@@ -31,6 +31,15 @@ pub struct ValueColumn {
     meaning: Meaning,
 }
 
+/// How values can be reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As the numbers that are stored.
+    Stored,
+    /// As doubles, after CF packing is undone.
+    Unpacked,
+}
+
 #[derive(Debug, Clone)]
 enum Meaning {
     Plain,
@@ -76,6 +85,35 @@ impl ValueColumn {
         self.nan_is_null
             || self.fill.is_some()
             || matches!(self.meaning, Meaning::Categories { .. })
+    }
+
+    /// Whether NaN is NULL.
+    pub(super) fn nan_is_null(&self) -> bool {
+        self.nan_is_null
+    }
+
+    /// Whether a value that is not NULL may be NaN.
+    pub(super) fn may_be_nan(&self) -> bool {
+        !self.element.is_integer() && !self.nan_is_null
+    }
+
+    /// The declared fill, as an element.
+    pub(super) fn fill_as<T: Element>(&self) -> Option<T::Native> {
+        self.fill.as_deref().and_then(T::parse)
+    }
+
+    /// How the column can be reduced without becoming an Arrow array; `None` if it cannot.
+    pub(super) fn form(&self) -> Option<Form> {
+        match self.meaning {
+            Meaning::Plain => Some(Form::Stored),
+            // Then NaN is free to stand for NULL.
+            Meaning::Packed { scale, offset }
+                if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
+            {
+                Some(Form::Unpacked)
+            }
+            _ => None,
+        }
     }
 
     /// Turns little-endian elements into the column. `may_hold_nulls` is false where it is known
@@ -242,7 +280,7 @@ fn categories(
 }
 
 /// What the stored element types have in common.
-trait Element: ArrowPrimitiveType {
+pub(super) trait Element: ArrowPrimitiveType {
     /// Reads a fill value as the reference implementation does: as text of the element type.
     fn parse(text: &str) -> Option<Self::Native>;
     fn is_nan(value: Self::Native) -> bool;

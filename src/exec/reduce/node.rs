@@ -1,0 +1,299 @@
+//! [`GridReduceExec`]: an aggregation over dimensions as a reduction of chunks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+
+use super::accumulate::AccumulatePlan;
+use super::dense::DensePlan;
+use super::keys::Keys;
+use super::query::Query;
+use super::slabs::{Slab, as_planned, without_shared_groups};
+use super::stream;
+use crate::exec::config::GridfusionConfig;
+use crate::exec::{GridScanExec, display};
+use crate::grid::AxisSelection;
+use crate::scan::{Column, GridArray, ScanPlan};
+
+/// What a reduction gives.
+#[derive(Debug, Clone)]
+pub(super) enum Stage {
+    /// Partial states, as the first of DataFusion's two stages does.
+    Partial,
+    /// Final values in this schema; no group is in two partitions.
+    Whole(SchemaRef),
+}
+
+/// Who folds the cells.
+#[derive(Debug, Clone)]
+pub(super) enum Tier {
+    /// The dense kernels.
+    Dense(DensePlan),
+    /// DataFusion's accumulators.
+    Accumulators(AccumulatePlan),
+}
+
+/// Aggregates the chunks of a scan by group, without making rows of them.
+///
+/// ```text
+/// GridReduceExec: mode=whole, gby=[station], aggr=[avg(value)], tier=dense, groups=256, dataset=temperature, chunks=64/64
+/// ```
+///
+/// Planned by [`GridReduceRule`](super::GridReduceRule). In `mode=partial` it yields the states of
+/// DataFusion's partial aggregation, for its final stage to merge; in `mode=whole` final values. If
+/// the table of groups does not get its memory, the aggregation runs over rows after all.
+#[derive(Debug, Clone)]
+pub struct GridReduceExec {
+    pub(super) array: Arc<GridArray>,
+    slabs: Vec<Slab>,
+    /// The selection that the keys are numbered over; slabs are parts of it.
+    pub(super) selection: Vec<AxisSelection>,
+    /// What of the array each column of the scan shows.
+    pub(super) scanned: Vec<Column>,
+    pub(super) scan_schema: SchemaRef,
+    pub(super) keys: Keys,
+    pub(super) tier: Tier,
+    pub(super) whole: bool,
+    /// The aggregation that this replaces.
+    rows: AggregateExec,
+    plan: Arc<ScanPlan>,
+    pub(super) schema: SchemaRef,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl GridReduceExec {
+    /// A reduction that does what `aggregate` does, or `None` if there is none.
+    pub(super) fn replacing(
+        aggregate: &AggregateExec,
+        stage: Stage,
+        config: &GridfusionConfig,
+    ) -> Result<Option<Self>> {
+        let Some(query) = Query::of(aggregate)? else { return Ok(None) };
+        let Some(scan) = query.scan.downcast_ref::<GridScanExec>() else { return Ok(None) };
+        let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
+        let tier = match DensePlan::of(&query, scan) {
+            Some(dense) => Tier::Dense(dense),
+            None => match AccumulatePlan::of(&query)? {
+                Some(accumulate) => Tier::Accumulators(accumulate),
+                None => return Ok(None),
+            },
+        };
+        let plan = Arc::clone(scan.plan());
+        if keys.groups > 1 && !worthwhile(&keys, &tier, &plan, config) {
+            return Ok(None);
+        }
+        let (slabs, schema, whole) = match stage {
+            Stage::Partial => (as_planned(&plan), aggregate.schema(), false),
+            Stage::Whole(schema) => {
+                let Some(slabs) = without_shared_groups(&plan, &keys.axes) else {
+                    return Ok(None);
+                };
+                (slabs, schema, true)
+            }
+        };
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(slabs.len()),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
+        Ok(Some(Self {
+            array: Arc::clone(scan.array()),
+            slabs,
+            selection: plan.selection().axes().to_vec(),
+            scanned: scan.columns(),
+            scan_schema: query.scan.schema(),
+            keys,
+            tier,
+            whole,
+            rows: aggregate.clone(),
+            plan,
+            schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+            properties: Arc::new(properties),
+        }))
+    }
+
+    /// Bytes that the table takes per group.
+    pub(super) fn bytes_per_group(&self) -> u64 {
+        bytes_per_group(&self.keys, &self.tier)
+    }
+
+    /// The same partition of the aggregation that this replaces, over rows.
+    pub(super) fn over_rows(&self, partition: usize) -> Result<Arc<dyn ExecutionPlan>> {
+        let (slab, _) = &self.slabs[partition];
+        let input = Arc::clone(self.rows.input())
+            .transform_up(|node| {
+                if let Some(scan) = node.downcast_ref::<GridScanExec>() {
+                    let scan = scan.over_plan(Arc::clone(slab))?;
+                    return Ok(Transformed::yes(Arc::new(scan) as Arc<dyn ExecutionPlan>));
+                }
+                // Another partitioning than ours.
+                Ok(match node.downcast_ref::<RepartitionExec>() {
+                    Some(repartition) => Transformed::yes(Arc::clone(repartition.input())),
+                    None => Transformed::no(node),
+                })
+            })
+            .data()?;
+        let mode = if self.whole { AggregateMode::Single } else { AggregateMode::Partial };
+        Ok(Arc::new(AggregateExec::try_new(
+            mode,
+            self.rows.group_expr().clone(),
+            self.rows.aggr_expr().to_vec(),
+            self.rows.filter_expr().to_vec(),
+            input,
+            self.rows.input_schema(),
+        )?))
+    }
+
+    fn parts(&self) -> Vec<String> {
+        let keys: Vec<&str> =
+            self.rows.group_expr().expr().iter().map(|(_, name)| name.as_str()).collect();
+        let aggregates: Vec<&str> =
+            self.rows.aggr_expr().iter().map(|aggregate| aggregate.name()).collect();
+        let tier = match &self.tier {
+            Tier::Dense(_) => "dense",
+            Tier::Accumulators(_) => "accumulators",
+        };
+        let mut parts = vec![
+            format!("mode={}", if self.whole { "whole" } else { "partial" }),
+            format!("gby=[{}]", keys.join(", ")),
+            format!("aggr=[{}]", aggregates.join(", ")),
+            format!("tier={tier}"),
+            format!("groups={}", self.keys.groups),
+        ];
+        parts.extend(display::parts(&self.array, &self.plan));
+        parts
+    }
+}
+
+fn bytes_per_group(keys: &Keys, tier: &Tier) -> u64 {
+    /// What an accumulator takes at least: a few words.
+    const ACCUMULATOR: u64 = 32;
+    let states = match tier {
+        Tier::Dense(dense) => 8 + dense.wanted.bytes_per_group(),
+        Tier::Accumulators(plan) => ACCUMULATOR * plan.calls() as u64,
+    };
+    // The states, and as much again for the output made of them.
+    2 * states + 16 * keys.columns.len() as u64
+}
+
+/// Whether the table of groups is small enough, beside the memory allowed and the rows there are.
+fn worthwhile(keys: &Keys, tier: &Tier, plan: &ScanPlan, config: &GridfusionConfig) -> bool {
+    /// Smaller tables cost nothing worth mentioning.
+    const SMALL: u64 = 1 << 16;
+    let bytes = keys.groups.saturating_mul(bytes_per_group(keys, tier));
+    bytes <= config.reduce_memory as u64 && (keys.groups <= SMALL || keys.groups <= plan.rows(None))
+}
+
+impl DisplayAs for GridReduceExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "GridReduceExec: {}", self.parts().join(", "))
+            }
+            DisplayFormatType::TreeRender => {
+                self.parts().iter().try_for_each(|part| writeln!(f, "{part}"))
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for GridReduceExec {
+    fn name(&self) -> &'static str {
+        "GridReduceExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        if let Tier::Accumulators(plan) = &self.tier {
+            for expr in plan.expressions() {
+                if visit(expr)? == TreeNodeRecursion::Stop {
+                    return Ok(TreeNodeRecursion::Stop);
+                }
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.is_empty() { Ok(self) } else { internal_err!("GridReduceExec has no children") }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some((plan, at)) = self.slabs.get(partition) else {
+            return internal_err!("GridReduceExec has no partition {partition}");
+        };
+        let slab = stream::Slab {
+            plan: Arc::clone(plan),
+            at: *at,
+            partition,
+            partitions: self.slabs.len(),
+            chunks: self.plan.chunks(),
+        };
+        Ok(stream::reduce(Arc::new(self.clone()), slab, &self.metrics, context))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if args.partition().is_none() {
+            statistics.num_rows = Precision::Inexact(self.keys.groups as usize);
+        }
+        Ok(Arc::new(statistics))
+    }
+}

@@ -1,0 +1,185 @@
+//! What an aggregation asks of a scan, with the operators between the two taken out.
+//!
+//! ```text
+//!   AggregateExec  gby=[month], aggr=[avg(c)]              keys       [date_trunc('month', time)]
+//!     ProjectionExec  [date_trunc('month', time), v - 273]  ──▶       aggregates [avg(value - 273)]
+//!       FilterExec  v > 0                                             predicate  value > 0
+//!         GridScanExec  [time, v]                                     scan       time, value
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, conjunction};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::{ExecutionPlanProperties, Partitioning};
+
+use crate::exec::GridScanExec;
+
+/// An expression of a query.
+pub(super) type Expr = Arc<dyn PhysicalExpr>;
+
+/// An aggregation over a scan; every expression is over the scan's output columns.
+#[derive(Debug, Clone)]
+pub(super) struct Query {
+    /// The scan, which has no limit.
+    pub(super) scan: Arc<dyn ExecutionPlan>,
+    /// Group keys, in order.
+    pub(super) keys: Vec<Expr>,
+    pub(super) aggregates: Vec<Aggregate>,
+    /// Rows for which it is not true do not count.
+    pub(super) predicate: Option<Expr>,
+}
+
+/// One aggregate of a query.
+#[derive(Debug, Clone)]
+pub(super) struct Aggregate {
+    /// The function, its names and types.
+    pub(super) function: Arc<AggregateFunctionExpr>,
+    /// What it aggregates.
+    pub(super) args: Vec<Expr>,
+    /// `FILTER (WHERE …)`.
+    pub(super) filter: Option<Expr>,
+}
+
+impl Query {
+    /// Reads what `aggregate` does; `None` if something in it or below needs rows in order, or gives
+    /// another answer each time.
+    pub(super) fn of(aggregate: &AggregateExec) -> Result<Option<Self>> {
+        let group_by = aggregate.group_expr();
+        if group_by.has_grouping_set() {
+            return Ok(None);
+        }
+        let Some(below) = Below::of(aggregate.input())? else { return Ok(None) };
+        let mut keys = Vec::new();
+        for (key, _) in group_by.expr() {
+            keys.push(below.over_scan(key)?);
+        }
+        let mut aggregates = Vec::new();
+        for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
+            if !function.order_bys().is_empty() {
+                return Ok(None);
+            }
+            let mut args = Vec::new();
+            for arg in function.expressions() {
+                args.push(below.over_scan(&arg)?);
+            }
+            let filter = filter.as_ref().map(|filter| below.over_scan(filter)).transpose()?;
+            aggregates.push(Aggregate { function: Arc::clone(function), args, filter });
+        }
+        let predicate =
+            (!below.filters.is_empty()).then(|| conjunction(below.filters.iter().cloned()));
+        let query = Self { scan: below.scan, keys, aggregates, predicate };
+        let volatile = query.expressions().any(is_volatile);
+        Ok((!volatile).then_some(query))
+    }
+
+    /// Every expression of the query.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        let of_aggregates =
+            self.aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter));
+        self.keys.iter().chain(of_aggregates).chain(&self.predicate)
+    }
+}
+
+/// What lies between an aggregation and its scan.
+struct Below {
+    scan: Arc<dyn ExecutionPlan>,
+    /// Each column that the aggregation sees, over the scan's columns.
+    columns: Vec<Expr>,
+    /// Predicates over the scan's columns.
+    filters: Vec<Expr>,
+}
+
+impl Below {
+    fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
+        if let Some(scan) = plan.downcast_ref::<GridScanExec>() {
+            if scan.plan().limit().is_some() {
+                return Ok(None);
+            }
+            let fields = plan.schema();
+            let column = |(at, field): (usize, &Arc<_>)| column(field, at);
+            let columns = fields.fields().iter().enumerate().map(column).collect();
+            return Ok(Some(Self { scan: Arc::clone(plan), columns, filters: vec![] }));
+        }
+        if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
+            let Some(mut below) = Self::of(projection.input())? else { return Ok(None) };
+            let over_scan = |projected: &_| below.over_scan(projected_expr(projected));
+            below.columns = projection.expr().iter().map(over_scan).collect::<Result<_>>()?;
+            return Ok(Some(below));
+        }
+        if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+            if filter.fetch().is_some() {
+                return Ok(None);
+            }
+            let Some(mut below) = Self::of(filter.input())? else { return Ok(None) };
+            let predicate = below.over_scan(filter.predicate())?;
+            below.filters.push(predicate);
+            if let Some(kept) = filter.projection() {
+                below.columns = kept.iter().map(|&at| Arc::clone(&below.columns[at])).collect();
+            }
+            return Ok(Some(below));
+        }
+        // Rows pass these unchanged, only in other partitions.
+        let passes = plan.is::<CooperativeExec>()
+            || plan.is::<RepartitionExec>()
+                && matches!(plan.output_partitioning(), Partitioning::RoundRobinBatch(_));
+        match plan.children().as_slice() {
+            [input] if passes => Self::of(input),
+            _ => Ok(None),
+        }
+    }
+
+    /// `expr`, which is over the columns seen from above, over the scan's columns.
+    fn over_scan(&self, expr: &Expr) -> Result<Expr> {
+        Arc::clone(expr)
+            .transform(|expr| {
+                Ok(match expr.downcast_ref::<PhysicalColumn>() {
+                    // Goes up the tree: what is put in is not looked at again.
+                    Some(column) => Transformed::yes(Arc::clone(&self.columns[column.index()])),
+                    None => Transformed::no(expr),
+                })
+            })
+            .data()
+    }
+}
+
+fn projected_expr(projected: &datafusion::physical_expr::projection::ProjectionExpr) -> &Expr {
+    &projected.expr
+}
+
+fn column(field: &arrow::datatypes::Field, at: usize) -> Expr {
+    Arc::new(PhysicalColumn::new(field.name(), at))
+}
+
+/// The scan's columns that `exprs` need, ascending.
+pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Vec<usize> {
+    let mut columns: Vec<usize> =
+        exprs.into_iter().flat_map(collect_columns).map(|column| column.index()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
+}
+
+/// `expr` over a batch that holds only `columns` of the scan.
+pub(super) fn over_columns(expr: &Expr, columns: &[usize]) -> Result<Expr> {
+    Arc::clone(expr)
+        .transform(|expr| {
+            let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
+                return Ok(Transformed::no(expr));
+            };
+            let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
+            Ok(Transformed::yes(Arc::new(PhysicalColumn::new(column.name(), at)) as Expr))
+        })
+        .data()
+}

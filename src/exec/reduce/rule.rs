@@ -1,0 +1,104 @@
+//! [`GridReduceRule`]: finds aggregations over scans and makes reductions of them.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+
+use super::node::{GridReduceExec, Stage};
+use crate::exec::config::GridfusionConfig;
+
+/// A physical optimizer rule that turns aggregations over a [`crate::exec::GridScanExec`], whose keys
+/// are each over one dimension, into a [`GridReduceExec`].
+///
+/// Best placed before `EnsureRequirements`, where
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it: a reduction
+/// that needs no final stage then replaces both stages. Appended after all other rules it still
+/// replaces the first stage.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::execution::SessionStateBuilder;
+/// use gridfusion::exec::GridReduceRule;
+///
+/// let state = SessionStateBuilder::new()
+///     .with_default_features()
+///     .with_physical_optimizer_rule(Arc::new(GridReduceRule))
+///     .build();
+/// # let _ = state;
+/// ```
+#[derive(Debug, Default, Clone, Copy)]
+pub struct GridReduceRule;
+
+impl PhysicalOptimizerRule for GridReduceRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let config = GridfusionConfig::of(config);
+        if !config.reduce {
+            return Ok(plan);
+        }
+        plan.transform_down(|plan| {
+            Ok(match reduced(&plan, &config)? {
+                Some(reduced) => Transformed::yes(reduced),
+                None => Transformed::no(plan),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "GridReduce"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// What replaces `plan`, if it is an aggregation that can be reduced.
+fn reduced(
+    plan: &Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
+    match aggregate.mode() {
+        AggregateMode::Partial => reduction(aggregate, Stage::Partial, config),
+        AggregateMode::Single | AggregateMode::SinglePartitioned => {
+            reduction(aggregate, Stage::Whole(plan.schema()), config)
+        }
+        AggregateMode::Final | AggregateMode::FinalPartitioned => {
+            let Some(partial) = aggregate.input().downcast_ref::<AggregateExec>() else {
+                return Ok(None);
+            };
+            if *partial.mode() != AggregateMode::Partial {
+                return Ok(None);
+            }
+            if let Some(whole) = reduction(partial, Stage::Whole(plan.schema()), config)? {
+                return Ok(Some(whole));
+            }
+            let Some(partial) = reduction(partial, Stage::Partial, config)? else {
+                return Ok(None);
+            };
+            let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Some(Arc::clone(plan).replace_children(vec![partial], recompute)?))
+        }
+        AggregateMode::PartialReduce => Ok(None),
+    }
+}
+
+fn reduction(
+    aggregate: &AggregateExec,
+    stage: Stage,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let node = GridReduceExec::replacing(aggregate, stage, config)?;
+    Ok(node.map(|node| Arc::new(node) as Arc<dyn ExecutionPlan>))
+}

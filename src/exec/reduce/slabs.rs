@@ -1,0 +1,178 @@
+//! How a reduction is cut into partitions.
+//!
+//! If the array can be cut along an axis so that no group lies on both sides of a cut, each partition
+//! finishes its groups alone: nothing is left to merge, and no final stage is needed.
+//!
+//! ```text
+//!   GROUP BY month:   time  0 0 0 0 1 1 1 2 2 2 2 3 3 3        cut between 1 and 2: months stay whole
+//!                           └── slab 0 ───┘└── slab 1 ─┘
+//!   GROUP BY hour:    time  0 1 2 … 23 0 1 2 … 23 0 1 …        every cut splits every hour
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::grid::AxisSelection;
+use crate::scan::ScanPlan;
+use crate::scan::reduce::AxisGroups;
+
+/// A part of a reduction: a partition of a plan.
+pub(super) type Slab = (Arc<ScanPlan>, usize);
+
+/// The partitions of the plan as it is.
+pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<Slab> {
+    (0..plan.partition_count()).map(|partition| (Arc::clone(plan), partition)).collect()
+}
+
+/// As many slabs as the plan has partitions, about equally large, that share no group; `None` if
+/// there is no such cut.
+pub(super) fn without_shared_groups(
+    plan: &Arc<ScanPlan>,
+    groups: &[AxisGroups],
+) -> Option<Vec<Slab>> {
+    if plan.partition_count() == 1 {
+        return Some(as_planned(plan));
+    }
+    let keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
+    keyed.clone().find_map(|(axis, groups)| {
+        let cuts = cuts(plan, axis, groups)?;
+        let selection = &plan.selection().axes()[axis];
+        let slab = |ranks: &[u64]| {
+            let part = selection.slice(ranks[0]..ranks[1]);
+            (Arc::new(plan.restricted(axis, &part)), 0)
+        };
+        Some(cuts.windows(2).map(slab).collect())
+    })
+}
+
+/// Where to cut the selected elements of `axis`, both ends included.
+fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
+    /// A cut inside a chunk makes two slabs read it; with so many chunks that is no matter.
+    const CHUNKS_PER_SPLIT: u64 = 16;
+    /// A slab may be this much larger or smaller than its share, in parts of its share.
+    const SLACK: u64 = 8;
+    let selection = &plan.selection().axes()[axis];
+    let len = selection.count();
+    let count = plan.partition_count() as u64;
+    let may_split = plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
+    let splits_no_group = group_borders(groups, len);
+    let mut cuts = vec![0];
+    for number in 1..count {
+        let ideal = len * number / count;
+        let slack = (len / count / SLACK).max(1);
+        let near = ideal.saturating_sub(slack)..(ideal + slack).min(len);
+        let possible = |rank: &u64| {
+            (may_split || is_chunk_border(plan, axis, selection, *rank))
+                && splits_no_group.as_ref().is_none_or(|borders| borders[*rank as usize])
+        };
+        let nearest = nearest(ideal, &near, possible)?;
+        if cuts.last().is_some_and(|last| *last >= nearest) {
+            return None;
+        }
+        cuts.push(nearest);
+    }
+    cuts.push(len);
+    Some(cuts)
+}
+
+/// The rank nearest to `ideal` within `near` for which `possible` is true.
+fn nearest(ideal: u64, near: &Range<u64>, possible: impl Fn(&u64) -> bool) -> Option<u64> {
+    let below = (near.start..=ideal).rev().find(&possible);
+    let above = (ideal + 1..near.end).find(&possible);
+    match (below, above) {
+        (Some(below), Some(above)) if above - ideal < ideal - below => Some(above),
+        (below, above) => below.or(above),
+    }
+}
+
+/// Whether the selected elements before `rank` and from it on are in different chunks.
+fn is_chunk_border(plan: &ScanPlan, axis: usize, selection: &AxisSelection, rank: u64) -> bool {
+    let chunk = |rank: u64| {
+        let index = selection.slice(rank..rank + 1).ranges().first().map(|range| range.start);
+        index.map(|index| plan.grid().chunk_of(axis, index))
+    };
+    rank > 0 && rank < selection.count() && chunk(rank - 1) != chunk(rank)
+}
+
+/// Per rank, whether no group has elements both before it and from it on; `None` if that is so
+/// everywhere.
+fn group_borders(groups: &AxisGroups, len: u64) -> Option<Vec<bool>> {
+    let AxisGroups::Numbered { numbers, groups } = groups else { return None };
+    let mut last = vec![0; *groups as usize];
+    for (rank, &group) in numbers.iter().enumerate() {
+        last[group as usize] = rank;
+    }
+    let mut borders = Vec::with_capacity(len as usize + 1);
+    borders.push(true);
+    let mut open_until = 0;
+    for (rank, &group) in numbers.iter().enumerate() {
+        open_until = open_until.max(last[group as usize]);
+        borders.push(open_until == rank);
+    }
+    Some(borders)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::grid::ChunkGrid;
+    use crate::scan::ScanRequest;
+
+    /// Slabs cover the selection, each cell once, and no group is in two of them.
+    #[test]
+    fn slabs_share_no_group() {
+        let mut rng = StdRng::seed_from_u64(6);
+        let mut found = 0;
+        for _ in 0..2_000 {
+            let shape: Vec<u64> = (0..2).map(|_| rng.random_range(1..200)).collect();
+            let chunk: Vec<u64> = (0..2).map(|_| rng.random_range(1..12)).collect();
+            let grid = ChunkGrid::new(&shape, &chunk).unwrap();
+            let mut request = ScanRequest::all(&grid);
+            request.partitions = rng.random_range(1..5);
+            let mask: Vec<bool> = (0..shape[0]).map(|_| rng.random_bool(0.8)).collect();
+            request.selection.restrict(0, &AxisSelection::from_mask(&mask));
+            let plan = Arc::new(ScanPlan::new(grid, request).unwrap());
+            let selected = plan.selection().axes()[0].count();
+            let run = rng.random_range(1..20);
+            let numbers: Arc<[u32]> = (0..selected as u32).map(|rank| rank / run).collect();
+            let count = numbers.last().map_or(0, |last| last + 1);
+            let numbered = AxisGroups::Numbered { numbers: Arc::clone(&numbers), groups: count };
+            let Some(slabs) = without_shared_groups(&plan, &[numbered, AxisGroups::One]) else {
+                continue;
+            };
+            found += 1;
+            assert_eq!(slabs.len(), plan.partition_count());
+            let rows: u64 = slabs.iter().map(|(slab, at)| slab.rows(Some(*at))).sum();
+            assert_eq!(rows, plan.rows(None));
+            let mut groups: Vec<Vec<u32>> = slabs
+                .iter()
+                .map(|(slab, _)| {
+                    let elements = slab.selection().axes()[0].ranges().iter().cloned().flatten();
+                    let all: Vec<u64> =
+                        plan.selection().axes()[0].ranges().iter().cloned().flatten().collect();
+                    let number = |index| numbers[all.binary_search(&index).unwrap()];
+                    elements.map(number).collect()
+                })
+                .collect();
+            groups.iter_mut().for_each(Vec::dedup);
+            let together: Vec<u32> = groups.concat();
+            if plan.partition_count() > 1 {
+                assert_eq!(together, (0..count).collect::<Vec<_>>());
+            }
+        }
+        assert!(found > 500, "{found}");
+    }
+
+    #[test]
+    fn groups_that_return_cannot_be_cut_apart() {
+        let grid = ChunkGrid::new(&[96], &[1]).unwrap();
+        let request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
+        let plan = Arc::new(ScanPlan::new(grid, request).unwrap());
+        let hours = AxisGroups::Numbered { numbers: (0..96).map(|i| i % 24).collect(), groups: 24 };
+        assert!(without_shared_groups(&plan, &[hours]).is_none());
+        assert_eq!(without_shared_groups(&plan, &[AxisGroups::Each]).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,230 @@
+//! One partition of a reduction: chunks into a table of groups, the table into batches.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::{filter_record_batch, take};
+use arrow::datatypes::SchemaRef;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::{StreamExt, TryStreamExt};
+
+use super::accumulate::{AccumulatePlan, Accumulators};
+use super::dense::{Call, DensePlan};
+use super::node::{GridReduceExec, Tier};
+use crate::exec::chunks::{ChunkReader, OpenChunk, Payload};
+use crate::exec::metrics::ScanMetrics;
+use crate::exec::stream::columns;
+use crate::exec::to_datafusion;
+use crate::scan::reduce::{Chunk, GroupTable, RowPlaces, count_rows, reducer};
+use crate::scan::{Assembler, Blocks, ScanPlan};
+
+/// The part of the array that a partition reduces.
+pub(super) struct Slab {
+    pub(super) plan: Arc<ScanPlan>,
+    /// The partition of that plan.
+    pub(super) at: usize,
+    pub(super) partition: usize,
+    pub(super) partitions: usize,
+    /// Chunks that all partitions read.
+    pub(super) chunks: u64,
+}
+
+/// The groups of a partition, or, if their table does not get its memory, the same from rows.
+pub(super) fn reduce(
+    node: Arc<GridReduceExec>,
+    slab: Slab,
+    metrics: &ExecutionPlanMetricsSet,
+    context: Arc<TaskContext>,
+) -> SendableRecordBatchStream {
+    let metrics = ScanMetrics::new(metrics, slab.partition, &slab.plan, slab.at, slab.chunks);
+    let schema = Arc::clone(&node.schema);
+    let opened = async move {
+        let table = GroupTable::new(&slab.plan, slab.at, &node.selection, &node.keys.axes)
+            .map_err(to_datafusion)?;
+        let consumer = MemoryConsumer::new(format!("GridReduceExec[{}]", slab.partition));
+        let reservation = consumer.register(context.memory_pool());
+        let bytes = (table.len() as u64).saturating_mul(node.bytes_per_group());
+        if reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX)).is_err() {
+            log::debug!("a table of {} groups got no memory; aggregating rows", table.len());
+            return node.over_rows(slab.partition)?.execute(slab.at, context);
+        }
+        let batch_size = context.session_config().batch_size();
+        let partition = Partition { node, slab, table, reservation, metrics, context };
+        Ok(partition.into_stream(batch_size).await?)
+    };
+    let batches = futures::stream::once(opened).try_flatten();
+    Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
+}
+
+struct Partition {
+    node: Arc<GridReduceExec>,
+    slab: Slab,
+    table: GroupTable,
+    reservation: MemoryReservation,
+    metrics: ScanMetrics,
+    context: Arc<TaskContext>,
+}
+
+impl Partition {
+    async fn into_stream(mut self, batch_size: usize) -> Result<SendableRecordBatchStream> {
+        let node = Arc::clone(&self.node);
+        let (aggregates, kept) = match &node.tier {
+            Tier::Dense(plan) => self.dense(plan).await?,
+            Tier::Accumulators(plan) => self.accumulate(plan).await?,
+        };
+        let groups = self.groups(aggregates, kept.filter(|_| !node.keys.columns.is_empty()))?;
+        self.metrics.baseline.record_output(groups.num_rows());
+        let slices = (0..groups.num_rows()).step_by(batch_size).map(move |start| {
+            Ok(groups.slice(start, batch_size.min(groups.num_rows() - start)))
+        });
+        // The output is accounted to this partition until it is gone.
+        let reservation = self.reservation;
+        let slices = futures::stream::iter(slices).inspect(move |_| {
+            let _ = &reservation;
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
+    }
+
+    fn reader(&self, payload: Payload) -> ChunkReader {
+        ChunkReader::new(
+            Arc::clone(&self.node.array),
+            Arc::clone(&self.slab.plan),
+            self.slab.at,
+            self.slab.partitions,
+            payload,
+            "GridReduceExec",
+            &self.context,
+        )
+    }
+
+    fn chunk<'a>(&'a self, open: &'a OpenChunk) -> Chunk<'a> {
+        Chunk {
+            table: &self.table,
+            grid: self.node.array.grid(),
+            task: &open.task,
+            tile: open.tile.as_ref().map_or(&[], |tile| tile.bytes()),
+        }
+    }
+
+    /// By kernels: the columns of the aggregates, and which groups had a row if that is in doubt.
+    async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+        let groups = self.table.len();
+        let by_cells = plan.range.is_some();
+        // Without a predicate on values, a group's rows follow from its labels.
+        let every_group_has_rows = self.slab.plan.is_selection();
+        let needs_rows = plan.calls.contains(&Call::CountRows) || !every_group_has_rows;
+        let mut rows = vec![0; if needs_rows && !by_cells { groups } else { 0 }];
+        let grid = self.node.array.grid();
+        if !rows.is_empty() {
+            for task in self.slab.plan.tasks(self.slab.at) {
+                let task = self.slab.plan.task(task);
+                count_rows(&mut rows, &Chunk { table: &self.table, grid, task: &task, tile: &[] });
+            }
+        }
+        let value = self.node.array.value();
+        let mut reducer = reducer(value, plan.wanted, plan.range.as_ref(), groups);
+        if let Some(reducer) = reducer.as_mut().filter(|_| plan.reads_values()) {
+            let mut reader = self.reader(Payload::ReadValues);
+            let mut breaks = Breaks::default();
+            while let Some(open) = reader.next(&self.metrics).await? {
+                let timer = self.metrics.baseline.elapsed_compute().timer();
+                reducer.add(self.chunk(&open), open.may_hold_nulls).map_err(to_datafusion)?;
+                timer.done();
+                breaks.after(open.task.cells()).await;
+                reader.release(open);
+            }
+        }
+        let found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
+        let rows = if by_cells { &found.counts } else { &rows };
+        let columns = plan.calls.iter().flat_map(|call| {
+            if self.node.whole { vec![call.value(&found, rows)] } else { call.state(&found, rows) }
+        });
+        let kept = (by_cells || !every_group_has_rows)
+            .then(|| rows.iter().map(|&rows| Some(rows > 0)).collect());
+        Ok((columns.collect(), kept))
+    }
+
+    /// By accumulators: the same.
+    async fn accumulate(
+        &mut self,
+        plan: &AccumulatePlan,
+    ) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+        let node = Arc::clone(&self.node);
+        let scanned: Vec<_> = plan.columns.iter().map(|&at| node.scanned[at]).collect();
+        let reads = scanned.contains(&crate::scan::Column::Value);
+        let schema: SchemaRef = Arc::new(node.scan_schema.project(&plan.columns)?);
+        let mut accumulators = Accumulators::new(plan, Arc::clone(&schema), self.table.len())?;
+        let mut reader = self.reader(if reads { Payload::Read } else { Payload::Skip });
+        let mut assembler = Assembler::new(&node.array);
+        let mut places = RowPlaces::default();
+        let mut breaks = Breaks::default();
+        let batch_size = self.context.session_config().batch_size() as u64;
+        let table_bytes = self.reservation.size();
+        while let Some(open) = reader.next(&self.metrics).await? {
+            for block in Blocks::new(&open.task, batch_size) {
+                let timer = self.metrics.baseline.elapsed_compute().timer();
+                let arrays = columns(&node.array, &mut assembler, &scanned, &open, &block)?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
+                let batch =
+                    RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
+                let places =
+                    places.of(&self.table, node.array.grid(), &open.task, &block);
+                accumulators.update(&batch, places)?;
+                timer.done();
+                breaks.after(block.rows()).await;
+            }
+            reader.release(open);
+            // What accumulators hold may grow with the data, as distinct values do.
+            self.reservation.try_resize(table_bytes.max(accumulators.size()))?;
+        }
+        accumulators.finish(node.whole)
+    }
+
+    /// Keys and aggregates of the groups that are `kept`, in the order of the table.
+    fn groups(&self, aggregates: Vec<ArrayRef>, kept: Option<BooleanArray>) -> Result<RecordBatch> {
+        let mut arrays = Vec::with_capacity(self.node.keys.columns.len() + aggregates.len());
+        for key in &self.node.keys.columns {
+            arrays.push(match self.table.whole_axis(key.axis) {
+                Some(groups) => {
+                    key.values.slice(groups.start as usize, (groups.end - groups.start) as usize)
+                }
+                None => {
+                    let numbers = self.table.numbers_of(key.axis, 0..self.table.len());
+                    take(&key.values, &UInt64Array::from(numbers), None)?
+                }
+            });
+        }
+        arrays.extend(aggregates);
+        let options = RecordBatchOptions::new().with_row_count(Some(self.table.len()));
+        let groups =
+            RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), arrays, &options)
+                .map_err(DataFusionError::from)?;
+        match kept {
+            Some(kept) => Ok(filter_record_batch(&groups, &kept)?),
+            None => Ok(groups),
+        }
+    }
+}
+
+/// Lets other tasks of the thread run now and then.
+#[derive(Default)]
+struct Breaks {
+    cells: u64,
+}
+
+impl Breaks {
+    async fn after(&mut self, cells: u64) {
+        /// About a millisecond of work.
+        const CELLS: u64 = 1 << 21;
+        self.cells += cells;
+        if self.cells >= CELLS {
+            self.cells = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the kernels know of a stored number.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
+
+/// A stored element, as the kernels read it: little-endian bytes at any address.
+pub trait Cell: Copy + PartialOrd + Send + Sync + 'static {
+    /// The bytes of one element.
+    type Bytes: Copy + Send + Sync;
+    /// What integers are summed in, wrapping; floats have no use for it.
+    type Wide: Copy + Send + Sync;
+    /// Not greater than any element that is no NaN.
+    const LEAST: Self;
+    /// Not less than any element that is no NaN.
+    const GREATEST: Self;
+    /// The sum of nothing.
+    const ZERO: Self::Wide;
+
+    /// Reads an element.
+    fn load(bytes: Self::Bytes) -> Self;
+    /// The elements of a tile; a rest shorter than an element is left out.
+    fn cells(bytes: &[u8]) -> &[Self::Bytes];
+    /// The nearest double.
+    fn to_f64(self) -> f64;
+    /// The element in the type that sums have.
+    fn widen(self) -> Self::Wide;
+    /// `a + b`, wrapping.
+    fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// Sums as an Arrow array.
+    fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;
+    /// Whether the bits are the same; zeros differ by their sign.
+    fn same_bits(self, other: Self) -> bool;
+}
+
+macro_rules! cells {
+    ($($t:ty, $size:literal, $wide:ty, $array:ty, $least:expr, $greatest:expr, $add:expr, $same:expr);* $(;)?) => {$(
+        impl Cell for $t {
+            type Bytes = [u8; $size];
+            type Wide = $wide;
+            const LEAST: Self = $least;
+            const GREATEST: Self = $greatest;
+            const ZERO: $wide = 0 as $wide;
+
+            #[inline(always)]
+            fn load(bytes: [u8; $size]) -> Self { <$t>::from_le_bytes(bytes) }
+            fn cells(bytes: &[u8]) -> &[[u8; $size]] { bytes.as_chunks::<$size>().0 }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)]
+            fn widen(self) -> $wide { self as $wide }
+            #[inline(always)]
+            fn add(a: $wide, b: $wide) -> $wide { $add(a, b) }
+            fn wide_array(sums: Vec<$wide>) -> ArrayRef { Arc::new(<$array>::from(sums)) }
+            #[inline(always)]
+            fn same_bits(self, other: Self) -> bool { $same(self, other) }
+        }
+    )*};
+}
+
+cells! {
+    f32, 4, f64, Float64Array, f32::NEG_INFINITY, f32::INFINITY, |a, b| a + b, |a: f32, b: f32| a.to_bits() == b.to_bits();
+    f64, 8, f64, Float64Array, f64::NEG_INFINITY, f64::INFINITY, |a, b| a + b, |a: f64, b: f64| a.to_bits() == b.to_bits();
+    i16, 2, i64, Int64Array, i16::MIN, i16::MAX, i64::wrapping_add, |a, b| a == b;
+    i32, 4, i64, Int64Array, i32::MIN, i32::MAX, i64::wrapping_add, |a, b| a == b;
+    i64, 8, i64, Int64Array, i64::MIN, i64::MAX, i64::wrapping_add, |a, b| a == b;
+    u8, 1, u64, UInt64Array, u8::MIN, u8::MAX, u64::wrapping_add, |a, b| a == b;
+    u16, 2, u64, UInt64Array, u16::MIN, u16::MAX, u64::wrapping_add, |a, b| a == b;
+    u32, 4, u64, UInt64Array, u32::MIN, u32::MAX, u64::wrapping_add, |a, b| a == b;
+    u64, 8, u64, UInt64Array, u64::MIN, u64::MAX, u64::wrapping_add, |a, b| a == b;
+}

@@ -1,0 +1,319 @@
+//! The table of states: one place per group, one array per statistic.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::{
+    Float16Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+
+use super::cell::Cell;
+use super::keep::{Bounds, Keep, ValueRange};
+use super::kernel::{Batch, Statistic, all_kept, count_all, reduce};
+use super::optimistic::try_sum;
+use super::places::GroupTable;
+use super::statistic::{Count, Max, Min, Moments, Spread, Sum, WideSum};
+use super::walk::Walk;
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::grid::ChunkGrid;
+use crate::scan::values::{Element, Form};
+use crate::scan::{ChunkTask, ValueColumn};
+
+/// What is to be known of every group. The count of its values always is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// The sum in doubles.
+    pub sum: bool,
+    /// The wrapping sum of integers.
+    pub wide_sum: bool,
+    /// The least value.
+    pub min: bool,
+    /// The greatest value.
+    pub max: bool,
+    /// Mean and squared distances from it.
+    pub spread: bool,
+}
+
+impl Wanted {
+    /// Memory for a group, in bytes.
+    pub fn bytes_per_group(self) -> u64 {
+        let words = |wanted: bool, count: u64| if wanted { 8 * count } else { 0 };
+        8 + words(self.sum, 1)
+            + words(self.wide_sum, 1)
+            + words(self.min, 1)
+            + words(self.max, 1)
+            + words(self.spread, 3)
+    }
+}
+
+/// What was found out about each group; arrays of one element per place of the table. Those not
+/// wanted are absent.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Values that count: neither NULL nor excluded by the predicate.
+    pub counts: Vec<u64>,
+    /// Their sums as doubles.
+    pub sums: Option<Vec<f64>>,
+    /// Their sums as integers: `Int64`, or `UInt64` for unsigned elements.
+    pub wide_sums: Option<ArrayRef>,
+    /// The least; of the column's type, meaningless where the count is 0.
+    pub mins: Option<ArrayRef>,
+    /// The greatest; of the column's type, meaningless where the count is 0.
+    pub maxs: Option<ArrayRef>,
+    /// Means and sums of squared distances from them.
+    pub spreads: Option<Vec<Moments>>,
+}
+
+/// Folds chunks into the states of groups; one per partition.
+pub trait Reducer: Send {
+    /// Adds the selected cells of a chunk.
+    ///
+    /// # Errors
+    /// `Internal` if the tile is smaller than its chunk.
+    fn add(&mut self, chunk: Chunk<'_>, may_hold_nulls: bool) -> Result<()>;
+
+    /// The states of all groups.
+    fn finish(self: Box<Self>) -> Found;
+}
+
+/// A decoded chunk and where its cells belong.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Where the groups are.
+    pub table: &'a GroupTable,
+    /// How the array is cut.
+    pub grid: &'a ChunkGrid,
+    /// The chunk and the cells wanted of it.
+    pub task: &'a ChunkTask,
+    /// The decoded bytes of the whole chunk.
+    pub tile: &'a [u8],
+}
+
+/// A reducer for a value column over a table of `groups` places, or `None` if the kernels do not
+/// know its values, or if they may be NaN where an order is needed.
+pub fn reducer(
+    value: &ValueColumn,
+    wanted: Wanted,
+    range: Option<&ValueRange>,
+    groups: usize,
+) -> Option<Box<dyn Reducer>> {
+    if value.may_be_nan() && (wanted.min || wanted.max || range.is_some()) {
+        return None;
+    }
+    macro_rules! stored {
+        ($($element:ident => $t:ty),*) => {
+            match value.element() {
+                $(ElementType::$element => Dense::<$t>::boxed(value, value.fill_as::<$t>(), range, wanted, groups),)*
+                ElementType::F16 => {
+                    let fill = value.fill_as::<Float16Type>().map(f32::from);
+                    Dense::<Float32Type>::boxed(value, fill, range, wanted, groups)
+                }
+            }
+        };
+    }
+    Some(match value.form()? {
+        Form::Stored => stored! {
+            F32 => Float32Type, F64 => Float64Type, I16 => Int16Type, I32 => Int32Type,
+            I64 => Int64Type, U8 => UInt8Type, U16 => UInt16Type, U32 => UInt32Type,
+            U64 => UInt64Type
+        },
+        // NULL is NaN there, and nothing else is.
+        Form::Unpacked => Dense::<Float64Type>::boxed(value, None, range, wanted, groups),
+    })
+}
+
+/// The states of groups for elements of one type.
+struct Dense<T: Element>
+where
+    T::Native: Cell,
+{
+    value: ValueColumn,
+    keep: Keep<T::Native>,
+    wanted: Wanted,
+    counts: Vec<u64>,
+    sums: Vec<f64>,
+    wide_sums: Vec<<T::Native as Cell>::Wide>,
+    mins: Vec<T::Native>,
+    maxs: Vec<T::Native>,
+    spreads: Vec<Moments>,
+    /// Sums on approval.
+    aside: Vec<f64>,
+    /// The tile, where it is not reduced as it is stored.
+    converted: Vec<u8>,
+}
+
+impl<T: Element> Dense<T>
+where
+    T::Native: Cell + Bounds,
+{
+    fn boxed(
+        value: &ValueColumn,
+        fill: Option<T::Native>,
+        range: Option<&ValueRange>,
+        wanted: Wanted,
+        groups: usize,
+    ) -> Box<dyn Reducer> {
+        let nan_is_null = value.form() == Some(Form::Unpacked) || value.nan_is_null();
+        let places = |wanted: bool| if wanted { groups } else { 0 };
+        Box::new(Self {
+            value: value.clone(),
+            keep: Keep::new(nan_is_null, fill, range),
+            wanted,
+            counts: vec![0; groups],
+            sums: vec![0.0; places(wanted.sum)],
+            wide_sums: vec![T::Native::ZERO; places(wanted.wide_sum)],
+            mins: vec![T::Native::GREATEST; places(wanted.min)],
+            maxs: vec![T::Native::LEAST; places(wanted.max)],
+            spreads: vec![Moments::default(); places(wanted.spread)],
+            aside: Vec::new(),
+            converted: Vec::new(),
+        })
+    }
+
+    fn add_batch(&mut self, batch: Batch<'_, T::Native>, may_hold_nulls: bool) {
+        match self.keep {
+            Keep::Nothing => {}
+            Keep::All => self.add_all(batch, false),
+            Keep::NotNan if !may_hold_nulls => self.add_all(batch, false),
+            Keep::NotNan => {
+                if self.wanted.sum && try_sum(&mut self.sums, batch, &mut self.aside) {
+                    self.add_all(batch, true);
+                } else {
+                    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+                    self.add_kept(batch, |cell| cell == cell);
+                }
+            }
+            Keep::Within { low, high, fill: None, zero: None, nan: false } => {
+                self.add_kept(batch, |cell| (low <= cell) & (cell <= high));
+            }
+            Keep::Within { low, high, fill, zero, nan } => {
+                // Without one of the two, the other stands for it.
+                let (fill, zero) = (fill.or(zero), zero.or(fill));
+                let (Some(fill), Some(zero)) = (fill, zero) else { return };
+                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+                self.add_kept(batch, |cell| {
+                    let inside = ((low <= cell) & (cell <= high)) | (nan & (cell != cell));
+                    inside & !cell.same_bits(fill) & !cell.same_bits(zero)
+                });
+            }
+        }
+    }
+
+    /// Adds those cells that `keep` keeps.
+    fn add_kept(&mut self, batch: Batch<'_, T::Native>, keep: impl Fn(T::Native) -> bool + Copy) {
+        if all_kept(batch, keep) {
+            self.add_all(batch, false);
+            return;
+        }
+        let keep = Some(keep);
+        reduce::<T::Native, Count, _>(&mut self.counts, batch, keep);
+        if self.wanted.sum {
+            reduce::<T::Native, Sum, _>(&mut self.sums, batch, keep);
+        }
+        if self.wanted.wide_sum {
+            reduce::<T::Native, WideSum, _>(&mut self.wide_sums, batch, keep);
+        }
+        if self.wanted.min {
+            reduce::<T::Native, Min, _>(&mut self.mins, batch, keep);
+        }
+        if self.wanted.max {
+            reduce::<T::Native, Max, _>(&mut self.maxs, batch, keep);
+        }
+        if self.wanted.spread {
+            reduce::<T::Native, Spread, _>(&mut self.spreads, batch, keep);
+        }
+    }
+
+    /// Adds every cell; the sums may be there already.
+    fn add_all(&mut self, batch: Batch<'_, T::Native>, summed: bool) {
+        count_all(&mut self.counts, batch);
+        if self.wanted.sum && !summed {
+            fold_all::<T::Native, Sum>(&mut self.sums, batch);
+        }
+        if self.wanted.wide_sum {
+            fold_all::<T::Native, WideSum>(&mut self.wide_sums, batch);
+        }
+        if self.wanted.min {
+            fold_all::<T::Native, Min>(&mut self.mins, batch);
+        }
+        if self.wanted.max {
+            fold_all::<T::Native, Max>(&mut self.maxs, batch);
+        }
+        if self.wanted.spread {
+            fold_all::<T::Native, Spread>(&mut self.spreads, batch);
+        }
+    }
+
+    /// The tile as elements of the type reduced.
+    fn elements<'a>(&mut self, tile: &'a [u8], may_hold_nulls: bool) -> Result<Cow<'a, [u8]>> {
+        let unpacked = self.value.form() == Some(Form::Unpacked);
+        if !unpacked && self.value.element() != ElementType::F16 {
+            return Ok(Cow::Borrowed(tile));
+        }
+        let mut converted = std::mem::take(&mut self.converted);
+        converted.clear();
+        if unpacked {
+            let numbers = self.value.decode(Buffer::from_slice_ref(tile), may_hold_nulls)?;
+            let numbers = numbers.as_primitive::<Float64Type>();
+            converted.extend(
+                numbers.iter().flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()),
+            );
+        } else {
+            let halves = tile.as_chunks::<2>().0.iter();
+            converted.extend(
+                halves.flat_map(|half| half::f16::from_le_bytes(*half).to_f32().to_le_bytes()),
+            );
+        }
+        Ok(Cow::Owned(converted))
+    }
+}
+
+fn fold_all<T: Cell, S: Statistic<T>>(states: &mut [S::State], batch: Batch<'_, T>) {
+    reduce::<T, S, fn(T) -> bool>(states, batch, None);
+}
+
+impl<T: Element> Reducer for Dense<T>
+where
+    T::Native: Cell + Bounds,
+{
+    fn add(&mut self, chunk: Chunk<'_>, may_hold_nulls: bool) -> Result<()> {
+        let elements = self.elements(chunk.tile, may_hold_nulls)?;
+        let cells = T::Native::cells(&elements);
+        if (cells.len() as u64) < chunk.task.cells() {
+            return Err(Error::internal("a tile that is smaller than its chunk"));
+        }
+        Walk::new(chunk.table, chunk.grid, chunk.task)
+            .each(|rows, inner| self.add_batch(Batch { cells, rows, inner }, may_hold_nulls));
+        if let Cow::Owned(converted) = elements {
+            self.converted = converted;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Found {
+        let this = *self;
+        let Wanted { sum, wide_sum, min, max, spread } = this.wanted;
+        let halves = this.value.element() == ElementType::F16;
+        Found {
+            counts: this.counts,
+            sums: sum.then_some(this.sums),
+            wide_sums: wide_sum.then(|| T::Native::wide_array(this.wide_sums)),
+            mins: min.then(|| extremes::<T>(this.mins, halves)),
+            maxs: max.then(|| extremes::<T>(this.maxs, halves)),
+            spreads: spread.then_some(this.spreads),
+        }
+    }
+}
+
+/// Extremes in the column's type.
+fn extremes<T: Element>(values: Vec<T::Native>, halves: bool) -> ArrayRef {
+    let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), None);
+    match array.as_any().downcast_ref::<PrimitiveArray<Float32Type>>() {
+        Some(singles) if halves => Arc::new(singles.unary::<_, Float16Type>(half::f16::from_f32)),
+        _ => Arc::new(array),
+    }
+}

@@ -1,0 +1,217 @@
+//! Which cells count: those that are no NULL and that a predicate over the value lets pass.
+
+use super::cell::Cell;
+
+/// A bound that a predicate puts on the value, as written in the query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// The number compared with; never NaN.
+    pub number: Number,
+    /// Whether the number itself passes.
+    pub inclusive: bool,
+}
+
+/// A number in a predicate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// Of a floating-point type.
+    Float(f64),
+    /// Of an integer type.
+    Integer(i128),
+}
+
+/// The values that a predicate lets pass: an interval, open where there is no limit.
+///
+/// ```
+/// use gridfusion::scan::reduce::{Limit, Number, ValueRange};
+///
+/// let positive = Limit { number: Number::Float(0.0), inclusive: false };
+/// let range = ValueRange { least: Some(positive), greatest: None };
+/// assert!(range.greatest.is_none());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ValueRange {
+    /// No value below passes.
+    pub least: Option<Limit>,
+    /// No value above passes.
+    pub greatest: Option<Limit>,
+}
+
+/// The cells of a column that count, for elements of one type.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Keep<T> {
+    /// All.
+    All,
+    /// All but NaN.
+    NotNan,
+    /// Those in the range, both ends included, that are neither the fill nor the zero that a bound of
+    /// the other sign leaves outside; NaN only if it is a value.
+    Within { low: T, high: T, fill: Option<T>, zero: Option<T>, nan: bool },
+    /// None at all.
+    Nothing,
+}
+
+impl<T: Cell + Bounds> Keep<T> {
+    /// `nan_is_null` and `fill` are those of the column; `range` is the predicate, if there is one.
+    pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: Option<&ValueRange>) -> Self {
+        let least = range.and_then(|range| range.least);
+        let greatest = range.and_then(|range| range.greatest);
+        let nan = !nan_is_null && least.is_none() && greatest.is_none();
+        let (low, high) = (
+            least.map_or(Some(T::LEAST), T::least_at),
+            greatest.map_or(Some(T::GREATEST), T::greatest_at),
+        );
+        let (Some(low), Some(high)) = (low, high) else { return Self::Nothing };
+        match fill {
+            _ if low.order(high).is_gt() => Self::Nothing,
+            None if least.is_none() && greatest.is_none() && nan_is_null => Self::NotNan,
+            None if least.is_none() && greatest.is_none() => Self::All,
+            _ => Self::Within { low, high, fill, zero: T::zero_outside(low, high), nan },
+        }
+    }
+}
+
+/// Limits in terms of the elements of a type. Their order is Arrow's, in which -0 is less than 0.
+pub(super) trait Bounds: Sized + Copy {
+    /// The least element that passes a lower limit; `None` if none does.
+    fn least_at(limit: Limit) -> Option<Self>;
+    /// The greatest element that passes an upper limit; `None` if none does.
+    fn greatest_at(limit: Limit) -> Option<Self>;
+    /// Arrow's order of two elements.
+    fn order(self, other: Self) -> std::cmp::Ordering;
+    /// The zero that is not between the bounds although it equals one of them.
+    fn zero_outside(low: Self, high: Self) -> Option<Self>;
+}
+
+macro_rules! integer_bounds {
+    ($($t:ty),*) => {$(
+        impl Bounds for $t {
+            fn order(self, other: Self) -> std::cmp::Ordering { self.cmp(&other) }
+            fn zero_outside(_: Self, _: Self) -> Option<Self> { None }
+            fn least_at(limit: Limit) -> Option<Self> {
+                let least = match limit.number {
+                    Number::Integer(number) if limit.inclusive => number,
+                    Number::Integer(number) => number.checked_add(1)?,
+                    // Saturates at the ends of i128, which are beyond every element.
+                    Number::Float(number) if limit.inclusive => number.ceil() as i128,
+                    Number::Float(number) => (number.floor() as i128).saturating_add(1),
+                };
+                if least <= i128::from(<$t>::MIN) { Some(<$t>::MIN) } else { least.try_into().ok() }
+            }
+            fn greatest_at(limit: Limit) -> Option<Self> {
+                let greatest = match limit.number {
+                    Number::Integer(number) if limit.inclusive => number,
+                    Number::Integer(number) => number.checked_sub(1)?,
+                    Number::Float(number) if limit.inclusive => number.floor() as i128,
+                    Number::Float(number) => (number.ceil() as i128).saturating_sub(1),
+                };
+                if greatest >= i128::from(<$t>::MAX) { Some(<$t>::MAX) } else { greatest.try_into().ok() }
+            }
+        }
+    )*};
+}
+
+integer_bounds!(i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! float_bounds {
+    ($($t:ty),*) => {$(
+        impl Bounds for $t {
+            fn order(self, other: Self) -> std::cmp::Ordering { self.total_cmp(&other) }
+            fn zero_outside(low: Self, high: Self) -> Option<Self> {
+                let is = |zero: $t, bound: $t| zero.to_bits() == bound.to_bits();
+                if is(0.0, low) { Some(-0.0) } else if is(-0.0, high) { Some(0.0) } else { None }
+            }
+            fn least_at(limit: Limit) -> Option<Self> {
+                let Number::Float(number) = limit.number else { return None };
+                // The nearest element may lie on either side of the number.
+                let nearest = number as $t;
+                let order = f64::from(nearest).total_cmp(&number);
+                if order.is_gt() || (limit.inclusive && order.is_eq()) {
+                    return Some(nearest);
+                }
+                let next = if nearest == 0.0 && nearest.is_sign_negative() { 0.0 } else { nearest.next_up() };
+                f64::from(next).total_cmp(&number).is_gt().then_some(next)
+            }
+            fn greatest_at(limit: Limit) -> Option<Self> {
+                let Number::Float(number) = limit.number else { return None };
+                let nearest = number as $t;
+                let order = f64::from(nearest).total_cmp(&number);
+                if order.is_lt() || (limit.inclusive && order.is_eq()) {
+                    return Some(nearest);
+                }
+                let next = if nearest == 0.0 && nearest.is_sign_positive() { -0.0 } else { nearest.next_down() };
+                f64::from(next).total_cmp(&number).is_lt().then_some(next)
+            }
+        }
+    )*};
+}
+
+float_bounds!(f32, f64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An element passes the limits found exactly if it passes the comparison as written.
+    fn agrees<T: Cell + Bounds + std::fmt::Debug>(elements: &[T], numbers: &[Number]) {
+        for &number in numbers {
+            for inclusive in [true, false] {
+                let limit = Limit { number, inclusive };
+                for &element in elements {
+                    let order = match number {
+                        Number::Float(number) => element.to_f64().total_cmp(&number),
+                        Number::Integer(number) => (element.to_f64() as i128).cmp(&number),
+                    };
+                    let equal = inclusive && order.is_eq();
+                    let above = ValueRange { least: Some(limit), greatest: None };
+                    assert_eq!(keeps(&above, element), order.is_gt() || equal, "{element:?} {above:?}");
+                    let below = ValueRange { least: None, greatest: Some(limit) };
+                    assert_eq!(keeps(&below, element), order.is_lt() || equal, "{element:?} {below:?}");
+                }
+            }
+        }
+    }
+
+    fn keeps<T: Cell + Bounds>(range: &ValueRange, element: T) -> bool {
+        match Keep::new(true, None, Some(range)) {
+            Keep::Within { low, high, zero, .. } => {
+                low <= element && element <= high && !zero.is_some_and(|zero| element.same_bits(zero))
+            }
+            Keep::Nothing => false,
+            Keep::All | Keep::NotNan => true,
+        }
+    }
+
+    #[test]
+    fn limits_are_exact() {
+        let floats: Vec<Number> = [
+            0.0, -0.0, 1e-300, -1e-300, 0.1, 300.1, -300.1, 1.5, 127.0, 255.0, 255.5, 1e30, -1e30, 1e300,
+            f64::INFINITY, f64::NEG_INFINITY, f64::from(f32::MAX), f64::from(0.1_f32),
+        ]
+        .map(Number::Float)
+        .to_vec();
+        let integers =
+            [0, 1, -1, 255, 256, 32767, -32768, 65536, i128::from(i64::MAX)].map(Number::Integer);
+        let f32s = [
+            0.0, -0.0, f32::from_bits(1), 0.1, 0.1_f32.next_up(), 0.1_f32.next_down(), 300.1, 300.1_f32.next_up(),
+            300.1_f32.next_down(), f32::MAX, f32::MIN, f32::INFINITY, f32::NEG_INFINITY, 1e30,
+        ];
+        agrees(&f32s, &floats);
+        agrees(&f32s.map(f64::from), &floats);
+        let all_u8: Vec<u8> = (0..=255).collect();
+        agrees(&all_u8, &floats);
+        agrees(&all_u8, &integers);
+        let some_i16: Vec<i16> = (-32768..32767).step_by(97).chain([32767]).collect();
+        agrees(&some_i16, &floats);
+        agrees(&some_i16, &integers);
+    }
+
+    #[test]
+    fn an_empty_range_keeps_nothing() {
+        let at = |number, inclusive| Some(Limit { number: Number::Integer(number), inclusive });
+        let range = ValueRange { least: at(7, false), greatest: at(8, false) };
+        assert!(matches!(Keep::<i32>::new(false, None, Some(&range)), Keep::Nothing));
+        let range = ValueRange { least: at(300, true), greatest: None };
+        assert!(matches!(Keep::<u8>::new(false, None, Some(&range)), Keep::Nothing));
+    }
+}

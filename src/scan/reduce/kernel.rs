@@ -1,0 +1,228 @@
+//! The loops: cells into the states of groups.
+//!
+//! A [`Batch`] is some rows of a tile, small enough to stay in the nearest cache while one statistic
+//! after the other passes over it; only the first pass waits for memory. How the innermost axis is
+//! grouped decides the loop:
+//!
+//! ```text
+//!   one group per run       0 0 0 0 1 1 1 1    each run is folded in registers, then merged
+//!   one group per cell      0 1 2 3 4 5 6 7    states and cells side by side
+//!   groups in any order     3 1 3 0 2 2 1 0    each cell looks its group up
+//! ```
+//!
+//! Every loop exists twice: for cells that are all kept, and with a test per cell that selects the
+//! neutral element instead of branching.
+
+use super::cell::Cell;
+
+/// How cells of an axis are assigned to groups, in units of places in the group table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Places {
+    /// All to one.
+    Fixed(usize),
+    /// One after the other, `step` apart.
+    Steps { first: usize, step: usize },
+    /// Any; one place per cell.
+    Listed(Vec<usize>),
+}
+
+impl Places {
+    /// The place of the cell at position `at`.
+    #[inline]
+    pub(super) fn at(&self, at: usize) -> usize {
+        match self {
+            Self::Fixed(place) => *place,
+            Self::Steps { first, step } => first + at * step,
+            Self::Listed(places) => places[at],
+        }
+    }
+}
+
+/// Neighbouring cells of an axis and their groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The first cell, relative to the tile.
+    pub(super) start: usize,
+    /// How many.
+    pub(super) len: usize,
+    pub(super) places: Places,
+}
+
+/// Some rows of a tile; a row is the cells of the innermost axis.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Batch<'a, T: Cell> {
+    /// All cells of the tile.
+    pub(super) cells: &'a [T::Bytes],
+    /// Where each row begins in `cells`, and its place in the group table.
+    pub(super) rows: &'a [(usize, usize)],
+    /// What of each row is wanted.
+    pub(super) inner: &'a [Segment],
+}
+
+/// Something about the cells of a group, built up cell by cell.
+pub(super) trait Statistic<T: Cell> {
+    /// What is kept per group.
+    type State: Copy + Send + Sync + 'static;
+    /// The state of a group without cells.
+    const EMPTY: Self::State;
+
+    /// Adds a cell.
+    fn add(state: &mut Self::State, cell: T);
+    /// Adds a cell if `keep`, without a branch where that is possible.
+    fn add_if(state: &mut Self::State, cell: T, keep: bool);
+    /// Adds the cells of another state.
+    fn merge(state: &mut Self::State, other: Self::State);
+
+    /// Adds a run of cells.
+    #[inline(always)]
+    fn add_run(state: &mut Self::State, cells: &[T::Bytes]) {
+        fold_lanes::<T, Self, _>(state, cells, |lane, cell| Self::add(lane, cell));
+    }
+
+    /// Adds those cells of a run that are kept.
+    #[inline(always)]
+    fn add_run_if<K: Fn(T) -> bool>(state: &mut Self::State, cells: &[T::Bytes], keep: K) {
+        fold_lanes::<T, Self, _>(state, cells, |lane, cell| Self::add_if(lane, cell, keep(cell)));
+    }
+}
+
+/// So many states side by side break the chain of dependent additions and fill vector registers.
+const LANES: usize = 16;
+
+#[inline(always)]
+fn fold_lanes<T: Cell, S: Statistic<T> + ?Sized, F: Fn(&mut S::State, T)>(
+    state: &mut S::State,
+    cells: &[T::Bytes],
+    fold: F,
+) {
+    let (blocks, rest) = cells.as_chunks::<LANES>();
+    if !blocks.is_empty() {
+        let mut lanes = [S::EMPTY; LANES];
+        for block in blocks {
+            for (lane, cell) in lanes.iter_mut().zip(block) {
+                fold(lane, T::load(*cell));
+            }
+        }
+        let mut width = LANES / 2;
+        while width > 0 {
+            let (low, high) = lanes.split_at_mut(width);
+            for (low, high) in low.iter_mut().zip(high) {
+                S::merge(low, *high);
+            }
+            width /= 2;
+        }
+        S::merge(state, lanes[0]);
+    }
+    for cell in rest {
+        fold(state, T::load(*cell));
+    }
+}
+
+/// Adds the cells of `batch` to the states of their groups. `keep` says which cells count; `None`:
+/// all of them.
+pub(super) fn reduce<T: Cell, S: Statistic<T>, K: Fn(T) -> bool + Copy>(
+    states: &mut [S::State],
+    batch: Batch<'_, T>,
+    keep: Option<K>,
+) {
+    match keep {
+        None => reduce_with::<T, S>(
+            states,
+            batch,
+            |state, cells| S::add_run(state, cells),
+            |state, cell| S::add(state, cell),
+        ),
+        Some(keep) => reduce_with::<T, S>(
+            states,
+            batch,
+            |state, cells| S::add_run_if(state, cells, keep),
+            |state, cell| S::add_if(state, cell, keep(cell)),
+        ),
+    }
+}
+
+#[inline(always)]
+fn reduce_with<T: Cell, S: Statistic<T>>(
+    states: &mut [S::State],
+    batch: Batch<'_, T>,
+    add_run: impl Fn(&mut S::State, &[T::Bytes]),
+    add: impl Fn(&mut S::State, T) + Copy,
+) {
+    for segment in batch.inner {
+        let row = |start: usize| {
+            let start = start + segment.start;
+            &batch.cells[start..start + segment.len]
+        };
+        match &segment.places {
+            Places::Fixed(place) => {
+                for (start, base) in batch.rows {
+                    add_run(&mut states[base + place], row(*start));
+                }
+            }
+            Places::Steps { first, step: 1 } => {
+                for (start, base) in batch.rows {
+                    add_row(&mut states[base + first..][..segment.len], row(*start), |state, cell| {
+                        add(state, T::load(cell));
+                    });
+                }
+            }
+            places => {
+                for (start, base) in batch.rows {
+                    for (at, cell) in row(*start).iter().enumerate() {
+                        add(&mut states[base + places.at(at)], T::load(*cell));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds each cell of a row to the state beside it. A function of its own, so that the compiler knows
+/// that states and cells do not overlap, and in blocks, so that it unrolls the loop.
+#[inline(never)]
+pub(super) fn add_row<B: Copy, S>(states: &mut [S], row: &[B], add: impl Fn(&mut S, B)) {
+    let (state_blocks, state_rest) = states.as_chunks_mut::<LANES>();
+    let (blocks, rest) = row.as_chunks::<LANES>();
+    for (states, cells) in state_blocks.iter_mut().zip(blocks) {
+        for (state, cell) in states.iter_mut().zip(cells) {
+            add(state, *cell);
+        }
+    }
+    for (state, cell) in state_rest.iter_mut().zip(rest) {
+        add(state, *cell);
+    }
+}
+
+/// Whether every cell of `batch` is kept: a loop that vectorises and stores nothing.
+pub(super) fn all_kept<T: Cell>(batch: Batch<'_, T>, keep: impl Fn(T) -> bool + Copy) -> bool {
+    let clean = |cells: &[T::Bytes]| {
+        let (blocks, rest) = cells.as_chunks::<{ 4 * LANES }>();
+        let dropped = |cells: &[T::Bytes]| {
+            cells.iter().fold(false, |any, cell| any | !keep(T::load(*cell)))
+        };
+        !blocks.iter().any(|block| dropped(block)) && !dropped(rest)
+    };
+    let starts_inside = |segment: &Segment, start: usize| {
+        &batch.cells[start + segment.start..start + segment.start + segment.len]
+    };
+    batch.inner.iter().all(|segment| {
+        batch.rows.iter().all(|(start, _)| clean(starts_inside(segment, *start)))
+    })
+}
+
+/// Counts every cell of `batch`, without looking at any.
+pub(super) fn count_all<T: Cell>(counts: &mut [u64], batch: Batch<'_, T>) {
+    for segment in batch.inner {
+        for rows in batch.rows.chunk_by(|a, b| a.1 == b.1) {
+            let (base, times) = (rows[0].1, rows.len() as u64);
+            match &segment.places {
+                Places::Fixed(place) => counts[base + place] += times * segment.len as u64,
+                Places::Steps { first, step: 1 } => {
+                    let counts = &mut counts[base + first..][..segment.len];
+                    counts.iter_mut().for_each(|count| *count = count.wrapping_add(times));
+                }
+                places => (0..segment.len).for_each(|at| counts[base + places.at(at)] += times),
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What can be known of a group without its rows: count, sums, extremes, moments.
+
+use super::cell::Cell;
+use super::kernel::Statistic;
+
+/// How many cells.
+pub(super) struct Count;
+
+impl<T: Cell> Statistic<T> for Count {
+    type State = u64;
+    const EMPTY: u64 = 0;
+
+    #[inline(always)]
+    fn add(state: &mut u64, _: T) {
+        *state = state.wrapping_add(1); // no array has 2^64 cells
+    }
+    #[inline(always)]
+    fn add_if(state: &mut u64, _: T, keep: bool) {
+        *state = state.wrapping_add(u64::from(keep));
+    }
+    #[inline(always)]
+    fn merge(state: &mut u64, other: u64) {
+        *state = state.wrapping_add(other);
+    }
+    #[inline(always)]
+    fn add_run(state: &mut u64, cells: &[T::Bytes]) {
+        *state = state.wrapping_add(cells.len() as u64);
+    }
+}
+
+/// The sum of the cells as doubles.
+pub(super) struct Sum;
+
+impl<T: Cell> Statistic<T> for Sum {
+    type State = f64;
+    const EMPTY: f64 = 0.0;
+
+    #[inline(always)]
+    fn add(state: &mut f64, cell: T) {
+        *state += cell.to_f64();
+    }
+    #[inline(always)]
+    fn add_if(state: &mut f64, cell: T, keep: bool) {
+        *state += if keep { cell.to_f64() } else { 0.0 };
+    }
+    #[inline(always)]
+    fn merge(state: &mut f64, other: f64) {
+        *state += other;
+    }
+}
+
+/// The sum of integers, wrapping as DataFusion's does.
+pub(super) struct WideSum;
+
+impl<T: Cell> Statistic<T> for WideSum {
+    type State = T::Wide;
+    const EMPTY: T::Wide = T::ZERO;
+
+    #[inline(always)]
+    fn add(state: &mut T::Wide, cell: T) {
+        *state = T::add(*state, cell.widen());
+    }
+    #[inline(always)]
+    fn add_if(state: &mut T::Wide, cell: T, keep: bool) {
+        *state = T::add(*state, if keep { cell.widen() } else { T::ZERO });
+    }
+    #[inline(always)]
+    fn merge(state: &mut T::Wide, other: T::Wide) {
+        *state = T::add(*state, other);
+    }
+}
+
+/// The least cell; no cell may be NaN.
+pub(super) struct Min;
+
+impl<T: Cell> Statistic<T> for Min {
+    type State = T;
+    const EMPTY: T = T::GREATEST;
+
+    #[inline(always)]
+    fn add(state: &mut T, cell: T) {
+        *state = if cell < *state { cell } else { *state };
+    }
+    #[inline(always)]
+    fn add_if(state: &mut T, cell: T, keep: bool) {
+        Self::add(state, if keep { cell } else { T::GREATEST });
+    }
+    #[inline(always)]
+    fn merge(state: &mut T, other: T) {
+        Self::add(state, other);
+    }
+}
+
+/// The greatest cell; no cell may be NaN.
+pub(super) struct Max;
+
+impl<T: Cell> Statistic<T> for Max {
+    type State = T;
+    const EMPTY: T = T::LEAST;
+
+    #[inline(always)]
+    fn add(state: &mut T, cell: T) {
+        *state = if cell > *state { cell } else { *state };
+    }
+    #[inline(always)]
+    fn add_if(state: &mut T, cell: T, keep: bool) {
+        Self::add(state, if keep { cell } else { T::LEAST });
+    }
+    #[inline(always)]
+    fn merge(state: &mut T, other: T) {
+        Self::add(state, other);
+    }
+}
+
+/// [`Moments`], for variances.
+pub(super) struct Spread;
+
+/// Count, mean and spread of some values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    /// How many there are.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The sum of their squared distances from the mean.
+    pub m2: f64,
+}
+
+impl<T: Cell> Statistic<T> for Spread {
+    type State = Moments;
+    const EMPTY: Moments = Moments { count: 0, mean: 0.0, m2: 0.0 };
+
+    /// Welford's update.
+    #[inline(always)]
+    fn add(state: &mut Moments, cell: T) {
+        let value = cell.to_f64();
+        state.count += 1;
+        let distance = value - state.mean;
+        state.mean += distance / state.count as f64;
+        state.m2 += distance * (value - state.mean);
+    }
+    #[inline(always)]
+    fn add_if(state: &mut Moments, cell: T, keep: bool) {
+        if keep {
+            <Self as Statistic<T>>::add(state, cell);
+        }
+    }
+    /// Chan's merge.
+    #[inline(always)]
+    fn merge(state: &mut Moments, other: Moments) {
+        if other.count == 0 {
+            return;
+        }
+        if state.count == 0 {
+            *state = other;
+            return;
+        }
+        let (ours, theirs) = (state.count as f64, other.count as f64);
+        let count = ours + theirs;
+        let distance = other.mean - state.mean;
+        state.mean = (ours * state.mean + theirs * other.mean) / count;
+        state.m2 += other.m2 + distance * distance * ours * theirs / count;
+        state.count += other.count;
+    }
+    /// The mean of the run first, then the distances from it: no division per cell.
+    #[inline(always)]
+    fn add_run(state: &mut Moments, cells: &[T::Bytes]) {
+        let mut sum = 0.0;
+        <Sum as Statistic<T>>::add_run(&mut sum, cells);
+        add_around::<T>(state, cells, cells.len() as u64, sum, |_| true);
+    }
+    #[inline(always)]
+    fn add_run_if<K: Fn(T) -> bool>(state: &mut Moments, cells: &[T::Bytes], keep: K) {
+        let (mut count, mut sum) = (0, 0.0);
+        <Count as Statistic<T>>::add_run_if(&mut count, cells, &keep);
+        <Sum as Statistic<T>>::add_run_if(&mut sum, cells, &keep);
+        add_around(state, cells, count, sum, keep);
+    }
+}
+
+/// Adds a run of which count and sum are known.
+#[inline(always)]
+fn add_around<T: Cell>(
+    state: &mut Moments,
+    cells: &[T::Bytes],
+    count: u64,
+    sum: f64,
+    keep: impl Fn(T) -> bool,
+) {
+    if count == 0 {
+        return;
+    }
+    let mean = sum / count as f64;
+    let mut lanes = [0.0; 8];
+    let (blocks, rest) = cells.as_chunks::<8>();
+    let distance = |cell: &T::Bytes| {
+        let cell = T::load(*cell);
+        if keep(cell) { cell.to_f64() - mean } else { 0.0 }
+    };
+    for block in blocks {
+        for (lane, cell) in lanes.iter_mut().zip(block) {
+            let distance = distance(cell);
+            *lane += distance * distance;
+        }
+    }
+    let rest: f64 = rest.iter().map(|cell| distance(cell).powi(2)).sum();
+    let m2 = lanes.iter().sum::<f64>() + rest;
+    <Spread as Statistic<T>>::merge(state, Moments { count, mean, m2 });
+}
