@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod cases;
 mod corpus;
 mod differential;
 mod http;
@@ -15,6 +16,7 @@ mod interop;
 mod layering;
 mod limits;
 mod plans;
+mod reduce;
 mod register;
 mod slt;
 mod sources;

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
-use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
@@ -72,92 +71,195 @@ impl AccumulatePlan {
 }
 
 /// The accumulators of one partition.
-pub(super) struct Accumulators {
-    plan: AccumulatePlan,
-    schema: SchemaRef,
-    accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    groups: usize,
-    /// Whether a row of the group passed the predicate; absent if there is none.
-    seen: Option<Vec<bool>>,
-    /// The places of the rows that passed, batch after batch.
-    passed: Vec<usize>,
+pub(super) enum Accumulators {
+    /// One group that is there even without rows.
+    Ungrouped(Ungrouped),
+    /// Any number of groups, those with a row.
+    Grouped(Grouped),
 }
 
 impl Accumulators {
-    /// Accumulators for batches of `schema`.
-    pub(super) fn new(plan: &AccumulatePlan, schema: SchemaRef, groups: usize) -> Result<Self> {
-        let accumulators =
-            plan.calls.iter().map(|call| accumulator(&call.function)).collect::<Result<_>>()?;
-        let seen = plan.predicate.is_some().then(|| vec![false; groups]);
-        Ok(Self { plan: plan.clone(), schema, accumulators, groups, seen, passed: Vec::new() })
+    /// Accumulators for a table of `places` groups, or of the one group that has no keys.
+    pub(super) fn new(plan: &AccumulatePlan, places: usize, has_keys: bool) -> Result<Self> {
+        Ok(if has_keys {
+            Self::Grouped(Grouped::new(plan, places)?)
+        } else {
+            Self::Ungrouped(Ungrouped::new(plan)?)
+        })
     }
 
-    /// Adds rows; `places` says which group each belongs to.
-    pub(super) fn update(&mut self, batch: &RecordBatch, places: &[usize]) -> Result<()> {
-        let Some(predicate) = &self.plan.predicate else {
-            return update(&self.plan.calls, &mut self.accumulators, batch, places, self.groups);
-        };
-        let mask = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
-        let Some(mask) = mask.as_boolean_opt() else {
-            return internal_err!("a predicate of type {}", mask.data_type());
-        };
-        let mask = prep_null_mask_filter(mask);
-        self.passed.clear();
-        self.passed.extend(mask.values().set_indices().map(|row| places[row]));
-        for &place in &self.passed {
-            if let Some(seen) = &mut self.seen {
-                seen[place] = true;
-            }
+    /// Adds rows; `places` says which group each belongs to, and `repeated` that these are the places
+    /// of the last batch.
+    pub(super) fn update(
+        &mut self,
+        batch: &RecordBatch,
+        places: &[usize],
+        repeated: bool,
+    ) -> Result<()> {
+        match self {
+            Self::Ungrouped(one) => one.update(batch),
+            Self::Grouped(groups) => groups.update(batch, places, repeated),
         }
-        let batch = filter_record_batch(batch, &mask)?;
-        update(&self.plan.calls, &mut self.accumulators, &batch, &self.passed, self.groups)
     }
 
     /// Memory that the accumulators hold, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.accumulators.iter().map(|accumulator| accumulator.size()).sum()
+        match self {
+            Self::Ungrouped(one) => one.accumulators.iter().map(|held| held.size()).sum(),
+            Self::Grouped(groups) => groups.accumulators.iter().map(|held| held.size()).sum(),
+        }
     }
 
-    /// The columns of all groups, and which groups had a row, where that is in doubt. `last` asks for
-    /// final values instead of states.
-    pub(super) fn finish(mut self, last: bool) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
-        // An accumulator that never saw a batch does not know yet how many groups there are.
-        let none = RecordBatch::new_empty(Arc::clone(&self.schema));
-        update(&self.plan.calls, &mut self.accumulators, &none, &[], self.groups)?;
+    /// The columns of all groups, and the places of the groups. `last` asks for final values instead
+    /// of states.
+    pub(super) fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
+        match self {
+            Self::Ungrouped(one) => Ok((one.finish(last)?, vec![0])),
+            Self::Grouped(groups) => groups.finish(last),
+        }
+    }
+}
+
+/// Accumulators without groups, as DataFusion uses them without keys.
+pub(super) struct Ungrouped {
+    plan: AccumulatePlan,
+    accumulators: Vec<Box<dyn Accumulator>>,
+}
+
+impl Ungrouped {
+    fn new(plan: &AccumulatePlan) -> Result<Self> {
+        let accumulators =
+            plan.calls.iter().map(|call| call.function.create_accumulator()).collect::<Result<_>>()?;
+        Ok(Self { plan: plan.clone(), accumulators })
+    }
+
+    fn update(&mut self, batch: &RecordBatch) -> Result<()> {
+        let batch = match &self.plan.predicate {
+            Some(predicate) => filter_record_batch(batch, &mask(predicate, batch)?)?,
+            None => batch.clone(),
+        };
+        for (call, accumulator) in self.plan.calls.iter().zip(&mut self.accumulators) {
+            match &call.filter {
+                Some(filter) => {
+                    let batch = filter_record_batch(&batch, &mask(filter, &batch)?)?;
+                    accumulator.update_batch(&call.arrays(&batch)?)?;
+                }
+                None => accumulator.update_batch(&call.arrays(&batch)?)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self, last: bool) -> Result<Vec<ArrayRef>> {
         let mut columns = Vec::new();
-        for accumulator in &mut self.accumulators {
+        for mut accumulator in self.accumulators {
+            if last {
+                columns.push(accumulator.evaluate()?.to_array()?);
+            } else {
+                for state in accumulator.state()? {
+                    columns.push(state.to_array()?);
+                }
+            }
+        }
+        Ok(columns)
+    }
+}
+
+/// Accumulators of groups. They take for granted that each group they hear of has a row, so groups
+/// are numbered as they are met.
+pub(super) struct Grouped {
+    plan: AccumulatePlan,
+    accumulators: Vec<Box<dyn GroupsAccumulator>>,
+    /// Per place the group's number, or `UNMET`.
+    numbers: Vec<usize>,
+    /// Per number the group's place.
+    met: Vec<usize>,
+    /// The groups of the rows of the last batch.
+    groups: Vec<usize>,
+}
+
+const UNMET: usize = usize::MAX;
+
+impl Grouped {
+    fn new(plan: &AccumulatePlan, places: usize) -> Result<Self> {
+        let accumulators =
+            plan.calls.iter().map(|call| accumulator(&call.function)).collect::<Result<_>>()?;
+        let numbers = vec![UNMET; places];
+        Ok(Self { plan: plan.clone(), accumulators, numbers, met: vec![], groups: vec![] })
+    }
+
+    fn update(&mut self, batch: &RecordBatch, places: &[usize], repeated: bool) -> Result<()> {
+        let Some(predicate) = self.plan.predicate.clone() else {
+            if !repeated {
+                self.meet(places.iter().copied());
+            }
+            return self.add(batch);
+        };
+        let mask = mask(&predicate, batch)?;
+        self.meet(mask.values().set_indices().map(|row| places[row]));
+        self.add(&filter_record_batch(batch, &mask)?)
+    }
+
+    /// Finds the groups of rows, numbering those that are new.
+    fn meet(&mut self, places: impl Iterator<Item = usize>) {
+        self.groups.clear();
+        for place in places {
+            let number = &mut self.numbers[place];
+            if *number == UNMET {
+                *number = self.met.len();
+                self.met.push(place);
+            }
+            self.groups.push(*number);
+        }
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        for (call, accumulator) in self.plan.calls.iter().zip(&mut self.accumulators) {
+            let filter = match &call.filter {
+                Some(filter) => Some(filter.evaluate(batch)?.into_array(batch.num_rows())?),
+                None => None,
+            };
+            let filter = filter.as_ref().and_then(|filter| filter.as_boolean_opt());
+            let args = call.arrays(batch)?;
+            accumulator.update_batch(&args, &self.groups, filter, self.met.len())?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
+        let mut columns = Vec::new();
+        if self.met.is_empty() {
+            return Ok((columns, self.met)); // some accumulators cannot make columns of nothing
+        }
+        for mut accumulator in self.accumulators {
             if last {
                 columns.push(accumulator.evaluate(EmitTo::All)?);
             } else {
                 columns.extend(accumulator.state(EmitTo::All)?);
             }
         }
-        Ok((columns, self.seen.map(BooleanArray::from)))
+        Ok((columns, self.met))
     }
 }
 
-fn update(
-    calls: &[AccumulatorCall],
-    accumulators: &mut [Box<dyn GroupsAccumulator>],
-    batch: &RecordBatch,
-    places: &[usize],
-    groups: usize,
-) -> Result<()> {
-    for (call, accumulator) in calls.iter().zip(accumulators) {
-        let rows = batch.num_rows();
-        let args = call
-            .args
-            .iter()
-            .map(|arg| arg.evaluate(batch)?.into_array(rows))
-            .collect::<Result<Vec<_>>>()?;
-        let filter = match &call.filter {
-            Some(filter) => Some(filter.evaluate(batch)?.into_array(rows)?),
-            None => None,
-        };
-        let filter = filter.as_ref().and_then(|filter| filter.as_boolean_opt());
-        accumulator.update_batch(&args, places, filter, groups)?;
+impl AccumulatorCall {
+    fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let array = |arg: &Expr| arg.evaluate(batch)?.into_array(batch.num_rows());
+        self.args.iter().map(array).collect()
     }
-    Ok(())
+}
+
+/// The rows for which `predicate` is true; without NULLs.
+fn mask(predicate: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
+    let mask = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
+    match mask.as_boolean_opt() {
+        Some(mask) if mask.null_count() > 0 => Ok(prep_null_mask_filter(mask)),
+        Some(mask) => Ok(mask.clone()),
+        None => internal_err!("a predicate of type {}", mask.data_type()),
+    }
 }
 
 /// As DataFusion makes them for its own aggregation.

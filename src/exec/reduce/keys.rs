@@ -9,6 +9,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::logical_expr::EmitTo;
 use datafusion::logical_expr::sort_properties::SortProperties;
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
@@ -113,35 +114,32 @@ impl AxisLabels {
             return Ok((AxisGroups::Each, self.evaluate(None)?));
         }
         let (starts, keys) = self.runs()?;
+        let field = |key: &ArrayRef| Field::new("", key.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));
+        // What DataFusion's own aggregation does with keys: equality, NULL, zeros and all.
+        let mut distinct = new_group_values(schema, &GroupOrdering::None)?;
         let mut group_of_run = Vec::new();
-        if !starts.is_empty() {
-            let field = |key: &ArrayRef| Field::new("", key.data_type().clone(), true);
-            let schema = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));
-            new_group_values(schema, &GroupOrdering::None)?.intern(&keys, &mut group_of_run)?;
-        }
-        let mut first_runs: Vec<u64> = Vec::new();
+        distinct.intern(&keys, &mut group_of_run)?;
         let mut numbers = Vec::with_capacity(self.len as usize);
         for (run, (&start, &group)) in starts.iter().zip(&group_of_run).enumerate() {
-            if group == first_runs.len() {
-                first_runs.push(run as u64);
-            }
             let end = starts.get(run + 1).copied().unwrap_or(self.len);
             numbers.resize(numbers.len() + (end - start) as usize, group as u32);
         }
-        let groups = first_runs.len() as u32;
-        let first_runs = UInt64Array::from(first_runs);
-        let values =
-            keys.iter().map(|key| Ok(take(key, &first_runs, None)?)).collect::<Result<_>>()?;
+        let groups = distinct.len() as u32;
+        let values = distinct.emit(EmitTo::All)?;
         if u64::from(groups) == self.len {
             return Ok((AxisGroups::Each, values));
         }
         Ok((AxisGroups::Numbered { numbers: numbers.into(), groups }, values))
     }
 
-    /// Whether `key` is a column of labels that never repeat.
+    /// Whether `key` is a column of labels that never repeat. Floats may be zeros of either sign,
+    /// which are one group.
     fn is_distinct(&self, key: &Expr) -> bool {
-        key.downcast_ref::<PhysicalColumn>()
-            .is_some_and(|column| self.orders[column.index()] != LabelOrder::Unsorted)
+        key.downcast_ref::<PhysicalColumn>().is_some_and(|column| {
+            self.orders[column.index()] != LabelOrder::Unsorted
+                && !self.columns[column.index()].data_type().is_floating()
+        })
     }
 
     /// Where each run of equal keys starts, and the keys there.

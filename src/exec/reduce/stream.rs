@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow::compute::{filter_record_batch, take};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::coop::cooperative;
@@ -73,11 +73,11 @@ struct Partition {
 impl Partition {
     async fn into_stream(mut self, batch_size: usize) -> Result<SendableRecordBatchStream> {
         let node = Arc::clone(&self.node);
-        let (aggregates, kept) = match &node.tier {
+        let (aggregates, places) = match &node.tier {
             Tier::Dense(plan) => self.dense(plan).await?,
             Tier::Accumulators(plan) => self.accumulate(plan).await?,
         };
-        let groups = self.groups(aggregates, kept.filter(|_| !node.keys.columns.is_empty()))?;
+        let groups = self.groups(aggregates, places)?;
         self.metrics.baseline.record_output(groups.num_rows());
         let slices = (0..groups.num_rows()).step_by(batch_size).map(move |start| {
             Ok(groups.slice(start, batch_size.min(groups.num_rows() - start)))
@@ -111,8 +111,9 @@ impl Partition {
         }
     }
 
-    /// By kernels: the columns of the aggregates, and which groups had a row if that is in doubt.
-    async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+    /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
+    /// table have a row.
+    async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
         // Without a predicate on values, a group's rows follow from its labels.
@@ -141,24 +142,35 @@ impl Partition {
         }
         let found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
         let rows = if by_cells { &found.counts } else { &rows };
-        let columns = plan.calls.iter().flat_map(|call| {
-            if self.node.whole { vec![call.value(&found, rows)] } else { call.state(&found, rows) }
-        });
-        let kept = (by_cells || !every_group_has_rows)
-            .then(|| rows.iter().map(|&rows| Some(rows > 0)).collect());
-        Ok((columns.collect(), kept))
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        for call in &plan.calls {
+            if self.node.whole {
+                columns.push(call.value(&found, rows));
+            } else {
+                columns.extend(call.state(&found, rows));
+            }
+        }
+        let has_keys = !self.node.keys.columns.is_empty();
+        if !has_keys || (!by_cells && every_group_has_rows) {
+            return Ok((columns, None));
+        }
+        let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
+        let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
+        let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
+        Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
     /// By accumulators: the same.
     async fn accumulate(
         &mut self,
         plan: &AccumulatePlan,
-    ) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+    ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let node = Arc::clone(&self.node);
+        let has_keys = !node.keys.columns.is_empty();
         let scanned: Vec<_> = plan.columns.iter().map(|&at| node.scanned[at]).collect();
         let reads = scanned.contains(&crate::scan::Column::Value);
         let schema: SchemaRef = Arc::new(node.scan_schema.project(&plan.columns)?);
-        let mut accumulators = Accumulators::new(plan, Arc::clone(&schema), self.table.len())?;
+        let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
         let mut reader = self.reader(if reads { Payload::Read } else { Payload::Skip });
         let mut assembler = Assembler::new(&node.array);
         let mut places = RowPlaces::default();
@@ -172,9 +184,9 @@ impl Partition {
                 let rows = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
                 let batch =
                     RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
-                let places =
+                let (places, repeated) =
                     places.of(&self.table, node.array.grid(), &open.task, &block);
-                accumulators.update(&batch, places)?;
+                accumulators.update(&batch, places, repeated)?;
                 timer.done();
                 breaks.after(block.rows()).await;
             }
@@ -182,32 +194,39 @@ impl Partition {
             // What accumulators hold may grow with the data, as distinct values do.
             self.reservation.try_resize(table_bytes.max(accumulators.size()))?;
         }
-        accumulators.finish(node.whole)
+        let (columns, places) = accumulators.finish(node.whole)?;
+        Ok((columns, Some(places)))
     }
 
-    /// Keys and aggregates of the groups that are `kept`, in the order of the table.
-    fn groups(&self, aggregates: Vec<ArrayRef>, kept: Option<BooleanArray>) -> Result<RecordBatch> {
+    /// Keys and aggregates of the groups at `places`, or of all in the order of the table.
+    fn groups(
+        &self,
+        aggregates: Vec<ArrayRef>,
+        places: Option<Vec<usize>>,
+    ) -> Result<RecordBatch> {
+        let len = places.as_ref().map_or(self.table.len(), Vec::len);
+        if len == 0 {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.node.schema)));
+        }
         let mut arrays = Vec::with_capacity(self.node.keys.columns.len() + aggregates.len());
         for key in &self.node.keys.columns {
-            arrays.push(match self.table.whole_axis(key.axis) {
-                Some(groups) => {
-                    key.values.slice(groups.start as usize, (groups.end - groups.start) as usize)
-                }
-                None => {
-                    let numbers = self.table.numbers_of(key.axis, 0..self.table.len());
-                    take(&key.values, &UInt64Array::from(numbers), None)?
-                }
-            });
+            let (axis, values) = (key.axis, &key.values);
+            let numbers = match &places {
+                Some(places) => self.table.numbers_of(axis, places.iter().copied()),
+                None => match self.table.whole_axis(axis) {
+                    Some(groups) => {
+                        arrays.push(values.slice(groups.start as usize, len));
+                        continue;
+                    }
+                    None => self.table.numbers_of(axis, 0..len),
+                },
+            };
+            arrays.push(take(values, &UInt64Array::from(numbers), None)?);
         }
         arrays.extend(aggregates);
-        let options = RecordBatchOptions::new().with_row_count(Some(self.table.len()));
-        let groups =
-            RecordBatch::try_new_with_options(Arc::clone(&self.node.schema), arrays, &options)
-                .map_err(DataFusionError::from)?;
-        match kept {
-            Some(kept) => Ok(filter_record_batch(&groups, &kept)?),
-            None => Ok(groups),
-        }
+        let options = RecordBatchOptions::new().with_row_count(Some(len));
+        let schema = Arc::clone(&self.node.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
     }
 }
 

@@ -27,14 +27,15 @@ pub struct RowPlaces {
 }
 
 impl RowPlaces {
-    /// Per row of `block`, in order, the place of its group.
+    /// Per row of `block`, in order, the place of its group; and whether these are the places given
+    /// last time.
     pub fn of(
         &mut self,
         table: &GroupTable,
         grid: &ChunkGrid,
         task: &ChunkTask,
         block: &Block,
-    ) -> &[usize] {
+    ) -> (&[usize], bool) {
         let rank = task.selection.len();
         let pattern: Vec<AxisPattern> = (0..rank)
             .map(|axis| {
@@ -46,7 +47,8 @@ impl RowPlaces {
                 }
             })
             .collect();
-        if pattern != self.pattern {
+        let repeated = pattern == self.pattern;
+        if !repeated {
             self.axes.resize(rank, None);
             self.places.clear();
             self.places.push(0);
@@ -55,7 +57,7 @@ impl RowPlaces {
             }
             self.pattern = pattern;
         }
-        &self.places
+        (&self.places, repeated)
     }
 
     /// Goes from the places of the outer axes to those of the outer axes and this one.
