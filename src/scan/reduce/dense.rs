@@ -12,9 +12,10 @@ use arrow::datatypes::{
 
 use super::cell::Cell;
 use super::keep::{Bounds, Keep, ValueRange};
-use super::kernel::{Batch, Statistic, all_kept, count_all, reduce};
-use super::optimistic::try_sum;
+use super::kernel::{Batch, Statistic, all_kept, reduce};
+use super::optimistic::sum_numbers;
 use super::places::GroupTable;
+use super::rows::count_rows;
 use super::statistic::{Count, Max, Min, Moments, Spread, Sum, WideSum};
 use super::walk::Walk;
 use crate::error::{Error, Result};
@@ -180,38 +181,46 @@ where
             Keep::All => self.add_all(batch, false),
             Keep::NotNan if !may_hold_nulls => self.add_all(batch, false),
             Keep::NotNan => {
-                if self.wanted.sum && try_sum(&mut self.sums, batch, &mut self.aside) {
+                #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+                let keep = |cell| cell == cell;
+                let summed = self.wanted.sum;
+                if summed && sum_numbers(&mut self.sums, batch, &mut self.aside) {
                     self.add_all(batch, true);
                 } else {
-                    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                    self.add_kept(batch, |cell| cell == cell);
+                    self.add_kept(batch, keep, summed);
                 }
             }
             Keep::Within { low, high, fill: None, zero: None, nan: false } => {
-                self.add_kept(batch, |cell| (low <= cell) & (cell <= high));
+                self.add_kept(batch, |cell| (low <= cell) & (cell <= high), false);
             }
             Keep::Within { low, high, fill, zero, nan } => {
                 // Without one of the two, the other stands for it.
                 let (fill, zero) = (fill.or(zero), zero.or(fill));
                 let (Some(fill), Some(zero)) = (fill, zero) else { return };
                 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-                self.add_kept(batch, |cell| {
+                let keep = |cell: T::Native| {
                     let inside = ((low <= cell) & (cell <= high)) | (nan & (cell != cell));
                     inside & !cell.same_bits(fill) & !cell.same_bits(zero)
-                });
+                };
+                self.add_kept(batch, keep, false);
             }
         }
     }
 
-    /// Adds those cells that `keep` keeps.
-    fn add_kept(&mut self, batch: Batch<'_, T::Native>, keep: impl Fn(T::Native) -> bool + Copy) {
+    /// Adds those cells that `keep` keeps; the sums may be there already.
+    fn add_kept(
+        &mut self,
+        batch: Batch<'_, T::Native>,
+        keep: impl Fn(T::Native) -> bool + Copy,
+        summed: bool,
+    ) {
         if all_kept(batch, keep) {
-            self.add_all(batch, false);
+            self.add_all(batch, summed);
             return;
         }
         let keep = Some(keep);
         reduce::<T::Native, Count, _>(&mut self.counts, batch, keep);
-        if self.wanted.sum {
+        if self.wanted.sum && !summed {
             reduce::<T::Native, Sum, _>(&mut self.sums, batch, keep);
         }
         if self.wanted.wide_sum {
@@ -230,7 +239,6 @@ where
 
     /// Adds every cell; the sums may be there already.
     fn add_all(&mut self, batch: Batch<'_, T::Native>, summed: bool) {
-        count_all(&mut self.counts, batch);
         if self.wanted.sum && !summed {
             fold_all::<T::Native, Sum>(&mut self.sums, batch);
         }
@@ -285,6 +293,9 @@ where
         let cells = T::Native::cells(&elements);
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
+        }
+        if !matches!(self.keep, Keep::Nothing) {
+            count_rows(&mut self.counts, &chunk);
         }
         Walk::new(chunk.table, chunk.grid, chunk.task)
             .each(|rows, inner| self.add_batch(Batch { cells, rows, inner }, may_hold_nulls));

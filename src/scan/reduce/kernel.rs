@@ -96,26 +96,24 @@ fn fold_lanes<T: Cell, S: Statistic<T> + ?Sized, F: Fn(&mut S::State, T)>(
     fold: F,
 ) {
     let (blocks, rest) = cells.as_chunks::<LANES>();
-    if !blocks.is_empty() {
-        let mut lanes = [S::EMPTY; LANES];
-        for block in blocks {
-            for (lane, cell) in lanes.iter_mut().zip(block) {
-                fold(lane, T::load(*cell));
-            }
+    let mut lanes = [S::EMPTY; LANES];
+    for block in blocks {
+        for (lane, cell) in lanes.iter_mut().zip(block) {
+            fold(lane, T::load(*cell));
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            let (low, high) = lanes.split_at_mut(width);
-            for (low, high) in low.iter_mut().zip(high) {
-                S::merge(low, *high);
-            }
-            width /= 2;
+    }
+    for (lane, cell) in lanes.iter_mut().zip(rest) {
+        fold(lane, T::load(*cell));
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        let (low, high) = lanes.split_at_mut(width);
+        for (low, high) in low.iter_mut().zip(high) {
+            S::merge(low, *high);
         }
-        S::merge(state, lanes[0]);
+        width /= 2;
     }
-    for cell in rest {
-        fold(state, T::load(*cell));
-    }
+    S::merge(state, lanes[0]);
 }
 
 /// Adds the cells of `batch` to the states of their groups. `keep` says which cells count; `None`:
@@ -208,21 +206,4 @@ pub(super) fn all_kept<T: Cell>(batch: Batch<'_, T>, keep: impl Fn(T) -> bool + 
     batch.inner.iter().all(|segment| {
         batch.rows.iter().all(|(start, _)| clean(starts_inside(segment, *start)))
     })
-}
-
-/// Counts every cell of `batch`, without looking at any.
-pub(super) fn count_all<T: Cell>(counts: &mut [u64], batch: Batch<'_, T>) {
-    for segment in batch.inner {
-        for rows in batch.rows.chunk_by(|a, b| a.1 == b.1) {
-            let (base, times) = (rows[0].1, rows.len() as u64);
-            match &segment.places {
-                Places::Fixed(place) => counts[base + place] += times * segment.len as u64,
-                Places::Steps { first, step: 1 } => {
-                    let counts = &mut counts[base + first..][..segment.len];
-                    counts.iter_mut().for_each(|count| *count = count.wrapping_add(times));
-                }
-                places => (0..segment.len).for_each(|at| counts[base + places.at(at)] += times),
-            }
-        }
-    }
 }

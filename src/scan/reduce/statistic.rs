@@ -1,9 +1,12 @@
 //! What can be known of a group without its rows: count, sums, extremes, moments.
+//!
+//! Counts are the exception to building up: the cells of a chunk are counted from its extents, without
+//! looking at any, and those that do not count are taken off again.
 
 use super::cell::Cell;
 use super::kernel::Statistic;
 
-/// How many cells.
+/// How many cells, of those counted beforehand, do count: starts above 0 and goes down.
 pub(super) struct Count;
 
 impl<T: Cell> Statistic<T> for Count {
@@ -11,20 +14,15 @@ impl<T: Cell> Statistic<T> for Count {
     const EMPTY: u64 = 0;
 
     #[inline(always)]
-    fn add(state: &mut u64, _: T) {
-        *state = state.wrapping_add(1); // no array has 2^64 cells
-    }
+    fn add(_: &mut u64, _: T) {}
     #[inline(always)]
     fn add_if(state: &mut u64, _: T, keep: bool) {
-        *state = state.wrapping_add(u64::from(keep));
+        // Lanes start at 0 and wrap around; what is merged in the end does not.
+        *state = state.wrapping_sub(u64::from(!keep));
     }
     #[inline(always)]
     fn merge(state: &mut u64, other: u64) {
         *state = state.wrapping_add(other);
-    }
-    #[inline(always)]
-    fn add_run(state: &mut u64, cells: &[T::Bytes]) {
-        *state = state.wrapping_add(cells.len() as u64);
     }
 }
 
@@ -171,7 +169,7 @@ impl<T: Cell> Statistic<T> for Spread {
     }
     #[inline(always)]
     fn add_run_if<K: Fn(T) -> bool>(state: &mut Moments, cells: &[T::Bytes], keep: K) {
-        let (mut count, mut sum) = (0, 0.0);
+        let (mut count, mut sum) = (cells.len() as u64, 0.0);
         <Count as Statistic<T>>::add_run_if(&mut count, cells, &keep);
         <Sum as Statistic<T>>::add_run_if(&mut sum, cells, &keep);
         add_around(state, cells, count, sum, keep);

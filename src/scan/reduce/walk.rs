@@ -93,9 +93,14 @@ fn rows_below(
         return visit(start, place);
     };
     for segment in segments {
-        for at in 0..segment.len {
-            let start = start + (segment.start + at) * stride;
-            rows_below(inner, start, place + segment.places.at(at), visit);
+        let first = start + segment.start * stride;
+        let mut row = |at: usize, place: usize| match inner {
+            [] => visit(first + at * stride, place),
+            _ => rows_below(inner, first + at * stride, place, visit),
+        };
+        match &segment.places {
+            Places::Fixed(fixed) => (0..segment.len).for_each(|at| row(at, place + fixed)),
+            places => (0..segment.len).for_each(|at| row(at, place + places.at(at))),
         }
     }
 }

@@ -1,0 +1,131 @@
+//! The array that the benches measure on, and what they all do with it.
+//!
+//! 262144 hours x 256 stations of f32 (256 MiB) in chunks of 4096 x 256, text labels on one axis and
+//! times on the other, with zone maps as the reference writer embeds them. `GRIDFUSION_BENCH_SMALL=1`
+//! shrinks it for a smoke run.
+
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../../tests/it/support.rs"]
+pub(crate) mod support;
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use datafusion::datasource::MemTable;
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::json;
+use support::{F32, I32, Layout, TempTet, TestDataset, session, tet_bytes};
+use tokio::runtime::Runtime;
+
+/// Whether everything is small, for a smoke run.
+pub(crate) fn is_small() -> bool {
+    std::env::var_os("GRIDFUSION_BENCH_SMALL").is_some()
+}
+
+/// Two threads for DataFusion's two partitions.
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// Hours, stations, hours per chunk.
+pub(crate) fn size() -> (u64, u64, u64) {
+    if is_small() {
+        (8192, 16, 1024)
+    } else {
+        (262_144, 256, 4096)
+    }
+}
+
+pub(crate) fn values() -> Vec<u8> {
+    let (hours, stations, _) = size();
+    let mut rng = SmallRng::seed_from_u64(0);
+    let yearly = |hour: u64| 280.0 + 10.0 * (hour as f64 / 8760.0 * std::f64::consts::TAU).sin();
+    (0..hours)
+        .flat_map(|hour| (0..stations).map(move |_| hour))
+        .flat_map(|hour| {
+            let value = yearly(hour) + rng.random_range(-6.0..6.0);
+            (((value * 100.0).round() / 100.0) as f32).to_le_bytes()
+        })
+        .collect()
+}
+
+pub(crate) fn file(data: Vec<u8>, zstd: bool) -> TempTet {
+    let (hours, stations, chunk) = size();
+    let labels: Vec<String> = (0..stations).map(|i| format!("ST{i:05}")).collect();
+    let metadata =
+        json!({"dim_names": ["time", "station"], "coords": {"station": {"labels": labels}}});
+    let value = TestDataset::new("t", F32, &[hours, stations], &[chunk, stations], data)
+        .with_zstd(zstd)
+        .with_metadata(metadata);
+    let hours_since = (0..hours as i32).flat_map(i32::to_le_bytes).collect();
+    let time = TestDataset::new("time", I32, &[hours], &[hours], hours_since).with_metadata(
+        json!({"dim_names": ["time"], "attrs": {"units": "hours since 1990-01-01"}}),
+    );
+    let zone = |number: u64| {
+        let cells = chunk.min(hours - number * chunk) * stations;
+        json!({"dataset_id": 0, "chunk_index": [number, 0], "element_count": cells, "null_count": 0})
+    };
+    let zones: Vec<_> = (0..hours.div_ceil(chunk)).map(zone).collect();
+    let zones = Some(json!({"version": 1, "chunks": zones}));
+    TempTet::new(&tet_bytes(
+        &[value, time],
+        &Layout { history_version: Some(2), zones, ..Layout::default() },
+    ))
+}
+
+pub(crate) async fn table(file: &TempTet, ctx: SessionContext) -> SessionContext {
+    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx
+}
+
+/// The same rows in memory of their own: no column shares a buffer with another batch.
+pub(crate) async fn exploded(ctx: &SessionContext) -> SessionContext {
+    let plan = ctx.sql("SELECT * FROM t").await.unwrap().create_physical_plan().await.unwrap();
+    let mut partitions = Vec::new();
+    for partition in 0..plan.output_partitioning().partition_count() {
+        let stream = plan.execute(partition, ctx.task_ctx()).unwrap();
+        let batches: Vec<RecordBatch> = futures::TryStreamExt::try_collect(stream).await.unwrap();
+        let copy = |batch: &RecordBatch| {
+            let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
+            take_record_batch(batch, &rows).unwrap()
+        };
+        partitions.push(batches.iter().map(copy).collect());
+    }
+    let memory = session(2, 8192);
+    memory
+        .register_table("t", Arc::new(MemTable::try_new(plan.schema(), partitions).unwrap()))
+        .unwrap();
+    memory
+}
+
+pub(crate) fn run(runtime: &Runtime, ctx: &SessionContext, sql: &str) {
+    let batches = runtime.block_on(async { ctx.sql(sql).await.unwrap().collect().await.unwrap() });
+    black_box(batches);
+}
+
+/// Decompresses every chunk with the zstd crate on two threads, as `file` stores them.
+pub(crate) fn decompress(frames: &[Vec<u8>], tile_len: usize) {
+    std::thread::scope(|scope| {
+        for half in frames.chunks(frames.len().div_ceil(2)) {
+            scope.spawn(move || {
+                for frame in half {
+                    black_box(zstd::bulk::decompress(frame, tile_len).unwrap());
+                }
+            });
+        }
+    });
+}
+
+/// Criterion's mean time of a benchmark in nanoseconds, if it has just been measured.
+pub(crate) fn mean(group: &str, name: &str) -> Option<f64> {
+    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or("target".into());
+    let path = format!("{target}/criterion/{group}/{name}/new/estimates.json");
+    let estimates: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    estimates["mean"]["point_estimate"].as_f64()
+}

@@ -1,0 +1,293 @@
+//! How fast is an aggregation over dimensions, against a loop written for it by hand and against
+//! DataFusion over the rows of the same file?
+//!
+//! The loops read the same number of mapped bytes with two threads. They know their array: no labels,
+//! no NULL, no planning, nothing to decide. Each query is measured from SQL text to result. At the end
+//! a table is printed: milliseconds, and the ratios to loop and rows.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark stops where it fails"
+)]
+#![allow(unsafe_code, reason = "the loops read a mapped file, as the library does")]
+
+#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
+mod common;
+
+use std::hint::black_box;
+use std::io::Write;
+
+use common::support::{F32, F64, Layout, TempTet, TestDataset, tet_bytes};
+use common::{decompress, file, is_small, mean, run, runtime, size, table, values};
+use criterion::{Criterion, criterion_group};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
+use memmap2::Mmap;
+use serde_json::json;
+
+/// What is measured: a name, the query, the loop, and whether the file is the rank-3 one.
+struct Case {
+    name: &'static str,
+    sql: &'static str,
+    by_hand: fn(&[u8]),
+}
+
+const HOURS_BY_STATIONS: [Case; 7] = [
+    Case { name: "mean", sql: "SELECT mean(value) FROM t", by_hand: sum_all },
+    Case {
+        name: "by station",
+        sql: "SELECT station, mean(value) FROM t GROUP BY station",
+        by_hand: sum_columns,
+    },
+    Case {
+        name: "by time",
+        sql: "SELECT time, mean(value) FROM t GROUP BY time",
+        by_hand: sum_rows,
+    },
+    Case {
+        name: "four by station",
+        sql: "SELECT station, min(value), max(value), avg(value), count(value) FROM t GROUP BY station",
+        by_hand: four_columns,
+    },
+    Case {
+        name: "by station, month",
+        sql: "SELECT station, date_trunc('month', time), mean(value) FROM t GROUP BY 1, 2",
+        by_hand: sum_months,
+    },
+    Case {
+        name: "half by station",
+        sql: "SELECT station, mean(value) FROM t WHERE value > 280 GROUP BY station",
+        by_hand: sum_columns,
+    },
+    Case {
+        name: "expression by station",
+        sql: "SELECT station, avg(value - 273.15) FROM t GROUP BY station",
+        by_hand: sum_columns,
+    },
+];
+
+const RANK_3: Case = Case {
+    name: "by lat, rank 3",
+    sql: "SELECT lat, mean(value) FROM t GROUP BY lat",
+    by_hand: sum_latitudes,
+};
+
+fn floats<const N: usize>(cells: &[[u8; 4]; N]) -> [f32; N] {
+    cells.map(f32::from_le_bytes)
+}
+
+/// Splits `bytes` between two threads at a multiple of `unit` bytes.
+fn two_threads(bytes: &[u8], unit: usize, part: impl Fn(&[u8]) + Sync) {
+    let (first, second) = bytes.split_at(bytes.len() / unit / 2 * unit);
+    std::thread::scope(|scope| {
+        scope.spawn(|| part(first));
+        part(second);
+    });
+}
+
+/// Sixteen sums side by side, so that additions need not wait for one another.
+fn sum(bytes: &[u8]) -> f64 {
+    let mut lanes = [0.0; 16];
+    let (blocks, rest) = bytes.as_chunks::<4>().0.as_chunks::<16>();
+    for block in blocks {
+        for (lane, value) in lanes.iter_mut().zip(floats(block)) {
+            *lane += f64::from(value);
+        }
+    }
+    let rest: f64 = rest.iter().map(|cell| f64::from(f32::from_le_bytes(*cell))).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
+fn sum_all(bytes: &[u8]) {
+    two_threads(bytes, 64, |part| {
+        black_box(sum(part));
+    });
+}
+
+fn add_row(sums: &mut [f64], row: &[u8]) {
+    for (sums, cells) in sums.chunks_exact_mut(8).zip(row.as_chunks::<4>().0.as_chunks::<8>().0) {
+        for (sum, value) in sums.iter_mut().zip(floats(cells)) {
+            *sum += f64::from(value);
+        }
+    }
+}
+
+fn sum_columns(bytes: &[u8]) {
+    let row = size().1 as usize * 4;
+    two_threads(bytes, row, |part| {
+        let mut sums = vec![0.0; row / 4];
+        part.chunks_exact(row).for_each(|row| add_row(&mut sums, row));
+        black_box(sums);
+    });
+}
+
+fn sum_rows(bytes: &[u8]) {
+    let row = size().1 as usize * 4;
+    two_threads(bytes, row, |part| {
+        black_box(part.chunks_exact(row).map(sum).collect::<Vec<f64>>());
+    });
+}
+
+fn four_columns(bytes: &[u8]) {
+    let row = size().1 as usize * 4;
+    two_threads(bytes, row, |part| {
+        let columns = row / 4;
+        let mut sums = vec![0.0; columns];
+        let (mut least, mut greatest) = (vec![f32::MAX; columns], vec![f32::MIN; columns]);
+        for row in part.chunks_exact(row) {
+            add_row(&mut sums, row);
+            let cells = row.as_chunks::<4>().0;
+            for ((least, greatest), cell) in least.iter_mut().zip(&mut greatest).zip(cells) {
+                let value = f32::from_le_bytes(*cell);
+                *least = if value < *least { value } else { *least };
+                *greatest = if value > *greatest { value } else { *greatest };
+            }
+        }
+        black_box((sums, least, greatest));
+    });
+}
+
+fn sum_months(bytes: &[u8]) {
+    let row = size().1 as usize * 4;
+    two_threads(bytes, row, |part| {
+        let months = part.len() / row / 730 + 1;
+        let mut sums = vec![0.0; months * row / 4];
+        for (hour, row) in part.chunks_exact(row).enumerate() {
+            let first = hour / 730 * row.len() / 4;
+            add_row(&mut sums[first..first + row.len() / 4], row);
+        }
+        black_box(sums);
+    });
+}
+
+/// Days, latitudes, longitudes, and the same of a chunk.
+fn rank_3() -> ([u64; 3], [u64; 3]) {
+    if is_small() { ([10, 18, 36], [5, 9, 9]) } else { ([365, 180, 360], [73, 45, 90]) }
+}
+
+fn sum_latitudes(bytes: &[u8]) {
+    let ([_, lats, _], chunk) = rank_3();
+    let row = chunk[2] as usize * 4;
+    let tile = chunk.iter().product::<u64>() as usize * 4;
+    two_threads(bytes, tile, |part| {
+        let mut sums = vec![0.0; lats as usize];
+        for tile in part.chunks_exact(tile) {
+            for (number, row) in tile.chunks_exact(row).enumerate() {
+                sums[number % chunk[1] as usize] += sum(row);
+            }
+        }
+        black_box(sums);
+    });
+}
+
+/// A file of the rank-3 grid.
+fn rank_3_file(data: &[u8]) -> TempTet {
+    let (shape, chunk) = rank_3();
+    let bytes = shape.iter().product::<u64>() as usize * 4;
+    let value = TestDataset::new("t", F32, &shape, &chunk, data[..bytes].to_vec())
+        .with_metadata(json!({"dim_names": ["day", "lat", "lon"]}));
+    let coordinate = |name: &str, len: u64| {
+        let data = (0..len).flat_map(|at| (at as f64 / 2.0 - 45.0).to_le_bytes()).collect();
+        TestDataset::new(name, F64, &[len], &[len], data)
+            .with_metadata(json!({"dim_names": [name]}))
+    };
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    TempTet::new(&tet_bytes(&[value, coordinate("lat", shape[1]), coordinate("lon", shape[2])], &layout))
+}
+
+fn session(reduce: bool) -> SessionContext {
+    let mut config = GridfusionConfig::default();
+    config.reduce = reduce;
+    let config = SessionConfig::new().with_target_partitions(2).with_option_extension(config);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_gridfusion()
+        .build();
+    SessionContext::new_with_state(state)
+}
+
+/// `bytes` in a file of their own, mapped.
+fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    // SAFETY: nobody else knows the file.
+    let map = unsafe { Mmap::map(file.as_file()) }.unwrap();
+    (file, map)
+}
+
+fn reduce(criterion: &mut Criterion) {
+    let runtime = runtime();
+    let data = values();
+    let open = |file: &TempTet, reduce| runtime.block_on(table(file, session(reduce)));
+    let (raw, zstd) = (file(data.clone(), false), file(data.clone(), true));
+    let cube = rank_3_file(&data);
+    let cube_bytes = rank_3().0.iter().product::<u64>() as usize * 4;
+    let (_file, map) = mapped(&data);
+    let (_cube_file, cube_map) = mapped(&data[..cube_bytes]);
+
+    let mut group = criterion.benchmark_group("reduce");
+    group.sample_size(10);
+    group.measurement_time(std::time::Duration::from_secs(2));
+    group.warm_up_time(std::time::Duration::from_secs(1));
+    let flat = HOURS_BY_STATIONS.iter().map(|case| (case, &raw, &map));
+    for (case, file, map) in flat.chain([(&RANK_3, &cube, &cube_map)]) {
+        let (ours, rows) = (open(file, true), open(file, false));
+        group.bench_function(format!("{}, loop", case.name), |b| b.iter(|| (case.by_hand)(map)));
+        group.bench_function(case.name, |b| b.iter(|| run(&runtime, &ours, case.sql)));
+        group.bench_function(format!("{}, rows", case.name), |b| {
+            b.iter(|| run(&runtime, &rows, case.sql));
+        });
+    }
+    let tile = (size().1 * size().2 * 4) as usize;
+    let frames: Vec<Vec<u8>> =
+        data.chunks(tile).map(|tile| zstd::encode_all(tile, 1).unwrap()).collect();
+    let (ours, rows) = (open(&zstd, true), open(&zstd, false));
+    let sql = HOURS_BY_STATIONS[1].sql;
+    group.bench_function("zstd by station, loop", |b| b.iter(|| decompress(&frames, tile)));
+    group.bench_function("zstd by station", |b| b.iter(|| run(&runtime, &ours, sql)));
+    group.bench_function("zstd by station, rows", |b| b.iter(|| run(&runtime, &rows, sql)));
+
+    let small = small_file();
+    let (ours, rows) = (open(&small, true), open(&small, false));
+    let sql = "SELECT a, mean(value) FROM t GROUP BY a";
+    group.bench_function("1000 cells", |b| b.iter(|| run(&runtime, &ours, sql)));
+    group.bench_function("1000 cells, rows", |b| b.iter(|| run(&runtime, &rows, sql)));
+    group.finish();
+}
+
+fn small_file() -> TempTet {
+    let data = (0..1000).flat_map(|cell| (cell as f32).to_le_bytes()).collect();
+    let value = TestDataset::new("t", F32, &[10, 100], &[5, 100], data)
+        .with_metadata(json!({"dim_names": ["a", "b"]}));
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    TempTet::new(&tet_bytes(&[value], &layout))
+}
+
+fn print_table() {
+    println!("\n| | ms | loop | ratio | rows | ratio |\n|---|---|---|---|---|---|");
+    let flat = HOURS_BY_STATIONS.iter().map(|case| case.name);
+    for name in flat.chain([RANK_3.name, "zstd by station", "1000 cells"]) {
+        let ms = |suffix: &str| mean("reduce", &format!("{name}{suffix}")).map(|ns| ns / 1e6);
+        let (Some(ours), by_hand, Some(rows)) = (ms(""), ms(", loop"), ms(", rows")) else {
+            continue;
+        };
+        let by_hand = by_hand.map_or(String::from("| |"), |by_hand| {
+            format!("| {by_hand:.1} | {:.2}", ours / by_hand)
+        });
+        println!("| {name} | {ours:.1} {by_hand} | {rows:.1} | {:.2} |", ours / rows);
+    }
+}
+
+criterion_group!(benches, reduce);
+
+fn main() {
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+    if !std::env::args().any(|argument| argument == "--test") {
+        print_table();
+    }
+}
