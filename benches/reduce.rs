@@ -2,8 +2,8 @@
 //! DataFusion over the rows of the same file?
 //!
 //! The loops read the same number of mapped bytes with two threads. They know their array: no labels,
-//! no NULL, no planning, nothing to decide. Each query is measured from SQL text to result. At the end
-//! a table is printed: milliseconds, and the ratios to loop and rows.
+//! no NULL, no planning, nothing to decide. Each query is measured from SQL text to result. What is
+//! printed is a table: median milliseconds, and the ratios to loop and rows.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,17 +18,17 @@ mod common;
 
 use std::hint::black_box;
 use std::io::Write;
+use std::time::Instant;
 
 use common::support::{F32, F64, Layout, TempTet, TestDataset, tet_bytes};
-use common::{decompress, file, is_small, mean, run, runtime, size, table, values};
-use criterion::{Criterion, criterion_group};
+use common::{decompress, file, is_small, run, runtime, size, table, values};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
 use memmap2::Mmap;
 use serde_json::json;
 
-/// What is measured: a name, the query, the loop, and whether the file is the rank-3 one.
+/// A query and the loop that does the same.
 struct Case {
     name: &'static str,
     sql: &'static str,
@@ -195,7 +195,10 @@ fn rank_3_file(data: &[u8]) -> TempTet {
             .with_metadata(json!({"dim_names": [name]}))
     };
     let layout = Layout { history_version: Some(2), ..Layout::default() };
-    TempTet::new(&tet_bytes(&[value, coordinate("lat", shape[1]), coordinate("lon", shape[2])], &layout))
+    TempTet::new(&tet_bytes(
+        &[value, coordinate("lat", shape[1]), coordinate("lon", shape[2])],
+        &layout,
+    ))
 }
 
 fn session(reduce: bool) -> SessionContext {
@@ -219,7 +222,47 @@ fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
     (file, map)
 }
 
-fn reduce(criterion: &mut Criterion) {
+/// What of a case is timed, in turns.
+struct Contestants<'a> {
+    name: &'a str,
+    by_hand: Option<Box<dyn Fn() + 'a>>,
+    ours: Box<dyn Fn() + 'a>,
+    rows: Box<dyn Fn() + 'a>,
+}
+
+/// Median milliseconds of each. They take turns, so that a machine that slows down slows all of them.
+fn measure(contestants: &Contestants<'_>) -> [f64; 3] {
+    let rounds = if std::env::args().any(|argument| argument == "--test") { 1 } else { 21 };
+    let mut times: [Vec<f64>; 3] = Default::default();
+    let nothing: &dyn Fn() = &|| {};
+    let by_hand = contestants.by_hand.as_deref().unwrap_or(nothing);
+    for round in 0..rounds {
+        for (number, run) in [by_hand, &contestants.ours, &contestants.rows].iter().enumerate() {
+            // Rows take long, and nobody doubts the outcome.
+            if number == 2 && round % 4 != 0 {
+                continue;
+            }
+            let start = Instant::now();
+            run();
+            times[number].push(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    })
+}
+
+fn print_row(contestants: &Contestants<'_>) {
+    let [by_hand, ours, rows] = measure(contestants);
+    let beside = match contestants.by_hand {
+        Some(_) => format!("{by_hand:.1} | {:.2}", ours / by_hand),
+        None => "| ".into(),
+    };
+    println!("| {} | {ours:.1} | {beside} | {rows:.1} | {:.2} |", contestants.name, ours / rows);
+}
+
+fn main() {
     let runtime = runtime();
     let data = values();
     let open = |file: &TempTet, reduce| runtime.block_on(table(file, session(reduce)));
@@ -229,17 +272,15 @@ fn reduce(criterion: &mut Criterion) {
     let (_file, map) = mapped(&data);
     let (_cube_file, cube_map) = mapped(&data[..cube_bytes]);
 
-    let mut group = criterion.benchmark_group("reduce");
-    group.sample_size(10);
-    group.measurement_time(std::time::Duration::from_secs(2));
-    group.warm_up_time(std::time::Duration::from_secs(1));
+    println!("| query | ms | loop | ratio | rows | ratio |\n|---|---|---|---|---|---|");
     let flat = HOURS_BY_STATIONS.iter().map(|case| (case, &raw, &map));
     for (case, file, map) in flat.chain([(&RANK_3, &cube, &cube_map)]) {
         let (ours, rows) = (open(file, true), open(file, false));
-        group.bench_function(format!("{}, loop", case.name), |b| b.iter(|| (case.by_hand)(map)));
-        group.bench_function(case.name, |b| b.iter(|| run(&runtime, &ours, case.sql)));
-        group.bench_function(format!("{}, rows", case.name), |b| {
-            b.iter(|| run(&runtime, &rows, case.sql));
+        print_row(&Contestants {
+            name: case.name,
+            by_hand: Some(Box::new(|| (case.by_hand)(map))),
+            ours: Box::new(|| run(&runtime, &ours, case.sql)),
+            rows: Box::new(|| run(&runtime, &rows, case.sql)),
         });
     }
     let tile = (size().1 * size().2 * 4) as usize;
@@ -247,16 +288,21 @@ fn reduce(criterion: &mut Criterion) {
         data.chunks(tile).map(|tile| zstd::encode_all(tile, 1).unwrap()).collect();
     let (ours, rows) = (open(&zstd, true), open(&zstd, false));
     let sql = HOURS_BY_STATIONS[1].sql;
-    group.bench_function("zstd by station, loop", |b| b.iter(|| decompress(&frames, tile)));
-    group.bench_function("zstd by station", |b| b.iter(|| run(&runtime, &ours, sql)));
-    group.bench_function("zstd by station, rows", |b| b.iter(|| run(&runtime, &rows, sql)));
-
+    print_row(&Contestants {
+        name: "zstd, by station (loop: decompression alone)",
+        by_hand: Some(Box::new(|| decompress(&frames, tile))),
+        ours: Box::new(|| run(&runtime, &ours, sql)),
+        rows: Box::new(|| run(&runtime, &rows, sql)),
+    });
     let small = small_file();
     let (ours, rows) = (open(&small, true), open(&small, false));
     let sql = "SELECT a, mean(value) FROM t GROUP BY a";
-    group.bench_function("1000 cells", |b| b.iter(|| run(&runtime, &ours, sql)));
-    group.bench_function("1000 cells, rows", |b| b.iter(|| run(&runtime, &rows, sql)));
-    group.finish();
+    print_row(&Contestants {
+        name: "1000 cells",
+        by_hand: None,
+        ours: Box::new(|| run(&runtime, &ours, sql)),
+        rows: Box::new(|| run(&runtime, &rows, sql)),
+    });
 }
 
 fn small_file() -> TempTet {
@@ -265,29 +311,4 @@ fn small_file() -> TempTet {
         .with_metadata(json!({"dim_names": ["a", "b"]}));
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     TempTet::new(&tet_bytes(&[value], &layout))
-}
-
-fn print_table() {
-    println!("\n| | ms | loop | ratio | rows | ratio |\n|---|---|---|---|---|---|");
-    let flat = HOURS_BY_STATIONS.iter().map(|case| case.name);
-    for name in flat.chain([RANK_3.name, "zstd by station", "1000 cells"]) {
-        let ms = |suffix: &str| mean("reduce", &format!("{name}{suffix}")).map(|ns| ns / 1e6);
-        let (Some(ours), by_hand, Some(rows)) = (ms(""), ms(", loop"), ms(", rows")) else {
-            continue;
-        };
-        let by_hand = by_hand.map_or(String::from("| |"), |by_hand| {
-            format!("| {by_hand:.1} | {:.2}", ours / by_hand)
-        });
-        println!("| {name} | {ours:.1} {by_hand} | {rows:.1} | {:.2} |", ours / rows);
-    }
-}
-
-criterion_group!(benches, reduce);
-
-fn main() {
-    benches();
-    Criterion::default().configure_from_args().final_summary();
-    if !std::env::args().any(|argument| argument == "--test") {
-        print_table();
-    }
 }

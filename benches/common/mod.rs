@@ -35,11 +35,7 @@ pub(crate) fn runtime() -> Runtime {
 
 /// Hours, stations, hours per chunk.
 pub(crate) fn size() -> (u64, u64, u64) {
-    if is_small() {
-        (8192, 16, 1024)
-    } else {
-        (262_144, 256, 4096)
-    }
+    if is_small() { (8192, 16, 1024) } else { (262_144, 256, 4096) }
 }
 
 pub(crate) fn values() -> Vec<u8> {

@@ -21,6 +21,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryRese
 
 use super::metrics::ScanMetrics;
 use super::to_datafusion;
+use crate::format::tet::ZoneMaps;
 use crate::format::{Codec, StoredChunk};
 use crate::scan::{ChunkTask, GridArray, ScanPlan, Tile};
 
@@ -38,8 +39,6 @@ pub(super) enum Payload {
     Skip,
     /// Their cells.
     Read,
-    /// Their cells, unless all of them are NULL.
-    ReadValues,
 }
 
 /// Reads the chunks of one partition.
@@ -47,8 +46,8 @@ pub(super) struct ChunkReader {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
     payload: Payload,
-    /// Tasks not yet looked up.
-    tasks: Range<u64>,
+    /// Tasks not yet looked up, by number.
+    tasks: Box<dyn Iterator<Item = u64> + Send + Sync>,
     located: VecDeque<(ChunkTask, StoredChunk)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tile, for the next one.
@@ -83,21 +82,21 @@ pub(super) struct OpenChunk {
 }
 
 impl ChunkReader {
-    /// Starts at the first chunk of a partition; `partitions` share the memory for chunks in flight.
+    /// Reads the chunks of `tasks`, of the plan's; `partitions` share the memory for chunks in flight.
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
-        partition: usize,
+        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
         partitions: usize,
         payload: Payload,
-        consumer: &str,
+        consumer: String,
         context: &TaskContext,
     ) -> Self {
         let pool = context.memory_pool();
         Self {
-            tasks: plan.tasks(partition),
+            tasks: Box::new(tasks),
             budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
-            reservation: MemoryConsumer::new(format!("{consumer}[{partition}]")).register(pool),
+            reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
             in_flight: VecDeque::new(),
             spare: Vec::new(),
@@ -147,10 +146,7 @@ impl ChunkReader {
 
     /// How many NULLs a zone map says that the chunk has.
     async fn null_count(&self, task: &ChunkTask) -> Option<u64> {
-        let bytes_to_read =
-            self.plan.rows(None).saturating_mul(self.array.value().element().size());
-        let maps = self.array.zone_maps(bytes_to_read).await;
-        maps.and_then(|maps| maps.null_count(task.number))
+        zone_maps(&self.array, &self.plan).await?.null_count(task.number)
     }
 
     /// Starts fetching the next chunk, and some after it if there is memory for them.
@@ -180,15 +176,8 @@ impl ChunkReader {
 
     async fn locate_group(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let timer = metrics.time_locate.timer();
-        let mut group = Vec::new();
-        while group.len() < LOCATE_GROUP {
-            let Some(task) = self.tasks.next().map(|task| self.plan.task(task)) else { break };
-            let all_null = self.payload == Payload::ReadValues
-                && self.null_count(&task).await == Some(task.cells());
-            if !all_null {
-                group.push(task);
-            }
-        }
+        let group: Vec<ChunkTask> =
+            self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
         if !group.is_empty() {
             let stored = self.array.locate(&group).await.map_err(to_datafusion)?;
             self.located = group.into_iter().zip(stored).collect();
@@ -237,6 +226,12 @@ impl ChunkReader {
         timer.done();
         read.map_err(to_datafusion)
     }
+}
+
+/// The zone maps of the array, if reading them is worthwhile for `plan`.
+pub(super) async fn zone_maps<'a>(array: &'a GridArray, plan: &ScanPlan) -> Option<&'a ZoneMaps> {
+    let bytes_to_read = plan.rows(None).saturating_mul(array.value().element().size());
+    array.zone_maps(bytes_to_read).await
 }
 
 fn payload_ranges(stored: &StoredChunk) -> Vec<Range<u64>> {

@@ -13,6 +13,8 @@ pub(super) struct ScanMetrics {
     pub(super) baseline: BaselineMetrics,
     /// Chunks whose payload was read. Chunks that only gave dimension columns do not count.
     pub(super) chunks_read: Count,
+    /// Chunks whose zone map said all that was asked.
+    pub(super) chunks_answered: Count,
     /// Bytes of payloads that were asked for; not the index, nor bytes between payloads.
     pub(super) bytes_read: Count,
     /// Bytes of decoded tiles, compressed or not.
@@ -50,6 +52,7 @@ impl ScanMetrics {
         Self {
             baseline: BaselineMetrics::new(set, partition),
             chunks_read: counter("chunks_read"),
+            chunks_answered: counter("chunks_answered"),
             bytes_read: counter("bytes_read"),
             bytes_decoded: counter("bytes_decoded"),
             cells_skipped: counter("cells_skipped"),

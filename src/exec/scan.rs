@@ -173,13 +173,8 @@ impl ExecutionPlan for GridScanExec {
         if partition >= self.plan.partition_count() {
             return internal_err!("GridScanExec has no partition {partition}");
         }
-        let metrics = ScanMetrics::new(
-            &self.metrics,
-            partition,
-            &self.plan,
-            partition,
-            self.plan.chunks(),
-        );
+        let metrics =
+            ScanMetrics::new(&self.metrics, partition, &self.plan, partition, self.plan.chunks());
         let stream = GridStream::new(
             Arc::clone(&self.array),
             Arc::clone(&self.plan),

@@ -42,17 +42,17 @@ impl GridStream {
         let batch_size = context.session_config().batch_size();
         let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
-        let payload =
-            if columns.contains(&Column::Value) { Payload::Read } else { Payload::Skip };
+        let payload = if columns.contains(&Column::Value) { Payload::Read } else { Payload::Skip };
         let remaining = plan.limit().unwrap_or(u64::MAX);
-        let partitions = plan.partition_count();
+        let (tasks, partitions) = (plan.tasks(partition), plan.partition_count());
+        let consumer = format!("GridScanExec[{partition}]");
         let chunks = ChunkReader::new(
             Arc::clone(&array),
             plan,
-            partition,
+            tasks,
             partitions,
             payload,
-            "GridScanExec",
+            consumer,
             context,
         );
         Self {

@@ -222,6 +222,11 @@ impl GridArray {
         Ok(Tile::new(bytes, self.value.element()))
     }
 
+    /// Whether NULL in the table is what zone maps count as such: NaN and the declared fill.
+    pub fn null_is_fill_or_nan(&self) -> bool {
+        self.options.nan_as_null && self.options.fill_as_null
+    }
+
     /// The zone maps, if they are trusted, well-formed and cheap beside `bytes_to_read` of payloads.
     pub async fn zone_maps(&self, bytes_to_read: u64) -> Option<&ZoneMaps> {
         /// Parsing JSON costs this many times more per byte than looking for NULLs.

@@ -166,7 +166,8 @@ impl ScanPlan {
         let mut bounds: Vec<Option<(u64, u64)>> = vec![None; self.grid.rank()];
         match &self.kept {
             Some(kept) => {
-                let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+                let lens: Vec<u64> =
+                    self.touched.iter().map(|chunks| chunks.len() as u64).collect();
                 for &place in &kept[tasks.start as usize..tasks.end as usize] {
                     for (bound, at) in bounds.iter_mut().zip(unravel(place, &lens)) {
                         let (least, greatest) = bound.unwrap_or((at, at));
@@ -208,8 +209,9 @@ impl ScanPlan {
     pub fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let mut selection = self.selection.clone();
         selection.restrict(axis, wanted);
-        let touched: Vec<Vec<u64>> =
-            (0..self.grid.rank()).map(|axis| touched_chunks(&self.grid, &selection, axis)).collect();
+        let touched: Vec<Vec<u64>> = (0..self.grid.rank())
+            .map(|axis| touched_chunks(&self.grid, &selection, axis))
+            .collect();
         let kept = self.kept.as_ref().map(|kept| {
             let lens = |touched: &[Vec<u64>]| -> Vec<u64> {
                 touched.iter().map(|chunks| chunks.len() as u64).collect()
@@ -228,8 +230,14 @@ impl ScanPlan {
             };
             kept.iter().filter_map(place).collect()
         });
-        let mut plan =
-            Self { selection, touched, kept, max_partitions: 1, partitions: vec![], ..self.clone() };
+        let mut plan = Self {
+            selection,
+            touched,
+            kept,
+            max_partitions: 1,
+            partitions: vec![],
+            ..self.clone()
+        };
         plan.partitions = plan.cut();
         plan
     }

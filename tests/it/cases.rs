@@ -219,12 +219,7 @@ fn is_unsigned(tag: u32) -> bool {
 
 /// Small numbers, some of them NaN or the fill value; the column has NULL for those. Their bytes, the
 /// column, and the greatest distance from 0.
-fn random_values(
-    rng: &mut StdRng,
-    tag: u32,
-    count: usize,
-    wild: bool,
-) -> (Vec<u8>, ArrayRef, f64) {
+fn random_values(rng: &mut StdRng, tag: u32, count: usize, wild: bool) -> (Vec<u8>, ArrayRef, f64) {
     let nulls = *[0.0, 0.1, 0.9].choose(rng).unwrap();
     macro_rules! of {
         ($t:ty, $from:expr, $extremes:expr, $nan:expr) => {{
@@ -258,15 +253,27 @@ fn random_values(
     }
     use half::f16;
     match tag {
-        1 => of!(Float32Type, |n| n as f32, [f32::INFINITY, f32::NEG_INFINITY, 0.1, 1e9], Some(f32::NAN)),
-        2 => of!(Float64Type, f64::from, [f64::INFINITY, f64::NEG_INFINITY, 0.1, 1e9], Some(f64::NAN)),
+        1 => of!(
+            Float32Type,
+            |n| n as f32,
+            [f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1, 1e9],
+            Some(f32::NAN)
+        ),
+        2 => of!(
+            Float64Type,
+            f64::from,
+            [f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.1, 1e9],
+            Some(f64::NAN)
+        ),
         3 => of!(Int32Type, |n: i32| n, [i32::MIN, i32::MAX], None),
         4 => of!(Int64Type, i64::from, [i64::MIN, i64::MAX, 1 << 53], None),
         5 => of!(UInt8Type, |n| n as u8, [u8::MAX], None),
         6 => of!(UInt16Type, |n| n as u16, [u16::MAX], None),
         7 => of!(Int16Type, |n| n as i16, [i16::MIN, i16::MAX], None),
         8 => of!(UInt32Type, |n| n as u32, [u32::MAX], None),
-        9 => of!(Float16Type, |n| f16::from_f32(n as f32), [f16::INFINITY, f16::MAX], Some(f16::NAN)),
+        9 => {
+            of!(Float16Type, |n| f16::from_f32(n as f32), [f16::INFINITY, f16::MAX], Some(f16::NAN))
+        }
         _ => of!(UInt64Type, |n| n as u64, [u64::MAX, (1 << 53) + 1], None),
     }
 }

@@ -17,6 +17,7 @@ mod layering;
 mod limits;
 mod plans;
 mod reduce;
+mod reduce_plans;
 mod register;
 mod slt;
 mod sources;

@@ -16,9 +16,8 @@ use crate::support::{query, rows_of};
 
 /// A session with the rule.
 pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
-    let config = SessionConfig::new()
-        .with_target_partitions(partitions)
-        .with_batch_size(batch_size);
+    let config =
+        SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_size);
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
@@ -98,7 +97,10 @@ fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
                 0..3 => format!("value {operator} {number}"),
                 3 => format!("value {operator} {number}.5"),
                 4 => format!("value BETWEEN {number} AND {}", number + 3),
-                5 => ["value IS NULL", "value IS NOT NULL", "value * 2 > 3"].choose(rng).unwrap().to_string(),
+                5 => ["value IS NULL", "value IS NOT NULL", "value * 2 > 3"]
+                    .choose(rng)
+                    .unwrap()
+                    .to_string(),
                 6 => format!("({dimension} OR value > 2)"),
                 _ => dimension,
             }
@@ -204,15 +206,40 @@ async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
         .unwrap_or("rows")
 }
 
+/// A shape and a chunk shape.
+type Shape = fn(&mut StdRng) -> (Vec<u64>, Vec<u64>);
+
+fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
+    let rank = rng.random_range(1..=5);
+    let longest = [200, 40, 14, 8, 5][rank - 1];
+    let mut lens = || (0..rank).map(|_| rng.random_range(1..=longest)).collect();
+    (lens(), lens())
+}
+
+/// Chunks of several batches, in every direction; axes long enough for keys to be sampled.
+fn large(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
+    let mut near = |len: u64| rng.random_range(len - len / 4..=len);
+    let shape = match near(100) % 4 {
+        0 => vec![near(30_000)],
+        1 => vec![near(9_000), near(4)],
+        2 => vec![near(4), near(9_500)],
+        _ => vec![near(40), near(30), near(24)],
+    };
+    let chunk = shape.iter().map(|&len| rng.random_range(len.div_ceil(3)..=len)).collect();
+    (shape, chunk)
+}
+
 /// Random queries on the arrays of one seed; how often each tier was taken.
-async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<&'static str, usize> {
+async fn compare_cases(
+    seed: u64,
+    shape: Shape,
+    cases: usize,
+    queries: usize,
+) -> BTreeMap<&'static str, usize> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut tiers = BTreeMap::new();
     for number in 0..cases {
-        let rank = rng.random_range(1..=5);
-        let longest = [200, 40, 14, 8, 5][rank - 1];
-        let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..=longest)).collect();
-        let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..=longest)).collect();
+        let (shape, chunk) = shape(&mut rng);
         let wild = rng.random_bool(0.2);
         let case = Case::of_shape(&mut rng, &shape, &chunk, wild);
         let partitions = rng.random_range(1..=7);
@@ -240,17 +267,26 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<&'st
 /// Ten thousand random aggregations give the same answers as over rows, in every tier.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reductions_agree_with_rows() {
-    let halves = [7, 8].map(|seed| tokio::spawn(compare_cases(seed, 250, 20)));
+    let halves = [7, 8].map(|seed| tokio::spawn(compare_cases(seed, small, 250, 20)));
     let mut tiers: BTreeMap<&str, usize> = BTreeMap::new();
     for half in halves {
         for (tier, count) in half.await.unwrap() {
             *tiers.entry(tier).or_default() += count;
         }
     }
-    for tier in ["whole, tier=dense", "partial, tier=dense", "whole, tier=acc", "partial, tier=acc"] {
+    for tier in ["whole, tier=dense", "partial, tier=dense", "whole, tier=acc", "partial, tier=acc"]
+    {
         let taken: usize =
             tiers.iter().filter(|(kind, _)| kind.contains(tier)).map(|(_, count)| count).sum();
         assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
     }
     assert!(tiers.get("rows").is_some_and(|rows| *rows < 1_500), "{tiers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reductions_of_large_chunks_agree_with_rows() {
+    let halves = [9, 10].map(|seed| tokio::spawn(compare_cases(seed, large, 12, 20)));
+    for half in halves {
+        half.await.unwrap();
+    }
 }

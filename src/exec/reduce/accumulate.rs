@@ -128,8 +128,11 @@ pub(super) struct Ungrouped {
 
 impl Ungrouped {
     fn new(plan: &AccumulatePlan) -> Result<Self> {
-        let accumulators =
-            plan.calls.iter().map(|call| call.function.create_accumulator()).collect::<Result<_>>()?;
+        let accumulators = plan
+            .calls
+            .iter()
+            .map(|call| call.function.create_accumulator())
+            .collect::<Result<_>>()?;
         Ok(Self { plan: plan.clone(), accumulators })
     }
 

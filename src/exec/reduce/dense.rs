@@ -69,6 +69,12 @@ impl DensePlan {
         (known || !plan.reads_values()).then_some(plan)
     }
 
+    /// Whether zone maps say all that is asked of a chunk: how many values, the least, the greatest.
+    pub(super) fn is_in_zone_maps(&self) -> bool {
+        let Wanted { sum, wide_sum, spread, .. } = self.wanted;
+        self.range.is_none() && !sum && !wide_sum && !spread
+    }
+
     /// Whether a value must be looked at.
     pub(super) fn reads_values(&self) -> bool {
         self.range.is_some() || self.calls.iter().any(|call| *call != Call::CountRows)
@@ -297,7 +303,8 @@ fn compares_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> bool {
     match number {
         Number::Integer(_) => compared_as.is_integer() && from.is_integer(),
         Number::Float(number) => {
-            let narrow = from.is_floating() || from.primitive_width().is_some_and(|width| width <= 4);
+            let narrow =
+                from.is_floating() || from.primitive_width().is_some_and(|width| width <= 4);
             compared_as.is_floating() && narrow && !number.is_nan()
         }
     }

@@ -6,11 +6,11 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array
 use arrow::compute::{partition, take};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::error::Result;
-use datafusion::physical_expr::equivalence::EquivalenceProperties;
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::logical_expr::EmitTo;
 use datafusion::logical_expr::sort_properties::SortProperties;
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_expr::equivalence::EquivalenceProperties;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
@@ -211,8 +211,7 @@ impl AxisLabels {
         };
         let rows = at.map_or(self.len as usize, Array::len);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch =
-            RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         self.keys.iter().map(|key| key.evaluate(&batch)?.into_array(rows)).collect()
     }
 }

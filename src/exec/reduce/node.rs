@@ -24,7 +24,7 @@ use datafusion::physical_plan::{
 use super::accumulate::AccumulatePlan;
 use super::dense::DensePlan;
 use super::keys::Keys;
-use super::query::Query;
+use super::query::{Expr, Query};
 use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
 use crate::exec::config::GridfusionConfig;
@@ -71,6 +71,8 @@ pub struct GridReduceExec {
     pub(super) keys: Keys,
     pub(super) tier: Tier,
     pub(super) whole: bool,
+    /// For display; the tiers have it in their own ways.
+    predicate: Option<Expr>,
     /// The aggregation that this replaces.
     rows: AggregateExec,
     plan: Arc<ScanPlan>,
@@ -125,6 +127,7 @@ impl GridReduceExec {
             keys,
             tier,
             whole,
+            predicate: query.predicate.clone(),
             rows: aggregate.clone(),
             plan,
             schema,
@@ -181,6 +184,7 @@ impl GridReduceExec {
             format!("tier={tier}"),
             format!("groups={}", self.keys.groups),
         ];
+        parts.extend(self.predicate.as_ref().map(|predicate| format!("predicate={predicate}")));
         parts.extend(display::parts(&self.array, &self.plan));
         parts
     }

@@ -16,11 +16,11 @@ use futures::{StreamExt, TryStreamExt};
 use super::accumulate::{AccumulatePlan, Accumulators};
 use super::dense::{Call, DensePlan};
 use super::node::{GridReduceExec, Tier};
-use crate::exec::chunks::{ChunkReader, OpenChunk, Payload};
+use crate::exec::chunks::{ChunkReader, OpenChunk, Payload, zone_maps};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::stream::columns;
 use crate::exec::to_datafusion;
-use crate::scan::reduce::{Chunk, GroupTable, RowPlaces, count_rows, reducer};
+use crate::scan::reduce::{Chunk, GroupTable, Reducer, RowPlaces, count_rows, reducer};
 use crate::scan::{Assembler, Blocks, ScanPlan};
 
 /// The part of the array that a partition reduces.
@@ -55,7 +55,7 @@ pub(super) fn reduce(
         }
         let batch_size = context.session_config().batch_size();
         let partition = Partition { node, slab, table, reservation, metrics, context };
-        Ok(partition.into_stream(batch_size).await?)
+        partition.into_stream(batch_size).await
     };
     let batches = futures::stream::once(opened).try_flatten();
     Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
@@ -77,11 +77,11 @@ impl Partition {
             Tier::Dense(plan) => self.dense(plan).await?,
             Tier::Accumulators(plan) => self.accumulate(plan).await?,
         };
-        let groups = self.groups(aggregates, places)?;
+        let groups = self.groups(aggregates, places.as_deref())?;
         self.metrics.baseline.record_output(groups.num_rows());
-        let slices = (0..groups.num_rows()).step_by(batch_size).map(move |start| {
-            Ok(groups.slice(start, batch_size.min(groups.num_rows() - start)))
-        });
+        let slices = (0..groups.num_rows())
+            .step_by(batch_size)
+            .map(move |start| Ok(groups.slice(start, batch_size.min(groups.num_rows() - start))));
         // The output is accounted to this partition until it is gone.
         let reservation = self.reservation;
         let slices = futures::stream::iter(slices).inspect(move |_| {
@@ -90,16 +90,50 @@ impl Partition {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
     }
 
-    fn reader(&self, payload: Payload) -> ChunkReader {
+    fn reader(
+        &self,
+        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
+        payload: Payload,
+    ) -> ChunkReader {
         ChunkReader::new(
             Arc::clone(&self.node.array),
             Arc::clone(&self.slab.plan),
-            self.slab.at,
+            tasks,
             self.slab.partitions,
             payload,
-            "GridReduceExec",
+            format!("GridReduceExec[{}]", self.slab.partition),
             &self.context,
         )
+    }
+
+    /// The tasks whose chunks must be read: not those that hold no value, nor those of one group whose
+    /// zone map says all that is asked.
+    async fn unanswered(&self, plan: &DensePlan, reducer: &mut dyn Reducer) -> Result<Vec<u64>> {
+        let tasks = self.slab.plan.tasks(self.slab.at);
+        let array = &self.node.array;
+        let maps = match array.null_is_fill_or_nan() {
+            true => zone_maps(array, &self.slab.plan).await,
+            false => None,
+        };
+        let Some(maps) = maps else { return Ok(tasks.collect()) };
+        let mut unanswered = Vec::new();
+        for number in tasks {
+            let task = self.slab.plan.task(number);
+            let Some(zone) = maps.zone(task.number) else {
+                unanswered.push(number);
+                continue;
+            };
+            let chunk = Chunk { table: &self.table, grid: array.grid(), task: &task, tile: &[] };
+            let answered = zone.null_count == task.cells()
+                || (plan.is_in_zone_maps()
+                    && reducer.add_zone(chunk, zone).map_err(to_datafusion)?);
+            if answered {
+                self.metrics.chunks_answered.add(1);
+            } else {
+                unanswered.push(number);
+            }
+        }
+        Ok(unanswered)
     }
 
     fn chunk<'a>(&'a self, open: &'a OpenChunk) -> Chunk<'a> {
@@ -130,7 +164,8 @@ impl Partition {
         let value = self.node.array.value();
         let mut reducer = reducer(value, plan.wanted, plan.range.as_ref(), groups);
         if let Some(reducer) = reducer.as_mut().filter(|_| plan.reads_values()) {
-            let mut reader = self.reader(Payload::ReadValues);
+            let tasks = self.unanswered(plan, reducer.as_mut()).await?;
+            let mut reader = self.reader(tasks.into_iter(), Payload::Read);
             let mut breaks = Breaks::default();
             while let Some(open) = reader.next(&self.metrics).await? {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
@@ -171,7 +206,8 @@ impl Partition {
         let reads = scanned.contains(&crate::scan::Column::Value);
         let schema: SchemaRef = Arc::new(node.scan_schema.project(&plan.columns)?);
         let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
-        let mut reader = self.reader(if reads { Payload::Read } else { Payload::Skip });
+        let payload = if reads { Payload::Read } else { Payload::Skip };
+        let mut reader = self.reader(self.slab.plan.tasks(self.slab.at), payload);
         let mut assembler = Assembler::new(&node.array);
         let mut places = RowPlaces::default();
         let mut breaks = Breaks::default();
@@ -182,8 +218,7 @@ impl Partition {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
                 let arrays = columns(&node.array, &mut assembler, &scanned, &open, &block)?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
-                let batch =
-                    RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
+                let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
                 let (places, repeated) =
                     places.of(&self.table, node.array.grid(), &open.task, &block);
                 accumulators.update(&batch, places, repeated)?;
@@ -199,19 +234,15 @@ impl Partition {
     }
 
     /// Keys and aggregates of the groups at `places`, or of all in the order of the table.
-    fn groups(
-        &self,
-        aggregates: Vec<ArrayRef>,
-        places: Option<Vec<usize>>,
-    ) -> Result<RecordBatch> {
-        let len = places.as_ref().map_or(self.table.len(), Vec::len);
+    fn groups(&self, aggregates: Vec<ArrayRef>, places: Option<&[usize]>) -> Result<RecordBatch> {
+        let len = places.map_or(self.table.len(), <[usize]>::len);
         if len == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.node.schema)));
         }
         let mut arrays = Vec::with_capacity(self.node.keys.columns.len() + aggregates.len());
         for key in &self.node.keys.columns {
             let (axis, values) = (key.axis, &key.values);
-            let numbers = match &places {
+            let numbers = match places {
                 Some(places) => self.table.numbers_of(axis, places.iter().copied()),
                 None => match self.table.whole_axis(axis) {
                     Some(groups) => {

@@ -33,7 +33,7 @@ pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
 pub use metadata::DatasetMetadata;
 pub use open::Open;
-pub use zone::{ReadZoneMaps, ZoneMaps};
+pub use zone::{ReadZoneMaps, Zone, ZoneMaps};
 
 use crate::error::{Error, Result};
 use metadata::Metadata;
@@ -124,7 +124,8 @@ impl TetFile {
     /// Those of [`Dataset::grid`].
     pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
         let grid = self.datasets[dataset].grid()?.clone();
-        Ok(self.zone_maps_at().map(|at| ReadZoneMaps::new(at, dataset, grid)))
+        let element = self.datasets[dataset].element()?;
+        Ok(self.zone_maps_at().map(|at| ReadZoneMaps::new(at, dataset, grid, element)))
     }
 }
 

@@ -3,28 +3,41 @@
 //! They are hints in JSON that nothing guards: the maps of a dataset are used only if all of them
 //! are well-formed and fit their tiles, and an option turns it off altogether.
 
-use std::cmp::Reverse;
 use std::ops::Range;
 
 use bytes::Bytes;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::format::{Machine, Step};
+use crate::format::{ElementType, Machine, Step};
 use crate::grid::ChunkGrid;
 
 /// The zone maps of one dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ZoneMaps {
-    /// Sorted by chunk number: cells that are NaN or the fill value.
-    null_counts: Vec<(u64, u64)>,
+    /// Sorted by chunk number.
+    zones: Vec<(u64, Zone)>,
+}
+
+/// What the writer noted about one chunk. NaN and the fill value are no values here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone {
+    /// Cells that are NaN or the fill value.
+    pub null_count: u64,
+    /// The least and the greatest value as little-endian elements, if they are noted.
+    pub bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl ZoneMaps {
+    /// What is known of `chunk` (its row-major number).
+    pub fn zone(&self, chunk: u64) -> Option<&Zone> {
+        let at = self.zones.binary_search_by_key(&chunk, |(number, _)| *number).ok()?;
+        Some(&self.zones[at].1)
+    }
+
     /// How many cells of `chunk` (its row-major number) are NaN or the fill value, if known.
     pub fn null_count(&self, chunk: u64) -> Option<u64> {
-        let at = self.null_counts.binary_search_by_key(&chunk, |(number, _)| *number).ok()?;
-        Some(self.null_counts[at].1)
+        self.zone(chunk).map(|zone| zone.null_count)
     }
 }
 
@@ -40,6 +53,9 @@ struct ZoneEntry {
     chunk_index: Vec<u64>,
     element_count: u64,
     null_count: u64,
+    /// Hexadecimal digits of the element's bytes, as stored.
+    min_le: Option<String>,
+    max_le: Option<String>,
 }
 
 /// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`].
@@ -48,11 +64,17 @@ pub struct ReadZoneMaps {
     at: Range<u64>,
     dataset: usize,
     grid: ChunkGrid,
+    element: ElementType,
 }
 
 impl ReadZoneMaps {
-    pub(super) fn new(at: Range<u64>, dataset: usize, grid: ChunkGrid) -> Self {
-        Self { at, dataset, grid }
+    pub(super) fn new(
+        at: Range<u64>,
+        dataset: usize,
+        grid: ChunkGrid,
+        element: ElementType,
+    ) -> Self {
+        Self { at, dataset, grid, element }
     }
 
     fn parse(&self, json: &[u8]) -> Result<ZoneMaps> {
@@ -62,7 +84,7 @@ impl ReadZoneMaps {
         if json.version != 1 {
             return Err(corrupt(format!("version {}, this reader knows 1", json.version)));
         }
-        let mut null_counts = Vec::new();
+        let mut zones = Vec::new();
         for zone in json.chunks.iter().filter(|zone| zone.dataset_id == self.dataset as u64) {
             let at = &zone.chunk_index;
             let number = self
@@ -76,13 +98,35 @@ impl ReadZoneMaps {
                     zone.null_count, zone.element_count
                 )));
             }
-            null_counts.push((number, zone.null_count));
+            let bounds = match (&zone.min_le, &zone.max_le) {
+                (Some(least), Some(greatest)) => {
+                    let element = |digits: &str| {
+                        element_bytes(digits, self.element.size()).ok_or_else(|| {
+                            corrupt(format!("\"{digits}\" is no {} in hexadecimal", self.element))
+                        })
+                    };
+                    Some((element(least)?, element(greatest)?))
+                }
+                _ => None,
+            };
+            zones.push((number, Zone { null_count: zone.null_count, bounds }));
         }
-        // Of maps that contradict each other, the one that promises less counts.
-        null_counts.sort_unstable_by_key(|&(number, nulls)| (number, Reverse(nulls)));
-        null_counts.dedup_by_key(|(number, _)| *number);
-        Ok(ZoneMaps { null_counts })
+        zones.sort_by_key(|(number, _)| *number);
+        // Maps that contradict each other are worth nothing.
+        if let Some(pair) = zones.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(corrupt(format!("several maps of chunk number {}", pair[0].0)));
+        }
+        Ok(ZoneMaps { zones })
     }
+}
+
+/// The bytes of one element from its hexadecimal digits.
+fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
+    if digits.len() as u64 != 2 * size || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    (0..digits.len()).step_by(2).map(byte).collect()
 }
 
 impl Machine for ReadZoneMaps {
@@ -102,7 +146,7 @@ mod tests {
 
     fn parse(json: &str) -> Result<ZoneMaps> {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
-        ReadZoneMaps::new(0..0, 1, grid).parse(json.as_bytes())
+        ReadZoneMaps::new(0..0, 1, grid, ElementType::I16).parse(json.as_bytes())
     }
 
     #[test]
@@ -123,5 +167,22 @@ mod tests {
         assert!(maps(1, &entry(2, 2, 1)).is_err());
         assert!(maps(1, &entry(1, 2, 3)).is_err());
         assert!(parse("!").is_err());
+        let twice = format!("{},{}", entry(2, 1, 1), entry(2, 1, 0));
+        assert!(maps(1, &twice).is_err());
+    }
+
+    #[test]
+    fn bounds_are_elements_in_hexadecimal() {
+        let maps = |least: &str, greatest: &str| {
+            parse(&format!(
+                r#"{{"version":1,"chunks":[{{"dataset_id":1,"chunk_index":[0],"element_count":2,
+                    "null_count":0,"min_le":"{least}","max_le":"{greatest}"}}]}}"#
+            ))
+        };
+        let bounds = maps("feff", "0a01").unwrap().zone(0).and_then(|zone| zone.bounds.clone());
+        assert_eq!(bounds, Some((vec![0xfe, 0xff], vec![0x0a, 0x01])));
+        for bad in ["fe", "feff00", "xyzw", "+1+1", "é1"] {
+            assert!(maps(bad, "0a01").is_err(), "{bad}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
 
 /// A stored element, as the kernels read it: little-endian bytes at any address.
-pub trait Cell: Copy + PartialOrd + Send + Sync + 'static {
+pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// The bytes of one element.
     type Bytes: Copy + Send + Sync;
     /// What integers are summed in, wrapping; floats have no use for it.

@@ -11,15 +11,17 @@ use arrow::datatypes::{
 };
 
 use super::cell::Cell;
+use super::count::uncount;
 use super::keep::{Bounds, Keep, ValueRange};
 use super::kernel::{Batch, Statistic, all_kept, reduce};
 use super::optimistic::sum_numbers;
 use super::places::GroupTable;
 use super::rows::count_rows;
-use super::statistic::{Count, Max, Min, Moments, Spread, Sum, WideSum};
+use super::statistic::{Max, Min, Moments, Spread, Sum, WideSum};
 use super::walk::Walk;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
+use crate::format::tet::Zone;
 use crate::grid::ChunkGrid;
 use crate::scan::values::{Element, Form};
 use crate::scan::{ChunkTask, ValueColumn};
@@ -76,6 +78,13 @@ pub trait Reducer: Send {
     /// # Errors
     /// `Internal` if the tile is smaller than its chunk.
     fn add(&mut self, chunk: Chunk<'_>, may_hold_nulls: bool) -> Result<()>;
+
+    /// Adds what a zone map says of a chunk, if the chunk is selected whole, lies in one group and the
+    /// map has bounds; false if not. Only counts and extremes are right after that.
+    ///
+    /// # Errors
+    /// `Internal` if a bound is not an element.
+    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) -> Result<bool>;
 
     /// The states of all groups.
     fn finish(self: Box<Self>) -> Found;
@@ -143,6 +152,8 @@ where
     spreads: Vec<Moments>,
     /// Sums on approval.
     aside: Vec<f64>,
+    /// Cells of a batch that do not count.
+    dropped: Vec<u32>,
     /// The tile, where it is not reduced as it is stored.
     converted: Vec<u8>,
 }
@@ -171,6 +182,7 @@ where
             maxs: vec![T::Native::LEAST; places(wanted.max)],
             spreads: vec![Moments::default(); places(wanted.spread)],
             aside: Vec::new(),
+            dropped: Vec::new(),
             converted: Vec::new(),
         })
     }
@@ -218,8 +230,8 @@ where
             self.add_all(batch, summed);
             return;
         }
+        uncount(&mut self.counts, batch, keep, &mut self.dropped);
         let keep = Some(keep);
-        reduce::<T::Native, Count, _>(&mut self.counts, batch, keep);
         if self.wanted.sum && !summed {
             reduce::<T::Native, Sum, _>(&mut self.sums, batch, keep);
         }
@@ -267,9 +279,8 @@ where
         if unpacked {
             let numbers = self.value.decode(Buffer::from_slice_ref(tile), may_hold_nulls)?;
             let numbers = numbers.as_primitive::<Float64Type>();
-            converted.extend(
-                numbers.iter().flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()),
-            );
+            converted
+                .extend(numbers.iter().flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()));
         } else {
             let halves = tile.as_chunks::<2>().0.iter();
             converted.extend(
@@ -303,6 +314,30 @@ where
             self.converted = converted;
         }
         Ok(())
+    }
+
+    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) -> Result<bool> {
+        let Chunk { table, grid, task, .. } = chunk;
+        let whole = task.rows == task.cells() && self.value.form() == Some(Form::Stored);
+        let (Some((least, greatest)), Some(place)) = (&zone.bounds, table.only_place(grid, task))
+        else {
+            return Ok(false);
+        };
+        if !whole || self.value.element() == ElementType::F16 {
+            return Ok(false);
+        }
+        let element = |bytes: &[u8]| {
+            let element = T::Native::cells(bytes).first().map(|bytes| T::Native::load(*bytes));
+            element.ok_or_else(|| Error::internal("a zone map's bound that is no element"))
+        };
+        self.counts[place] += task.cells() - zone.null_count;
+        if self.wanted.min {
+            <Min as Statistic<T::Native>>::add(&mut self.mins[place], element(least)?);
+        }
+        if self.wanted.max {
+            <Max as Statistic<T::Native>>::add(&mut self.maxs[place], element(greatest)?);
+        }
+        Ok(true)
     }
 
     fn finish(self: Box<Self>) -> Found {

@@ -164,9 +164,17 @@ mod tests {
                     };
                     let equal = inclusive && order.is_eq();
                     let above = ValueRange { least: Some(limit), greatest: None };
-                    assert_eq!(keeps(&above, element), order.is_gt() || equal, "{element:?} {above:?}");
+                    assert_eq!(
+                        keeps(&above, element),
+                        order.is_gt() || equal,
+                        "{element:?} {above:?}"
+                    );
                     let below = ValueRange { least: None, greatest: Some(limit) };
-                    assert_eq!(keeps(&below, element), order.is_lt() || equal, "{element:?} {below:?}");
+                    assert_eq!(
+                        keeps(&below, element),
+                        order.is_lt() || equal,
+                        "{element:?} {below:?}"
+                    );
                 }
             }
         }
@@ -175,7 +183,9 @@ mod tests {
     fn keeps<T: Cell + Bounds>(range: &ValueRange, element: T) -> bool {
         match Keep::new(true, None, Some(range)) {
             Keep::Within { low, high, zero, .. } => {
-                low <= element && element <= high && !zero.is_some_and(|zero| element.same_bits(zero))
+                low <= element
+                    && element <= high
+                    && !zero.is_some_and(|zero| element.same_bits(zero))
             }
             Keep::Nothing => false,
             Keep::All | Keep::NotNan => true,
@@ -185,16 +195,44 @@ mod tests {
     #[test]
     fn limits_are_exact() {
         let floats: Vec<Number> = [
-            0.0, -0.0, 1e-300, -1e-300, 0.1, 300.1, -300.1, 1.5, 127.0, 255.0, 255.5, 1e30, -1e30, 1e300,
-            f64::INFINITY, f64::NEG_INFINITY, f64::from(f32::MAX), f64::from(0.1_f32),
+            0.0,
+            -0.0,
+            1e-300,
+            -1e-300,
+            0.1,
+            300.1,
+            -300.1,
+            1.5,
+            127.0,
+            255.0,
+            255.5,
+            1e30,
+            -1e30,
+            1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::from(f32::MAX),
+            f64::from(0.1_f32),
         ]
         .map(Number::Float)
         .to_vec();
         let integers =
             [0, 1, -1, 255, 256, 32767, -32768, 65536, i128::from(i64::MAX)].map(Number::Integer);
         let f32s = [
-            0.0, -0.0, f32::from_bits(1), 0.1, 0.1_f32.next_up(), 0.1_f32.next_down(), 300.1, 300.1_f32.next_up(),
-            300.1_f32.next_down(), f32::MAX, f32::MIN, f32::INFINITY, f32::NEG_INFINITY, 1e30,
+            0.0,
+            -0.0,
+            f32::from_bits(1),
+            0.1,
+            0.1_f32.next_up(),
+            0.1_f32.next_down(),
+            300.1,
+            300.1_f32.next_up(),
+            300.1_f32.next_down(),
+            f32::MAX,
+            f32::MIN,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            1e30,
         ];
         agrees(&f32s, &floats);
         agrees(&f32s.map(f64::from), &floats);

@@ -48,15 +48,56 @@ pub(super) struct Segment {
     pub(super) places: Places,
 }
 
-/// Some rows of a tile; a row is the cells of the innermost axis.
+/// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rows {
+    /// Where the first row begins, and how many cells there are from one to the next.
+    pub(super) start: usize,
+    pub(super) stride: usize,
+    /// The first row's place in the group table, and the places from one to the next.
+    pub(super) place: usize,
+    pub(super) step: usize,
+    /// How many rows there are.
+    pub(super) count: usize,
+}
+
+impl Rows {
+    /// Where each row begins, and its place.
+    #[inline(always)]
+    pub(super) fn each(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.count)
+            .map(move |row| (self.start + row * self.stride, self.place + row * self.step))
+    }
+
+    /// The same rows in parts that each have one place.
+    #[inline(always)]
+    pub(super) fn by_place(self) -> impl Iterator<Item = Self> {
+        let (parts, count) = if self.step == 0 { (1, self.count) } else { (self.count, 1) };
+        (0..parts).map(move |row| Self {
+            start: self.start + row * self.stride,
+            place: self.place + row * self.step,
+            count,
+            ..self
+        })
+    }
+}
+
+/// Some rows and what of each is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// All cells of the tile.
     pub(super) cells: &'a [T::Bytes],
-    /// Where each row begins in `cells`, and its place in the group table.
-    pub(super) rows: &'a [(usize, usize)],
+    pub(super) rows: Rows,
     /// What of each row is wanted.
     pub(super) inner: &'a [Segment],
+}
+
+impl<'a, T: Cell> Batch<'a, T> {
+    /// The cells of `segment` in the row that begins at `start`.
+    #[inline(always)]
+    pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T::Bytes] {
+        &self.cells[start + segment.start..][..segment.len]
+    }
 }
 
 /// Something about the cells of a group, built up cell by cell.
@@ -105,13 +146,11 @@ fn fold_lanes<T: Cell, S: Statistic<T> + ?Sized, F: Fn(&mut S::State, T)>(
     for (lane, cell) in lanes.iter_mut().zip(rest) {
         fold(lane, T::load(*cell));
     }
-    let mut width = LANES / 2;
-    while width > 0 {
-        let (low, high) = lanes.split_at_mut(width);
-        for (low, high) in low.iter_mut().zip(high) {
-            S::merge(low, *high);
+    for width in [8, 4, 2, 1] {
+        for at in 0..width {
+            let other = lanes[at + width];
+            S::merge(&mut lanes[at], other);
         }
-        width /= 2;
     }
     S::merge(state, lanes[0]);
 }
@@ -147,26 +186,16 @@ fn reduce_with<T: Cell, S: Statistic<T>>(
     add: impl Fn(&mut S::State, T) + Copy,
 ) {
     for segment in batch.inner {
-        let row = |start: usize| {
-            let start = start + segment.start;
-            &batch.cells[start..start + segment.len]
-        };
-        match &segment.places {
-            Places::Fixed(place) => {
-                for (start, base) in batch.rows {
-                    add_run(&mut states[base + place], row(*start));
+        for (start, base) in batch.rows.each() {
+            let row = batch.row(segment, start);
+            match &segment.places {
+                Places::Fixed(place) => add_run(&mut states[base + place], row),
+                Places::Steps { first, step: 1 } => {
+                    let states = &mut states[base + first..][..segment.len];
+                    add_row(states, row, |state, cell| add(state, T::load(cell)));
                 }
-            }
-            Places::Steps { first, step: 1 } => {
-                for (start, base) in batch.rows {
-                    add_row(&mut states[base + first..][..segment.len], row(*start), |state, cell| {
-                        add(state, T::load(cell));
-                    });
-                }
-            }
-            places => {
-                for (start, base) in batch.rows {
-                    for (at, cell) in row(*start).iter().enumerate() {
+                places => {
+                    for (at, cell) in row.iter().enumerate() {
                         add(&mut states[base + places.at(at)], T::load(*cell));
                     }
                 }
@@ -195,15 +224,11 @@ pub(super) fn add_row<B: Copy, S>(states: &mut [S], row: &[B], add: impl Fn(&mut
 pub(super) fn all_kept<T: Cell>(batch: Batch<'_, T>, keep: impl Fn(T) -> bool + Copy) -> bool {
     let clean = |cells: &[T::Bytes]| {
         let (blocks, rest) = cells.as_chunks::<{ 4 * LANES }>();
-        let dropped = |cells: &[T::Bytes]| {
-            cells.iter().fold(false, |any, cell| any | !keep(T::load(*cell)))
-        };
+        let dropped =
+            |cells: &[T::Bytes]| cells.iter().fold(false, |any, cell| any | !keep(T::load(*cell)));
         !blocks.iter().any(|block| dropped(block)) && !dropped(rest)
     };
-    let starts_inside = |segment: &Segment, start: usize| {
-        &batch.cells[start + segment.start..start + segment.start + segment.len]
-    };
-    batch.inner.iter().all(|segment| {
-        batch.rows.iter().all(|(start, _)| clean(starts_inside(segment, *start)))
-    })
+    let is_clean =
+        |segment: &Segment| batch.rows.each().all(|(start, _)| clean(batch.row(segment, start)));
+    batch.inner.iter().all(is_clean)
 }

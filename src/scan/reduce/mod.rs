@@ -15,6 +15,7 @@
 //! three loops. No row, no hash, no allocation per cell.
 
 mod cell;
+mod count;
 mod dense;
 mod keep;
 mod kernel;

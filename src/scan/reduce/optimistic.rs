@@ -5,7 +5,7 @@
 //! read once, by the loop that does the work.
 
 use super::cell::Cell;
-use super::kernel::{Batch, Places, Segment, Statistic, add_row, reduce};
+use super::kernel::{Batch, Places, Statistic, add_row, all_kept, reduce};
 use super::statistic::Sum;
 
 /// Adds the cells of `batch` that are no NaN to `sums`. True if none is NaN; infinities that cancel
@@ -19,26 +19,27 @@ pub(super) fn sum_numbers<T: Cell>(
     let is_number = |cell: T| cell == cell;
     let mut clean = true;
     for segment in batch.inner {
-        let row = |start: usize| &batch.cells[start + segment.start..][..segment.len];
         match segment.places {
             Places::Fixed(place) => {
-                for (start, base) in batch.rows {
+                for (start, base) in batch.rows.each() {
+                    let row = batch.row(segment, start);
                     let mut sum = 0.0;
-                    <Sum as Statistic<T>>::add_run(&mut sum, row(*start));
+                    <Sum as Statistic<T>>::add_run(&mut sum, row);
                     if sum.is_nan() {
                         clean = false;
                         sum = 0.0;
-                        <Sum as Statistic<T>>::add_run_if(&mut sum, row(*start), is_number);
+                        <Sum as Statistic<T>>::add_run_if(&mut sum, row, is_number);
                     }
                     sums[base + place] += sum;
                 }
             }
             Places::Steps { first, step: 1 } => {
-                for rows in batch.rows.chunk_by(|a, b| a.1 == b.1) {
+                for rows in batch.rows.by_place() {
                     aside.clear();
                     aside.resize(segment.len, 0.0);
-                    for (start, _) in rows {
-                        add_row(aside, row(*start), |sum, cell| *sum += T::load(cell).to_f64());
+                    for (start, _) in rows.each() {
+                        let row = batch.row(segment, start);
+                        add_row(aside, row, |sum, cell| *sum += T::load(cell).to_f64());
                     }
                     if aside.iter().fold(false, |any, sum| any | sum.is_nan()) {
                         clean = false;
@@ -46,14 +47,13 @@ pub(super) fn sum_numbers<T: Cell>(
                         reduce::<T, Sum, _>(sums, Batch { rows, inner, ..batch }, Some(is_number));
                         continue;
                     }
-                    let sums = &mut sums[rows[0].1 + first..][..segment.len];
+                    let sums = &mut sums[rows.place + first..][..segment.len];
                     sums.iter_mut().zip(&*aside).for_each(|(sum, aside)| *sum += aside);
                 }
             }
             _ => {
-                let inner: &[Segment] = std::slice::from_ref(segment);
-                let batch = Batch { inner, ..batch };
-                if super::kernel::all_kept(batch, is_number) {
+                let batch = Batch { inner: std::slice::from_ref(segment), ..batch };
+                if all_kept(batch, is_number) {
                     reduce::<T, Sum, fn(T) -> bool>(sums, batch, None);
                 } else {
                     clean = false;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::kernel::{Places, Segment};
 use crate::error::{Error, Result};
-use crate::grid::AxisSelection;
+use crate::grid::{AxisSelection, ChunkGrid};
 use crate::scan::{ChunkTask, ScanPlan};
 
 /// The group numbers of one axis, over its selected elements in order.
@@ -155,6 +155,23 @@ impl GroupTable {
     /// Whether `axis` is in a key.
     pub(super) fn is_keyed(&self, axis: usize) -> bool {
         self.axes[axis].is_some()
+    }
+
+    /// The place of the group that all selected cells of a chunk are in, if there is one.
+    pub(super) fn only_place(&self, grid: &ChunkGrid, task: &ChunkTask) -> Option<usize> {
+        let mut place = 0;
+        for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
+            let chunk = grid.axis_range(axis, task.coordinates[axis]);
+            let segments = self.segments(axis, task, &chunk);
+            let mut places =
+                segments.iter().flat_map(|at| (0..at.len).map(|cell| at.places.at(cell)));
+            let first = places.next()?;
+            if places.any(|other| other != first) {
+                return None;
+            }
+            place += first;
+        }
+        Some(place)
     }
 
     /// For the groups at `places`, the group's number on `axis`, which must be in a key.

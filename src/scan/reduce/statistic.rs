@@ -1,30 +1,8 @@
-//! What can be known of a group without its rows: count, sums, extremes, moments.
-//!
-//! Counts are the exception to building up: the cells of a chunk are counted from its extents, without
-//! looking at any, and those that do not count are taken off again.
+//! What can be known of a group's cells without rows: sums, extremes, moments.
 
 use super::cell::Cell;
+use super::count::dropped;
 use super::kernel::Statistic;
-
-/// How many cells, of those counted beforehand, do count: starts above 0 and goes down.
-pub(super) struct Count;
-
-impl<T: Cell> Statistic<T> for Count {
-    type State = u64;
-    const EMPTY: u64 = 0;
-
-    #[inline(always)]
-    fn add(_: &mut u64, _: T) {}
-    #[inline(always)]
-    fn add_if(state: &mut u64, _: T, keep: bool) {
-        // Lanes start at 0 and wrap around; what is merged in the end does not.
-        *state = state.wrapping_sub(u64::from(!keep));
-    }
-    #[inline(always)]
-    fn merge(state: &mut u64, other: u64) {
-        *state = state.wrapping_add(other);
-    }
-}
 
 /// The sum of the cells as doubles.
 pub(super) struct Sum;
@@ -169,8 +147,8 @@ impl<T: Cell> Statistic<T> for Spread {
     }
     #[inline(always)]
     fn add_run_if<K: Fn(T) -> bool>(state: &mut Moments, cells: &[T::Bytes], keep: K) {
-        let (mut count, mut sum) = (cells.len() as u64, 0.0);
-        <Count as Statistic<T>>::add_run_if(&mut count, cells, &keep);
+        let count = cells.len() as u64 - u64::from(dropped(cells, &keep));
+        let mut sum = 0.0;
         <Sum as Statistic<T>>::add_run_if(&mut sum, cells, &keep);
         add_around(state, cells, count, sum, keep);
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::kernel::{Places, Segment};
+use super::kernel::{Places, Rows, Segment};
 use super::places::GroupTable;
 use crate::grid::{AxisSelection, ChunkGrid};
 use crate::scan::ChunkTask;
@@ -49,58 +49,71 @@ impl Walk {
         Self { outer: folded, strips: strips(inner) }
     }
 
-    /// Calls `visit` with batches of rows (first cell, place) and the cells wanted of each.
-    pub(super) fn each(&self, mut visit: impl FnMut(&[(usize, usize)], &[Segment])) {
-        if let [strip] = self.strips.as_slice() {
-            let cells: usize = strip.iter().map(|segment| segment.len).sum();
-            let per_batch = (BATCH_CELLS / cells.max(1)).max(1);
-            let mut rows = Vec::with_capacity(per_batch);
-            rows_below(&self.outer, 0, 0, &mut |start, place| {
-                rows.push((start, place));
-                if rows.len() == per_batch {
-                    visit(&rows, strip);
-                    rows.clear();
+    /// Calls `visit` with batches of rows and the cells wanted of each.
+    pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
+        let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
+        // Where a row is a batch or more, one row at a time: its pieces are neighbours.
+        let per_batch = match self.strips.as_slice() {
+            [strip] => (BATCH_CELLS / cells(strip).max(1)).max(1),
+            _ => 1,
+        };
+        rows_below(&self.outer, 0, 0, &mut |rows: Rows| {
+            let mut first = 0;
+            while first < rows.count {
+                let count = per_batch.min(rows.count - first);
+                let (start, place) =
+                    (rows.start + first * rows.stride, rows.place + first * rows.step);
+                for strip in &self.strips {
+                    visit(Rows { start, place, count, ..rows }, strip);
                 }
-            });
-            if !rows.is_empty() {
-                visit(&rows, strip);
+                first += count;
             }
-        } else {
-            rows_below(&self.outer, 0, 0, &mut |start, place| {
-                self.strips.iter().for_each(|strip| visit(&[(start, place)], strip));
-            });
-        }
+        });
     }
 }
 
 /// Whether an axis only makes the runs of the axis before it longer.
 fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
-    selection.is_all()
-        && matches!(segments, [Segment { places: Places::Fixed(0), .. }])
+    selection.is_all() && matches!(segments, [Segment { places: Places::Fixed(0), .. }])
 }
 
 fn all_fixed(segments: &[Segment]) -> bool {
     segments.iter().all(|segment| matches!(segment.places, Places::Fixed(_)))
 }
 
+/// Evenly spaced rows of the axes `outer`, beginning at `start` and `place`.
 fn rows_below(
     outer: &[(usize, Vec<Segment>)],
     start: usize,
     place: usize,
-    visit: &mut impl FnMut(usize, usize),
+    visit: &mut impl FnMut(Rows),
 ) {
     let Some(((stride, segments), inner)) = outer.split_first() else {
-        return visit(start, place);
+        return visit(Rows { start, stride: 0, place, step: 0, count: 1 });
     };
+    let stride = *stride;
     for segment in segments {
-        let first = start + segment.start * stride;
-        let mut row = |at: usize, place: usize| match inner {
-            [] => visit(first + at * stride, place),
-            _ => rows_below(inner, first + at * stride, place, visit),
-        };
+        let start = start + segment.start * stride;
+        if !inner.is_empty() {
+            for at in 0..segment.len {
+                rows_below(inner, start + at * stride, place + segment.places.at(at), visit);
+            }
+            continue;
+        }
         match &segment.places {
-            Places::Fixed(fixed) => (0..segment.len).for_each(|at| row(at, place + fixed)),
-            places => (0..segment.len).for_each(|at| row(at, place + places.at(at))),
+            Places::Fixed(at) => {
+                visit(Rows { start, stride, place: place + at, step: 0, count: segment.len });
+            }
+            Places::Steps { first, step } => {
+                let place = place + first;
+                visit(Rows { start, stride, place, step: *step, count: segment.len });
+            }
+            Places::Listed(places) => {
+                for (at, listed) in places.iter().enumerate() {
+                    let start = start + at * stride;
+                    visit(Rows { start, stride, place: place + listed, step: 0, count: 1 });
+                }
+            }
         }
     }
 }

@@ -1,0 +1,321 @@
+//! Which aggregations become reductions, by which tier, and what they read.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::exec::{GridReduceExec, GridReduceRule};
+use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetReadOptions};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::reduce::reducing;
+use crate::support::{
+    F32, I32, Layout, TempTet, TestDataset, cell, query, rows_from, rows_of, session, tet_bytes,
+};
+
+/// 96 hours x 6 stations in chunks of 12 x 6; the value of a cell is its number, but the chunk of the
+/// first 12 hours is all NaN. With zone maps, if asked for.
+fn file(zones: bool) -> TempTet {
+    let value = |cell: usize| if cell < 72 { f32::NAN } else { cell as f32 };
+    let data = (0..576).flat_map(|cell| value(cell).to_le_bytes()).collect();
+    let stations: Vec<String> = (0..6).map(|station| format!("S{station}")).collect();
+    let metadata = json!({
+        "dim_names": ["time", "station"],
+        "coords": {"station": {"labels": stations}},
+    });
+    let hours = (0..96_i32).flat_map(i32::to_le_bytes).collect();
+    let time = TestDataset::new("time", I32, &[96], &[96], hours).with_metadata(
+        json!({"dim_names": ["time"], "attrs": {"units": "hours since 2024-01-01"}}),
+    );
+    let values = TestDataset::new("t", F32, &[96, 6], &[12, 6], data).with_metadata(metadata);
+    let zone = |chunk: usize| {
+        let hex = |cell: usize| -> String {
+            value(cell).to_le_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        let mut zone = json!({"dataset_id": 0, "chunk_index": [chunk, 0], "element_count": 72,
+            "null_count": if chunk == 0 { 72 } else { 0 }});
+        if chunk > 0 {
+            zone["min_le"] = json!(hex(chunk * 72));
+            zone["max_le"] = json!(hex(chunk * 72 + 71));
+        }
+        zone
+    };
+    let zones =
+        zones.then(|| json!({"version": 1, "chunks": (0..8).map(zone).collect::<Vec<Value>>()}));
+    let layout = Layout { history_version: Some(2), zones, ..Layout::default() };
+    TempTet::new(&tet_bytes(&[values, time], &layout))
+}
+
+async fn register(ctx: &SessionContext, file: &TempTet) {
+    let options = TetReadOptions::default().with_dataset("t").with_index_columns(true);
+    ctx.register_tet("t", file.location(), options).await.unwrap();
+}
+
+async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
+    ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
+}
+
+async fn explain(ctx: &SessionContext, sql: &str) -> String {
+    displayable(plan(ctx, sql).await.as_ref()).indent(false).to_string()
+}
+
+/// The node of a plan that reduces.
+fn reduction(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    if plan.downcast_ref::<GridReduceExec>().is_some() {
+        return Some(Arc::clone(plan));
+    }
+    plan.children().into_iter().find_map(reduction)
+}
+
+/// The metrics of the reduction after running a query: sums over partitions, by name.
+async fn metrics(ctx: &SessionContext, sql: &str, names: &[&str]) -> Vec<usize> {
+    let plan = plan(ctx, sql).await;
+    collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
+    let metrics = reduction(&plan).unwrap_or_else(|| panic!("{sql}: rows")).metrics().unwrap();
+    let sum = |name: &&str| match *name {
+        "output_rows" => metrics.output_rows().unwrap_or_default(),
+        name => metrics.sum_by_name(name).unwrap_or_else(|| panic!("no {name}")).as_usize(),
+    };
+    names.iter().map(sum).collect()
+}
+
+#[tokio::test]
+async fn plain_aggregates_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    assert_snapshot!(explain(&ctx, "SELECT station, mean(value) FROM t GROUP BY station").await, @r#"
+    ProjectionExec: expr=[station@0 as station, avg(t.value)@1 as mean(t.value)]
+      AggregateExec: mode=FinalPartitioned, gby=[station@0 as station], aggr=[avg(t.value)]
+        RepartitionExec: partitioning=Hash([station@0], 2), input_partitions=2
+          GridReduceExec: mode=partial, gby=[station], aggr=[avg(t.value)], tier=dense, groups=6, dataset=t, chunks=8/8
+    "#);
+    let sql = "SELECT min(value), count(*), stddev(value) FROM t WHERE station > 'S2'";
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    ProjectionExec: expr=[min(t.value)@0 as min(t.value), count(Int64(1))@1 as count(*), stddev(t.value)@2 as stddev(t.value)]
+      AggregateExec: mode=Final, gby=[], aggr=[min(t.value), count(Int64(1)), stddev(t.value)]
+        CoalescePartitionsExec
+          GridReduceExec: mode=partial, gby=[], aggr=[min(t.value), count(Int64(1)), stddev(t.value)], tier=dense, groups=1, dataset=t, chunks=8/8, selection=[station=S3..S5]
+    "#);
+    let sql = "SELECT date_trunc('day', time), station, sum(value) FROM t WHERE value > 100 GROUP BY 1, 2";
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),t.time), station], aggr=[sum(t.value)], tier=dense, groups=24, predicate=value@2 > 100, dataset=t, chunks=8/8
+    "#);
+    let sql = "SELECT DISTINCT date_part('hour', time) FROM t";
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    AggregateExec: mode=FinalPartitioned, gby=[date_part(Utf8("hour"),t.time)@0 as date_part(Utf8("hour"),t.time)], aggr=[]
+      RepartitionExec: partitioning=Hash([date_part(Utf8("hour"),t.time)@0], 2), input_partitions=2
+        GridReduceExec: mode=partial, gby=[date_part(Utf8("hour"),t.time)], aggr=[], tier=dense, groups=24, dataset=t, chunks=8/8
+    "#);
+}
+
+/// If no group is in two partitions, there is nothing to merge: no final stage, no repartitioning.
+#[tokio::test]
+async fn groups_that_can_be_kept_apart_need_one_stage() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    let sql = "SELECT time, avg(value) FROM t GROUP BY time ORDER BY avg(value) DESC LIMIT 3";
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    SortPreservingMergeExec: [avg(t.value)@1 DESC], fetch=3
+      SortExec: TopK(fetch=3), expr=[avg(t.value)@1 DESC], preserve_partitioning=[true]
+        GridReduceExec: mode=whole, gby=[time], aggr=[avg(t.value)], tier=dense, groups=96, dataset=t, chunks=8/8
+    "#);
+    let sql = "SELECT station, count(value) FROM t GROUP BY station HAVING count(value) > 5";
+    let one = reducing(1, 8192);
+    register(&one, &file).await;
+    assert_snapshot!(explain(&one, sql).await, @r#"
+    FilterExec: count(t.value)@1 > 5
+      GridReduceExec: mode=whole, gby=[station], aggr=[count(t.value)], tier=dense, groups=6, dataset=t, chunks=8/8
+    "#);
+}
+
+#[tokio::test]
+async fn other_aggregates_use_accumulators() {
+    let (ctx, file) = (reducing(1, 8192), file(false));
+    register(&ctx, &file).await;
+    for (aggregate, columns) in [
+        ("avg(value - 273.15)", ""),
+        ("corr(value, time_idx)", ""),
+        ("median(value)", ""),
+        ("count(DISTINCT value), stddev(value)", ""),
+        ("sum(value) FILTER (WHERE time_idx > 3)", ""),
+        ("max(time)", ""),
+        ("sum(value)", " WHERE value > time_idx"),
+        ("sum(value)", " WHERE value > 3 OR station = 'S1'"),
+    ] {
+        let sql = format!("SELECT station, {aggregate} FROM t{columns} GROUP BY station");
+        let plan = explain(&ctx, &sql).await;
+        assert!(
+            plan.contains("tier=accumulators") && !plan.contains("GridScanExec"),
+            "{sql}\n{plan}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_needs_rows_stays_with_rows() {
+    let (ctx, file) = (reducing(1, 8192), file(false));
+    register(&ctx, &file).await;
+    for sql in [
+        "SELECT value, count(*) FROM t GROUP BY value",
+        "SELECT time_idx + station_idx, count(*) FROM t GROUP BY 1",
+        "SELECT station, array_agg(value) FROM t GROUP BY station",
+        "SELECT station, first_value(value ORDER BY time) FROM t GROUP BY station",
+        "SELECT station, count(*) FROM t GROUP BY ROLLUP (station)",
+        "SELECT sum(value) FROM (SELECT value FROM t LIMIT 5)",
+        "SELECT station, sum(value * random()) FROM t GROUP BY station",
+    ] {
+        let plan = explain(&ctx, sql).await;
+        assert!(plan.contains("GridScanExec") && !plan.contains("GridReduceExec"), "{sql}\n{plan}");
+        query(&ctx, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn a_setting_turns_it_off() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    let sql = "SELECT station, mean(value) FROM t GROUP BY station ORDER BY station";
+    let reduced = rows_from(&ctx, sql).await;
+    assert!(explain(&ctx, sql).await.contains("GridReduceExec"));
+    query(&ctx, "SET gridfusion.reduce_memory = 100").await.unwrap();
+    assert!(!explain(&ctx, sql).await.contains("GridReduceExec"), "six groups do not fit");
+    query(&ctx, "SET gridfusion.reduce_memory = 1000000").await.unwrap();
+    query(&ctx, "SET gridfusion.reduce = false").await.unwrap();
+    assert!(!explain(&ctx, sql).await.contains("GridReduceExec"));
+    assert_eq!(rows_from(&ctx, sql).await, reduced);
+}
+
+/// `enable_gridfusion` gives an existing session all of it, and keeps what it had.
+#[tokio::test]
+async fn an_existing_session_can_be_enabled() {
+    let (ctx, file) = (session(2, 8192), file(false));
+    register(&ctx, &file).await;
+    let sql = "SELECT station, mean(value) FROM t GROUP BY station";
+    assert!(!explain(&ctx, sql).await.contains("GridReduceExec"));
+    let id = ctx.session_id();
+    ctx.enable_gridfusion();
+    ctx.enable_gridfusion();
+    assert_eq!(explain(&ctx, sql).await.matches("GridReduceExec").count(), 1);
+    assert_eq!(ctx.state().session_id(), id);
+    let rules = ctx.state().physical_optimizers().len();
+    assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 1);
+}
+
+/// Appended after every other rule, it still replaces the first stage.
+#[tokio::test]
+async fn the_rule_works_in_the_last_place() {
+    let file = file(false);
+    for partitions in [1, 2, 5] {
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_physical_optimizer_rule(Arc::new(GridReduceRule))
+            .build();
+        let last = SessionContext::new_with_state(state);
+        let rows = session(1, 8192);
+        for ctx in [&last, &rows] {
+            register(ctx, &file).await;
+        }
+        for sql in [
+            "SELECT station, sum(value), count(*) FROM t GROUP BY station ORDER BY station",
+            "SELECT time, max(value) FROM t WHERE value > 200 GROUP BY time ORDER BY time",
+            "SELECT count(value), min(value) FROM t",
+            "SELECT DISTINCT station FROM t ORDER BY station",
+        ] {
+            let plan = explain(&last, sql).await;
+            assert!(plan.contains("GridReduceExec"), "{partitions}: {sql}\n{plan}");
+            assert_eq!(rows_from(&last, sql).await, rows_from(&rows, sql).await, "{sql}");
+        }
+    }
+}
+
+/// Without memory for the table of groups, rows are aggregated after all.
+#[tokio::test]
+async fn without_memory_it_falls_back_to_rows() {
+    let file = file(false);
+    let sql = "SELECT time, station, sum(value) FROM t WHERE value > 5 GROUP BY time, station";
+    let mut answers = Vec::new();
+    for limit in [40_000, 100_000_000] {
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(limit, 1.0).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(1);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_gridfusion()
+            .build();
+        let ctx = SessionContext::new_with_state(state);
+        register(&ctx, &file).await;
+        let plan = plan(&ctx, sql).await;
+        let batches = collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
+        let mut rows = rows_of(&batches);
+        rows.sort();
+        answers.push(rows);
+        // Rows do not pass through the reduction's own counters.
+        let counted = reduction(&plan).unwrap().metrics().unwrap().output_rows();
+        assert_eq!(counted, Some(if limit < 100_000 { 0 } else { 504 }), "{limit}");
+    }
+    assert_eq!(answers[0], answers[1]);
+    assert_eq!(answers[0].len(), 504);
+}
+
+#[tokio::test]
+async fn only_what_is_needed_is_read() {
+    let names = ["output_rows", "chunks_read", "chunks_answered", "bytes_read", "cells_skipped"];
+    let file = file(false);
+    for partitions in [1, 3] {
+        let ctx = reducing(partitions, 8192);
+        register(&ctx, &file).await;
+        let sum = "SELECT station, sum(value) FROM t GROUP BY station";
+        assert_eq!(metrics(&ctx, sum, &names).await[1..], [8, 0, 2304, 0]);
+        let boxed = "SELECT sum(value) FROM t WHERE station = 'S1' AND time < '2024-01-02'";
+        assert_eq!(metrics(&ctx, boxed, &names).await[1..], [2, 0, 576, 120]);
+        for nothing in [
+            "SELECT station, count(*) FROM t WHERE time > '2024-01-03' GROUP BY station",
+            "SELECT DISTINCT date_part('hour', time) FROM t",
+            "SELECT station, max(time) FROM t GROUP BY station",
+        ] {
+            assert_eq!(metrics(&ctx, nothing, &names).await[1..4], [0, 0, 0], "{nothing}");
+        }
+    }
+}
+
+/// Chunks without a value are not read, nor those whose zone map says all that is asked.
+#[tokio::test]
+async fn zone_maps_answer_for_chunks() {
+    let names = ["chunks_read", "chunks_answered"];
+    let (file, without) = (file(true), file(false));
+    let (ctx, plain) = (reducing(1, 8192), reducing(1, 8192));
+    register(&ctx, &file).await;
+    register(&plain, &without).await;
+    // Zone maps are read where that is cheaper than the values: here, never, but for this.
+    for (sql, expected) in [
+        ("SELECT sum(value) FROM t", [7, 1]),
+        ("SELECT count(value), min(value), max(value) FROM t", [0, 8]),
+        (
+            "SELECT date_trunc('day', time), min(value), count(*) FROM t GROUP BY 1 ORDER BY 1",
+            [0, 8],
+        ),
+        // A chunk holds every station, so no chunk is in one group.
+        ("SELECT station, max(value) FROM t GROUP BY station ORDER BY 1", [7, 1]),
+        // Part of a chunk may hold neither its least nor its greatest.
+        ("SELECT max(value) FROM t WHERE station = 'S1'", [7, 1]),
+        ("SELECT max(value) FROM t WHERE value < 300", [7, 1]),
+    ] {
+        assert_eq!(rows_from(&ctx, sql).await, rows_from(&plain, sql).await, "{sql}");
+        let counted = metrics(&ctx, sql, &names).await;
+        assert!(counted == expected || counted == [8, 0], "{sql}: {counted:?}");
+    }
+    // NaN is a value there: the map's NULLs are none.
+    let kept = reducing(1, 8192);
+    let options = TetReadOptions::default().with_dataset("t").with_nan_as_null(false);
+    kept.register_tet("t", file.location(), options).await.unwrap();
+    assert_eq!(cell(&kept, "SELECT count(value) FROM t").await, "576");
+    assert_eq!(cell(&kept, "SELECT sum(value) FROM t").await, "NaN");
+    assert_eq!(cell(&kept, "SELECT max(value) FROM t").await, "NaN");
+    assert_eq!(cell(&kept, "SELECT count(*) FROM t WHERE value > 1000").await, "72");
+}
