@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array, make_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use datafusion::common::{ScalarValue, internal_datafusion_err};
+use datafusion::error::Result;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
@@ -133,64 +134,64 @@ impl Call {
     }
 
     /// The columns of the partial state, as DataFusion's own function would have them.
-    pub(super) fn state(self, found: &Found, rows: &[u64]) -> Vec<ArrayRef> {
-        match self {
+    pub(super) fn state(self, found: &Found, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+        Ok(match self {
             Self::Average => {
                 let nulls = seen(&found.counts);
                 let counts = UInt64Array::new(found.counts.clone().into(), nulls.clone());
-                let sums = found.sums.clone().unwrap_or_default();
+                let sums = part(&found.sums)?.clone();
                 vec![Arc::new(counts), Arc::new(Float64Array::new(sums.into(), nulls))]
             }
             Self::Variance { .. } => {
-                let part = |part: fn(&Moments) -> f64| -> ArrayRef {
-                    let moments = found.spreads.iter().flatten().map(part);
-                    Arc::new(Float64Array::from_iter_values(moments))
+                let moments = part(&found.spreads)?;
+                let column = |part: fn(&Moments) -> f64| -> ArrayRef {
+                    Arc::new(Float64Array::from_iter_values(moments.iter().map(part)))
                 };
                 let counts = UInt64Array::from(found.counts.clone());
-                vec![Arc::new(counts), part(|moments| moments.mean), part(|moments| moments.m2)]
+                vec![Arc::new(counts), column(|moments| moments.mean), column(|moments| moments.m2)]
             }
             // Their state is their value.
-            _ => vec![self.value(found, rows)],
-        }
+            _ => vec![self.value(found, rows)?],
+        })
     }
 
     /// The column of the final value.
-    pub(super) fn value(self, found: &Found, rows: &[u64]) -> ArrayRef {
+    pub(super) fn value(self, found: &Found, rows: &[u64]) -> Result<ArrayRef> {
         let counted = |counts: &[u64]| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|&count| count as i64)))
         };
         let nulls = seen(&found.counts);
-        match self {
+        Ok(match self {
             Self::CountRows => counted(rows),
             Self::Count => counted(&found.counts),
-            Self::Sum => {
-                let sums = found.sums.clone().unwrap_or_default();
-                Arc::new(Float64Array::new(sums.into(), nulls))
-            }
+            Self::Sum => Arc::new(Float64Array::new(part(&found.sums)?.clone().into(), nulls)),
             Self::Average => {
-                let sums = found.sums.iter().flatten();
-                let averages = sums.zip(&found.counts).map(|(sum, &count)| sum / count as f64);
-                let averages: Vec<f64> = averages.collect();
+                let sums = part(&found.sums)?.iter().zip(&found.counts);
+                let averages: Vec<f64> = sums.map(|(sum, &count)| sum / count as f64).collect();
                 Arc::new(Float64Array::new(averages.into(), nulls))
             }
-            Self::WideSum => with_nulls(found.wide_sums.as_ref(), nulls),
-            Self::Min => with_nulls(found.mins.as_ref(), nulls),
-            Self::Max => with_nulls(found.maxs.as_ref(), nulls),
+            Self::WideSum => with_nulls(part(&found.wide_sums)?, nulls)?,
+            Self::Min => with_nulls(part(&found.mins)?, nulls)?,
+            Self::Max => with_nulls(part(&found.maxs)?, nulls)?,
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
-                    let (count, freedom) = (moments.count, moments.count as f64);
-                    let variance = match (sample, count) {
+                    let count = moments.count as f64;
+                    let variance = match (sample, moments.count) {
                         (_, 0) | (true, 1) => return None,
-                        (true, _) => moments.m2 / (freedom - 1.0),
-                        (false, _) => moments.m2 / freedom,
+                        (true, _) => moments.m2 / (count - 1.0),
+                        (false, _) => moments.m2 / count,
                     };
                     Some(if root { variance.sqrt() } else { variance })
                 };
-                let variances = found.spreads.iter().flatten().map(variance);
-                Arc::new(variances.collect::<Float64Array>())
+                Arc::new(part(&found.spreads)?.iter().map(variance).collect::<Float64Array>())
             }
-        }
+        })
     }
+}
+
+/// A statistic that was asked for.
+fn part<T>(found: &Option<T>) -> Result<&T> {
+    found.as_ref().ok_or_else(|| internal_datafusion_err!("a statistic that was not asked for"))
 }
 
 /// Valid where something was counted; `None` if that is everywhere.
@@ -201,16 +202,11 @@ fn seen(counts: &[u64]) -> Option<NullBuffer> {
     Some(counts.iter().map(|&count| count > 0).collect())
 }
 
-fn with_nulls(array: Option<&ArrayRef>, nulls: Option<NullBuffer>) -> ArrayRef {
-    let Some(array) = array else { return Arc::new(Int64Array::from_iter_values([])) };
-    match nulls {
+fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    Ok(match nulls {
         None => Arc::clone(array),
-        // Safe: built from a valid array of the same length.
-        Some(nulls) => {
-            let data = array.to_data().into_builder().nulls(Some(nulls));
-            data.build().map_or_else(|_| Arc::clone(array), make_array)
-        }
-    }
+        Some(nulls) => make_array(array.to_data().into_builder().nulls(Some(nulls)).build()?),
+    })
 }
 
 /// What of the array a column of the scan shows, if `expr` is one.

@@ -162,8 +162,10 @@ impl Partition {
             }
         }
         let value = self.node.array.value();
-        let mut reducer = reducer(value, plan.wanted, plan.range.as_ref(), groups);
-        if let Some(reducer) = reducer.as_mut().filter(|_| plan.reads_values()) {
+        let reads = plan.reads_values();
+        let mut reducer =
+            reads.then(|| reducer(value, plan.wanted, plan.range.as_ref(), groups)).flatten();
+        if let Some(reducer) = &mut reducer {
             let tasks = self.unanswered(plan, reducer.as_mut()).await?;
             let mut reader = self.reader(tasks.into_iter(), Payload::Read);
             let mut breaks = Breaks::default();
@@ -180,9 +182,9 @@ impl Partition {
         let mut columns: Vec<ArrayRef> = Vec::new();
         for call in &plan.calls {
             if self.node.whole {
-                columns.push(call.value(&found, rows));
+                columns.push(call.value(&found, rows)?);
             } else {
-                columns.extend(call.state(&found, rows));
+                columns.extend(call.state(&found, rows)?);
             }
         }
         let has_keys = !self.node.keys.columns.is_empty();
