@@ -59,7 +59,7 @@ impl DensePlan {
             .map(|aggregate| Call::of(aggregate, scan))
             .collect::<Option<Vec<_>>>()?;
         let wanted = Wanted {
-            sum: calls.iter().any(|call| matches!(call, Call::Sum | Call::Average)),
+            sum: calls.iter().any(|call| call.needs_sums()),
             wide_sum: calls.contains(&Call::WideSum),
             min: calls.contains(&Call::Min),
             max: calls.contains(&Call::Max),
@@ -83,6 +83,11 @@ impl DensePlan {
 }
 
 impl Call {
+    /// Whether the value or state is made of the sums.
+    pub(super) fn needs_sums(self) -> bool {
+        matches!(self, Self::Sum | Self::Average)
+    }
+
     fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<Self> {
         let function = &aggregate.function;
         if aggregate.filter.is_some() || function.is_distinct() {
@@ -134,16 +139,16 @@ impl Call {
     }
 
     /// The columns of the partial state, as DataFusion's own function would have them.
-    pub(super) fn state(self, found: &Found, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+    pub(super) fn state(self, found: &mut Found, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         Ok(match self {
             Self::Average => {
                 let nulls = seen(&found.counts);
                 let counts = UInt64Array::new(found.counts.clone().into(), nulls.clone());
-                let sums = part(&found.sums)?.clone();
+                let sums = asked_for(found.sums.as_ref())?.clone();
                 vec![Arc::new(counts), Arc::new(Float64Array::new(sums.into(), nulls))]
             }
             Self::Variance { .. } => {
-                let moments = part(&found.spreads)?;
+                let moments = asked_for(found.spreads.as_ref())?;
                 let column = |part: fn(&Moments) -> f64| -> ArrayRef {
                     Arc::new(Float64Array::from_iter_values(moments.iter().map(part)))
                 };
@@ -151,12 +156,13 @@ impl Call {
                 vec![Arc::new(counts), column(|moments| moments.mean), column(|moments| moments.m2)]
             }
             // Their state is their value.
-            _ => vec![self.value(found, rows)?],
+            _ => vec![self.value(found, rows, false)?],
         })
     }
 
-    /// The column of the final value.
-    pub(super) fn value(self, found: &Found, rows: &[u64]) -> Result<ArrayRef> {
+    /// The column of the final value. The `last` that needs the sums may use their memory: fresh
+    /// memory for many groups takes longer than the division.
+    pub(super) fn value(self, found: &mut Found, rows: &[u64], last: bool) -> Result<ArrayRef> {
         let counted = |counts: &[u64]| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|&count| count as i64)))
         };
@@ -164,15 +170,19 @@ impl Call {
         Ok(match self {
             Self::CountRows => counted(rows),
             Self::Count => counted(&found.counts),
-            Self::Sum => Arc::new(Float64Array::new(part(&found.sums)?.clone().into(), nulls)),
+            Self::Sum => {
+                Arc::new(Float64Array::new(asked_for(found.sums.as_ref())?.clone().into(), nulls))
+            }
             Self::Average => {
-                let sums = part(&found.sums)?.iter().zip(&found.counts);
-                let averages: Vec<f64> = sums.map(|(sum, &count)| sum / count as f64).collect();
+                let sums = if last { found.sums.take() } else { found.sums.clone() };
+                let mut averages = asked_for(sums)?;
+                let pairs = averages.iter_mut().zip(&found.counts);
+                pairs.for_each(|(average, &count)| *average /= count as f64);
                 Arc::new(Float64Array::new(averages.into(), nulls))
             }
-            Self::WideSum => with_nulls(part(&found.wide_sums)?, nulls)?,
-            Self::Min => with_nulls(part(&found.mins)?, nulls)?,
-            Self::Max => with_nulls(part(&found.maxs)?, nulls)?,
+            Self::WideSum => with_nulls(asked_for(found.wide_sums.as_ref())?, nulls)?,
+            Self::Min => with_nulls(asked_for(found.mins.as_ref())?, nulls)?,
+            Self::Max => with_nulls(asked_for(found.maxs.as_ref())?, nulls)?,
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;
@@ -183,15 +193,20 @@ impl Call {
                     };
                     Some(if root { variance.sqrt() } else { variance })
                 };
-                Arc::new(part(&found.spreads)?.iter().map(variance).collect::<Float64Array>())
+                Arc::new(
+                    asked_for(found.spreads.as_ref())?
+                        .iter()
+                        .map(variance)
+                        .collect::<Float64Array>(),
+                )
             }
         })
     }
 }
 
 /// A statistic that was asked for.
-fn part<T>(found: &Option<T>) -> Result<&T> {
-    found.as_ref().ok_or_else(|| internal_datafusion_err!("a statistic that was not asked for"))
+fn asked_for<T>(found: Option<T>) -> Result<T> {
+    found.ok_or_else(|| internal_datafusion_err!("a statistic that was not asked for"))
 }
 
 /// Valid where something was counted; `None` if that is everywhere.

@@ -19,8 +19,8 @@ use crate::exec::{GridScanExec, to_datafusion};
 use crate::scan::reduce::AxisGroups;
 use crate::scan::{Column, LabelOrder};
 
-/// Longer axes are grouped row by row.
-const MAX_LABELS: u64 = 1 << 26;
+/// Longer axes are grouped row by row: planning must stay short.
+const MAX_LABELS: u64 = 1 << 24;
 
 /// The keys of a query, numbered.
 #[derive(Debug, Clone)]

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -77,9 +78,7 @@ impl Query {
             let filter = filter.as_ref().map(|filter| below.over_scan(filter)).transpose()?;
             aggregates.push(Aggregate { function: Arc::clone(function), args, filter });
         }
-        let predicate =
-            (!below.filters.is_empty()).then(|| conjunction(below.filters.iter().cloned()));
-        let query = Self { scan: below.scan, keys, aggregates, predicate };
+        let query = Self { scan: below.scan, keys, aggregates, predicate: below.predicate };
         let volatile = query.expressions().any(is_volatile);
         Ok((!volatile).then_some(query))
     }
@@ -97,8 +96,8 @@ struct Below {
     scan: Arc<dyn ExecutionPlan>,
     /// Each column that the aggregation sees, over the scan's columns.
     columns: Vec<Expr>,
-    /// Predicates over the scan's columns.
-    filters: Vec<Expr>,
+    /// Rows for which it is not true do not pass; over the scan's columns.
+    predicate: Option<Expr>,
 }
 
 impl Below {
@@ -110,11 +109,11 @@ impl Below {
             let fields = plan.schema();
             let column = |(at, field): (usize, &Arc<_>)| column(field, at);
             let columns = fields.fields().iter().enumerate().map(column).collect();
-            return Ok(Some(Self { scan: Arc::clone(plan), columns, filters: vec![] }));
+            return Ok(Some(Self { scan: Arc::clone(plan), columns, predicate: None }));
         }
         if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
             let Some(mut below) = Self::of(projection.input())? else { return Ok(None) };
-            let over_scan = |projected: &_| below.over_scan(projected_expr(projected));
+            let over_scan = |projected: &ProjectionExpr| below.over_scan(&projected.expr);
             below.columns = projection.expr().iter().map(over_scan).collect::<Result<_>>()?;
             return Ok(Some(below));
         }
@@ -123,8 +122,11 @@ impl Below {
                 return Ok(None);
             }
             let Some(mut below) = Self::of(filter.input())? else { return Ok(None) };
-            let predicate = below.over_scan(filter.predicate())?;
-            below.filters.push(predicate);
+            if below.predicate.is_some() {
+                // The outer one need not hold water for rows that the inner one keeps from it.
+                return Ok(None);
+            }
+            below.predicate = Some(below.over_scan(filter.predicate())?);
             if let Some(kept) = filter.projection() {
                 below.columns = kept.iter().map(|&at| Arc::clone(&below.columns[at])).collect();
             }
@@ -152,10 +154,6 @@ impl Below {
             })
             .data()
     }
-}
-
-fn projected_expr(projected: &datafusion::physical_expr::projection::ProjectionExpr) -> &Expr {
-    &projected.expr
 }
 
 fn column(field: &arrow::datatypes::Field, at: usize) -> Expr {

@@ -177,14 +177,15 @@ impl Partition {
                 reader.release(open);
             }
         }
-        let found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
-        let rows = if by_cells { &found.counts } else { &rows };
+        let mut found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
+        let rows = if by_cells { found.counts.clone() } else { rows };
         let mut columns: Vec<ArrayRef> = Vec::new();
-        for call in &plan.calls {
+        for (at, call) in plan.calls.iter().enumerate() {
             if self.node.whole {
-                columns.push(call.value(&found, rows)?);
+                let last = !plan.calls[at + 1..].iter().any(|later| later.needs_sums());
+                columns.push(call.value(&mut found, &rows, last)?);
             } else {
-                columns.extend(call.state(&found, rows)?);
+                columns.extend(call.state(&mut found, &rows)?);
             }
         }
         let has_keys = !self.node.keys.columns.is_empty();

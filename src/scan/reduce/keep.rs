@@ -83,6 +83,10 @@ pub(super) trait Bounds: Sized + Copy {
     fn zero_outside(low: Self, high: Self) -> Option<Self>;
 }
 
+fn is_negative_zero(number: f64) -> bool {
+    number == 0.0 && number.is_sign_negative()
+}
+
 macro_rules! integer_bounds {
     ($($t:ty),*) => {$(
         impl Bounds for $t {
@@ -92,6 +96,8 @@ macro_rules! integer_bounds {
                 let least = match limit.number {
                     Number::Integer(number) if limit.inclusive => number,
                     Number::Integer(number) => number.checked_add(1)?,
+                    // The zero of an integer is positive.
+                    Number::Float(number) if is_negative_zero(number) => 0,
                     // Saturates at the ends of i128, which are beyond every element.
                     Number::Float(number) if limit.inclusive => number.ceil() as i128,
                     Number::Float(number) => (number.floor() as i128).saturating_add(1),
@@ -102,6 +108,7 @@ macro_rules! integer_bounds {
                 let greatest = match limit.number {
                     Number::Integer(number) if limit.inclusive => number,
                     Number::Integer(number) => number.checked_sub(1)?,
+                    Number::Float(number) if is_negative_zero(number) => -1,
                     Number::Float(number) if limit.inclusive => number.floor() as i128,
                     Number::Float(number) => (number.ceil() as i128).saturating_sub(1),
                 };
