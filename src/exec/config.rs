@@ -18,7 +18,7 @@ extensions_options! {
     pub struct GridfusionConfig {
         /// Aggregates over dimensions are array reductions instead of aggregations over rows.
         pub reduce: bool, default = true
-        /// Bytes that the table of groups of one reduction may take; larger ones are aggregated over rows.
+        /// Bytes that the tables of groups of one reduction may take; larger ones are aggregated over rows.
         pub reduce_memory: usize, default = 1 << 30
     }
 }

@@ -33,8 +33,8 @@ use crate::exec::{GridReduceRule, GridfusionConfig, to_datafusion};
 #[async_trait]
 pub trait GridfusionSessionContextExt {
     /// Gives this session everything that gridfusion adds: `CREATE EXTERNAL TABLE … STORED AS TET`,
-    /// aggregation as array reduction ([`GridReduceRule`]) and its settings
-    /// ([`GridfusionConfig`]).
+    /// aggregation as array reduction ([`GridReduceRule`]) and its settings ([`GridfusionConfig`]).
+    /// The session's state is rebuilt, which forgets prepared statements: call it first.
     fn enable_gridfusion(&self);
 
     /// Registers a dataset of a file as the table `name`. Without a dataset in the options, the file
@@ -150,7 +150,7 @@ fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
 pub trait GridfusionSessionStateBuilderExt {
     /// Adds `CREATE EXTERNAL TABLE … STORED AS TET`, aggregation as array reduction
     /// ([`GridReduceRule`], before the rules that add repartitioning) and its settings
-    /// ([`GridfusionConfig`]). What is there already stays as it is.
+    /// ([`GridfusionConfig`]). A rule and settings that are there already stay as they are.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }

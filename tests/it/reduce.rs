@@ -47,6 +47,8 @@ fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
             format!("date_trunc('day', {name})"),
             format!("date_part('hour', {name})"),
             format!("date_trunc('month', {name})"),
+            format!("CAST({name} AS TIME)"),
+            format!("CAST({name} AS DATE)"),
         ],
     };
     if rng.random_bool(0.5) { name.into() } else { choices.choose(rng).unwrap().clone() }

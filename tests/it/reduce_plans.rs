@@ -100,9 +100,7 @@ async fn plain_aggregates_are_dense() {
           GridReduceExec: mode=partial, gby=[], aggr=[min(t.value), count(Int64(1)), stddev(t.value)], tier=dense, groups=1, dataset=t, chunks=8/8, selection=[station=S3..S5]
     "#);
     let sql = "SELECT date_trunc('day', time), station, sum(value) FROM t WHERE value > 100 GROUP BY 1, 2";
-    assert_snapshot!(explain(&ctx, sql).await, @r#"
-    GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),t.time), station], aggr=[sum(t.value)], tier=dense, groups=24, predicate=value@2 > 100, dataset=t, chunks=8/8
-    "#);
+    assert_snapshot!(explain(&ctx, sql).await, @r#"GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),t.time), station], aggr=[sum(t.value)], tier=dense, groups=24, predicate=value@2 > 100, dataset=t, chunks=8/8"#);
     let sql = "SELECT DISTINCT date_part('hour', time) FROM t";
     assert_snapshot!(explain(&ctx, sql).await, @r#"
     AggregateExec: mode=FinalPartitioned, gby=[date_part(Utf8("hour"),t.time)@0 as date_part(Utf8("hour"),t.time)], aggr=[]

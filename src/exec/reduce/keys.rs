@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{partition, take};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
 use datafusion::logical_expr::sort_properties::SortProperties;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn};
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
@@ -177,8 +178,27 @@ impl AxisLabels {
         }
         let known = EquivalenceProperties::new_with_orderings(Arc::clone(&self.schema), orderings);
         self.keys.iter().all(|key| {
-            known.get_expr_properties(Arc::clone(key)).sort_properties != SortProperties::Unordered
+            let order = known.get_expr_properties(Arc::clone(key)).sort_properties;
+            order != SortProperties::Unordered && self.casts_keep_order(key)
         })
+    }
+
+    /// Whether no cast in `key` goes round: DataFusion takes every cast between temporal types for one
+    /// that keeps the order, but the time of day starts again each day, and local times each autumn.
+    fn casts_keep_order(&self, key: &Expr) -> bool {
+        let is_linear = |data_type: &DataType| {
+            data_type.is_numeric()
+                || matches!(
+                    data_type,
+                    DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64
+                )
+        };
+        let goes_round = key.exists(|node| {
+            let Some(cast) = node.downcast_ref::<CastExpr>() else { return Ok(false) };
+            let from = cast.expr().data_type(&self.schema)?;
+            Ok(!is_linear(&from) || !is_linear(cast.cast_type()))
+        });
+        matches!(goes_round, Ok(false))
     }
 
     /// For monotonic keys, positions among which every run starts: where the keys of two samples

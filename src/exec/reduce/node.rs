@@ -32,15 +32,6 @@ use crate::exec::{GridScanExec, display};
 use crate::grid::AxisSelection;
 use crate::scan::{Column, GridArray, ScanPlan};
 
-/// What a reduction gives.
-#[derive(Debug, Clone)]
-pub(super) enum Stage {
-    /// Partial states, as the first of DataFusion's two stages does.
-    Partial,
-    /// Final values in this schema; no group is in two partitions.
-    Whole(SchemaRef),
-}
-
 /// Who folds the cells.
 #[derive(Debug, Clone)]
 pub(super) enum Tier {
@@ -58,7 +49,7 @@ pub(super) enum Tier {
 ///
 /// Planned by [`GridReduceRule`](super::GridReduceRule). In `mode=partial` it yields the states of
 /// DataFusion's partial aggregation, for its final stage to merge; in `mode=whole` final values. If
-/// the table of groups does not get its memory, the aggregation runs over rows after all.
+/// the groups do not get their memory, the partition is aggregated over rows after all.
 #[derive(Debug, Clone)]
 pub struct GridReduceExec {
     pub(super) array: Arc<GridArray>,
@@ -82,10 +73,11 @@ pub struct GridReduceExec {
 }
 
 impl GridReduceExec {
-    /// A reduction that does what `aggregate` does, or `None` if there is none.
+    /// A reduction that does what `aggregate` does, or `None` if there is none. With a schema for it,
+    /// one that yields final values if no group is in two partitions; otherwise partial states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
-        stage: Stage,
+        whole: Option<SchemaRef>,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
         let Some(query) = Query::of(aggregate)? else { return Ok(None) };
@@ -99,18 +91,15 @@ impl GridReduceExec {
             },
         };
         let plan = Arc::clone(scan.plan());
-        if keys.groups > 1 && !worthwhile(&keys, &tier, &plan, config) {
+        let apart =
+            whole.and_then(|schema| Some((without_shared_groups(&plan, &keys.axes)?, schema)));
+        let whole = apart.is_some();
+        let (slabs, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
+        // Slabs share the groups between them; other partitions may each have all of them.
+        let tables = if whole { 1 } else { slabs.len() as u64 };
+        if keys.groups > 1 && !worthwhile(&keys, &tier, &plan, tables, config) {
             return Ok(None);
         }
-        let (slabs, schema, whole) = match stage {
-            Stage::Partial => (as_planned(&plan), aggregate.schema(), false),
-            Stage::Whole(schema) => {
-                let Some(slabs) = without_shared_groups(&plan, &keys.axes) else {
-                    return Ok(None);
-                };
-                (slabs, schema, true)
-            }
-        };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(slabs.len()),
@@ -134,6 +123,11 @@ impl GridReduceExec {
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
         }))
+    }
+
+    /// Whether it yields final values.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// Bytes that the table takes per group.
@@ -197,15 +191,22 @@ fn bytes_per_group(keys: &Keys, tier: &Tier) -> u64 {
         Tier::Dense(dense) => 8 + dense.wanted.bytes_per_group(),
         Tier::Accumulators(plan) => ACCUMULATOR * plan.calls() as u64,
     };
-    // The states, and as much again for the output made of them.
-    2 * states + 16 * keys.columns.len() as u64
+    // The states, the output made of them, and the output again without groups that had no row; the
+    // places of groups, and the keys.
+    3 * states + 16 + 16 * keys.columns.len() as u64
 }
 
-/// Whether the table of groups is small enough, beside the memory allowed and the rows there are.
-fn worthwhile(keys: &Keys, tier: &Tier, plan: &ScanPlan, config: &GridfusionConfig) -> bool {
+/// Whether the tables of groups are small enough, beside the memory allowed and the rows there are.
+fn worthwhile(
+    keys: &Keys,
+    tier: &Tier,
+    plan: &ScanPlan,
+    tables: u64,
+    config: &GridfusionConfig,
+) -> bool {
     /// Smaller tables cost nothing worth mentioning.
     const SMALL: u64 = 1 << 16;
-    let bytes = keys.groups.saturating_mul(bytes_per_group(keys, tier));
+    let bytes = keys.groups.saturating_mul(tables).saturating_mul(bytes_per_group(keys, tier));
     bytes <= config.reduce_memory as u64 && (keys.groups <= SMALL || keys.groups <= plan.rows(None))
 }
 

@@ -10,7 +10,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
-use super::node::{GridReduceExec, Stage};
+use super::node::GridReduceExec;
 use crate::exec::config::GridfusionConfig;
 
 /// A physical optimizer rule that turns aggregations over a [`crate::exec::GridScanExec`], whose keys
@@ -69,10 +69,18 @@ fn reduced(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
-    match aggregate.mode() {
-        AggregateMode::Partial => reduction(aggregate, Stage::Partial, config),
+    let node: Arc<dyn ExecutionPlan> = match aggregate.mode() {
+        AggregateMode::Partial => {
+            let Some(node) = GridReduceExec::replacing(aggregate, None, config)? else {
+                return Ok(None);
+            };
+            Arc::new(node)
+        }
         AggregateMode::Single | AggregateMode::SinglePartitioned => {
-            reduction(aggregate, Stage::Whole(plan.schema()), config)
+            match GridReduceExec::replacing(aggregate, Some(plan.schema()), config)? {
+                Some(node) if node.is_whole() => Arc::new(node),
+                _ => return Ok(None),
+            }
         }
         AggregateMode::Final | AggregateMode::FinalPartitioned => {
             let Some(partial) = aggregate.input().downcast_ref::<AggregateExec>() else {
@@ -81,24 +89,16 @@ fn reduced(
             if *partial.mode() != AggregateMode::Partial {
                 return Ok(None);
             }
-            if let Some(whole) = reduction(partial, Stage::Whole(plan.schema()), config)? {
-                return Ok(Some(whole));
+            match GridReduceExec::replacing(partial, Some(plan.schema()), config)? {
+                None => return Ok(None),
+                Some(node) if node.is_whole() => Arc::new(node),
+                Some(node) => {
+                    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+                    Arc::clone(plan).replace_children(vec![Arc::new(node)], recompute)?
+                }
             }
-            let Some(partial) = reduction(partial, Stage::Partial, config)? else {
-                return Ok(None);
-            };
-            let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Some(Arc::clone(plan).replace_children(vec![partial], recompute)?))
         }
-        AggregateMode::PartialReduce => Ok(None),
-    }
-}
-
-fn reduction(
-    aggregate: &AggregateExec,
-    stage: Stage,
-    config: &GridfusionConfig,
-) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let node = GridReduceExec::replacing(aggregate, stage, config)?;
-    Ok(node.map(|node| Arc::new(node) as Arc<dyn ExecutionPlan>))
+        AggregateMode::PartialReduce => return Ok(None),
+    };
+    Ok(Some(node))
 }

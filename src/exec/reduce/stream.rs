@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::coop::cooperative;
@@ -53,12 +53,24 @@ pub(super) fn reduce(
             log::debug!("a table of {} groups got no memory; aggregating rows", table.len());
             return node.over_rows(slab.partition)?.execute(slab.at, context);
         }
-        let batch_size = context.session_config().batch_size();
+        let (rows, at, again) = (Arc::clone(&node), slab.at, Arc::clone(&context));
+        let number = slab.partition;
         let partition = Partition { node, slab, table, reservation, metrics, context };
-        partition.into_stream(batch_size).await
+        // Nothing has been yielded before the last chunk: it is not too late to start again.
+        match partition.into_stream().await {
+            Err(error) if is_exhausted(&error) => {
+                log::debug!("the groups outgrew the memory pool; aggregating rows: {error}");
+                rows.over_rows(number)?.execute(at, again)
+            }
+            stream => stream,
+        }
     };
     let batches = futures::stream::once(opened).try_flatten();
     Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
+}
+
+fn is_exhausted(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 struct Partition {
@@ -71,7 +83,8 @@ struct Partition {
 }
 
 impl Partition {
-    async fn into_stream(mut self, batch_size: usize) -> Result<SendableRecordBatchStream> {
+    async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
+        let batch_size = self.context.session_config().batch_size();
         let node = Arc::clone(&self.node);
         let (aggregates, places) = match &node.tier {
             Tier::Dense(plan) => self.dense(plan).await?,
@@ -162,6 +175,7 @@ impl Partition {
             }
         }
         let value = self.node.array.value();
+        let table_bytes = self.reservation.size();
         let reads = plan.reads_values();
         let mut reducer =
             reads.then(|| reducer(value, plan.wanted, plan.range.as_ref(), groups)).flatten();
@@ -173,6 +187,7 @@ impl Partition {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
                 reducer.add(self.chunk(&open), open.may_hold_nulls).map_err(to_datafusion)?;
                 timer.done();
+                self.reservation.try_resize(table_bytes + reducer.scratch_bytes())?;
                 breaks.after(open.task.cells()).await;
                 reader.release(open);
             }
@@ -230,7 +245,7 @@ impl Partition {
             }
             reader.release(open);
             // What accumulators hold may grow with the data, as distinct values do.
-            self.reservation.try_resize(table_bytes.max(accumulators.size()))?;
+            self.reservation.try_resize(table_bytes + accumulators.size())?;
         }
         let (columns, places) = accumulators.finish(node.whole)?;
         Ok((columns, Some(places)))

@@ -86,6 +86,9 @@ pub trait Reducer: Send {
     /// `Internal` if a bound is not an element.
     fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) -> Result<bool>;
 
+    /// Bytes held apart from the states: a chunk in another form.
+    fn scratch_bytes(&self) -> usize;
+
     /// The states of all groups.
     fn finish(self: Box<Self>) -> Found;
 }
@@ -135,6 +138,9 @@ pub fn reducer(
         Form::Unpacked => Dense::<Float64Type>::boxed(value, None, range, wanted, groups),
     })
 }
+
+/// Cells unpacked at once.
+const PIECE_CELLS: usize = 8192;
 
 /// The states of groups for elements of one type.
 struct Dense<T: Element>
@@ -277,10 +283,13 @@ where
         let mut converted = std::mem::take(&mut self.converted);
         converted.clear();
         if unpacked {
-            let numbers = self.value.decode(Buffer::from_slice_ref(tile), may_hold_nulls)?;
-            let numbers = numbers.as_primitive::<Float64Type>();
-            converted
-                .extend(numbers.iter().flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()));
+            let element = self.value.element().size() as usize;
+            for piece in tile.chunks(PIECE_CELLS * element) {
+                let numbers = self.value.decode(Buffer::from_slice_ref(piece), may_hold_nulls)?;
+                let numbers = numbers.as_primitive::<Float64Type>().iter();
+                converted
+                    .extend(numbers.flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()));
+            }
         } else {
             let halves = tile.as_chunks::<2>().0.iter();
             converted.extend(
@@ -338,6 +347,10 @@ where
             <Max as Statistic<T::Native>>::add(&mut self.maxs[place], element(greatest)?);
         }
         Ok(true)
+    }
+
+    fn scratch_bytes(&self) -> usize {
+        self.converted.capacity()
     }
 
     fn finish(self: Box<Self>) -> Found {

@@ -167,6 +167,12 @@ fn add_around<T: Cell>(
         return;
     }
     let mean = sum / count as f64;
+    if !mean.is_finite() {
+        // The sum overflowed, or infinity is among the cells: one by one then, as DataFusion does.
+        let kept = cells.iter().map(|cell| T::load(*cell)).filter(|cell| keep(*cell));
+        kept.for_each(|cell| <Spread as Statistic<T>>::add(state, cell));
+        return;
+    }
     let mut lanes = [0.0; 8];
     let (blocks, rest) = cells.as_chunks::<8>();
     let distance = |cell: &T::Bytes| {
