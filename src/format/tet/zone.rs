@@ -98,17 +98,10 @@ impl ReadZoneMaps {
                     zone.null_count, zone.element_count
                 )));
             }
-            let bounds = match (&zone.min_le, &zone.max_le) {
-                (Some(least), Some(greatest)) => {
-                    let element = |digits: &str| {
-                        element_bytes(digits, self.element.size()).ok_or_else(|| {
-                            corrupt(format!("\"{digits}\" is no {} in hexadecimal", self.element))
-                        })
-                    };
-                    Some((element(least)?, element(greatest)?))
-                }
-                _ => None,
-            };
+            let bounds = self.bounds(zone).ok_or_else(|| {
+                let (least, greatest) = (&zone.min_le, &zone.max_le);
+                corrupt(format!("{least:?} to {greatest:?} is no range of {}", self.element))
+            })?;
             zones.push((number, Zone { null_count: zone.null_count, bounds }));
         }
         zones.sort_by_key(|(number, _)| *number);
@@ -120,13 +113,41 @@ impl ReadZoneMaps {
     }
 }
 
+impl ReadZoneMaps {
+    /// The bounds of a zone, if it has any; `None` if they cannot be right.
+    fn bounds(&self, zone: &ZoneEntry) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
+        let (Some(least), Some(greatest)) = (&zone.min_le, &zone.max_le) else {
+            return (zone.min_le == zone.max_le).then_some(None);
+        };
+        let bytes = |digits| element_bytes(digits, self.element.size());
+        let (least, greatest) = (bytes(least)?, bytes(greatest)?);
+        let ordered = rank(self.element, &least)? <= rank(self.element, &greatest)?;
+        let holds_values = zone.null_count < zone.element_count;
+        (ordered && holds_values).then_some(Some((least, greatest)))
+    }
+}
+
 /// The bytes of one element from its hexadecimal digits.
 fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
-    if digits.len() as u64 != 2 * size || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
-    (0..digits.len()).step_by(2).map(byte).collect()
+    let well_formed =
+        digits.len() as u64 == 2 * size && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+    if well_formed { (0..digits.len()).step_by(2).map(byte).collect() } else { None }
+}
+
+/// A number that orders elements as the format does, -0 below 0; `None` for NaN.
+fn rank(element: ElementType, bytes: &[u8]) -> Option<i128> {
+    let bits = bytes.iter().rev().fold(0_i128, |bits, &byte| bits << 8 | i128::from(byte));
+    let sign = 1_i128 << (8 * bytes.len() - 1);
+    let infinity = match element {
+        ElementType::F16 => 0x7c00,
+        ElementType::F32 => 0x7f80_0000,
+        ElementType::F64 => 0x7ff0_0000_0000_0000,
+        _ if element.is_unsigned() => return Some(bits),
+        _ => return Some(if bits >= sign { bits - 2 * sign } else { bits }),
+    };
+    let magnitude = bits & (sign - 1);
+    (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
 }
 
 impl Machine for ReadZoneMaps {
@@ -181,8 +202,28 @@ mod tests {
         };
         let bounds = maps("feff", "0a01").unwrap().zone(0).and_then(|zone| zone.bounds.clone());
         assert_eq!(bounds, Some((vec![0xfe, 0xff], vec![0x0a, 0x01])));
-        for bad in ["fe", "feff00", "xyzw", "+1+1", "é1"] {
+        for bad in ["fe", "feff00", "xyzw", "+1+1", "é1", "0b01"] {
             assert!(maps(bad, "0a01").is_err(), "{bad}");
         }
+        let one_sided = r#"{"version":1,"chunks":[{"dataset_id":1,"chunk_index":[0],
+            "element_count":2,"null_count":0,"min_le":"0100"}]}"#;
+        assert!(parse(one_sided).is_err());
+    }
+
+    #[test]
+    fn bounds_are_ordered_as_the_format_orders() {
+        let ranks = |element, elements: &[&[u8]]| -> Vec<Option<i128>> {
+            elements.iter().map(|bytes| rank(element, bytes)).collect()
+        };
+        let floats = [f32::NEG_INFINITY, -1.0, -0.0, 0.0, 1e-40, 1.0, f32::INFINITY];
+        let floats = floats.map(|value| rank(ElementType::F32, &value.to_le_bytes()));
+        assert!(floats.is_sorted() && floats[2] < floats[3] && floats[0].is_some());
+        assert_eq!(rank(ElementType::F64, &f64::NAN.to_le_bytes()), None);
+        assert_eq!(rank(ElementType::F16, &[0, 0xfe]), None);
+        assert!(
+            ranks(ElementType::I16, &[&[0, 0x80], &[0xff, 0xff], &[0, 0], &[0xff, 0x7f]])
+                .is_sorted()
+        );
+        assert!(ranks(ElementType::U8, &[&[0], &[0x7f], &[0x80], &[0xff]]).is_sorted());
     }
 }
