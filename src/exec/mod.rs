@@ -3,6 +3,12 @@
 //! [`GridScanExec`] streams the chunks of a [`crate::scan::ScanPlan`]. Everything about it is
 //! decided when it is made; `execute` starts no I/O, the first poll of its stream does.
 
+use std::sync::Arc;
+
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+
 mod chunks;
 mod config;
 mod display;
@@ -17,3 +23,14 @@ pub use config::GridfusionConfig;
 pub use error::to_datafusion;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::GridScanExec;
+
+/// What a node without children becomes when it is given others.
+fn without_children(
+    node: Arc<dyn ExecutionPlan>,
+    children: &[Arc<dyn ExecutionPlan>],
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match children {
+        [] => Ok(node),
+        _ => internal_err!("{} has no children", node.name()),
+    }
+}

@@ -13,8 +13,7 @@ use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, CardinalityEffect, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
-    SchedulingType,
+    Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -26,7 +25,7 @@ use datafusion::physical_plan::{
 
 use super::metrics::ScanMetrics;
 use super::stream::GridStream;
-use super::{display, stats, to_datafusion};
+use super::{display, stats, to_datafusion, without_children};
 use crate::scan::{Column, GridArray, ScanPlan};
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)` in row-major order
@@ -152,17 +151,14 @@ impl ExecutionPlan for GridScanExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if children.is_empty() { Ok(self) } else { internal_err!("GridScanExec has no children") }
+        without_children(self, &children)
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
+        without_children(self, &children)
     }
 
     fn execute(

@@ -5,28 +5,27 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
-use super::query::{Expr, Query, columns_of, over_columns};
+use super::query::{Aggregate, Expr, Query, columns_of, over_columns};
+use crate::exec::GridScanExec;
+use crate::scan::Column;
 
 /// Aggregates of expressions, by accumulators.
 #[derive(Debug, Clone)]
 pub(super) struct AccumulatePlan {
-    /// The columns of the scan that the expressions are over, ascending.
-    pub(super) columns: Vec<usize>,
-    calls: Vec<AccumulatorCall>,
+    /// What of the array the expressions are over.
+    pub(super) columns: Vec<Column>,
+    /// The schema of these columns.
+    pub(super) schema: SchemaRef,
+    /// Over batches of that schema, as the predicate is.
+    pub(super) calls: Vec<Aggregate>,
     predicate: Option<Expr>,
-}
-
-#[derive(Debug, Clone)]
-struct AccumulatorCall {
-    function: Arc<AggregateFunctionExpr>,
-    args: Vec<Expr>,
-    filter: Option<Expr>,
 }
 
 /// Aggregates whose answer depends on the order of rows, whether or not the query gives one.
@@ -34,39 +33,30 @@ const ORDERED: [&str; 5] = ["array_agg", "first_value", "last_value", "nth_value
 
 impl AccumulatePlan {
     /// How accumulators would do `query`, or `None` if they need rows in order.
-    pub(super) fn of(query: &Query) -> Result<Option<Self>> {
-        let ordered = |name: &str| ORDERED.contains(&name);
-        if query.aggregates.iter().any(|call| ordered(call.function.fun().name())) {
+    pub(super) fn of(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
+        let ordered = |call: &Aggregate| ORDERED.contains(&call.function.fun().name());
+        if query.aggregates.iter().any(ordered) {
             return Ok(None);
         }
-        let needed = query
-            .aggregates
-            .iter()
-            .flat_map(|call| call.args.iter().chain(&call.filter))
-            .chain(&query.predicate);
-        let columns = columns_of(needed);
-        let over = |expr: &Expr| over_columns(expr, &columns);
-        let mut calls = Vec::new();
-        for call in &query.aggregates {
-            calls.push(AccumulatorCall {
-                function: Arc::clone(&call.function),
-                args: call.args.iter().map(over).collect::<Result<_>>()?,
-                filter: call.filter.as_ref().map(over).transpose()?,
-            });
-        }
-        let predicate = query.predicate.as_ref().map(over).transpose()?;
-        Ok(Some(Self { columns, calls, predicate }))
-    }
-
-    /// How many aggregates there are.
-    pub(super) fn calls(&self) -> usize {
-        self.calls.len()
+        let calls = query.aggregates.iter();
+        let needed =
+            columns_of(calls.clone().flat_map(Aggregate::expressions).chain(&query.predicate));
+        let scanned = scan.columns();
+        Ok(Some(Self {
+            columns: needed.iter().map(|&at| scanned[at]).collect(),
+            schema: Arc::new(scan.schema_ref().project(&needed)?),
+            calls: calls.map(|call| call.over_columns(&needed)).collect::<Result<_>>()?,
+            predicate: query
+                .predicate
+                .as_ref()
+                .map(|predicate| over_columns(predicate, &needed))
+                .transpose()?,
+        }))
     }
 
     /// Every expression that is evaluated per row.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        let of_calls = self.calls.iter().flat_map(|call| call.args.iter().chain(&call.filter));
-        of_calls.chain(&self.predicate)
+        self.calls.iter().flat_map(Aggregate::expressions).chain(&self.predicate)
     }
 }
 
@@ -145,9 +135,9 @@ impl Ungrouped {
             match &call.filter {
                 Some(filter) => {
                     let batch = filter_record_batch(&batch, &mask(filter, &batch)?)?;
-                    accumulator.update_batch(&call.arrays(&batch)?)?;
+                    accumulator.update_batch(&arguments(call, &batch)?)?;
                 }
-                None => accumulator.update_batch(&call.arrays(&batch)?)?,
+                None => accumulator.update_batch(&arguments(call, &batch)?)?,
             }
         }
         Ok(())
@@ -226,7 +216,7 @@ impl Grouped {
                 None => None,
             };
             let filter = filter.as_ref().and_then(|filter| filter.as_boolean_opt());
-            let args = call.arrays(batch)?;
+            let args = arguments(call, batch)?;
             accumulator.update_batch(&args, &self.groups, filter, self.met.len())?;
         }
         Ok(())
@@ -248,11 +238,10 @@ impl Grouped {
     }
 }
 
-impl AccumulatorCall {
-    fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let array = |arg: &Expr| arg.evaluate(batch)?.into_array(batch.num_rows());
-        self.args.iter().map(array).collect()
-    }
+/// What `call` aggregates, evaluated.
+fn arguments(call: &Aggregate, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let array = |arg: &Expr| arg.evaluate(batch)?.into_array(batch.num_rows());
+    call.args.iter().map(array).collect()
 }
 
 /// The rows for which `predicate` is true; without NULLs.

@@ -53,11 +53,12 @@ impl DensePlan {
             Some(predicate) => Some(value_range(predicate, scan)?),
             None => None,
         };
-        let calls = query
-            .aggregates
-            .iter()
-            .map(|aggregate| Call::of(aggregate, scan))
-            .collect::<Option<Vec<_>>>()?;
+        let call = |aggregate| match Call::of(aggregate, scan)? {
+            // What passes a predicate on the value has one.
+            Call::CountRows if range.is_some() => Some(Call::Count),
+            call => Some(call),
+        };
+        let calls: Vec<Call> = query.aggregates.iter().map(call).collect::<Option<_>>()?;
         let wanted = Wanted {
             sum: calls.iter().any(|call| call.needs_sums()),
             wide_sum: calls.contains(&Call::WideSum),

@@ -12,7 +12,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
+    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::repartition::RepartitionExec;
@@ -28,9 +28,8 @@ use super::query::{Expr, Query};
 use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::{GridScanExec, display};
-use crate::grid::AxisSelection;
-use crate::scan::{Column, GridArray, ScanPlan};
+use crate::exec::{GridScanExec, display, without_children};
+use crate::scan::{GridArray, ScanPlan};
 
 /// Who folds the cells.
 #[derive(Debug, Clone)]
@@ -53,12 +52,8 @@ pub(super) enum Tier {
 #[derive(Debug, Clone)]
 pub struct GridReduceExec {
     pub(super) array: Arc<GridArray>,
-    slabs: Vec<Slab>,
-    /// The selection that the keys are numbered over; slabs are parts of it.
-    pub(super) selection: Vec<AxisSelection>,
-    /// What of the array each column of the scan shows.
-    pub(super) scanned: Vec<Column>,
-    pub(super) scan_schema: SchemaRef,
+    /// One per partition.
+    pub(super) slabs: Vec<Slab>,
     pub(super) keys: Keys,
     pub(super) tier: Tier,
     pub(super) whole: bool,
@@ -66,7 +61,8 @@ pub struct GridReduceExec {
     predicate: Option<Expr>,
     /// The aggregation that this replaces.
     rows: AggregateExec,
-    plan: Arc<ScanPlan>,
+    /// The plan of the scan; keys are numbered over its selection, and slabs are parts of it.
+    pub(super) plan: Arc<ScanPlan>,
     pub(super) schema: SchemaRef,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
@@ -85,7 +81,7 @@ impl GridReduceExec {
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
         let tier = match DensePlan::of(&query, scan) {
             Some(dense) => Tier::Dense(dense),
-            None => match AccumulatePlan::of(&query)? {
+            None => match AccumulatePlan::of(&query, scan)? {
                 Some(accumulate) => Tier::Accumulators(accumulate),
                 None => return Ok(None),
             },
@@ -110,9 +106,6 @@ impl GridReduceExec {
         Ok(Some(Self {
             array: Arc::clone(scan.array()),
             slabs,
-            selection: plan.selection().axes().to_vec(),
-            scanned: scan.columns(),
-            scan_schema: query.scan.schema(),
             keys,
             tier,
             whole,
@@ -137,11 +130,11 @@ impl GridReduceExec {
 
     /// The same partition of the aggregation that this replaces, over rows.
     pub(super) fn over_rows(&self, partition: usize) -> Result<Arc<dyn ExecutionPlan>> {
-        let (slab, _) = &self.slabs[partition];
+        let slab = &self.slabs[partition];
         let input = Arc::clone(self.rows.input())
             .transform_up(|node| {
                 if let Some(scan) = node.downcast_ref::<GridScanExec>() {
-                    let scan = scan.over_plan(Arc::clone(slab))?;
+                    let scan = scan.over_plan(Arc::clone(&slab.plan))?;
                     return Ok(Transformed::yes(Arc::new(scan) as Arc<dyn ExecutionPlan>));
                 }
                 // Another partitioning than ours.
@@ -189,7 +182,7 @@ fn bytes_per_group(keys: &Keys, tier: &Tier) -> u64 {
     const ACCUMULATOR: u64 = 32;
     let states = match tier {
         Tier::Dense(dense) => 8 + dense.wanted.bytes_per_group(),
-        Tier::Accumulators(plan) => ACCUMULATOR * plan.calls() as u64,
+        Tier::Accumulators(plan) => ACCUMULATOR * plan.calls.len() as u64,
     };
     // The states, the output made of them, and the output again without groups that had no row; the
     // places of groups, and the keys.
@@ -255,17 +248,14 @@ impl ExecutionPlan for GridReduceExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if children.is_empty() { Ok(self) } else { internal_err!("GridReduceExec has no children") }
+        without_children(self, &children)
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
+        without_children(self, &children)
     }
 
     fn execute(
@@ -273,17 +263,10 @@ impl ExecutionPlan for GridReduceExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let Some((plan, at)) = self.slabs.get(partition) else {
+        if partition >= self.slabs.len() {
             return internal_err!("GridReduceExec has no partition {partition}");
-        };
-        let slab = stream::Slab {
-            plan: Arc::clone(plan),
-            at: *at,
-            partition,
-            partitions: self.slabs.len(),
-            chunks: self.plan.chunks(),
-        };
-        Ok(stream::reduce(Arc::new(self.clone()), slab, &self.metrics, context))
+        }
+        Ok(stream::reduce(Arc::new(self.clone()), partition, &self.metrics, context))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

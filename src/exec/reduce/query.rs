@@ -53,6 +53,22 @@ pub(super) struct Aggregate {
     pub(super) filter: Option<Expr>,
 }
 
+impl Aggregate {
+    /// Arguments and filter.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.args.iter().chain(&self.filter)
+    }
+
+    /// The same over a batch that holds only `columns` of the scan.
+    pub(super) fn over_columns(&self, columns: &[usize]) -> Result<Self> {
+        Ok(Self {
+            function: Arc::clone(&self.function),
+            args: self.args.iter().map(|arg| over_columns(arg, columns)).collect::<Result<_>>()?,
+            filter: self.filter.as_ref().map(|filter| over_columns(filter, columns)).transpose()?,
+        })
+    }
+}
+
 impl Query {
     /// Reads what `aggregate` does; `None` if something in it or below needs rows in order, or gives
     /// another answer each time.
@@ -85,8 +101,7 @@ impl Query {
 
     /// Every expression of the query.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        let of_aggregates =
-            self.aggregates.iter().flat_map(|call| call.args.iter().chain(&call.filter));
+        let of_aggregates = self.aggregates.iter().flat_map(Aggregate::expressions);
         self.keys.iter().chain(of_aggregates).chain(&self.predicate)
     }
 }

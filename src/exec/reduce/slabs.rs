@@ -16,12 +16,16 @@ use crate::grid::AxisSelection;
 use crate::scan::ScanPlan;
 use crate::scan::reduce::AxisGroups;
 
-/// A part of a reduction: a partition of a plan.
-pub(super) type Slab = (Arc<ScanPlan>, usize);
+/// The part of the array that a partition reduces: one partition of a plan.
+#[derive(Debug, Clone)]
+pub(super) struct Slab {
+    pub(super) plan: Arc<ScanPlan>,
+    pub(super) at: usize,
+}
 
 /// The partitions of the plan as it is.
 pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<Slab> {
-    (0..plan.partition_count()).map(|partition| (Arc::clone(plan), partition)).collect()
+    (0..plan.partition_count()).map(|at| Slab { plan: Arc::clone(plan), at }).collect()
 }
 
 /// As many slabs as the plan has partitions, about equally large, that share no group; `None` if
@@ -39,7 +43,7 @@ pub(super) fn without_shared_groups(
         let selection = &plan.selection().axes()[axis];
         let slab = |ranks: &[u64]| {
             let part = selection.slice(ranks[0]..ranks[1]);
-            (Arc::new(plan.restricted(axis, &part)), 0)
+            Slab { plan: Arc::new(plan.restricted(axis, &part)), at: 0 }
         };
         Some(cuts.windows(2).map(slab).collect())
     })
@@ -145,12 +149,13 @@ mod tests {
             };
             found += 1;
             assert_eq!(slabs.len(), plan.partition_count());
-            let rows: u64 = slabs.iter().map(|(slab, at)| slab.rows(Some(*at))).sum();
+            let rows: u64 = slabs.iter().map(|slab| slab.plan.rows(Some(slab.at))).sum();
             assert_eq!(rows, plan.rows(None));
             let mut groups: Vec<Vec<u32>> = slabs
                 .iter()
-                .map(|(slab, _)| {
-                    let elements = slab.selection().axes()[0].ranges().iter().cloned().flatten();
+                .map(|slab| {
+                    let elements =
+                        slab.plan.selection().axes()[0].ranges().iter().cloned().flatten();
                     let all: Vec<u64> =
                         plan.selection().axes()[0].ranges().iter().cloned().flatten().collect();
                     let number = |index| numbers[all.binary_search(&index).unwrap()];

@@ -1,10 +1,10 @@
 //! One partition of a reduction: chunks into a table of groups, the table into batches.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
-use arrow::datatypes::SchemaRef;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -16,53 +16,46 @@ use futures::{StreamExt, TryStreamExt};
 use super::accumulate::{AccumulatePlan, Accumulators};
 use super::dense::{Call, DensePlan};
 use super::node::{GridReduceExec, Tier};
+use super::slabs::Slab;
 use crate::exec::chunks::{ChunkReader, OpenChunk, Payload, zone_maps};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::stream::columns;
 use crate::exec::to_datafusion;
 use crate::scan::reduce::{Chunk, GroupTable, Reducer, RowPlaces, count_rows, reducer};
-use crate::scan::{Assembler, Blocks, ScanPlan};
+use crate::scan::{Assembler, Blocks, Column};
 
-/// The part of the array that a partition reduces.
-pub(super) struct Slab {
-    pub(super) plan: Arc<ScanPlan>,
-    /// The partition of that plan.
-    pub(super) at: usize,
-    pub(super) partition: usize,
-    pub(super) partitions: usize,
-    /// Chunks that all partitions read.
-    pub(super) chunks: u64,
-}
-
-/// The groups of a partition, or, if their table does not get its memory, the same from rows.
+/// The groups of a partition, or, if they do not get their memory, the same from rows.
 pub(super) fn reduce(
     node: Arc<GridReduceExec>,
-    slab: Slab,
+    number: usize,
     metrics: &ExecutionPlanMetricsSet,
     context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
-    let metrics = ScanMetrics::new(metrics, slab.partition, &slab.plan, slab.at, slab.chunks);
+    let Slab { plan, at } = node.slabs[number].clone();
+    let metrics = ScanMetrics::new(metrics, number, &plan, at, node.plan.chunks());
     let schema = Arc::clone(&node.schema);
     let opened = async move {
-        let table = GroupTable::new(&slab.plan, slab.at, &node.selection, &node.keys.axes)
-            .map_err(to_datafusion)?;
-        let consumer = MemoryConsumer::new(format!("GridReduceExec[{}]", slab.partition));
+        let selection = node.plan.selection().axes();
+        let table =
+            GroupTable::new(&plan, at, selection, &node.keys.axes).map_err(to_datafusion)?;
+        let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
         let reservation = consumer.register(context.memory_pool());
         let bytes = (table.len() as u64).saturating_mul(node.bytes_per_group());
-        if reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX)).is_err() {
-            log::debug!("a table of {} groups got no memory; aggregating rows", table.len());
-            return node.over_rows(slab.partition)?.execute(slab.at, context);
-        }
-        let (rows, at, again) = (Arc::clone(&node), slab.at, Arc::clone(&context));
-        let number = slab.partition;
-        let partition = Partition { node, slab, table, reservation, metrics, context };
-        // Nothing has been yielded before the last chunk: it is not too late to start again.
-        match partition.into_stream().await {
-            Err(error) if is_exhausted(&error) => {
-                log::debug!("the groups outgrew the memory pool; aggregating rows: {error}");
-                rows.over_rows(number)?.execute(at, again)
+        // Nothing is yielded before the last chunk: until then it is not too late to start again.
+        let reduced = match reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX)) {
+            Ok(()) => {
+                let (node, context) = (Arc::clone(&node), Arc::clone(&context));
+                let partition = Partition { node, number, table, reservation, metrics, context };
+                partition.into_stream().await
             }
-            stream => stream,
+            Err(refused) => Err(refused),
+        };
+        match reduced {
+            Err(error) if is_exhausted(&error) => {
+                log::debug!("no memory for the groups, aggregating rows: {error}");
+                node.over_rows(number)?.execute(at, context)
+            }
+            reduced => reduced,
         }
     };
     let batches = futures::stream::once(opened).try_flatten();
@@ -75,7 +68,7 @@ fn is_exhausted(error: &DataFusionError) -> bool {
 
 struct Partition {
     node: Arc<GridReduceExec>,
-    slab: Slab,
+    number: usize,
     table: GroupTable,
     reservation: MemoryReservation,
     metrics: ScanMetrics,
@@ -103,6 +96,15 @@ impl Partition {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
     }
 
+    fn slab(&self) -> &Slab {
+        &self.node.slabs[self.number]
+    }
+
+    /// The numbers of the chunks to visit.
+    fn tasks(&self) -> Range<u64> {
+        self.slab().plan.tasks(self.slab().at)
+    }
+
     fn reader(
         &self,
         tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
@@ -110,11 +112,11 @@ impl Partition {
     ) -> ChunkReader {
         ChunkReader::new(
             Arc::clone(&self.node.array),
-            Arc::clone(&self.slab.plan),
+            Arc::clone(&self.slab().plan),
             tasks,
-            self.slab.partitions,
+            self.node.slabs.len(),
             payload,
-            format!("GridReduceExec[{}]", self.slab.partition),
+            format!("GridReduceExec[{}]", self.number),
             &self.context,
         )
     }
@@ -122,16 +124,16 @@ impl Partition {
     /// The tasks whose chunks must be read: not those that hold no value, nor those of one group whose
     /// zone map says all that is asked.
     async fn unanswered(&self, plan: &DensePlan, reducer: &mut dyn Reducer) -> Result<Vec<u64>> {
-        let tasks = self.slab.plan.tasks(self.slab.at);
+        let (plan_of_slab, tasks) = (&self.slab().plan, self.tasks());
         let array = &self.node.array;
         let maps = match array.null_is_fill_or_nan() {
-            true => zone_maps(array, &self.slab.plan).await,
+            true => zone_maps(array, plan_of_slab).await,
             false => None,
         };
         let Some(maps) = maps else { return Ok(tasks.collect()) };
         let mut unanswered = Vec::new();
         for number in tasks {
-            let task = self.slab.plan.task(number);
+            let task = plan_of_slab.task(number);
             let Some(zone) = maps.zone(task.number) else {
                 unanswered.push(number);
                 continue;
@@ -163,17 +165,10 @@ impl Partition {
     async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
-        // Without a predicate on values, a group's rows follow from its labels.
-        let every_group_has_rows = self.slab.plan.is_selection();
-        let needs_rows = plan.calls.contains(&Call::CountRows) || !every_group_has_rows;
-        let mut rows = vec![0; if needs_rows && !by_cells { groups } else { 0 }];
-        let grid = self.node.array.grid();
-        if !rows.is_empty() {
-            for task in self.slab.plan.tasks(self.slab.at) {
-                let task = self.slab.plan.task(task);
-                count_rows(&mut rows, &Chunk { table: &self.table, grid, task: &task, tile: &[] });
-            }
-        }
+        let every_group_has_rows = self.slab().plan.is_selection();
+        let needs_rows =
+            !by_cells && (plan.calls.contains(&Call::CountRows) || !every_group_has_rows);
+        let rows = if needs_rows { self.rows_per_group() } else { vec![] };
         let value = self.node.array.value();
         let table_bytes = self.reservation.size();
         let reads = plan.reads_values();
@@ -193,7 +188,6 @@ impl Partition {
             }
         }
         let mut found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
-        let rows = if by_cells { found.counts.clone() } else { rows };
         let mut columns: Vec<ArrayRef> = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
             if self.node.whole {
@@ -207,10 +201,22 @@ impl Partition {
         if !has_keys || (!by_cells && every_group_has_rows) {
             return Ok((columns, None));
         }
+        let rows = if by_cells { &found.counts } else { &rows };
         let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
         let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
         let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
         Ok((columns.collect::<Result<_>>()?, Some(places)))
+    }
+
+    /// The rows of each group, which follow from its labels where no value has a say.
+    fn rows_per_group(&self) -> Vec<u64> {
+        let mut rows = vec![0; self.table.len()];
+        let grid = self.node.array.grid();
+        for task in self.tasks() {
+            let task = self.slab().plan.task(task);
+            count_rows(&mut rows, &Chunk { table: &self.table, grid, task: &task, tile: &[] });
+        }
+        rows
     }
 
     /// By accumulators: the same.
@@ -220,12 +226,10 @@ impl Partition {
     ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let node = Arc::clone(&self.node);
         let has_keys = !node.keys.columns.is_empty();
-        let scanned: Vec<_> = plan.columns.iter().map(|&at| node.scanned[at]).collect();
-        let reads = scanned.contains(&crate::scan::Column::Value);
-        let schema: SchemaRef = Arc::new(node.scan_schema.project(&plan.columns)?);
+        let reads = plan.columns.contains(&Column::Value);
         let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
         let payload = if reads { Payload::Read } else { Payload::Skip };
-        let mut reader = self.reader(self.slab.plan.tasks(self.slab.at), payload);
+        let mut reader = self.reader(self.tasks(), payload);
         let mut assembler = Assembler::new(&node.array);
         let mut places = RowPlaces::default();
         let mut breaks = Breaks::default();
@@ -234,9 +238,10 @@ impl Partition {
         while let Some(open) = reader.next(&self.metrics).await? {
             for block in Blocks::new(&open.task, batch_size) {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
-                let arrays = columns(&node.array, &mut assembler, &scanned, &open, &block)?;
+                let arrays = columns(&node.array, &mut assembler, &plan.columns, &open, &block)?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
-                let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &rows)?;
+                let batch =
+                    RecordBatch::try_new_with_options(Arc::clone(&plan.schema), arrays, &rows)?;
                 let (places, repeated) =
                     places.of(&self.table, node.array.grid(), &open.task, &block);
                 accumulators.update(&batch, places, repeated)?;
