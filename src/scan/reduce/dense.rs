@@ -10,13 +10,14 @@ use arrow::datatypes::{
     UInt32Type, UInt64Type,
 };
 
+use super::bounds::Bounds;
 use super::cell::Cell;
 use super::count::uncount;
-use super::keep::{Bounds, Keep, ValueRange};
-use super::kernel::{Batch, Statistic, all_kept, reduce};
+use super::keep::{Keep, ValueRange};
+use super::kernel::{Batch, Segment, Statistic, all_kept, reduce};
 use super::optimistic::sum_numbers;
 use super::places::GroupTable;
-use super::rows::count_rows;
+use super::rows::add_products;
 use super::statistic::{Max, Min, Moments, Spread, Sum, WideSum};
 use super::walk::Walk;
 use crate::error::{Error, Result};
@@ -104,6 +105,14 @@ pub struct Chunk<'a> {
     pub task: &'a ChunkTask,
     /// The decoded bytes of the whole chunk.
     pub tile: &'a [u8],
+}
+
+impl Chunk<'_> {
+    /// Per axis the cells wanted and their groups.
+    pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
+        let segments = |axis| self.table.segments(axis, self.grid, self.task);
+        (0..self.task.selection.len()).map(segments).collect()
+    }
 }
 
 /// A reducer for a value column over a table of `groups` places, or `None` if the kernels do not
@@ -314,10 +323,11 @@ where
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
         }
+        let segments = chunk.segments();
         if !matches!(self.keep, Keep::Nothing) {
-            count_rows(&mut self.counts, &chunk);
+            add_products(&mut self.counts, &segments, 0, 1);
         }
-        Walk::new(chunk.table, chunk.grid, chunk.task)
+        Walk::new(chunk.task, segments)
             .each(|rows, inner| self.add_batch(Batch { cells, rows, inner }, may_hold_nulls));
         if let Cow::Owned(converted) = elements {
             self.converted = converted;

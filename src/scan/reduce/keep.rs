@@ -1,5 +1,6 @@
 //! Which cells count: those that are no NULL and that a predicate over the value lets pass.
 
+use super::bounds::Bounds;
 use super::cell::Cell;
 
 /// A bound that a predicate puts on the value, as written in the query.
@@ -21,14 +22,6 @@ pub enum Number {
 }
 
 /// The values that a predicate lets pass: an interval, open where there is no limit.
-///
-/// ```
-/// use gridfusion::scan::reduce::{Limit, Number, ValueRange};
-///
-/// let positive = Limit { number: Number::Float(0.0), inclusive: false };
-/// let range = ValueRange { least: Some(positive), greatest: None };
-/// assert!(range.greatest.is_none());
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ValueRange {
     /// No value below passes.
@@ -70,90 +63,6 @@ impl<T: Cell + Bounds> Keep<T> {
         }
     }
 }
-
-/// Limits in terms of the elements of a type. Their order is Arrow's, in which -0 is less than 0.
-pub(super) trait Bounds: Sized + Copy {
-    /// The least element that passes a lower limit; `None` if none does.
-    fn least_at(limit: Limit) -> Option<Self>;
-    /// The greatest element that passes an upper limit; `None` if none does.
-    fn greatest_at(limit: Limit) -> Option<Self>;
-    /// Arrow's order of two elements.
-    fn order(self, other: Self) -> std::cmp::Ordering;
-    /// The zero that is not between the bounds although it equals one of them.
-    fn zero_outside(low: Self, high: Self) -> Option<Self>;
-}
-
-fn is_negative_zero(number: f64) -> bool {
-    number == 0.0 && number.is_sign_negative()
-}
-
-macro_rules! integer_bounds {
-    ($($t:ty),*) => {$(
-        impl Bounds for $t {
-            fn order(self, other: Self) -> std::cmp::Ordering { self.cmp(&other) }
-            fn zero_outside(_: Self, _: Self) -> Option<Self> { None }
-            fn least_at(limit: Limit) -> Option<Self> {
-                let least = match limit.number {
-                    Number::Integer(number) if limit.inclusive => number,
-                    Number::Integer(number) => number.checked_add(1)?,
-                    // The zero of an integer is positive.
-                    Number::Float(number) if is_negative_zero(number) => 0,
-                    // Saturates at the ends of i128, which are beyond every element.
-                    Number::Float(number) if limit.inclusive => number.ceil() as i128,
-                    Number::Float(number) => (number.floor() as i128).saturating_add(1),
-                };
-                if least <= i128::from(<$t>::MIN) { Some(<$t>::MIN) } else { least.try_into().ok() }
-            }
-            fn greatest_at(limit: Limit) -> Option<Self> {
-                let greatest = match limit.number {
-                    Number::Integer(number) if limit.inclusive => number,
-                    Number::Integer(number) => number.checked_sub(1)?,
-                    Number::Float(number) if is_negative_zero(number) => -1,
-                    Number::Float(number) if limit.inclusive => number.floor() as i128,
-                    Number::Float(number) => (number.ceil() as i128).saturating_sub(1),
-                };
-                if greatest >= i128::from(<$t>::MAX) { Some(<$t>::MAX) } else { greatest.try_into().ok() }
-            }
-        }
-    )*};
-}
-
-integer_bounds!(i16, i32, i64, u8, u16, u32, u64);
-
-macro_rules! float_bounds {
-    ($($t:ty),*) => {$(
-        impl Bounds for $t {
-            fn order(self, other: Self) -> std::cmp::Ordering { self.total_cmp(&other) }
-            fn zero_outside(low: Self, high: Self) -> Option<Self> {
-                let is = |zero: $t, bound: $t| zero.to_bits() == bound.to_bits();
-                if is(0.0, low) { Some(-0.0) } else if is(-0.0, high) { Some(0.0) } else { None }
-            }
-            fn least_at(limit: Limit) -> Option<Self> {
-                let Number::Float(number) = limit.number else { return None };
-                // The nearest element may lie on either side of the number.
-                let nearest = number as $t;
-                let order = f64::from(nearest).total_cmp(&number);
-                if order.is_gt() || (limit.inclusive && order.is_eq()) {
-                    return Some(nearest);
-                }
-                let next = if nearest == 0.0 && nearest.is_sign_negative() { 0.0 } else { nearest.next_up() };
-                f64::from(next).total_cmp(&number).is_gt().then_some(next)
-            }
-            fn greatest_at(limit: Limit) -> Option<Self> {
-                let Number::Float(number) = limit.number else { return None };
-                let nearest = number as $t;
-                let order = f64::from(nearest).total_cmp(&number);
-                if order.is_lt() || (limit.inclusive && order.is_eq()) {
-                    return Some(nearest);
-                }
-                let next = if nearest == 0.0 && nearest.is_sign_positive() { -0.0 } else { nearest.next_down() };
-                f64::from(next).total_cmp(&number).is_lt().then_some(next)
-            }
-        }
-    )*};
-}
-
-float_bounds!(f32, f64);
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,7 @@
 //! and folds chunk after chunk into them; outer axes only move a base, and the innermost axis is one of
 //! three loops. No row, no hash, no allocation per cell.
 
+mod bounds;
 mod cell;
 mod count;
 mod dense;

@@ -94,9 +94,8 @@ impl RowPlaces {
 
 /// The places of the selected elements of an axis in a chunk, in order.
 fn places_of(axis: usize, table: &GroupTable, grid: &ChunkGrid, task: &ChunkTask) -> Vec<usize> {
-    let chunk = grid.axis_range(axis, task.coordinates[axis]);
     let mut places = Vec::with_capacity(AxisSelection::count(&task.selection[axis]) as usize);
-    for segment in table.segments(axis, task, &chunk) {
+    for segment in table.segments(axis, grid, task) {
         places.extend((0..segment.len).map(|at| segment.places.at(at)));
     }
     places

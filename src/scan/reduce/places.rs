@@ -161,8 +161,7 @@ impl GroupTable {
     pub(super) fn only_place(&self, grid: &ChunkGrid, task: &ChunkTask) -> Option<usize> {
         let mut place = 0;
         for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
-            let chunk = grid.axis_range(axis, task.coordinates[axis]);
-            let segments = self.segments(axis, task, &chunk);
+            let segments = self.segments(axis, grid, task);
             let mut places =
                 segments.iter().flat_map(|at| (0..at.len).map(|cell| at.places.at(cell)));
             let first = places.next()?;
@@ -197,13 +196,8 @@ impl GroupTable {
         }
     }
 
-    /// The selected cells of `axis` in the chunk of `task`, which covers `chunk` of it.
-    pub(super) fn segments(
-        &self,
-        axis: usize,
-        task: &ChunkTask,
-        chunk: &Range<u64>,
-    ) -> Vec<Segment> {
+    /// The selected cells of `axis` in the chunk of `task` and their groups.
+    pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
         let ranges = task.selection[axis].ranges().iter();
         let Some(keyed) = &self.axes[axis] else {
             let segment = |range: &Range<u64>| Segment {
@@ -213,9 +207,10 @@ impl GroupTable {
             };
             return ranges.map(segment).collect();
         };
+        let chunk_start = grid.axis_range(axis, task.coordinates[axis]).start;
         let mut segments = Vec::new();
         for range in ranges {
-            let rank = keyed.ranks.of(chunk.start + range.start) - keyed.window.start;
+            let rank = keyed.ranks.of(chunk_start + range.start) - keyed.window.start;
             let (start, len) = (range.start as usize, (range.end - range.start) as usize);
             match &keyed.groups {
                 LocalGroups::Each => {

@@ -5,24 +5,19 @@ use super::kernel::{Places, Segment};
 
 /// Adds the rows of a chunk's selected cells to `rows`, one element per place of the table.
 pub fn count_rows(rows: &mut [u64], chunk: &Chunk<'_>) {
-    let mut count = 1;
-    let mut keyed: Vec<Vec<Segment>> = Vec::new();
-    for (axis, selection) in chunk.task.selection.iter().enumerate() {
-        if chunk.table.is_keyed(axis) {
-            let covered = chunk.grid.axis_range(axis, chunk.task.coordinates[axis]);
-            keyed.push(chunk.table.segments(axis, chunk.task, &covered));
-        } else {
-            count *= selection.count();
-        }
-    }
-    add_products(rows, &keyed, 0, count);
+    add_products(rows, &chunk.segments(), 0, 1);
 }
 
-fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize, count: u64) {
+/// Adds `count` times the cells of `axes` to the places that they have from `place` on.
+pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize, count: u64) {
     let Some((axis, inner)) = axes.split_first() else {
         rows[place] += count;
         return;
     };
+    if axis.iter().all(|segment| segment.places == Places::Fixed(0)) {
+        let cells: usize = axis.iter().map(|segment| segment.len).sum();
+        return add_products(rows, inner, place, count * cells as u64);
+    }
     for segment in axis {
         match &segment.places {
             Places::Fixed(at) => add_products(rows, inner, place + at, count * segment.len as u64),

@@ -7,8 +7,7 @@
 use std::ops::Range;
 
 use super::kernel::{Places, Rows, Segment};
-use super::places::GroupTable;
-use crate::grid::{AxisSelection, ChunkGrid};
+use crate::grid::AxisSelection;
 use crate::scan::ChunkTask;
 
 /// Cells that stay in the nearest cache while several statistics pass over them.
@@ -24,11 +23,10 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(table: &GroupTable, grid: &ChunkGrid, task: &ChunkTask) -> Self {
+    /// Visits the `segments` of each axis of the chunk of `task`.
+    pub(super) fn new(task: &ChunkTask, segments: Vec<Vec<Segment>>) -> Self {
         let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
-        for (axis, selection) in task.selection.iter().enumerate() {
-            let chunk = grid.axis_range(axis, task.coordinates[axis]);
-            let segments = table.segments(axis, task, &chunk);
+        for (selection, segments) in task.selection.iter().zip(segments) {
             let extent = selection.len() as usize;
             match folded.last_mut() {
                 Some((len, before)) if continues(selection, &segments) && all_fixed(before) => {
