@@ -20,11 +20,8 @@ use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
-use common::support::{F32, F64, Layout, TempTet, TestDataset, tet_bytes};
+use common::support::{F32, F64, Layout, TempTet, TestDataset, reducing, session, tet_bytes};
 use common::{decompress, file, is_small, run, runtime, size, table, values};
-use datafusion::execution::SessionStateBuilder;
-use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
 use memmap2::Mmap;
 use serde_json::json;
 
@@ -201,18 +198,6 @@ fn rank_3_file(data: &[u8]) -> TempTet {
     ))
 }
 
-fn session(reduce: bool) -> SessionContext {
-    let mut config = GridfusionConfig::default();
-    config.reduce = reduce;
-    let config = SessionConfig::new().with_target_partitions(2).with_option_extension(config);
-    let state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_default_features()
-        .with_gridfusion()
-        .build();
-    SessionContext::new_with_state(state)
-}
-
 /// `bytes` in a file of their own, mapped.
 fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -265,7 +250,10 @@ fn print_row(contestants: &Contestants<'_>) {
 fn main() {
     let runtime = runtime();
     let data = values();
-    let open = |file: &TempTet, reduce| runtime.block_on(table(file, session(reduce)));
+    let open = |file: &TempTet, reduce| {
+        let ctx = if reduce { reducing(2, 8192) } else { session(2, 8192) };
+        runtime.block_on(table(file, ctx))
+    };
     let (raw, zstd) = (file(data.clone(), false), file(data.clone(), true));
     let cube = rank_3_file(&data);
     let cube_bytes = rank_3().0.iter().product::<u64>() as usize * 4;

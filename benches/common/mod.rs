@@ -9,18 +9,13 @@
 pub(crate) mod support;
 
 use std::hint::black_box;
-use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
-use datafusion::datasource::MemTable;
-use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::prelude::SessionContext;
 use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
-use support::{F32, I32, Layout, TempTet, TestDataset, session, tet_bytes};
+use support::{F32, I32, Layout, TempTet, TestDataset, tet_bytes};
 use tokio::runtime::Runtime;
 
 /// Whether everything is small, for a smoke run.
@@ -80,26 +75,6 @@ pub(crate) async fn table(file: &TempTet, ctx: SessionContext) -> SessionContext
     ctx
 }
 
-/// The same rows in memory of their own: no column shares a buffer with another batch.
-pub(crate) async fn exploded(ctx: &SessionContext) -> SessionContext {
-    let plan = ctx.sql("SELECT * FROM t").await.unwrap().create_physical_plan().await.unwrap();
-    let mut partitions = Vec::new();
-    for partition in 0..plan.output_partitioning().partition_count() {
-        let stream = plan.execute(partition, ctx.task_ctx()).unwrap();
-        let batches: Vec<RecordBatch> = futures::TryStreamExt::try_collect(stream).await.unwrap();
-        let copy = |batch: &RecordBatch| {
-            let rows = UInt32Array::from_iter_values(0..batch.num_rows() as u32);
-            take_record_batch(batch, &rows).unwrap()
-        };
-        partitions.push(batches.iter().map(copy).collect());
-    }
-    let memory = session(2, 8192);
-    memory
-        .register_table("t", Arc::new(MemTable::try_new(plan.schema(), partitions).unwrap()))
-        .unwrap();
-    memory
-}
-
 pub(crate) fn run(runtime: &Runtime, ctx: &SessionContext, sql: &str) {
     let batches = runtime.block_on(async { ctx.sql(sql).await.unwrap().collect().await.unwrap() });
     black_box(batches);
@@ -116,12 +91,4 @@ pub(crate) fn decompress(frames: &[Vec<u8>], tile_len: usize) {
             });
         }
     });
-}
-
-/// Criterion's mean time of a benchmark in nanoseconds, if it has just been measured.
-pub(crate) fn mean(group: &str, name: &str) -> Option<f64> {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or("target".into());
-    let path = format!("{target}/criterion/{group}/{name}/new/estimates.json");
-    let estimates: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    estimates["mean"]["point_estimate"].as_f64()
 }

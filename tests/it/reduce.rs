@@ -3,28 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::displayable;
-use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetReadOptions};
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::cases::{Axis, Case, name};
-use crate::support::{query, rows_of};
-
-/// A session with the rule.
-pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
-    let config =
-        SessionConfig::new().with_target_partitions(partitions).with_batch_size(batch_size);
-    let state = SessionStateBuilder::new()
-        .with_config(config)
-        .with_default_features()
-        .with_gridfusion()
-        .build();
-    SessionContext::new_with_state(state)
-}
+use crate::support::{query, reducing, rows_of};
 
 /// A key expression over one dimension.
 fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {

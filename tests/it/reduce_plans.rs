@@ -11,9 +11,9 @@ use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use crate::reduce::reducing;
 use crate::support::{
-    F32, I32, Layout, TempTet, TestDataset, cell, query, rows_from, rows_of, session, tet_bytes,
+    F32, I32, Layout, TempTet, TestDataset, cell, query, reducing, rows_from, rows_of, session,
+    tet_bytes,
 };
 
 /// 96 hours x 6 stations in chunks of 12 x 6; the value of a cell is its number, but the chunk of the
@@ -316,4 +316,70 @@ async fn zone_maps_answer_for_chunks() {
     assert_eq!(cell(&kept, "SELECT sum(value) FROM t").await, "NaN");
     assert_eq!(cell(&kept, "SELECT max(value) FROM t").await, "NaN");
     assert_eq!(cell(&kept, "SELECT count(*) FROM t WHERE value > 1000").await, "72");
+}
+
+/// Sampling every 64th label must not be fooled by keys that come back: times of day do, although
+/// DataFusion takes that cast for one that keeps the order.
+#[tokio::test]
+async fn keys_that_come_back_are_not_sampled() {
+    let hours: Vec<i32> = (0..4096).map(|number| number * 6).collect();
+    let time = TestDataset::new(
+        "time",
+        I32,
+        &[4096],
+        &[4096],
+        hours.iter().flat_map(|hour| hour.to_le_bytes()).collect(),
+    )
+    .with_metadata(json!({"dim_names": ["time"], "attrs": {"units": "hours since 2024-01-01"}}));
+    let ones = std::iter::repeat_n(1.0_f32.to_le_bytes(), 4096).flatten().collect();
+    let values = TestDataset::new("t", F32, &[4096], &[1000], ones)
+        .with_metadata(json!({"dim_names": ["time"]}));
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&[values, time], &layout));
+    let ctx = reducing(2, 8192);
+    let options = TetReadOptions::default().with_dataset("t");
+    ctx.register_tet("t", file.location(), options).await.unwrap();
+    let sql = "SELECT CAST(time AS TIME) AS t, sum(value) FROM t GROUP BY 1 ORDER BY 1";
+    assert!(explain(&ctx, sql).await.contains("groups=4"));
+    let counts: Vec<String> =
+        rows_from(&ctx, sql).await.into_iter().map(|row| row[1].clone()).collect();
+    assert_eq!(counts, ["1024.0"; 4]);
+    // Months do follow the order, and are sampled.
+    let sql =
+        "SELECT count(*) FROM (SELECT date_trunc('month', time), sum(value) FROM t GROUP BY 1)";
+    assert!(explain(&ctx, sql).await.contains("groups=34"));
+    assert_eq!(cell(&ctx, sql).await, "34");
+}
+
+/// Accumulators that outgrow the pool half way give up, and the partition is aggregated over rows.
+#[tokio::test]
+async fn accumulators_that_outgrow_memory_fall_back_too() {
+    let file = file(false);
+    let sql = "SELECT time, count(DISTINCT value), stddev(value) FROM t GROUP BY time";
+    let unlimited = reducing(1, 8192);
+    register(&unlimited, &file).await;
+    let mut expected = rows_from(&unlimited, sql).await;
+    expected.sort();
+    let mut restarted = 0;
+    for limit in (10_000..200_000).step_by(5_000) {
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(limit, 1.0).build_arc().unwrap();
+        let state = SessionStateBuilder::new()
+            .with_config(SessionConfig::new().with_target_partitions(1))
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_gridfusion()
+            .build();
+        let ctx = SessionContext::new_with_state(state);
+        register(&ctx, &file).await;
+        let plan = plan(&ctx, sql).await;
+        // Rows may not get by with so little either; that is an error, never another answer.
+        let Ok(batches) = collect(Arc::clone(&plan), ctx.task_ctx()).await else { continue };
+        let mut rows = rows_of(&batches);
+        rows.sort();
+        assert_eq!(rows, expected, "{limit}");
+        let metrics = reduction(&plan).unwrap().metrics().unwrap();
+        let read = metrics.sum_by_name("chunks_read").map_or(0, |read| read.as_usize());
+        restarted += usize::from(read > 0 && metrics.output_rows() == Some(0));
+    }
+    assert!(restarted > 0, "no limit stopped a reduction half way");
 }

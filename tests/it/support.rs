@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::DataFusionError;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::GridfusionSessionContextExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use serde_json::{Value, json};
@@ -272,6 +273,13 @@ pub(crate) fn session(partitions: usize, batch_size: usize) -> SessionContext {
         .with_batch_size(batch_size)
         .with_information_schema(true);
     SessionContext::new_with_config(config)
+}
+
+/// The same with everything that gridfusion adds to a session.
+pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
+    let ctx = session(partitions, batch_size);
+    ctx.enable_gridfusion();
+    ctx
 }
 
 pub(crate) async fn query(
