@@ -2,7 +2,8 @@
 //!
 //! Each array is a table with one row per cell: a column per dimension, holding the dimension's
 //! labels, and a value column. The arrays stay where they are; range predicates become chunk ranges,
-//! and only the chunks a query needs are read.
+//! only the chunks a query needs are read, and an aggregation over dimensions becomes a reduction of
+//! the chunks.
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
@@ -11,6 +12,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> datafusion::error::Result<()> {
 //! let ctx = SessionContext::new();
+//! ctx.enable_gridfusion();
 //! let options = TetReadOptions::default().with_dataset("temperature");
 //! ctx.register_tet("temperature", "examples/data/stations.tet", options).await?;
 //! ctx.sql("SELECT station, mean(value) FROM temperature GROUP BY station").await?.show().await?;
@@ -22,7 +24,7 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `register_tet`, `register_tet_schema`, `read_tet` |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet` |
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` |
 //! | my own catalog | [`open`] and [`GridTable`], or [`TetSchema`] |
 //! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |

@@ -43,7 +43,7 @@ pub(super) enum Tier {
 /// Aggregates the chunks of a scan by group, without making rows of them.
 ///
 /// ```text
-/// GridReduceExec: mode=whole, gby=[station], aggr=[avg(value)], tier=dense, groups=256, dataset=temperature, chunks=64/64
+/// GridReduceExec: mode=whole, gby=[time], aggr=[avg(temperature.value)], tier=dense, groups=1440, dataset=temperature, chunks=6/6
 /// ```
 ///
 /// Planned by [`GridReduceRule`](super::GridReduceRule). In `mode=partial` it yields the states of
