@@ -106,6 +106,19 @@ impl Error {
         self.edit(|inner| inner.file = Some(file.to_owned()))
     }
 
+    /// Names the folder of the file that the error is about, or of the array if it names no file.
+    #[must_use]
+    pub fn in_folder(self, folder: &str) -> Self {
+        match &self.0.file {
+            Some(file) if file.starts_with(folder) => self,
+            Some(file) => {
+                let file = format!("{}/{file}", folder.trim_end_matches('/'));
+                self.edit(|inner| inner.file = Some(file))
+            }
+            None => self.in_file(folder),
+        }
+    }
+
     /// Puts what the error is about before its message: `chunk [0, 1] of dataset "t"`.
     #[must_use]
     pub fn about(self, what: &str) -> Self {

@@ -1,7 +1,8 @@
-//! SQL over chunked N-dimensional arrays: Tetration `.tet` files as [DataFusion] tables.
+//! SQL over chunked N-dimensional arrays: Tetration `.tet` files and dense TileDB arrays as
+//! [DataFusion] tables.
 //!
 //! Each array is a table with one row per cell: a column per dimension, holding the dimension's
-//! labels, and a value column. The arrays stay where they are; range predicates become chunk ranges,
+//! labels, and a column per value. The arrays stay where they are; range predicates become chunk ranges,
 //! only the chunks a query needs are read, and an aggregation over dimensions becomes a reduction of
 //! the chunks.
 //!
@@ -24,9 +25,9 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet` |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` |
-//! | my own catalog | [`open`] and [`GridTable`], or [`TetSchema`] |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb` |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, or `read_tiledb('path')` |
+//! | my own catalog | [`open`] or [`open_tiledb`] and [`GridTable`], or [`TetSchema`], [`TileDbSchema`] |
 //! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
 //!
 //! # Layers
@@ -58,7 +59,8 @@ pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;
 pub use provider::{
     GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode,
-    TetReadOptions, TetSchema, TetTableFactory, open,
+    TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions, TileDbSchema,
+    TileDbTableFactory, open, open_tiledb,
 };
 
 /// Compiles and runs the Rust of the README.

@@ -1,7 +1,7 @@
 //! The chunks of one partition, one after the other, fetched ahead and decoded.
 //!
 //! ```text
-//!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ tile
+//!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ a tile per value
 //!          (groups)                (read ahead)           (one at a time)
 //! ```
 //!
@@ -10,7 +10,6 @@
 //! Payloads in flight and the decoded tile are accounted to the memory pool.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -21,9 +20,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryRese
 
 use super::metrics::ScanMetrics;
 use super::to_datafusion;
-use crate::format::tet::ZoneMaps;
-use crate::format::{Codec, StoredChunk};
-use crate::scan::{ChunkTask, GridArray, ScanPlan, Tile};
+use crate::format::{Location, Payload, StoredChunk, Zones};
+use crate::scan::{ChunkTask, GridArray, ScanPlan, Tile, Workspace};
 
 /// Chunks whose index rows are looked up at once.
 const LOCATE_GROUP: usize = 256;
@@ -32,26 +30,20 @@ const READ_AHEAD: usize = 2;
 /// Memory for chunks in flight per scan, in bytes, where neither the file nor the pool says more.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
-/// What of the chunks is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Payload {
-    /// Nothing but their labels.
-    Skip,
-    /// Their cells.
-    Read,
-}
-
 /// Reads the chunks of one partition.
 pub(super) struct ChunkReader {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    payload: Payload,
+    /// The values wanted; if there are none, nothing but labels is.
+    values: Vec<usize>,
+    /// What is noted about each of them, once it has been looked for.
+    zones: Option<Vec<Option<Arc<dyn Zones>>>>,
     /// Tasks not yet looked up, by number.
     tasks: Box<dyn Iterator<Item = u64> + Send + Sync>,
-    located: VecDeque<(ChunkTask, StoredChunk)>,
+    located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
-    /// Memory of the last tile, for the next one.
-    spare: Vec<u8>,
+    /// Memory of the last tiles, for the next ones.
+    workspace: Workspace,
     /// Bytes that chunks in flight may hold, apart from the first.
     budget: u64,
     reservation: MemoryReservation,
@@ -60,7 +52,8 @@ pub(super) struct ChunkReader {
 /// A chunk on its way.
 struct Fetch {
     task: ChunkTask,
-    stored: StoredChunk,
+    /// One per value wanted.
+    stored: Vec<StoredChunk>,
     /// Bytes accounted for it.
     reserved: usize,
     payloads: Payloads,
@@ -75,20 +68,35 @@ enum Payloads {
 /// A chunk that has arrived.
 pub(super) struct OpenChunk {
     pub(super) task: ChunkTask,
-    /// Absent if no cells are wanted.
-    pub(super) tile: Option<Tile>,
-    pub(super) may_hold_nulls: bool,
+    /// One per value wanted.
+    tiles: Vec<OpenTile>,
     reserved: usize,
 }
 
+/// One value of a chunk.
+pub(super) struct OpenTile {
+    value: usize,
+    pub(super) tile: Tile,
+    pub(super) may_hold_nulls: bool,
+}
+
+impl OpenChunk {
+    /// The cells of `value`, which must be one of those that the reader reads.
+    pub(super) fn tile(&self, value: usize) -> crate::Result<&OpenTile> {
+        let tile = self.tiles.iter().find(|tile| tile.value == value);
+        tile.ok_or_else(|| crate::Error::internal("a value of a chunk that was not read"))
+    }
+}
+
 impl ChunkReader {
-    /// Reads the chunks of `tasks`, of the plan's; `partitions` share the memory for chunks in flight.
+    /// Reads `values` of the chunks of `tasks`, of the plan's; `partitions` share the memory for chunks
+    /// in flight.
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
         tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
         partitions: usize,
-        payload: Payload,
+        values: Vec<usize>,
         consumer: String,
         context: &TaskContext,
     ) -> Self {
@@ -99,20 +107,21 @@ impl ChunkReader {
             reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
             in_flight: VecDeque::new(),
-            spare: Vec::new(),
+            workspace: Workspace::default(),
+            zones: None,
             array,
             plan,
-            payload,
+            values,
         }
     }
 
     /// The next chunk, or `None` at the end.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
-        if self.payload == Payload::Skip {
+        if self.values.is_empty() {
             let task = self.tasks.next().map(|task| self.plan.task(task));
             return Ok(task.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
-                OpenChunk { task, tile: None, may_hold_nulls: false, reserved: 0 }
+                OpenChunk { task, tiles: vec![], reserved: 0 }
             }));
         }
         self.start_fetches(metrics).await?;
@@ -123,35 +132,52 @@ impl ChunkReader {
         metrics.bytes_read.add(bytes);
 
         let timer = metrics.time_decode.timer();
-        let tile = self
+        let Fetch { task, stored, reserved, .. } = fetch;
+        let tiles = self
             .array
-            .decode(&fetch.task, &fetch.stored, payloads, std::mem::take(&mut self.spare))
+            .decode(&task, &self.values, &stored, payloads, &mut self.workspace)
             .map_err(to_datafusion)?;
         timer.done();
-        let tile_bytes = fetch.task.cells() * self.array.value().element().size();
-        metrics.bytes_decoded.add(tile_bytes as usize);
-        metrics.cells_skipped.add((fetch.task.cells() - fetch.task.rows) as usize);
+        metrics.bytes_decoded.add(tiles.iter().map(Tile::len_bytes).sum());
+        metrics.cells_skipped.add((task.cells() - task.rows) as usize);
 
-        let may_hold_nulls =
-            self.array.value().is_nullable() && self.null_count(&fetch.task).await != Some(0);
-        let Fetch { task, reserved, .. } = fetch;
-        Ok(Some(OpenChunk { task, tile: Some(tile), may_hold_nulls, reserved }))
+        let mut open = Vec::with_capacity(tiles.len());
+        for (at, tile) in tiles.into_iter().enumerate() {
+            let may_hold_nulls = self.may_hold_nulls(at, &task).await;
+            open.push(OpenTile { value: self.values[at], tile, may_hold_nulls });
+        }
+        Ok(Some(OpenChunk { task, tiles: open, reserved }))
     }
 
     /// Takes a chunk back, and its memory for the next one.
     pub(super) fn release(&mut self, chunk: OpenChunk) {
         self.reservation.shrink(chunk.reserved);
-        self.spare = chunk.tile.map(Tile::into_spare).unwrap_or_default();
+        self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
     }
 
-    /// How many NULLs a zone map says that the chunk has.
-    async fn null_count(&self, task: &ChunkTask) -> Option<u64> {
-        zone_maps(&self.array, &self.plan).await?.null_count(task.number)
+    /// Whether a cell of the `at`th value may be NULL, as far as is known.
+    async fn may_hold_nulls(&mut self, at: usize, task: &ChunkTask) -> bool {
+        let Self { array, plan, values, .. } = self;
+        if !array.value(values[at]).is_nullable() {
+            return false;
+        }
+        let zones = match &self.zones {
+            Some(zones) => zones,
+            None => {
+                let mut zones = Vec::with_capacity(values.len());
+                for &value in values.iter() {
+                    zones.push(zones_of(array, plan, value).await);
+                }
+                self.zones.insert(zones)
+            }
+        };
+        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.number));
+        zone.is_none_or(|zone| zone.null_count > 0)
     }
 
     /// Starts fetching the next chunk, and some after it if there is memory for them.
     async fn start_fetches(&mut self, metrics: &ScanMetrics) -> Result<()> {
-        let ahead = if self.array.source().is_resident() { 0 } else { READ_AHEAD };
+        let ahead = if self.array.objects().is_resident() { 0 } else { READ_AHEAD };
         while self.in_flight.len() <= ahead {
             if self.located.is_empty() {
                 self.locate_group(metrics).await?;
@@ -179,7 +205,7 @@ impl ChunkReader {
         let group: Vec<ChunkTask> =
             self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
         if !group.is_empty() {
-            let stored = self.array.locate(&group).await.map_err(to_datafusion)?;
+            let stored = self.array.locate(&group, &self.values).await.map_err(to_datafusion)?;
             self.located = group.into_iter().zip(stored).collect();
         }
         timer.done();
@@ -187,37 +213,34 @@ impl ChunkReader {
     }
 
     /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
-    fn bytes_held(&self, stored: &StoredChunk) -> usize {
-        let held = stored.layers.iter().map(|layer| {
-            let payload = if self.array.source().is_resident() {
-                0
-            } else {
-                layer.payload.end - layer.payload.start
-            };
-            let tile = if layer.codec == Codec::Raw { 0 } else { layer.raw_len };
-            payload.saturating_add(tile)
+    fn bytes_held(&self, stored: &[StoredChunk]) -> usize {
+        let resident = self.array.objects().is_resident();
+        let held = payloads_of(stored).map(|payload| {
+            let fetched = if resident { 0 } else { payload.at.len() };
+            let decoded = if payload.codec.is_raw() { 0 } else { payload.raw_len };
+            fetched.saturating_add(decoded)
         });
         usize::try_from(held.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
-    fn fetch(&self, stored: &StoredChunk) -> Payloads {
-        let source = Arc::clone(self.array.source());
-        if source.is_resident() {
+    fn fetch(&self, stored: &[StoredChunk]) -> Payloads {
+        if self.array.objects().is_resident() {
             return Payloads::Resident;
         }
-        let ranges = payload_ranges(stored);
-        Payloads::Coming(SpawnedTask::spawn(async move { source.read(&ranges).await }))
+        let array = Arc::clone(&self.array);
+        let locations = locations_of(stored);
+        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().read(&locations).await }))
     }
 
     async fn payloads(
         &self,
-        stored: &StoredChunk,
+        stored: &[StoredChunk],
         payloads: Payloads,
         metrics: &ScanMetrics,
     ) -> Result<Vec<Bytes>> {
         let timer = metrics.time_fetch.timer();
         let read = match payloads {
-            Payloads::Resident => self.array.source().read(&payload_ranges(stored)).await,
+            Payloads::Resident => self.array.objects().read(&locations_of(stored)).await,
             Payloads::Coming(task) => task
                 .join()
                 .await
@@ -228,14 +251,22 @@ impl ChunkReader {
     }
 }
 
-/// The zone maps of the array, if reading them is worthwhile for `plan`.
-pub(super) async fn zone_maps<'a>(array: &'a GridArray, plan: &ScanPlan) -> Option<&'a ZoneMaps> {
-    let bytes_to_read = plan.rows(None).saturating_mul(array.value().element().size());
-    array.zone_maps(bytes_to_read).await
+/// What is noted about the chunks of `value`, if reading it is worthwhile for `plan`.
+pub(super) async fn zones_of(
+    array: &GridArray,
+    plan: &ScanPlan,
+    value: usize,
+) -> Option<Arc<dyn Zones>> {
+    let bytes_to_read = plan.rows(None).saturating_mul(array.value(value).cell_bytes());
+    array.zones(value, bytes_to_read).await
 }
 
-fn payload_ranges(stored: &StoredChunk) -> Vec<Range<u64>> {
-    stored.layers.iter().map(|layer| layer.payload.clone()).collect()
+fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
+    stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
+}
+
+fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {
+    payloads_of(stored).map(|payload| payload.at.clone()).collect()
 }
 
 /// Bytes for chunks in flight: what the file's writer suggests, a share of a limited pool, or the

@@ -52,6 +52,9 @@ fn label_range(labels: &Labels, range: &Range<u64>) -> String {
 }
 
 fn label(labels: &Labels, at: u64) -> String {
-    let one = labels.slice(at..at + 1);
-    array_value_to_string(&one, 0).unwrap_or_else(|_| format!("#{at}"))
+    let text = labels.slice(at..at + 1).map(|one| array_value_to_string(&one, 0));
+    match text {
+        Ok(Ok(text)) => text,
+        _ => format!("#{at}"),
+    }
 }

@@ -48,9 +48,10 @@ fn exact_count(count: u64) -> Precision<usize> {
 /// An estimate: labels of variable length are taken for views.
 fn byte_size(array: &GridArray, columns: &[Column], rows: u64) -> Precision<usize> {
     let width = |column: &Column| {
-        let data_type = match array.labels_of(*column) {
-            Some(labels) => labels.data_type(),
-            None => array.value().data_type(),
+        let data_type = match (column.value(), array.labels_of(*column)) {
+            (Some(value), _) => array.value(value).data_type(),
+            (None, Some(labels)) => labels.data_type(),
+            (None, None) => return 0,
         };
         data_type.primitive_width().unwrap_or(16) as u64
     };

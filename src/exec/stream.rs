@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
-use super::chunks::{ChunkReader, OpenChunk, Payload};
+use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
 use super::to_datafusion;
 use crate::scan::{Assembler, Block, Blocks, Column, GridArray, ScanPlan};
@@ -42,7 +42,7 @@ impl GridStream {
         let batch_size = context.session_config().batch_size();
         let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
-        let payload = if columns.contains(&Column::Value) { Payload::Read } else { Payload::Skip };
+        let values = values_of(&columns);
         let remaining = plan.limit().unwrap_or(u64::MAX);
         let (tasks, partitions) = (plan.tasks(partition), plan.partition_count());
         let consumer = format!("GridScanExec[{partition}]");
@@ -51,7 +51,7 @@ impl GridStream {
             plan,
             tasks,
             partitions,
-            payload,
+            values,
             consumer,
             context,
         );
@@ -130,6 +130,14 @@ impl GridStream {
     }
 }
 
+/// The values among `columns`, each once.
+pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
+    let mut values: Vec<usize> = columns.iter().filter_map(|column| column.value()).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
 /// What `columns` show in the rows of a block.
 pub(super) fn columns(
     array: &GridArray,
@@ -141,7 +149,7 @@ pub(super) fn columns(
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for column in columns {
         let array = match column {
-            Column::Value => values(array, open, block),
+            Column::Value(value) => values(array, *value, open, block),
             _ => assembler.dimension(*column, &open.task, block),
         };
         arrays.push(array.map_err(to_datafusion)?);
@@ -149,11 +157,17 @@ pub(super) fn columns(
     Ok(arrays)
 }
 
-fn values(array: &GridArray, open: &OpenChunk, block: &Block) -> crate::Result<ArrayRef> {
-    let tile = open
-        .tile
-        .as_ref()
-        .ok_or_else(|| crate::Error::internal("a value of a chunk that was not read"))?;
-    let cells = tile.gather(&block.cells(&open.task))?;
-    array.value().decode(cells, open.may_hold_nulls)
+fn values(
+    array: &GridArray,
+    value: usize,
+    open: &OpenChunk,
+    block: &Block,
+) -> crate::Result<ArrayRef> {
+    let of = open.tile(value)?;
+    let column = array.value(value).decode(&of.tile, &block.cells(&open.task), of.may_hold_nulls);
+    column.map_err(|error| {
+        let name = array.columns().iter().position(|column| *column == Column::Value(value));
+        let name = name.map_or("", |at| array.schema().field(at).name());
+        array.objects().named(error.about(&format!("column \"{name}\"")))
+    })
 }

@@ -1,99 +1,158 @@
-//! Payload codecs, with output that never exceeds what the index promises.
+//! Payload codecs, with output that never exceeds what is promised.
 
 use std::fmt;
 use std::io::Read;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Layer;
+use super::tiledb::{FilterBuffers, TileCodec};
 use crate::error::{Error, Result};
 
 /// How a payload is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone)]
 pub enum Codec {
     /// The tile's bytes as they are.
     Raw,
     /// One or more zstd frames.
     Zstd,
+    /// A chain of TileDB's filters.
+    Filters(Arc<TileCodec>),
 }
 
 impl fmt::Display for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Raw => "raw",
-            Self::Zstd => "zstd",
-        })
+        match self {
+            Self::Raw => f.write_str("raw"),
+            Self::Zstd => f.write_str("zstd"),
+            Self::Filters(filters) => filters.fmt(f),
+        }
     }
 }
 
-/// Decodes into memory for `raw_len` bytes; if `spare` has more, a longer frame may fill it.
-fn decode_at_once(payload: &[u8], raw_len: usize, spare: Vec<u8>) -> std::io::Result<Vec<u8>> {
-    let mut tile = spare;
-    tile.clear();
-    tile.reserve_exact(raw_len);
-    zstd::bulk::Decompressor::new()?.decompress_to_buffer(payload, &mut tile)?;
-    Ok(tile)
+/// A decoded payload.
+#[derive(Debug, Clone)]
+pub struct Decoded {
+    /// The tile's bytes.
+    pub bytes: Bytes,
+    /// Where each value begins, if the encoding of values of variable length says so itself.
+    pub offsets: Option<Vec<u64>>,
+}
+
+/// Memory that decoding reuses from tile to tile.
+#[derive(Default)]
+pub struct Scratch {
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+    filters: FilterBuffers,
+}
+
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch").finish_non_exhaustive()
+    }
 }
 
 /// Tiles that claim to have shrunk by more than this are not allocated before they are decoded.
 const HONEST_RATIO: u64 = 64;
 
-impl Layer {
-    /// Turns the stored `payload` into the tile's bytes, in the memory of `spare` where it is large
-    /// enough: fresh memory for each tile costs a good part of what decompressing does.
+impl Codec {
+    /// Whether decoding hands the stored bytes back as they are.
+    pub fn is_raw(&self) -> bool {
+        matches!(self, Self::Raw)
+    }
+
+    /// Turns the `stored` bytes, which begin at byte `offset` of their object, into the tile's, in the
+    /// memory of `spare` where it is large enough: fresh memory for each tile costs a good part of
+    /// what decompressing does.
     ///
-    /// A raw payload is handed back without a copy. A compressed one is decoded into at most
-    /// `raw_len` bytes and one more, whatever its frame claims: a decompression bomb costs no more
-    /// than an honest chunk, and a small payload that is said to be huge reserves nothing.
+    /// A raw payload is handed back without a copy. Any other is decoded into at most `raw_len` bytes
+    /// and a little more, whatever it claims: a decompression bomb costs no more than an honest
+    /// chunk, and a small payload that is said to be huge reserves nothing.
     ///
     /// # Errors
     /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes.
-    pub fn decode(&self, payload: Bytes, spare: Vec<u8>) -> Result<Bytes> {
-        match self.codec {
-            Codec::Raw if payload.len() as u64 == self.raw_len => Ok(payload),
-            Codec::Raw => Err(self.corrupt(&format!("{} bytes", payload.len()))),
-            Codec::Zstd => self.decode_zstd(&payload, spare),
-        }
-    }
-
-    fn decode_zstd(&self, payload: &[u8], spare: Vec<u8>) -> Result<Bytes> {
-        let raw_len = usize::try_from(self.raw_len)
-            .map_err(|_| Error::unsupported(format!("a tile of {} bytes", self.raw_len)))?;
-        let tile = if self.raw_len <= (payload.len() as u64).saturating_mul(HONEST_RATIO) {
-            decode_at_once(payload, raw_len, spare)
-        } else {
-            self.decode_growing(payload)
+    pub fn decode(
+        &self,
+        stored: Bytes,
+        raw_len: u64,
+        offset: u64,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<Decoded> {
+        let corrupt = |found: &str| {
+            let expected = format!("{found}, expected {raw_len} bytes");
+            Error::corrupt("chunk payload", offset, expected)
         };
-        let tile = tile.map_err(|error| {
-            self.corrupt(&format!("a zstd payload that does not decode ({error})"))
-        })?;
-        if tile.len() != raw_len {
-            return Err(self.corrupt(&format!("{} bytes after decompression", tile.len())));
-        }
-        Ok(tile.into())
+        let bytes = match self {
+            Self::Raw if stored.len() as u64 == raw_len => stored,
+            Self::Raw => return Err(corrupt(&format!("{} bytes", stored.len()))),
+            Self::Zstd => {
+                let tile = decode_zstd(&stored, raw_len, spare, scratch)?.map_err(|error| {
+                    corrupt(&format!("a zstd payload that does not decode ({error})"))
+                })?;
+                if tile.len() as u64 != raw_len {
+                    return Err(corrupt(&format!("{} bytes after decompression", tile.len())));
+                }
+                tile.into()
+            }
+            Self::Filters(filters) => {
+                return filters.decode(&stored, raw_len, offset, spare, &mut scratch.filters);
+            }
+        };
+        Ok(Decoded { bytes, offsets: None })
     }
+}
 
-    /// Decodes into memory that grows with what really comes out.
-    fn decode_growing(&self, payload: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut tile = Vec::new();
-        // One byte more than promised tells a longer frame.
-        let limit = self.raw_len.saturating_add(1);
-        zstd::stream::Decoder::with_buffer(payload)?.take(limit).read_to_end(&mut tile)?;
-        Ok(tile)
-    }
+fn decode_zstd(
+    stored: &[u8],
+    raw_len: u64,
+    spare: Vec<u8>,
+    scratch: &mut Scratch,
+) -> Result<std::io::Result<Vec<u8>>> {
+    let len = usize::try_from(raw_len)
+        .map_err(|_| Error::unsupported(format!("a tile of {raw_len} bytes")))?;
+    Ok(if raw_len <= (stored.len() as u64).saturating_mul(HONEST_RATIO) {
+        decode_at_once(stored, len, spare, scratch)
+    } else {
+        decode_growing(stored, raw_len)
+    })
+}
 
-    fn corrupt(&self, found: &str) -> Error {
-        let expected = format!("{found}, expected {} bytes", self.raw_len);
-        Error::corrupt("chunk payload", self.payload.start, expected)
-    }
+/// Decodes into memory for `raw_len` bytes; if `spare` has more, a longer frame may fill it.
+fn decode_at_once(
+    stored: &[u8],
+    raw_len: usize,
+    spare: Vec<u8>,
+    scratch: &mut Scratch,
+) -> std::io::Result<Vec<u8>> {
+    let mut tile = spare;
+    tile.clear();
+    tile.reserve_exact(raw_len);
+    let decompressor = match &mut scratch.zstd {
+        Some(decompressor) => decompressor,
+        none => none.insert(zstd::bulk::Decompressor::new()?),
+    };
+    decompressor.decompress_to_buffer(stored, &mut tile)?;
+    Ok(tile)
+}
+
+/// Decodes into memory that grows with what really comes out.
+fn decode_growing(stored: &[u8], raw_len: u64) -> std::io::Result<Vec<u8>> {
+    let mut tile = Vec::new();
+    // One byte more than promised tells a longer frame.
+    let limit = raw_len.saturating_add(1);
+    zstd::stream::Decoder::with_buffer(stored)?.take(limit).read_to_end(&mut tile)?;
+    Ok(tile)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layer(codec: Codec, raw_len: u64) -> Layer {
-        Layer { payload: 100..200, raw_len, codec }
+    fn decode(codec: &Codec, raw_len: u64, stored: Bytes, spare: Vec<u8>) -> Result<Bytes> {
+        let decoded = codec.decode(stored, raw_len, 100, spare, &mut Scratch::default())?;
+        assert!(decoded.offsets.is_none());
+        Ok(decoded.bytes)
     }
 
     #[test]
@@ -101,7 +160,7 @@ mod tests {
         let tile: Vec<u8> = (0..10_000).map(|i| (i / 7) as u8).collect();
         let mut packed = zstd::encode_all(&tile[..5_000], 3).unwrap();
         packed.extend(zstd::encode_all(&tile[5_000..], 3).unwrap());
-        let decoded = layer(Codec::Zstd, 10_000).decode(packed.into(), vec![7; 3]).unwrap();
+        let decoded = decode(&Codec::Zstd, 10_000, packed.into(), vec![7; 3]).unwrap();
         assert_eq!(decoded, tile);
     }
 
@@ -112,11 +171,11 @@ mod tests {
         for spare in [0, 4_999, 5_000, 50_000] {
             let spare = vec![0xAA; spare];
             let (place, fits) = (spare.as_ptr(), spare.capacity() >= 5_000);
-            let decoded = layer(Codec::Zstd, 5_000).decode(packed.clone(), spare).unwrap();
+            let decoded = decode(&Codec::Zstd, 5_000, packed.clone(), spare).unwrap();
             assert_eq!(decoded, tile);
             assert!(!fits || decoded.as_ptr() == place);
             let roomy = vec![0; 50_000];
-            assert!(layer(Codec::Zstd, 4_000).decode(packed.clone(), roomy).is_err());
+            assert!(decode(&Codec::Zstd, 4_000, packed.clone(), roomy).is_err());
         }
     }
 
@@ -125,12 +184,12 @@ mod tests {
         let packed = Bytes::from(zstd::encode_all(&vec![0_u8; 50_000_000][..], 19).unwrap());
         assert!(packed.len() < 10_000);
         for (raw_len, ok) in [(50_000_000, true), (50_000_001, false), (1_000, false)] {
-            assert_eq!(layer(Codec::Zstd, raw_len).decode(packed.clone(), Vec::new()).is_ok(), ok);
+            assert_eq!(decode(&Codec::Zstd, raw_len, packed.clone(), Vec::new()).is_ok(), ok);
         }
-        assert!(layer(Codec::Zstd, 1 << 60).decode(packed, Vec::new()).is_err());
+        assert!(decode(&Codec::Zstd, 1 << 60, packed, Vec::new()).is_err());
         let error =
-            layer(Codec::Zstd, 8).decode(Bytes::from_static(b"garbage!"), Vec::new()).unwrap_err();
+            decode(&Codec::Zstd, 8, Bytes::from_static(b"garbage!"), Vec::new()).unwrap_err();
         assert_eq!(error.offset(), Some(100));
-        assert!(layer(Codec::Raw, 8).decode(Bytes::from_static(b"short"), Vec::new()).is_err());
+        assert!(decode(&Codec::Raw, 8, Bytes::from_static(b"short"), Vec::new()).is_err());
     }
 }

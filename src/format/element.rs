@@ -11,6 +11,8 @@ pub enum ElementType {
     F32,
     /// IEEE 754 double precision.
     F64,
+    /// Signed 8-bit integer.
+    I8,
     /// Signed 16-bit integer.
     I16,
     /// Signed 32-bit integer.
@@ -35,7 +37,7 @@ impl ElementType {
     /// ```
     pub fn size(self) -> u64 {
         match self {
-            Self::U8 => 1,
+            Self::I8 | Self::U8 => 1,
             Self::F16 | Self::I16 | Self::U16 => 2,
             Self::F32 | Self::I32 | Self::U32 => 4,
             Self::F64 | Self::I64 | Self::U64 => 8,
@@ -45,6 +47,32 @@ impl ElementType {
     /// Whether the type is an integer without a sign.
     pub fn is_unsigned(self) -> bool {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
+    }
+
+    /// A number that orders stored elements, -0 below 0; `None` for NaN, and for bytes that are no element.
+    ///
+    /// ```
+    /// use gridfusion::format::ElementType;
+    ///
+    /// let rank = |value: f32| ElementType::F32.rank(&value.to_le_bytes());
+    /// assert!(rank(-1.0) < rank(-0.0) && rank(-0.0) < rank(0.0) && rank(0.0) < rank(f32::INFINITY));
+    /// assert_eq!(rank(f32::NAN), None);
+    /// ```
+    pub fn rank(self, bytes: &[u8]) -> Option<i128> {
+        if bytes.len() as u64 != self.size() {
+            return None;
+        }
+        let bits = bytes.iter().rev().fold(0_i128, |bits, &byte| bits << 8 | i128::from(byte));
+        let sign = 1_i128 << (8 * bytes.len() - 1);
+        let infinity = match self {
+            Self::F16 => 0x7c00,
+            Self::F32 => 0x7f80_0000,
+            Self::F64 => 0x7ff0_0000_0000_0000,
+            _ if self.is_unsigned() => return Some(bits),
+            _ => return Some(if bits >= sign { bits - 2 * sign } else { bits }),
+        };
+        let magnitude = bits & (sign - 1);
+        (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
     }
 
     /// Whether the elements are whole numbers.
@@ -59,6 +87,7 @@ impl fmt::Display for ElementType {
             Self::F16 => "f16",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::I8 => "i8",
             Self::I16 => "i16",
             Self::I32 => "i32",
             Self::I64 => "i64",
@@ -67,5 +96,27 @@ impl fmt::Display for ElementType {
             Self::U32 => "u32",
             Self::U64 => "u64",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_ordered() {
+        let ranks = |element, elements: &[&[u8]]| -> Vec<Option<i128>> {
+            elements.iter().map(|bytes| element.rank(bytes)).collect()
+        };
+        let floats = [f32::NEG_INFINITY, -1.0, -0.0, 0.0, 1e-40, 1.0, f32::INFINITY];
+        let floats = floats.map(|value| ElementType::F32.rank(&value.to_le_bytes()));
+        assert!(floats.is_sorted() && floats[2] < floats[3] && floats[0].is_some());
+        assert_eq!(ElementType::F64.rank(&f64::NAN.to_le_bytes()), None);
+        assert_eq!(ElementType::F16.rank(&[0, 0xfe]), None);
+        assert!(
+            ranks(ElementType::I16, &[&[0, 0x80], &[0xff, 0xff], &[0, 0], &[0xff, 0x7f]])
+                .is_sorted()
+        );
+        assert!(ranks(ElementType::U8, &[&[0], &[0x7f], &[0x80], &[0xff]]).is_sorted());
     }
 }

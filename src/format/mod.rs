@@ -1,71 +1,133 @@
 //! Array formats: what stored bytes mean. No I/O, no Arrow, no DataFusion.
 //!
-//! A format never reads. It is a [`Machine`] that says which bytes it needs next; whoever drives it
-//! fetches them from a mapping, an object store or a test, and hands them back:
+//! A format never reads. It is a [`Machine`] that says which bytes or listings it needs next; whoever
+//! drives it fetches them from a mapping, an object store or a test, and hands them back:
 //!
 //! ```text
-//!                    step([])                  step([bytes, bytes])
-//!   driver ── machine ───────▶ Read([0..64, 900..1000]) ─────▶ ... ─────▶ Done(value)
+//!                    step([])                    step([bytes, bytes])
+//!   driver ── machine ───────▶ Read([a 0..64, b 9..20]) ─────▶ List([folder]) ── … ──▶ Done(value)
 //!                                  │          ▲
 //!                                  ▼          │
-//!                            ByteSource::read(ranges)
+//!                             objects, by their names
 //! ```
 //!
-//! Reading a chunk has the same shape for every format: *locate* (a machine that ends in
-//! [`StoredChunk`]s, the byte ranges of each) and then *decode* ([`Layer::decode`]).
+//! An array is one object ([`tet`], whose object has the empty name) or a folder of them
+//! ([`tiledb`]).
+//!
+//! Reading a chunk has the same shape for every format: *locate* (a machine that ends in a
+//! [`StoredChunk`] for each value that is wanted: byte ranges, and how they lie over one another),
+//! and then *decode* ([`Payload::decode`]).
 
 mod codec;
 mod element;
+mod stored;
 pub mod tet;
+pub mod tiledb;
+mod wire;
+mod zone;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-pub use codec::Codec;
+pub use codec::{Codec, Decoded, Scratch};
 pub use element::ElementType;
+pub use stored::{Layer, Payload, Placement, StoredChunk};
+pub use zone::{Bound, Sum, Zone, Zones};
 
 use crate::error::Result;
+
+/// Some bytes of one object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The object's path in the folder of the array, with `/` between parts; empty for a format that
+    /// is a single object.
+    pub object: Arc<str>,
+    /// Which of its bytes.
+    pub range: Range<u64>,
+}
+
+impl Location {
+    /// The number of bytes.
+    pub fn len(&self) -> u64 {
+        self.range.end.saturating_sub(self.range.start)
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Something in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The last part of its path.
+    pub name: String,
+    /// Bytes of an object; `None` for a folder.
+    pub size: Option<u64>,
+}
 
 /// What a [`Machine`] wants next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
-    /// Fetch these byte ranges of the object and call `step` again with one reply for each.
-    Read(Vec<Range<u64>>),
+    /// Fetch these bytes and call `step` again with [`Replies::Bytes`].
+    Read(Vec<Location>),
+    /// List these folders, not what is below them, and call `step` again with [`Replies::Listings`]. A
+    /// folder that is not there has no entries; the empty path is the array's own folder.
+    List(Vec<String>),
     /// Finished; `step` must not be called again.
     Done(T),
 }
 
-/// A sans-IO computation over the bytes of one object.
+impl<T> Step<T> {
+    /// Asks for ranges of the only object.
+    fn read(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let object: Arc<str> = "".into();
+        let at = |range| Location { object: Arc::clone(&object), range };
+        Self::Read(ranges.into_iter().map(at).collect())
+    }
+}
+
+/// What was asked for, in the order asked.
+#[derive(Debug, Clone, Default)]
+pub enum Replies {
+    /// Nothing was asked for yet.
+    #[default]
+    Start,
+    /// Exactly the bytes of each location.
+    Bytes(Vec<Bytes>),
+    /// The entries of each folder, in any order.
+    Listings(Vec<Vec<Entry>>),
+}
+
+impl Replies {
+    /// The bytes, if bytes were asked for; else none.
+    pub fn into_bytes(self) -> Vec<Bytes> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Start | Self::Listings(_) => vec![],
+        }
+    }
+
+    /// The listings, if listings were asked for; else none.
+    pub fn into_listings(self) -> Vec<Vec<Entry>> {
+        match self {
+            Self::Listings(listings) => listings,
+            Self::Start | Self::Bytes(_) => vec![],
+        }
+    }
+}
+
+/// A sans-IO computation over the objects of one array.
 pub trait Machine {
     /// What it computes.
     type Output;
 
-    /// Takes the replies to the ranges asked for last (none at first), each exactly as long as its
-    /// range, and says what to do next.
+    /// Takes the replies to what was asked for last and says what to do next.
     ///
     /// # Errors
     /// `Corrupt` or `Unsupported` if the bytes are not what the format promises.
-    fn step(&mut self, replies: Vec<Bytes>) -> Result<Step<Self::Output>>;
-}
-
-/// Where one chunk of one value is stored.
-///
-/// A chunk is an ordered list of layers: cells of a later layer lie over those of earlier ones.
-/// A `.tet` chunk has exactly one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredChunk {
-    /// Oldest first; never empty.
-    pub layers: Vec<Layer>,
-}
-
-/// One stored piece of a chunk: a whole tile of little-endian elements in row-major order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
-    /// The payload's bytes in the object.
-    pub payload: Range<u64>,
-    /// Bytes of the decoded tile.
-    pub raw_len: u64,
-    /// How the payload is encoded.
-    pub codec: Codec,
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>>;
 }

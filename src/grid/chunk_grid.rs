@@ -3,10 +3,17 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::order;
+use super::{AxisSelection, order};
 use crate::error::{Error, Result};
 
-/// The regular grid of chunks that covers an array; chunks at its end are clipped.
+/// The regular grid of chunks that covers an array; chunks at its ends are clipped.
+///
+/// The grid may begin before the array does, so that the first chunk of an axis is clipped too:
+///
+/// ```text
+///   chunks    ├─────────┼─────────┼─────────┤     chunk shape 10
+///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
+/// ```
 ///
 /// All products (cells, chunks) are known to fit in a `u64`.
 ///
@@ -23,6 +30,8 @@ use crate::error::{Error, Result};
 pub struct ChunkGrid {
     shape: Vec<u64>,
     chunk_shape: Vec<NonZeroU64>,
+    /// Per axis the elements of the first chunk that lie before the array.
+    origin: Vec<u64>,
     chunks_per_axis: Vec<u64>,
     cells: u64,
     chunks: u64,
@@ -38,6 +47,24 @@ impl ChunkGrid {
     /// `Unsupported` if the ranks differ, are 0 or exceed [`super::MAX_RANK`], if a chunk shape is 0,
     /// or if the number of cells overflows a `u64`.
     pub fn new(shape: &[u64], chunk_shape: &[u64]) -> Result<Self> {
+        Self::with_origin(shape, chunk_shape, &vec![0; shape.len()])
+    }
+
+    /// A grid that begins `origin` elements before the array on each axis; an origin is less than its
+    /// chunk shape.
+    ///
+    /// ```
+    /// use gridfusion::grid::ChunkGrid;
+    ///
+    /// let grid = ChunkGrid::with_origin(&[19], &[10], &[4])?;
+    /// assert_eq!(grid.chunks_per_axis(), [3]);
+    /// assert_eq!([grid.axis_range(0, 0), grid.axis_range(0, 1)], [0..6, 6..16]);
+    /// # Ok::<(), gridfusion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`ChunkGrid::new`], and `Unsupported` for an origin that is not inside a chunk.
+    pub fn with_origin(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
         if shape.len() != chunk_shape.len() || shape.is_empty() || shape.len() > super::MAX_RANK {
             return Err(Error::unsupported(format!(
                 "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, 1 to {}",
@@ -49,13 +76,29 @@ impl ChunkGrid {
             .map(|&edge| NonZeroU64::new(edge))
             .collect::<Option<_>>()
             .ok_or_else(|| Error::unsupported(format!("chunk shape {chunk_shape:?} has a 0")))?;
-        let chunks_per_axis: Vec<u64> =
-            shape.iter().zip(&chunk_shape).map(|(len, edge)| len.div_ceil(edge.get())).collect();
+        let inside = |(at, edge): (&u64, &NonZeroU64)| *at < edge.get();
+        if origin.len() != shape.len() || !origin.iter().zip(&chunk_shape).all(inside) {
+            return Err(Error::unsupported(format!(
+                "a grid whose origin {origin:?} does not lie in a chunk of shape {chunk_shape:?}"
+            )));
+        }
+        let covering = |((&len, &before), edge): ((&u64, &u64), &NonZeroU64)| match len {
+            0 => Some(0),
+            _ => Some(len.checked_add(before)?.div_ceil(edge.get())),
+        };
         let too_large =
             || Error::unsupported(format!("an array of shape {shape:?} has more than 2^64 cells"));
+        let chunks_per_axis: Vec<u64> = shape
+            .iter()
+            .zip(origin)
+            .zip(&chunk_shape)
+            .map(covering)
+            .collect::<Option<_>>()
+            .ok_or_else(too_large)?;
         let cells = checked_product(shape).ok_or_else(too_large)?;
         let chunks = checked_product(&chunks_per_axis).ok_or_else(too_large)?;
-        Ok(Self { shape: shape.to_vec(), chunk_shape, chunks_per_axis, cells, chunks })
+        let (shape, origin) = (shape.to_vec(), origin.to_vec());
+        Ok(Self { shape, chunk_shape, origin, chunks_per_axis, cells, chunks })
     }
 
     /// The number of axes.
@@ -71,6 +114,11 @@ impl ChunkGrid {
     /// Elements per axis of an unclipped chunk.
     pub fn chunk_shape(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.chunk_shape.iter().map(|edge| edge.get())
+    }
+
+    /// Per axis the elements of the first chunk that lie before the array.
+    pub fn origin(&self) -> &[u64] {
+        &self.origin
     }
 
     /// Chunks per axis.
@@ -90,17 +138,26 @@ impl ChunkGrid {
 
     /// The chunk coordinate on `axis` that holds the element `index`; `index` must lie in the axis.
     pub fn chunk_of(&self, axis: usize, index: u64) -> u64 {
-        index / self.chunk_shape[axis]
+        index.saturating_add(self.origin[axis]) / self.chunk_shape[axis]
     }
 
-    /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array's end.
+    /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array.
     pub fn axis_range(&self, axis: usize, chunk: u64) -> Range<u64> {
         let (len, edge) = (self.shape[axis], self.chunk_shape[axis].get());
-        let start = chunk.saturating_mul(edge).min(len);
-        start..start.saturating_add(edge).min(len)
+        let element = |chunk: u64| chunk.saturating_mul(edge).saturating_sub(self.origin[axis]);
+        element(chunk).min(len)..element(chunk.saturating_add(1)).min(len)
     }
 
-    /// Elements per axis of the chunk at `coordinates`, clipped at the array's end.
+    /// The chunk coordinates on `axis` that hold an index of `selection`.
+    pub fn chunks_of(&self, axis: usize, selection: &AxisSelection) -> AxisSelection {
+        let touched = |range: &Range<u64>| {
+            self.chunk_of(axis, range.start)..self.chunk_of(axis, range.end - 1) + 1
+        };
+        let ranges = selection.ranges().iter().map(touched);
+        AxisSelection::from_ranges(self.chunks_per_axis[axis], ranges)
+    }
+
+    /// Elements per axis of the chunk at `coordinates`, clipped to the array.
     pub fn extents(&self, coordinates: &[u64]) -> Vec<u64> {
         let clip = |(axis, &chunk)| {
             let range = self.axis_range(axis, chunk);
@@ -136,8 +193,21 @@ mod tests {
 
     #[test]
     fn every_element_is_in_exactly_the_chunk_that_says_so() {
-        for (len, edge) in [(0, 1), (1, 1), (7, 3), (6, 3), (2, 5), (9, 1)] {
-            let grid = ChunkGrid::new(&[len], &[edge]).unwrap();
+        for (len, edge, origin) in [
+            (0, 1, 0),
+            (1, 1, 0),
+            (7, 3, 0),
+            (6, 3, 0),
+            (2, 5, 0),
+            (9, 1, 0),
+            (0, 4, 3),
+            (1, 4, 3),
+            (2, 4, 3),
+            (19, 10, 4),
+            (16, 10, 4),
+            (2, 10, 4),
+        ] {
+            let grid = ChunkGrid::with_origin(&[len], &[edge], &[origin]).unwrap();
             let covered: Vec<u64> =
                 (0..grid.chunks()).flat_map(|chunk| grid.axis_range(0, chunk)).collect();
             assert_eq!(covered, (0..len).collect::<Vec<_>>(), "{len} by {edge}");
@@ -168,6 +238,8 @@ mod tests {
         ] {
             assert!(ChunkGrid::new(&shape, &chunk).is_err(), "{shape:?} {chunk:?}");
         }
+        assert!(ChunkGrid::with_origin(&[3], &[2], &[2]).is_err());
+        assert!(ChunkGrid::with_origin(&[u64::MAX], &[2], &[1]).is_err());
         let empty = ChunkGrid::new(&[u64::MAX, u64::MAX, 0], &[1, 1, 1]);
         assert!(empty.is_ok_and(|grid| grid.cells() == 0));
     }

@@ -149,14 +149,6 @@ impl AxisSelection {
         }
         Self::from_ranges(self.len.min(other.len), ranges)
     }
-
-    /// The chunk coordinates that hold a selected index, where chunk `c` covers the indices
-    /// `c * edge ..` and the axis has `chunks` of them.
-    #[must_use]
-    pub fn chunks(&self, edge: u64, chunks: u64) -> Self {
-        let touched = |range: &Range<u64>| range.start / edge..(range.end - 1) / edge + 1;
-        Self::from_ranges(chunks, self.ranges.iter().map(touched))
-    }
 }
 
 /// Per axis a set of indices; the selected cells are their cross product.
@@ -197,6 +189,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
+    use crate::grid::ChunkGrid;
 
     fn indices(selection: &AxisSelection) -> Vec<u64> {
         selection.ranges().iter().cloned().flatten().collect()
@@ -231,10 +224,13 @@ mod tests {
             let expected: Vec<u64> = listed.iter().copied().take(to).skip(from).collect();
             assert_eq!(indices(&slice), expected);
 
-            let edge = rng.random_range(1..5);
-            let mut touched: Vec<u64> = listed.iter().map(|index| index / edge).collect();
+            let (edge, before) = (rng.random_range(1..5), rng.random_range(0..5));
+            let origin = before % edge;
+            let grid = ChunkGrid::with_origin(&[len as u64], &[edge], &[origin]).unwrap();
+            let mut touched: Vec<u64> =
+                listed.iter().map(|index| (index + origin) / edge).collect();
             touched.dedup();
-            assert_eq!(indices(&left.chunks(edge, (len as u64).div_ceil(edge))), touched);
+            assert_eq!(indices(&grid.chunks_of(0, &left)), touched);
         }
     }
 

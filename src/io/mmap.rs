@@ -37,8 +37,8 @@ impl MmapSource {
 
 fn map(name: &str, file: &File) -> Result<Mmap> {
     // SAFETY: the mapping is read-only and private to `Bytes`, which never outlives it. It is sound
-    // as long as no one changes the mapped bytes. Other processes can: a `.tet` file is written once
-    // and replaced as a whole, which leaves the mapped inode alone. Truncation in place is caught by
+    // as long as no one changes the mapped bytes. Other processes can: the files of both formats are
+    // written once and replaced as a whole, which leaves the mapped inode alone. Truncation in place is caught by
     // the length check in `read`, except for the moment between that check and the access, and for
     // pages handed out before; then the system raises SIGBUS. `FileSource` has no such window.
     unsafe { MmapOptions::new().map(file) }

@@ -1,10 +1,11 @@
-//! Byte ranges of one object: a mapped file, a plain file, an object store, memory. No arrays.
+//! Byte ranges of objects: mapped files, plain files, object stores, memory. No arrays.
 //!
-//! All of them are a [`ByteSource`]. What to read is decided elsewhere; this module makes reading
+//! An object is a [`ByteSource`], and where there are many of them, a [`Folder`]. What to read is decided elsewhere; this module makes reading
 //! cheap (ranges that lie close together become one request) and safe (a range outside the object
 //! is an error, and so is a file that has shrunk since it was opened).
 
 mod file;
+mod folder;
 mod memory;
 #[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
 mod mmap;
@@ -17,6 +18,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use file::FileSource;
+pub use folder::{Folder, FolderEntry, LocalFolder, StoreFolder};
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{
-    GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectStore, ObjectStoreExt, coalesce_ranges,
+    GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt,
+    coalesce_ranges,
 };
 
 use super::{ByteSource, check_bounds};
@@ -36,6 +37,11 @@ impl ObjectSource {
         let head =
             head.map_err(|error| Error::io("cannot open the object", error).in_file(&name))?;
         Ok(Self { name, store, path, size: head.size, e_tag: head.e_tag })
+    }
+
+    /// An object that a listing has described.
+    pub(super) fn listed(name: String, store: Arc<dyn ObjectStore>, object: ObjectMeta) -> Self {
+        Self { name, store, path: object.location, size: object.size, e_tag: object.e_tag }
     }
 
     async fn fetch(&self, range: Range<u64>) -> object_store::Result<Bytes> {

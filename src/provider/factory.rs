@@ -1,4 +1,4 @@
-//! `CREATE EXTERNAL TABLE … STORED AS TET`.
+//! `CREATE EXTERNAL TABLE … STORED AS TET` and `… STORED AS TILEDB`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
-use super::{GridTable, TetReadOptions, open};
+use super::{GridTable, TetReadOptions, TileDbReadOptions, open, open_tiledb};
 use crate::exec::to_datafusion;
 
 /// Makes tables for `STORED AS TET`.
@@ -25,6 +25,41 @@ impl TetTableFactory {
     pub const FILE_TYPE: &'static str = "TET";
 }
 
+/// Makes tables for `STORED AS TILEDB`.
+///
+/// ```sql
+/// CREATE EXTERNAL TABLE overlap STORED AS TILEDB LOCATION 'arrays/overlap'
+/// OPTIONS ('timestamp' '2024-03-01', 'fill_as_null' 'true');
+/// ```
+#[derive(Debug, Default)]
+pub struct TileDbTableFactory;
+
+impl TileDbTableFactory {
+    /// The name in `STORED AS`.
+    pub const FILE_TYPE: &'static str = "TILEDB";
+}
+
+/// The location of a table that takes its columns from what is stored, and everything else from
+/// options.
+fn only_location<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&'a str> {
+    if !cmd.schema.fields().is_empty() {
+        return plan_err!(
+            "a {file_type} table takes its columns from what is stored; leave the column list out"
+        );
+    }
+    if !cmd.table_partition_cols.is_empty() || !cmd.order_exprs.is_empty() || cmd.unbounded {
+        return plan_err!(
+            "a {file_type} table takes neither PARTITIONED BY nor WITH ORDER, and is not UNBOUNDED"
+        );
+    }
+    match cmd.locations.as_slice() {
+        [location] => Ok(location),
+        locations => {
+            plan_err!("a {file_type} table has one LOCATION, found {}", locations.len())
+        }
+    }
+}
+
 #[async_trait]
 impl TableProviderFactory for TetTableFactory {
     async fn create(
@@ -32,22 +67,25 @@ impl TableProviderFactory for TetTableFactory {
         state: &dyn Session,
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        if !cmd.schema.fields().is_empty() {
-            return plan_err!(
-                "a TET table takes its columns from the file; leave the column list out"
-            );
-        }
-        if !cmd.table_partition_cols.is_empty() || !cmd.order_exprs.is_empty() || cmd.unbounded {
-            return plan_err!(
-                "a TET table takes neither PARTITIONED BY nor WITH ORDER, and is not UNBOUNDED"
-            );
-        }
-        let [location] = cmd.locations.as_slice() else {
-            return plan_err!("a TET table has one LOCATION, found {}", cmd.locations.len());
-        };
+        let location = only_location(cmd, Self::FILE_TYPE)?;
         let options = TetReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
         let file = open(location, options.io, state.runtime_env()).await.map_err(to_datafusion)?;
         let table = GridTable::open(&file, &options).await.map_err(to_datafusion)?;
         Ok(Arc::new(table))
+    }
+}
+
+#[async_trait]
+impl TableProviderFactory for TileDbTableFactory {
+    async fn create(
+        &self,
+        state: &dyn Session,
+        cmd: &CreateExternalTable,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let location = only_location(cmd, Self::FILE_TYPE)?;
+        let options = TileDbReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
+        let array = open_tiledb(location, &options, state.runtime_env()).await;
+        let table = array.and_then(|array| GridTable::of_tiledb(&array, &options));
+        Ok(Arc::new(table.map_err(to_datafusion)?))
     }
 }

@@ -1,17 +1,20 @@
-//! From what a user calls a place to an opened file.
+//! From what a user calls a place to opened files and folders.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-use super::IoMode;
+use super::{IoMode, TileDbReadOptions};
 use crate::error::{Error, Result};
-use crate::io::{ByteSource, FileSource, MmapSource, ObjectSource};
-use crate::scan::OpenedFile;
+use crate::io::{
+    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, StoreFolder,
+};
+use crate::scan::{OpenedFile, OpenedTileDb};
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
 /// that is registered with the session (`s3://bucket/key`, `https://host/path`, …).
@@ -20,40 +23,87 @@ use crate::scan::OpenedFile;
 /// `Usage` for a URL whose store is not registered, `Io` if the file cannot be read, `Corrupt` if
 /// it is not a `.tet` file.
 pub async fn open(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Result<OpenedFile> {
-    let source: Arc<dyn ByteSource> = match parse_url(location) {
-        None => local(Path::new(location), io)?,
-        Some(url) if url.scheme() == "file" => {
+    let source: Arc<dyn ByteSource> = match Place::of(location, runtime)? {
+        Place::Local(path) if io == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
+        Place::Local(path) => Arc::new(FileSource::open(&path)?),
+        Place::Store(store, path) => {
+            Arc::new(ObjectSource::open(location.to_owned(), store, path).await?)
+        }
+    };
+    OpenedFile::open(source).await
+}
+
+/// Opens the TileDB array at `location`: the path or URL of its folder, as for [`open`].
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{TileDbReadOptions, open_tiledb};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion::Result<()> {
+/// let (ctx, options) = (SessionContext::new(), TileDbReadOptions::default());
+/// let array = open_tiledb("tests/data/tiledb/overlap", &options, &ctx.runtime_env()).await?;
+/// assert_eq!(array.tiledb().fragments().len(), 3);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `Usage` if there is no array, `Io` if it cannot be read, `Corrupt` or `Unsupported` if it is not as
+/// it should be.
+pub async fn open_tiledb(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> Result<OpenedTileDb> {
+    let folder = folder(location, options.io, runtime)?;
+    OpenedTileDb::open(folder, options.open.clone()).await
+}
+
+/// The folder at `location`.
+pub(super) fn folder(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Result<Arc<dyn Folder>> {
+    Ok(match Place::of(location, runtime)? {
+        Place::Local(path) => Arc::new(LocalFolder::open(&path, io == IoMode::Mmap)?),
+        Place::Store(store, path) => Arc::new(StoreFolder::new(location.to_owned(), store, path)),
+    })
+}
+
+/// The place that `path` is, seen from the folder at `location`.
+pub(super) fn below(location: &str, path: &str) -> String {
+    format!("{}/{}", location.trim_end_matches('/'), path.trim_start_matches("./"))
+}
+
+/// Where something is.
+enum Place {
+    Local(PathBuf),
+    Store(Arc<dyn ObjectStore>, ObjectPath),
+}
+
+impl Place {
+    fn of(location: &str, runtime: &RuntimeEnv) -> Result<Self> {
+        let Some(url) = parse_url(location) else {
+            return Ok(Self::Local(Path::new(location).to_owned()));
+        };
+        let bad_url = |error: &dyn std::fmt::Display| {
+            Error::usage(format!("'{location}' is not the URL of an object: {error}"))
+        };
+        if url.scheme() == "file" {
             let path = url.to_file_path().map_err(|()| {
                 Error::usage(format!("'{location}' is not the URL of a local file"))
             })?;
-            local(&path, io)?
+            return Ok(Self::Local(path));
         }
-        Some(url) => Arc::new(object(location, &url, runtime).await?),
-    };
-    OpenedFile::open(source).await
+        let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath]);
+        let base = base.map_err(|error| bad_url(&error))?;
+        let store = runtime.object_store(&base).map_err(|error| {
+            Error::usage(format!("no object store is registered for '{}': {error}", base.as_str()))
+        })?;
+        let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(&error))?;
+        Ok(Self::Store(store, path))
+    }
 }
 
 /// A URL, but not a path that happens to look like one (`C:\data`).
 fn parse_url(location: &str) -> Option<Url> {
     location.contains("://").then(|| Url::parse(location).ok()).flatten()
-}
-
-fn local(path: &Path, io: IoMode) -> Result<Arc<dyn ByteSource>> {
-    Ok(match io {
-        IoMode::Mmap => Arc::new(MmapSource::open(path)?),
-        IoMode::Pread => Arc::new(FileSource::open(path)?),
-    })
-}
-
-async fn object(location: &str, url: &Url, runtime: &RuntimeEnv) -> Result<ObjectSource> {
-    let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath]).map_err(|error| {
-        Error::usage(format!("'{location}' is not the URL of an object: {error}"))
-    })?;
-    let store = runtime.object_store(&base).map_err(|error| {
-        Error::usage(format!("no object store is registered for '{}': {error}", base.as_str()))
-    })?;
-    let path = ObjectPath::from_url_path(url.path()).map_err(|error| {
-        Error::usage(format!("'{location}' is not the URL of an object: {error}"))
-    })?;
-    ObjectSource::open(location.to_owned(), store, path).await
 }

@@ -1,21 +1,28 @@
 //! The logical side of DataFusion: tables, schemas, and the ways to reach them from SQL and Rust.
 //!
 //! ```text
-//!   SQL / Rust ──▶ session, factory, schema ──▶ GridTable ──scan──▶ pushdown, prune ──▶ GridScanExec
+//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ GridTable ──scan──▶ pushdown, prune ──▶ GridScanExec
 //! ```
 
 mod factory;
+mod functions;
 mod location;
-mod options;
 mod prune;
 mod pushdown;
-mod schema;
 mod session;
 mod table;
+mod tet_options;
+mod tet_schema;
+mod tiledb_facts;
+mod tiledb_options;
+mod tiledb_schema;
 
-pub use factory::TetTableFactory;
-pub use location::open;
-pub use options::{IoMode, TetReadOptions};
-pub use schema::TetSchema;
+pub use factory::{TetTableFactory, TileDbTableFactory};
+pub use functions::TileDbFunction;
+pub use location::{open, open_tiledb};
 pub use session::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 pub use table::GridTable;
+pub use tet_options::{IoMode, TetReadOptions};
+pub use tet_schema::TetSchema;
+pub use tiledb_options::TileDbReadOptions;
+pub use tiledb_schema::TileDbSchema;

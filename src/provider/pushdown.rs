@@ -37,21 +37,25 @@ pub(super) enum Reach {
     Axes,
     /// No column at all: it holds for every row or for none.
     Constant,
-    /// Values, or something that must be evaluated per row.
+    /// Values, and perhaps dimensions: what is noted about chunks can rule them out.
+    Values,
+    /// Something that must be evaluated per row.
     Rows,
 }
 
 /// Classifies `filter` over the columns of `array`.
 pub(super) fn reach(filter: &Expr, array: &GridArray) -> Reach {
     let mut axes = BTreeSet::new();
+    let mut values = false;
     for column in filter.column_refs() {
         let Some((_, column)) = find(array, column.name()) else { return Reach::Rows };
-        let Some(axis) = column.axis() else { return Reach::Rows };
-        axes.insert(axis);
+        values |= column.value().is_some();
+        axes.extend(column.axis());
     }
     let mut axes = axes.into_iter();
     match (axes.next(), axes.next()) {
         _ if !is_immutable(filter) => Reach::Rows,
+        _ if values => Reach::Values,
         (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Reach::Axis(axis),
         (Some(_), Some(_)) => Reach::Axes,
         (None, _) => Reach::Constant,

@@ -1,9 +1,9 @@
-//! Extension traits: `.tet` files from a `SessionContext`, and the SQL parts in a session builder.
+//! Extension traits: arrays from a `SessionContext`, and the SQL parts in a session builder.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::CatalogProvider;
+use datafusion::catalog::{CatalogProvider, TableFunction};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
@@ -12,10 +12,13 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::prelude::SessionContext;
 
-use super::{GridTable, TetReadOptions, TetSchema, TetTableFactory, open};
+use super::{
+    GridTable, TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions,
+    TileDbSchema, TileDbTableFactory, open, open_tiledb,
+};
 use crate::exec::{GridReduceRule, GridfusionConfig, to_datafusion};
 
-/// Reaching `.tet` files from a [`SessionContext`].
+/// Reaching `.tet` files and TileDB arrays from a [`SessionContext`].
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -32,8 +35,9 @@ use crate::exec::{GridReduceRule, GridfusionConfig, to_datafusion};
 /// ```
 #[async_trait]
 pub trait GridfusionSessionContextExt {
-    /// Gives this session everything that gridfusion adds: `CREATE EXTERNAL TABLE … STORED AS TET`,
-    /// aggregation as array reduction ([`GridReduceRule`]) and its settings ([`GridfusionConfig`]).
+    /// Gives this session everything that gridfusion adds: `CREATE EXTERNAL TABLE … STORED AS TET` or
+    /// `TILEDB`, table functions ([`TileDbFunction`]), aggregation as array reduction
+    /// ([`GridReduceRule`]) and its settings ([`GridfusionConfig`]).
     /// The session's state is rebuilt, which forgets prepared statements: call it first.
     fn enable_gridfusion(&self);
 
@@ -66,6 +70,49 @@ pub trait GridfusionSessionContextExt {
     /// # Errors
     /// Those of [`GridfusionSessionContextExt::register_tet`].
     async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame>;
+
+    /// Registers a TileDB array as the table `name`.
+    ///
+    /// ```
+    /// use datafusion::prelude::SessionContext;
+    /// use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// let ctx = SessionContext::new();
+    /// let then = TileDbReadOptions::default().with_timestamp(20);
+    /// ctx.register_tiledb("overlap", "tests/data/tiledb/overlap", then).await?;
+    /// ctx.sql("SELECT * FROM overlap LIMIT 3").await?.show().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the array cannot be opened, or is sparse.
+    async fn register_tiledb(
+        &self,
+        name: impl Into<TableReference> + Send,
+        location: &str,
+        options: TileDbReadOptions,
+    ) -> Result<()>;
+
+    /// Registers a TileDB group, or a folder with arrays in it, as the schema `name` of the default
+    /// catalog: each array is a table of it.
+    ///
+    /// # Errors
+    /// If there is no array, or the default catalog takes no schemas.
+    async fn register_tiledb_schema(
+        &self,
+        name: &str,
+        location: &str,
+        options: TileDbReadOptions,
+    ) -> Result<()>;
+
+    /// A TileDB array as a [`DataFrame`].
+    ///
+    /// # Errors
+    /// Those of [`GridfusionSessionContextExt::register_tiledb`].
+    async fn read_tiledb(&self, location: &str, options: TileDbReadOptions) -> Result<DataFrame>;
 }
 
 #[async_trait]
@@ -112,6 +159,43 @@ impl GridfusionSessionContextExt for SessionContext {
     async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame> {
         self.read_table(Arc::new(table(self, location, &options).await?))
     }
+
+    async fn register_tiledb(
+        &self,
+        name: impl Into<TableReference> + Send,
+        location: &str,
+        options: TileDbReadOptions,
+    ) -> Result<()> {
+        let name = name.into();
+        let table = tiledb_table(self, location, &options).await?;
+        self.register_table(name, Arc::new(table))?;
+        Ok(())
+    }
+
+    async fn register_tiledb_schema(
+        &self,
+        name: &str,
+        location: &str,
+        options: TileDbReadOptions,
+    ) -> Result<()> {
+        let schema = TileDbSchema::open(location, options, self.runtime_env()).await;
+        let schema = schema.map_err(to_datafusion)?;
+        default_catalog(self)?.register_schema(name, Arc::new(schema))?;
+        Ok(())
+    }
+
+    async fn read_tiledb(&self, location: &str, options: TileDbReadOptions) -> Result<DataFrame> {
+        self.read_table(Arc::new(tiledb_table(self, location, &options).await?))
+    }
+}
+
+async fn tiledb_table(
+    ctx: &SessionContext,
+    location: &str,
+    options: &TileDbReadOptions,
+) -> Result<GridTable> {
+    let array = open_tiledb(location, options, &ctx.runtime_env()).await;
+    array.and_then(|array| GridTable::of_tiledb(&array, options)).map_err(to_datafusion)
 }
 
 async fn table(
@@ -148,9 +232,10 @@ fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
 /// # }
 /// ```
 pub trait GridfusionSessionStateBuilderExt {
-    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET`, aggregation as array reduction
-    /// ([`GridReduceRule`], before the rules that add repartitioning) and its settings
-    /// ([`GridfusionConfig`]). A rule and settings that are there already stay as they are.
+    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, table functions ([`TileDbFunction`]),
+    /// aggregation as array reduction ([`GridReduceRule`], before the rules that add repartitioning)
+    /// and its settings ([`GridfusionConfig`]). A rule and settings that are there already stay as they
+    /// are.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }
@@ -168,6 +253,15 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
         }
+        let functions = self.table_functions().get_or_insert_default();
+        for function in TileDbFunction::ALL {
+            let name = function.name().to_owned();
+            functions.insert(name.clone(), Arc::new(TableFunction::new(name, Arc::new(function))));
+        }
         self.with_table_factory(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory))
+            .with_table_factory(
+                TileDbTableFactory::FILE_TYPE.to_owned(),
+                Arc::new(TileDbTableFactory),
+            )
     }
 }

@@ -11,16 +11,17 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::pushdown::{self, Reach};
-use super::{TetReadOptions, prune};
+use super::{TetReadOptions, TileDbReadOptions, prune};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::{GridScanExec, to_datafusion};
 use crate::grid::AxisSelection;
-use crate::scan::{GridArray, OpenedFile, ScanPlan, ScanRequest};
+use crate::scan::{GridArray, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest};
 
-/// One array as a table: a row per cell, a column per dimension, and a value column.
+/// One array as a table: a row per cell, a column per dimension, and a column per value.
 ///
 /// What a query says about dimensions is settled before anything is read: a predicate over one
-/// dimension is exact and leaves no filter behind, one over several dimensions skips chunks.
+/// dimension is exact and leaves no filter behind; one over several dimensions, or over values of which
+/// the writer noted the bounds, skips chunks.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,6 +58,14 @@ impl GridTable {
         Ok(Self::new(Arc::new(file.array(&dataset, &options.read).await?)))
     }
 
+    /// The table of a TileDB array.
+    ///
+    /// # Errors
+    /// Those of [`OpenedTileDb::array`].
+    pub fn of_tiledb(array: &OpenedTileDb, options: &TileDbReadOptions) -> GridResult<Self> {
+        Ok(Self::new(Arc::new(array.array(&options.view)?)))
+    }
+
     /// The table of an opened array.
     pub fn new(array: Arc<GridArray>) -> Self {
         Self { array }
@@ -68,14 +77,14 @@ impl GridTable {
     }
 
     /// What a scan with these filters reads.
-    fn request(
+    async fn request(
         &self,
         state: &dyn Session,
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<ScanRequest> {
         let mut request = ScanRequest::all(self.array.grid());
-        let mut over_several = Vec::new();
+        let mut pruning = Vec::new();
         for filter in filters {
             match pushdown::reach(filter, &self.array) {
                 // Nothing is left to exclude, and nothing to evaluate that could fail.
@@ -85,7 +94,7 @@ impl GridTable {
                     let selected = pushdown::select(filter, &self.array, candidates, state)?;
                     request.selection.restrict(axis, &selected);
                 }
-                Reach::Axes => over_several.push(filter),
+                Reach::Axes | Reach::Values => pruning.push(filter),
                 // The optimizer found out what an exact filter amounts to.
                 Reach::Constant if pushdown::holds(filter, &self.array, state)? => {}
                 Reach::Constant => {
@@ -95,8 +104,9 @@ impl GridTable {
                 Reach::Rows => return internal_err!("{filter} was pushed down but needs each row"),
             }
         }
-        for filter in over_several {
-            request.masks.extend(prune::mask(filter, &self.array, &request.selection, state)?);
+        for filter in pruning {
+            let mask = prune::mask(filter, &self.array, &request.selection, state).await?;
+            request.masks.extend(mask);
         }
         request.limit = limit.map(|limit| limit as u64);
         request.partitions = state.config().target_partitions();
@@ -143,7 +153,7 @@ impl TableProvider for GridTable {
     ) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match pushdown::reach(filter, &self.array) {
             Reach::Axis(_) => TableProviderFilterPushDown::Exact,
-            Reach::Axes => TableProviderFilterPushDown::Inexact,
+            Reach::Axes | Reach::Values => TableProviderFilterPushDown::Inexact,
             Reach::Constant | Reach::Rows => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(support).collect())
@@ -156,7 +166,7 @@ impl TableProvider for GridTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let request = self.request(state, filters, limit)?;
+        let request = self.request(state, filters, limit).await?;
         let plan = ScanPlan::new(self.array.grid().clone(), request).map_err(to_datafusion)?;
         let projection =
             projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());

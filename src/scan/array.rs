@@ -1,22 +1,22 @@
-//! An opened array: its dimensions with their labels, its value column and its schema.
+//! An opened array: its dimensions with their labels, its values and its schema.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use tokio::sync::OnceCell;
+use bytes::Bytes;
 
-use super::drive;
 use super::labels::Labels;
-use super::opened::OpenedFile;
+use super::layers::{self, CellFormat};
+use super::objects::Objects;
 use super::plan::ChunkTask;
+use super::source::ChunkSource;
 use super::tile::Tile;
 use super::values::ValueColumn;
-use crate::error::{Error, Result};
-use crate::format::StoredChunk;
-use crate::format::tet::{MemoryBudget, ZoneMaps};
-use crate::grid::ChunkGrid;
-use crate::io::ByteSource;
+use crate::error::Result;
+use crate::format::tet::MemoryBudget;
+use crate::format::{Scratch, StoredChunk, Zones};
+use crate::grid::{AxisSelection, ChunkGrid};
 
 /// How stored data becomes SQL values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,18 +38,6 @@ impl Default for ReadOptions {
     }
 }
 
-/// Decodes the payloads of one chunk.
-pub(super) fn decode_tile(
-    chunk: &StoredChunk,
-    payloads: Vec<bytes::Bytes>,
-    spare: Vec<u8>,
-) -> Result<bytes::Bytes> {
-    match (chunk.layers.as_slice(), payloads.into_iter().next()) {
-        ([layer], Some(payload)) => layer.decode(payload, spare),
-        _ => Err(Error::internal("a chunk that is not one layer and one payload")),
-    }
-}
-
 /// One axis of an array, as columns see it.
 #[derive(Debug, Clone)]
 pub struct Dimension {
@@ -66,7 +54,7 @@ impl Dimension {
         len: u64,
         attributes: BTreeMap<String, String>,
     ) -> Self {
-        Self { name, labels, index: Labels::Index { len }, attributes }
+        Self { name, labels, index: Labels::indices(len), attributes }
     }
 
     /// The dimension's name, which is its column's.
@@ -87,8 +75,8 @@ pub enum Column {
     Label(usize),
     /// The 0-based index on an axis.
     Index(usize),
-    /// The cells.
-    Value,
+    /// The cells of a value, by number.
+    Value(usize),
 }
 
 impl Column {
@@ -96,65 +84,77 @@ impl Column {
     pub fn axis(self) -> Option<usize> {
         match self {
             Self::Label(axis) | Self::Index(axis) => Some(axis),
-            Self::Value => None,
+            Self::Value(_) => None,
+        }
+    }
+
+    /// The number of the value, for columns of cells.
+    pub fn value(self) -> Option<usize> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Label(_) | Self::Index(_) => None,
         }
     }
 }
 
-/// One array, ready to be scanned: one row per cell, a column per dimension, a value column.
+/// One value of every cell.
+#[derive(Debug)]
+pub(super) struct Value {
+    /// What its column is called, unless a column before it is.
+    pub(super) name: String,
+    pub(super) column: ValueColumn,
+    pub(super) cells: CellFormat,
+    pub(super) attributes: BTreeMap<String, String>,
+}
+
+/// One array, ready to be scanned: one row per cell, a column per dimension, a column per value.
 #[derive(Debug)]
 pub struct GridArray {
     name: String,
-    opened: OpenedFile,
-    dataset: usize,
+    source: Arc<dyn ChunkSource>,
     grid: ChunkGrid,
     dims: Vec<Dimension>,
-    value: ValueColumn,
+    values: Vec<Value>,
     schema: SchemaRef,
     columns: Vec<Column>,
-    options: ReadOptions,
-    zone_maps: OnceCell<Option<ZoneMaps>>,
+}
+
+/// Memory that decoding reuses from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    scratch: Scratch,
+    /// The memory of the last chunk's tiles.
+    spares: Vec<Vec<u8>>,
+}
+
+impl Workspace {
+    /// Takes tiles that are no longer needed, in the order in which they were decoded.
+    pub fn reclaim(&mut self, tiles: impl IntoIterator<Item = Tile>) {
+        self.spares = tiles.into_iter().map(Tile::into_spare).collect();
+    }
 }
 
 impl GridArray {
     pub(super) fn new(
-        opened: OpenedFile,
-        dataset: usize,
+        name: String,
+        source: Arc<dyn ChunkSource>,
         grid: ChunkGrid,
         dims: Vec<Dimension>,
-        value: ValueColumn,
+        values: Vec<Value>,
         options: &ReadOptions,
     ) -> Self {
-        let name = opened.tet().datasets()[dataset].name().to_owned();
-        let attributes = &opened.tet().metadata_of(dataset).attrs;
-        let (schema, columns) = schema(&name, &dims, &value, attributes, options);
-        Self {
-            name,
-            opened,
-            dataset,
-            grid,
-            dims,
-            value,
-            schema,
-            columns,
-            options: options.clone(),
-            zone_maps: OnceCell::new(),
-        }
+        let (schema, columns) = schema(&dims, &values, options);
+        Self { name, source, grid, dims, values, schema, columns }
     }
 
-    /// The dataset's name.
+    /// What the array is called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file it is in.
-    pub fn opened_file(&self) -> &OpenedFile {
-        &self.opened
-    }
-
-    /// Where its bytes come from.
-    pub fn source(&self) -> &Arc<dyn ByteSource> {
-        self.opened.source()
+    /// The objects that it is stored in.
+    pub fn objects(&self) -> &Objects {
+        self.source.objects()
     }
 
     /// How it is cut into chunks.
@@ -167,12 +167,17 @@ impl GridArray {
         &self.dims
     }
 
-    /// How its elements become values.
-    pub fn value(&self) -> &ValueColumn {
-        &self.value
+    /// How many values each cell has.
+    pub fn value_count(&self) -> usize {
+        self.values.len()
     }
 
-    /// The table's columns: dimensions, the value, index columns if they were asked for.
+    /// How the cells of a value become a column.
+    pub fn value(&self, value: usize) -> &ValueColumn {
+        &self.values[value].column
+    }
+
+    /// The table's columns: dimensions, the values, index columns if they were asked for.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -182,82 +187,69 @@ impl GridArray {
         &self.columns
     }
 
-    /// What a column of a dimension shows along its axis; `None` for the value.
+    /// What a column of a dimension shows along its axis; `None` for a value.
     pub fn labels_of(&self, column: Column) -> Option<&Labels> {
         match column {
             Column::Label(axis) => Some(&self.dims[axis].labels),
             Column::Index(axis) => Some(&self.dims[axis].index),
-            Column::Value => None,
+            Column::Value(_) => None,
         }
     }
 
     /// What the writer suggests about memory.
     pub fn memory_budget(&self) -> MemoryBudget {
-        self.opened.tet().memory_budget()
+        self.source.memory_budget()
     }
 
-    /// Finds where the chunks of `tasks` are stored, in order.
+    /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
     ///
     /// # Errors
-    /// `Corrupt` if a chunk has no row in the index, or a row that cannot be right.
-    pub async fn locate(&self, tasks: &[ChunkTask]) -> Result<Vec<StoredChunk>> {
-        let chunks = tasks.iter().map(|task| task.number).collect();
-        self.opened.locate(self.dataset, chunks).await
+    /// `Corrupt` if what the format says of a chunk is missing or cannot be right.
+    pub async fn locate(
+        &self,
+        tasks: &[ChunkTask],
+        values: &[usize],
+    ) -> Result<Vec<Vec<StoredChunk>>> {
+        self.source.locate(tasks, values).await
     }
 
-    /// Decodes the fetched `payloads` of the chunk of `task`, in the memory of `spare` if it can.
+    /// Decodes the fetched `payloads` of `values` of the chunk of `task`: a tile for each. Payloads are
+    /// in the order of values, layers, and parts of a layer.
     ///
     /// # Errors
     /// `Corrupt` if they do not decode to the chunk's cells.
     pub fn decode(
         &self,
         task: &ChunkTask,
-        chunk: &StoredChunk,
-        payloads: Vec<bytes::Bytes>,
-        spare: Vec<u8>,
-    ) -> Result<Tile> {
-        let bytes = decode_tile(chunk, payloads, spare).map_err(|error| {
-            let what = format!("chunk {:?} of dataset \"{}\"", task.coordinates, self.name);
-            error.about(&what).in_file(self.opened.name())
-        })?;
-        Ok(Tile::new(bytes, self.value.element()))
+        values: &[usize],
+        stored: &[StoredChunk],
+        payloads: Vec<Bytes>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<Tile>> {
+        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+        let Workspace { scratch, spares } = workspace;
+        spares.resize(values.len(), vec![]);
+        let mut payloads = payloads.into_iter();
+        let tiles = values.iter().zip(stored).zip(spares).map(|((&value, stored), spare)| {
+            let cells = &self.values[value].cells;
+            let spare = std::mem::take(spare);
+            layers::decode(stored, &mut payloads, &extents, cells, spare, scratch)
+        });
+        tiles.collect::<Result<_>>().map_err(|error| {
+            let what = format!("chunk {:?} of \"{}\"", task.coordinates, self.name);
+            self.objects().named(error.about(&what))
+        })
     }
 
-    /// Whether NULL in the table is what zone maps count as such: NaN and the declared fill.
-    pub fn null_is_fill_or_nan(&self) -> bool {
-        self.options.nan_as_null && self.options.fill_as_null
-    }
-
-    /// The zone maps, if they are trusted, well-formed and cheap beside `bytes_to_read` of payloads.
-    pub async fn zone_maps(&self, bytes_to_read: u64) -> Option<&ZoneMaps> {
-        /// Parsing JSON costs this many times more per byte than looking for NULLs.
-        const RELATIVE_COST: u64 = 64;
-        let at = self.opened.tet().zone_maps_at().filter(|_| self.options.trust_zone_maps)?;
-        if (at.end - at.start).saturating_mul(RELATIVE_COST) > bytes_to_read {
-            return None;
-        }
-        let read = || async {
-            let machine = self.opened.tet().read_zone_maps(self.dataset).ok()??;
-            match drive(machine, self.source().as_ref()).await {
-                Ok(maps) => Some(maps),
-                Err(error) => {
-                    log::warn!("zone maps are ignored: {error}");
-                    None
-                }
-            }
-        };
-        self.zone_maps.get_or_init(read).await.as_ref()
+    /// What is known of the chunks of `value`, with NULL as the table has it; `None` if there is
+    /// nothing, it cannot be believed, or reading it costs too much beside `bytes_to_read` of payloads.
+    pub async fn zones(&self, value: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
+        self.source.zones(value, bytes_to_read).await
     }
 }
 
 /// The table's schema and what each of its columns shows.
-fn schema(
-    dataset: &str,
-    dims: &[Dimension],
-    value: &ValueColumn,
-    attributes: &BTreeMap<String, String>,
-    options: &ReadOptions,
-) -> (SchemaRef, Vec<Column>) {
+fn schema(dims: &[Dimension], values: &[Value], options: &ReadOptions) -> (SchemaRef, Vec<Column>) {
     let mut fields: Vec<Field> = Vec::new();
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
@@ -265,10 +257,12 @@ fn schema(
         fields.push(with_attributes(field, &dim.attributes));
         columns.push(Column::Label(axis));
     }
-    let name = if dims.iter().any(|dim| dim.name == "value") { dataset } else { "value" };
-    let field = Field::new(unused_name(name, &fields), value.data_type(), value.is_nullable());
-    fields.push(with_attributes(field, attributes));
-    columns.push(Column::Value);
+    for (number, value) in values.iter().enumerate() {
+        let name = unused_name(&value.name, &fields);
+        let field = Field::new(name, value.column.data_type(), value.column.is_nullable());
+        fields.push(with_attributes(field, &value.attributes));
+        columns.push(Column::Value(number));
+    }
     if options.index_columns {
         for (axis, dim) in dims.iter().enumerate() {
             let name = unused_name(&format!("{}_idx", dim.name), &fields);

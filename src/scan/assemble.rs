@@ -202,8 +202,8 @@ impl Assembler {
         let selection = &task.selection[axis];
         let labels = match self.array.labels_of(column) {
             // Made, not read: a chunk of any length costs no more than its block.
-            Some(index @ Labels::Index { .. }) => {
-                return index.select(&selection.slice(positions.clone()), start);
+            Some(counted @ Labels::Counted(_)) => {
+                return counted.select(&selection.slice(positions.clone()), start);
             }
             Some(labels) => labels,
             None => return Err(Error::internal("the value has no labels")),

@@ -5,18 +5,19 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray,
-    UInt64Array, make_comparator,
+    Array, ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampMicrosecondArray, UInt64Array,
+    make_comparator,
 };
 use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, sort_to_indices, take};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use super::cf_time::TimeUnits;
-use super::values::ValueColumn;
+use super::counter::Counter;
+use super::values::NumberColumn;
 use super::{ReadOptions, text_labels};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
@@ -36,11 +37,8 @@ pub enum LabelOrder {
 /// One label per element of an axis.
 #[derive(Debug, Clone)]
 pub enum Labels {
-    /// The 0-based index itself, never kept in memory as a whole.
-    Index {
-        /// Elements of the axis.
-        len: u64,
-    },
+    /// Labels that count up by one.
+    Counted(Counter),
     /// Labels that were read.
     Array {
         /// One element per element of the axis.
@@ -51,6 +49,11 @@ pub enum Labels {
 }
 
 impl Labels {
+    /// The 0-based indices of an axis.
+    pub(super) fn indices(len: u64) -> Self {
+        Self::Counted(Counter::indices(len))
+    }
+
     /// Labels from text; see [`text_labels`].
     pub(super) fn from_text(labels: &[String]) -> Result<Self> {
         Self::from_array(text_labels::infer(labels))
@@ -66,9 +69,9 @@ impl Labels {
         warnings: &mut Vec<String>,
     ) -> Result<Self> {
         let units = TimeUnits::from_attributes(attributes);
-        let (column, problems) = ValueColumn::new(element, attributes, packed, options);
+        let (column, problems) = NumberColumn::new(element, attributes, packed, options);
         warnings.extend(problems);
-        let values = column.decode(elements, true)?;
+        let values = column.decode(elements, None, true)?;
         if let Some(units) = units {
             match timestamps(&values, units) {
                 Some(times) => return Self::from_array(times),
@@ -92,7 +95,7 @@ impl Labels {
     /// The labels' type.
     pub fn data_type(&self) -> DataType {
         match self {
-            Self::Index { .. } => DataType::Int64,
+            Self::Counted(counter) => counter.data_type(),
             Self::Array { values, .. } => values.data_type().clone(),
         }
     }
@@ -100,7 +103,7 @@ impl Labels {
     /// Whether a label is NULL.
     pub fn has_nulls(&self) -> bool {
         match self {
-            Self::Index { .. } => false,
+            Self::Counted(_) => false,
             Self::Array { values, .. } => values.null_count() > 0,
         }
     }
@@ -108,20 +111,22 @@ impl Labels {
     /// How the labels follow one another.
     pub fn order(&self) -> LabelOrder {
         match self {
-            Self::Index { .. } => LabelOrder::Ascending,
+            Self::Counted(_) => LabelOrder::Ascending,
             Self::Array { order, .. } => *order,
         }
     }
 
     /// The labels of the elements in `range`, which must lie in the axis.
-    pub fn slice(&self, range: Range<u64>) -> ArrayRef {
+    ///
+    /// # Errors
+    /// `Internal` if it does not.
+    pub fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         match self {
-            Self::Index { .. } => {
-                Arc::new(Int64Array::from_iter_values(range.start as i64..range.end as i64))
+            Self::Counted(counter) => counter.slice(range),
+            Self::Array { values, .. } if range.end <= values.len() as u64 => {
+                Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
             }
-            Self::Array { values, .. } => {
-                values.slice(range.start as usize, (range.end - range.start) as usize)
-            }
+            Self::Array { .. } => Err(Error::internal("labels outside their axis")),
         }
     }
 
@@ -132,7 +137,7 @@ impl Labels {
     /// `Internal` if an element lies outside the axis.
     pub fn select(&self, selection: &AxisSelection, start: u64) -> Result<ArrayRef> {
         if let [range] = selection.ranges() {
-            return Ok(self.slice(start + range.start..start + range.end));
+            return self.slice(start + range.start..start + range.end);
         }
         let elements = selection.ranges().iter().cloned().flatten();
         self.at(elements.map(|element| Some(start + element)))
@@ -184,9 +189,7 @@ impl Labels {
     /// `Internal` if an element lies outside the axis.
     pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         match self {
-            Self::Index { .. } => {
-                Ok(Arc::new(elements.map(|at| at.map(|at| at as i64)).collect::<Int64Array>()))
-            }
+            Self::Counted(counter) => counter.at(elements),
             Self::Array { values, .. } => {
                 let elements: UInt64Array = elements.collect();
                 take(values, &elements, None).map_err(|error| Error::internal(error.to_string()))
@@ -242,6 +245,7 @@ fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
         DataType::Float16 => try_map::<Float16Type>(values, |value| units.at_float(value.into())),
         DataType::Float32 => try_map::<Float32Type>(values, |value| units.at_float(value.into())),
         DataType::Float64 => try_map::<Float64Type>(values, |value| units.at_float(value)),
+        DataType::Int8 => integers::<Int8Type>(values, units),
         DataType::Int16 => integers::<Int16Type>(values, units),
         DataType::Int32 => integers::<Int32Type>(values, units),
         DataType::Int64 => integers::<Int64Type>(values, units),
@@ -331,7 +335,7 @@ mod tests {
         let labels = Labels::from_text(&text).unwrap();
         let picked = labels.select(&AxisSelection::from_mask(&[true, false, true]), 2).unwrap();
         assert_eq!(picked.as_string_view().iter().flatten().collect::<Vec<_>>(), ["c", "e"]);
-        let index = Labels::Index { len: u64::MAX };
+        let index = Labels::indices(u64::MAX);
         let picked = index.select(&AxisSelection::from_range(9, 1..3), 1 << 40).unwrap();
         assert_eq!(picked.as_primitive::<Int64Type>().values(), &[(1 << 40) + 1, (1 << 40) + 2]);
     }

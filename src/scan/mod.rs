@@ -1,7 +1,7 @@
 //! From opened arrays to Arrow batches: grid, format and io put together. No DataFusion.
 //!
 //! ```text
-//!   TetFile + ByteSource ──▶ GridArray: dimensions with labels, a value column, a schema
+//!   a format + Objects ──▶ GridArray: dimensions with labels, values, a schema
 //!                                │
 //!   ScanRequest ─────────▶ ScanPlan: which chunks, which cells of each, which partition   (no I/O)
 //!                                │
@@ -13,20 +13,27 @@
 mod array;
 mod assemble;
 mod cf_time;
-mod drive;
+mod counter;
 mod labels;
+mod layers;
+mod objects;
 mod opened;
 mod plan;
 pub mod reduce;
+mod source;
 mod text_labels;
 mod tile;
+mod tiledb;
 mod values;
 
-pub use array::{Column, Dimension, GridArray, ReadOptions};
+pub use array::{Column, Dimension, GridArray, ReadOptions, Workspace};
 pub use assemble::{Assembler, Block, Blocks};
-pub use drive::drive;
+pub use counter::Counter;
 pub use labels::{LabelOrder, Labels};
+pub use layers::CellFormat;
+pub use objects::{Objects, drive};
 pub use opened::OpenedFile;
 pub use plan::{ChunkMask, ChunkTask, ScanPlan, ScanRequest, touched_chunks};
 pub use tile::Tile;
-pub use values::ValueColumn;
+pub use tiledb::{OpenedTileDb, TileDbView};
+pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};

@@ -1,18 +1,22 @@
-//! An opened file: from the names of datasets to arrays with their labels.
+//! An opened `.tet` file: from the names of datasets to arrays with their labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::buffer::{Buffer, MutableBuffer};
+use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
-use super::array::{Dimension, GridArray, ReadOptions, decode_tile};
-use super::drive;
+use super::array::{Dimension, GridArray, ReadOptions, Value};
 use super::labels::Labels;
-use super::values::ValueColumn;
+use super::layers::{self, CellFormat};
+use super::objects::{Objects, drive};
+use super::plan::ChunkTask;
+use super::source::ChunkSource;
+use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
-use crate::format::StoredChunk;
-use crate::format::tet::{DimSpec, LabelSource, Open, TetFile};
+use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
+use crate::format::{Location, Scratch, StoredChunk, Zone, Zones};
 use crate::grid::ChunkGrid;
 use crate::io::ByteSource;
 
@@ -20,9 +24,11 @@ use crate::io::ByteSource;
 #[derive(Debug, Clone)]
 pub struct OpenedFile {
     file: Arc<TetFile>,
-    source: Arc<dyn ByteSource>,
+    objects: Arc<Objects>,
     /// Set once index rows have been looked up.
     looked_up: Arc<OnceCell<()>>,
+    /// Bytes of the file.
+    size: u64,
 }
 
 /// Grids with more chunks than this are opened only if the file has index rows for them.
@@ -37,21 +43,18 @@ impl OpenedFile {
     /// # Errors
     /// `Corrupt` if it is not a `.tet` file of layout version 1, `Io` if it cannot be read.
     pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
-        let file = drive(Open::new(source.size()), source.as_ref()).await?;
+        let size = source.size();
+        let objects = Arc::new(Objects::One(source));
+        let file = drive(Open::new(size), &objects).await?;
         for warning in file.warnings() {
-            log::warn!("{}: {warning}", source.name());
+            log::warn!("{}: {warning}", objects.name());
         }
-        Ok(Self { file: Arc::new(file), source, looked_up: Arc::default() })
+        Ok(Self { file: Arc::new(file), objects, looked_up: Arc::default(), size })
     }
 
     /// What errors call the file.
     pub fn name(&self) -> &str {
-        self.source.name()
-    }
-
-    /// Where its bytes come from.
-    pub fn source(&self) -> &Arc<dyn ByteSource> {
-        &self.source
+        self.objects.name()
     }
 
     /// The format's view of the file.
@@ -99,13 +102,28 @@ impl OpenedFile {
             dims.push(self.dimension(spec, options, &mut warnings).await?);
         }
         let attributes = &self.file.metadata_of(id).attrs;
-        let (value, problems) =
-            ValueColumn::new(element, attributes, self.file.is_packed(id), options);
+        let (column, problems) =
+            NumberColumn::new(element, attributes, self.file.is_packed(id), options);
         warnings.extend(problems);
+        let taken = dims.iter().any(|dim: &Dimension| dim.name() == "value");
+        let value = Value {
+            name: if taken { dataset.name() } else { "value" }.to_owned(),
+            column: ValueColumn::Number(column),
+            cells: CellFormat::fixed(element.size() as usize),
+            attributes: attributes.clone(),
+        };
         for warning in &warnings {
             log::warn!("{}: dataset \"{}\": {warning}", self.name(), dataset.name());
         }
-        Ok(GridArray::new(self.clone(), id, grid, dims, value, options))
+        let options = options.clone();
+        let name = dataset.name().to_owned();
+        let source = TetDataset {
+            file: self.clone(),
+            dataset: id,
+            options: options.clone(),
+            zone_maps: OnceCell::new(),
+        };
+        Ok(GridArray::new(name, Arc::new(source), grid, dims, vec![value], &options))
     }
 
     fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
@@ -129,12 +147,12 @@ impl OpenedFile {
     ) -> Result<Dimension> {
         let DimSpec { name, len, labels } = spec;
         let (labels, attributes) = match labels {
-            LabelSource::Index => (Labels::Index { len }, BTreeMap::new()),
+            LabelSource::Index => (Labels::indices(len), BTreeMap::new()),
             LabelSource::Text(text) => (Labels::from_text(&text)?, BTreeMap::new()),
             LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
                 warnings
                     .push(format!("the labels of \"{name}\" are too many for this file; ignored"));
-                (Labels::Index { len }, BTreeMap::new())
+                (Labels::indices(len), BTreeMap::new())
             }
             LabelSource::Dataset(id) => {
                 let elements = self.read_line(id).await?;
@@ -165,27 +183,27 @@ impl OpenedFile {
         let dataset = &self.file.datasets()[id];
         let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
         let bytes = grid.cells().saturating_mul(element.size());
-        bytes <= self.source.size().saturating_mul(RATIO).max(ALWAYS)
+        bytes <= self.size.saturating_mul(RATIO).max(ALWAYS)
     }
 
     /// All elements of a 1-d dataset.
     async fn read_line(&self, id: usize) -> Result<Buffer> {
         let grid = self.readable_grid(id)?;
+        let format = CellFormat::fixed(self.file.datasets()[id].element()?.size() as usize);
         let stored = self.locate(id, (0..grid.chunks()).collect()).await?;
-        let payloads: Vec<_> = stored
+        let locations: Vec<Location> = stored
             .iter()
             .flat_map(|chunk| &chunk.layers)
-            .map(|layer| layer.payload.clone())
+            .map(|layer| layer.values.at.clone())
             .collect();
-        let mut payloads = self.source.read(&payloads).await?.into_iter();
+        let mut payloads = self.objects.read(&locations).await?.into_iter();
+        let mut scratch = Scratch::default();
         let mut elements = MutableBuffer::new(0);
-        for chunk in stored {
-            let layers = chunk.layers.len();
-            elements.extend_from_slice(&decode_tile(
-                &chunk,
-                payloads.by_ref().take(layers).collect(),
-                vec![],
-            )?);
+        for (number, chunk) in (0..).zip(&stored) {
+            let extents = grid.extents(&[number]);
+            let tile =
+                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)?;
+            elements.extend_from_slice(tile.bytes());
         }
         Ok(elements.into())
     }
@@ -212,6 +230,69 @@ impl OpenedFile {
     }
 
     async fn drive_locate(&self, dataset: usize, chunks: Vec<u64>) -> Result<Vec<StoredChunk>> {
-        drive(self.file.locate(dataset, chunks)?, self.source.as_ref()).await
+        drive(self.file.locate(dataset, chunks)?, &self.objects).await
+    }
+}
+
+/// One dataset of a file.
+#[derive(Debug)]
+struct TetDataset {
+    file: OpenedFile,
+    dataset: usize,
+    options: ReadOptions,
+    zone_maps: OnceCell<Option<Arc<dyn Zones>>>,
+}
+
+#[async_trait]
+impl ChunkSource for TetDataset {
+    fn objects(&self) -> &Objects {
+        &self.file.objects
+    }
+
+    fn memory_budget(&self) -> MemoryBudget {
+        self.file.file.memory_budget()
+    }
+
+    async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+        let chunks = tasks.iter().map(|task| task.number).collect();
+        let stored = self.file.locate(self.dataset, chunks).await?.into_iter();
+        Ok(stored.map(|chunk| vec![chunk; values.len()]).collect())
+    }
+
+    async fn zones(&self, _: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
+        /// Parsing JSON costs this many times more per byte than looking for NULLs.
+        const RELATIVE_COST: u64 = 64;
+        let at = self.file.file.zone_maps_at().filter(|_| self.options.trust_zone_maps)?;
+        if (at.end - at.start).saturating_mul(RELATIVE_COST) > bytes_to_read {
+            return None;
+        }
+        self.zone_maps.get_or_init(|| self.read_zone_maps()).await.clone()
+    }
+}
+
+impl TetDataset {
+    async fn read_zone_maps(&self) -> Option<Arc<dyn Zones>> {
+        let machine = self.file.file.read_zone_maps(self.dataset).ok()??;
+        match drive(machine, &self.file.objects).await {
+            // The file's maps count NaN and the declared fill as NULL.
+            Ok(maps) if self.options.nan_as_null && self.options.fill_as_null => {
+                Some(Arc::new(maps))
+            }
+            Ok(maps) => Some(Arc::new(WithoutNulls(maps))),
+            Err(error) => {
+                log::warn!("zone maps are ignored: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// Of a file's zone maps those without NULLs, whatever is taken for NULL.
+#[derive(Debug)]
+struct WithoutNulls(ZoneMaps);
+
+impl Zones for WithoutNulls {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        self.0.zone(chunk).filter(|zone| zone.null_count == 0)
     }
 }

@@ -309,9 +309,7 @@ pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> V
     if selection.cells() == 0 {
         return vec![];
     }
-    let edge = grid.axis_range(axis, 0).end.max(1);
-    let chunks = selection.axes()[axis].chunks(edge, grid.chunks_per_axis()[axis]);
-    chunks.ranges().iter().cloned().flatten().collect()
+    grid.chunks_of(axis, &selection.axes()[axis]).ranges().iter().cloned().flatten().collect()
 }
 
 /// The places in the cross product of `touched` that every mask keeps.

@@ -1,91 +1,176 @@
-//! One decoded chunk, and how selected cells are taken out of it.
+//! One value of one decoded chunk, and how selected cells are taken out of it.
 
 use std::ops::Range;
 
-use arrow::buffer::{Buffer, MutableBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer};
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
-use crate::format::ElementType;
 use crate::grid::{AxisSelection, for_each_run};
 
-/// The decoded bytes of one chunk: little-endian elements in row-major order over its extents.
+/// The cells of one value of one chunk, in row-major order over the chunk's extents.
 #[derive(Debug, Clone)]
 pub struct Tile {
-    bytes: Bytes,
-    element: ElementType,
+    cells: Cells,
+    /// One byte per cell, 0 for NULL; absent if no cell can be NULL.
+    validity: Option<Bytes>,
+}
+
+#[derive(Debug, Clone)]
+enum Cells {
+    /// Little-endian cells of `width` bytes.
+    Fixed { bytes: Bytes, width: usize },
+    /// Per cell, which bytes of `content` it is.
+    Variable { spans: Vec<Range<u64>>, content: Bytes },
 }
 
 impl Tile {
-    /// Wraps the decoded bytes of a chunk.
-    pub fn new(bytes: Bytes, element: ElementType) -> Self {
-        Self { bytes, element }
+    /// Cells of `width` bytes each.
+    pub fn fixed(bytes: Bytes, width: usize) -> Self {
+        Self { cells: Cells::Fixed { bytes, width }, validity: None }
     }
 
-    /// All elements, at any address.
+    /// Cells of any length; every span must lie in `content`.
+    ///
+    /// # Errors
+    /// `Internal` if one does not.
+    pub fn variable(spans: Vec<Range<u64>>, content: Bytes) -> Result<Self> {
+        let len = content.len() as u64;
+        if spans.iter().any(|span| span.start > span.end || span.end > len) {
+            return Err(Error::internal("a value that lies outside its tile"));
+        }
+        Ok(Self { cells: Cells::Variable { spans, content }, validity: None })
+    }
+
+    /// The same cells, of which those with a 0 in `validity` are NULL.
+    #[must_use]
+    pub fn with_validity(self, validity: Option<Bytes>) -> Self {
+        Self { validity, ..self }
+    }
+
+    /// All cells of fixed width, at any address; nothing if they are not.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.cells {
+            Cells::Fixed { bytes, .. } => bytes,
+            Cells::Variable { .. } => &[],
+        }
+    }
+
+    /// One byte per cell, 0 for NULL, if cells can be NULL.
+    pub fn validity(&self) -> Option<&[u8]> {
+        self.validity.as_deref()
+    }
+
+    /// Bytes of memory that the tile takes or views.
+    pub fn len_bytes(&self) -> usize {
+        let validity = self.validity.as_ref().map_or(0, Bytes::len);
+        validity
+            + match &self.cells {
+                Cells::Fixed { bytes, .. } => bytes.len(),
+                Cells::Variable { spans, content } => content.len() + 8 * spans.len(),
+            }
     }
 
     /// The memory of the tile, emptied, if nobody else holds a part of it any more; otherwise none.
     pub fn into_spare(self) -> Vec<u8> {
-        let Ok(mut spare) = self.bytes.try_into_mut() else { return Vec::new() };
+        let (Cells::Fixed { bytes, .. } | Cells::Variable { content: bytes, .. }) = self.cells;
+        let Ok(mut spare) = bytes.try_into_mut() else { return Vec::new() };
         spare.clear(); // so that nothing is moved to the front
         spare.into()
     }
 
-    /// The selected cells in row-major order, aligned for their type.
+    /// The selected cells in row-major order, aligned for elements of their width.
     ///
     /// One contiguous run is a view of the tile, without a copy unless it is misaligned; otherwise
     /// each run is copied once.
     ///
     /// # Errors
-    /// `Internal` if the selection does not fit the tile.
+    /// `Internal` if the selection does not fit the tile or cells are of any length.
     pub fn gather(&self, selection: &[AxisSelection]) -> Result<Buffer> {
-        let mut pending: Option<Range<u64>> = None;
-        let mut copied: Option<MutableBuffer> = None;
-        let cells: u64 = selection.iter().map(AxisSelection::count).product();
-        let mut outside = false;
-        for_each_run(selection, |run| {
-            if let Some(before) = pending.replace(run) {
-                let out = copied.get_or_insert_with(|| {
-                    MutableBuffer::new((cells * self.element.size()) as usize)
-                });
-                outside |= self.copy(before, out).is_none();
-            }
-        });
-        let whole = match (pending, copied) {
-            (None, _) => Some(Buffer::from(MutableBuffer::new(0))),
-            (Some(run), None) => self.view(run),
-            (Some(run), Some(mut out)) => self.copy(run, &mut out).map(|()| out.into()),
-        };
-        match whole {
-            Some(buffer) if !outside => Ok(buffer),
-            _ => Err(Error::internal("a selection reaches outside its chunk")),
+        match &self.cells {
+            Cells::Fixed { bytes, width } => gather(bytes, *width, selection),
+            Cells::Variable { .. } => Err(Error::internal("cells of no fixed width")),
         }
     }
 
-    fn byte_range(&self, run: &Range<u64>) -> Option<Range<usize>> {
-        let size = self.element.size();
-        let range = (run.start * size) as usize..(run.end * size) as usize;
-        (range.end <= self.bytes.len()).then_some(range)
+    /// The selected cells in row-major order, as spans of the second part.
+    ///
+    /// # Errors
+    /// `Internal` if the selection does not fit the tile or cells are of fixed width.
+    pub fn spans(&self, selection: &[AxisSelection]) -> Result<(Vec<Range<u64>>, &Bytes)> {
+        let Cells::Variable { spans, content } = &self.cells else {
+            return Err(Error::internal("cells of a fixed width"));
+        };
+        let cells: u64 = selection.iter().map(AxisSelection::count).product();
+        let mut selected = Vec::with_capacity(cells as usize);
+        let mut outside = false;
+        for_each_run(selection, |run| match spans.get(run.start as usize..run.end as usize) {
+            Some(run) => selected.extend_from_slice(run),
+            None => outside = true,
+        });
+        if outside { Err(outside_chunk()) } else { Ok((selected, content)) }
     }
 
-    fn copy(&self, run: Range<u64>, out: &mut MutableBuffer) -> Option<()> {
-        out.extend_from_slice(&self.bytes[self.byte_range(&run)?]);
+    /// Which of the selected cells are not NULL; `None` if none is.
+    ///
+    /// # Errors
+    /// `Internal` if the selection does not fit the tile.
+    pub fn nulls(&self, selection: &[AxisSelection]) -> Result<Option<NullBuffer>> {
+        let Some(validity) = &self.validity else { return Ok(None) };
+        let valid = gather(validity, 1, selection)?;
+        if !valid.contains(&0) {
+            return Ok(None);
+        }
+        let valid = BooleanBuffer::collect_bool(valid.len(), |at| valid[at] != 0);
+        Ok(Some(NullBuffer::new(valid)))
+    }
+}
+
+fn outside_chunk() -> Error {
+    Error::internal("a selection reaches outside its chunk")
+}
+
+/// The selected cells of `width` bytes.
+fn gather(tile: &Bytes, width: usize, selection: &[AxisSelection]) -> Result<Buffer> {
+    let byte_range = |run: &Range<u64>| {
+        let range = run.start as usize * width..run.end as usize * width;
+        (range.end <= tile.len()).then_some(range)
+    };
+    let copy = |run: Range<u64>, out: &mut MutableBuffer| {
+        out.extend_from_slice(&tile[byte_range(&run)?]);
         Some(())
-    }
+    };
+    let mut pending: Option<Range<u64>> = None;
+    let mut copied: Option<MutableBuffer> = None;
+    let cells: u64 = selection.iter().map(AxisSelection::count).product();
+    let mut outside = false;
+    for_each_run(selection, |run| {
+        if let Some(before) = pending.replace(run) {
+            let out = copied.get_or_insert_with(|| MutableBuffer::new(cells as usize * width));
+            outside |= copy(before, out).is_none();
+        }
+    });
+    let whole = match (pending, copied) {
+        (None, _) => Some(Buffer::from(MutableBuffer::new(0))),
+        (Some(run), None) => byte_range(&run).map(|range| view(tile.slice(range), width)),
+        (Some(run), Some(mut out)) => copy(run, &mut out).map(|()| out.into()),
+    };
+    whole.filter(|_| !outside).ok_or_else(outside_chunk)
+}
 
-    fn view(&self, run: Range<u64>) -> Option<Buffer> {
-        let bytes = self.bytes.slice(self.byte_range(&run)?);
-        let aligned = (bytes.as_ptr() as usize).is_multiple_of(self.element.size() as usize);
-        Some(if aligned { Buffer::from(bytes) } else { Buffer::from_slice_ref(&bytes) })
-    }
+/// These bytes as they are, or a copy if elements of their width are misaligned there.
+fn view(bytes: Bytes, width: usize) -> Buffer {
+    /// No element is larger.
+    const MAX_ALIGN: usize = 8;
+    let align = (1_usize << width.trailing_zeros().min(63)).min(MAX_ALIGN);
+    let aligned = (bytes.as_ptr() as usize).is_multiple_of(align);
+    if aligned { Buffer::from(bytes) } else { Buffer::from_slice_ref(&bytes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ElementType;
 
     /// Bytes at an address that is aligned for every type.
     struct Aligned(Buffer);
@@ -104,7 +189,7 @@ mod tests {
             bytes.as_slice_mut()[offset + cell * width] = cell as u8;
         }
         let bytes = Bytes::from_owner(Aligned(bytes.into()));
-        Tile::new(bytes.slice(offset..offset + 12 * width), element)
+        Tile::fixed(bytes.slice(offset..offset + 12 * width), width)
     }
 
     fn low_bytes(buffer: &Buffer, element: ElementType) -> Vec<u8> {
@@ -119,7 +204,7 @@ mod tests {
             let tile = tile(element, 64);
             let view = tile.gather(&rows).unwrap();
             assert_eq!(low_bytes(&view, element), (4..12).collect::<Vec<_>>());
-            assert_eq!(view.as_ptr(), tile.bytes[4 * element.size() as usize..].as_ptr());
+            assert_eq!(view.as_ptr(), tile.bytes()[4 * element.size() as usize..].as_ptr());
             assert_eq!(low_bytes(&tile.gather(&boxed).unwrap(), element), [5, 9]);
         }
         let odd = tile(ElementType::F32, 3);
@@ -139,5 +224,21 @@ mod tests {
         ] {
             assert!(tile.gather(&cells).is_err());
         }
+    }
+
+    #[test]
+    fn values_of_any_length_and_nulls_are_picked_too() {
+        let content = Bytes::from_static(b"abcdef");
+        let tile = Tile::variable(vec![0..1, 1..1, 1..4, 4..6], content).unwrap();
+        let tile = tile.with_validity(Some(Bytes::from_static(&[1, 0, 1, 1])));
+        let cells = [AxisSelection::from_mask(&[true, true, false, true])];
+        let (spans, content) = tile.spans(&cells).unwrap();
+        assert_eq!((spans, content.as_ref()), (vec![0..1, 1..1, 4..6], &b"abcdef"[..]));
+        let nulls = tile.nulls(&cells).unwrap().unwrap();
+        assert_eq!(nulls.iter().collect::<Vec<_>>(), [true, false, true]);
+        assert!(tile.nulls(&[AxisSelection::from_range(4, 2..4)]).unwrap().is_none());
+        assert!(tile.spans(&[AxisSelection::all(5)]).is_err());
+        assert!(tile.gather(&cells).is_err());
+        assert!(Tile::variable(vec![0..7], Bytes::from_static(b"abcdef")).is_err());
     }
 }

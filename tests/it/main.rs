@@ -22,3 +22,4 @@ mod register;
 mod slt;
 mod sources;
 mod support;
+mod tiledb;

@@ -14,6 +14,7 @@ use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column as PhysicalColumn, IsNotNullExpr, Literal,
 };
@@ -27,10 +28,26 @@ use crate::scan::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, red
 /// Aggregates of plain values, by kernels.
 #[derive(Debug, Clone)]
 pub(super) struct DensePlan {
-    pub(super) calls: Vec<Call>,
-    pub(super) wanted: Wanted,
-    /// The predicate, if there is one: it is over the value alone.
+    pub(super) calls: Vec<DenseCall>,
+    /// The values that the calls are of, each once.
+    pub(super) columns: Vec<DenseColumn>,
+    /// The predicate, if there is one: it is over the only column.
     pub(super) range: Option<ValueRange>,
+}
+
+/// One aggregate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DenseCall {
+    pub(super) call: Call,
+    /// Which of the plan's columns it is of; the one that counts rows is of none.
+    pub(super) column: Option<usize>,
+}
+
+/// A value of the array and what is to be known of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DenseColumn {
+    pub(super) value: usize,
+    pub(super) wanted: Wanted,
 }
 
 /// An aggregate in terms of what the kernels find out.
@@ -49,37 +66,63 @@ pub(super) enum Call {
 impl DensePlan {
     /// How the kernels would do `query`, or `None` if they cannot.
     pub(super) fn of(query: &Query, scan: &GridScanExec) -> Option<Self> {
-        let range = match &query.predicate {
-            Some(predicate) => Some(value_range(predicate, scan)?),
-            None => None,
+        let (ranged, range) = match &query.predicate {
+            Some(predicate) => {
+                let (value, range) = value_range(predicate, scan)?;
+                (Some(value), Some(range))
+            }
+            None => (None, None),
         };
-        let call = |aggregate| match Call::of(aggregate, scan)? {
-            // What passes a predicate on the value has one.
-            Call::CountRows if range.is_some() => Some(Call::Count),
-            call => Some(call),
-        };
-        let calls: Vec<Call> = query.aggregates.iter().map(call).collect::<Option<_>>()?;
-        let wanted = Wanted {
-            sum: calls.iter().any(|call| call.needs_sums()),
-            wide_sum: calls.contains(&Call::WideSum),
-            min: calls.contains(&Call::Min),
-            max: calls.contains(&Call::Max),
-            spread: calls.iter().any(|call| matches!(call, Call::Variance { .. })),
-        };
-        let plan = Self { calls, wanted, range };
-        let known = reducer(scan.array().value(), wanted, plan.range.as_ref(), 0).is_some();
-        (known || !plan.reads_values()).then_some(plan)
+        let mut values: Vec<usize> = ranged.into_iter().collect();
+        let mut calls = Vec::new();
+        for aggregate in &query.aggregates {
+            let (call, value) = match (Call::of(aggregate, scan)?, ranged) {
+                // What passes a predicate on a value has one.
+                ((Call::CountRows, _), Some(value)) => (Call::Count, Some(value)),
+                (call, _) => call,
+            };
+            let column = value.map(|value| match values.iter().position(|&it| it == value) {
+                Some(column) => column,
+                None => {
+                    values.push(value);
+                    values.len() - 1
+                }
+            });
+            calls.push(DenseCall { call, column });
+        }
+        if range.is_some() && values.len() > 1 {
+            return None; // the predicate is over another value
+        }
+        let columns = values.iter().enumerate().map(|(column, &value)| {
+            let of_column = calls.iter().filter(|call| call.column == Some(column));
+            let wanted = Wanted::by(of_column.map(|call| call.call));
+            let number = scan.array().value(value).as_number()?;
+            reducer(number, wanted, range.as_ref(), 0)?;
+            Some(DenseColumn { value, wanted })
+        });
+        let columns = columns.collect::<Option<_>>()?;
+        Some(Self { calls, columns, range })
     }
 
-    /// Whether zone maps say all that is asked of a chunk: how many values, the least, the greatest.
-    pub(super) fn is_in_zone_maps(&self) -> bool {
-        let Wanted { sum, wide_sum, spread, .. } = self.wanted;
-        self.range.is_none() && !sum && !wide_sum && !spread
+    /// Bytes of the states of a group.
+    pub(super) fn bytes_per_group(&self) -> u64 {
+        let of_column = |column: &DenseColumn| 8 + column.wanted.bytes_per_group();
+        8 + self.columns.iter().map(of_column).sum::<u64>()
     }
+}
 
-    /// Whether a value must be looked at.
-    pub(super) fn reads_values(&self) -> bool {
-        self.range.is_some() || self.calls.iter().any(|call| *call != Call::CountRows)
+impl Wanted {
+    /// What `calls` need.
+    fn by(calls: impl Iterator<Item = Call>) -> Self {
+        let mut wanted = Self::default();
+        for call in calls {
+            wanted.sum |= call.needs_sums();
+            wanted.wide_sum |= call == Call::WideSum;
+            wanted.min |= call == Call::Min;
+            wanted.max |= call == Call::Max;
+            wanted.spread |= matches!(call, Call::Variance { .. });
+        }
+        wanted
     }
 }
 
@@ -89,21 +132,33 @@ impl Call {
         matches!(self, Self::Sum | Self::Average)
     }
 
-    fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<Self> {
+    /// The call that `aggregate` is, and the value that it is of.
+    fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<(Self, Option<usize>)> {
         let function = &aggregate.function;
         if aggregate.filter.is_some() || function.is_distinct() {
             return None;
         }
         let [arg] = aggregate.args.as_slice() else { return None };
         let fun = function.fun();
-        let field = function.field();
-        let plain = plain_value(arg, scan);
+        if *fun == *count_udaf() && is_never_null(arg, scan) {
+            return Some((Self::CountRows, None));
+        }
+        let (value, number_type) = number_of(arg, scan)?;
+        let call = Self::of_value(function, value, &number_type, arg, scan)?;
+        Some((call, Some(value)))
+    }
+
+    fn of_value(
+        function: &AggregateFunctionExpr,
+        value: usize,
+        number_type: &DataType,
+        arg: &Expr,
+        scan: &GridScanExec,
+    ) -> Option<Self> {
+        let (fun, field) = (function.fun(), function.field());
+        let plain = plain_value(arg, scan).is_some();
         if *fun == *count_udaf() {
-            return if is_never_null(arg, scan) {
-                Some(Self::CountRows)
-            } else {
-                number_of(arg, scan).map(|_| Self::Count)
-            };
+            return Some(Self::Count);
         }
         if *fun == *min_udaf() {
             return plain.then_some(Self::Min);
@@ -111,17 +166,16 @@ impl Call {
         if *fun == *max_udaf() {
             return plain.then_some(Self::Max);
         }
-        let summed_as = number_of(arg, scan)?;
         if *fun == *sum_udaf() {
-            let unsigned = scan.array().value().element().is_unsigned();
-            return match (summed_as, field.data_type()) {
+            let unsigned = scan.array().value(value).as_number()?.element().is_unsigned();
+            return match (number_type, field.data_type()) {
                 (DataType::Float64, DataType::Float64) => Some(Self::Sum),
                 (DataType::Int64, DataType::Int64) if !unsigned => Some(Self::WideSum),
                 (DataType::UInt64, DataType::UInt64) if unsigned => Some(Self::WideSum),
                 _ => None,
             };
         }
-        if summed_as != DataType::Float64 || *field.data_type() != DataType::Float64 {
+        if *number_type != DataType::Float64 || *field.data_type() != DataType::Float64 {
             return None;
         }
         let variances = [
@@ -231,8 +285,10 @@ fn column_of(expr: &Expr, scan: &GridScanExec) -> Option<Column> {
     scan.columns().get(column.index()).copied()
 }
 
-fn plain_value(expr: &Expr, scan: &GridScanExec) -> bool {
-    column_of(expr, scan) == Some(Column::Value)
+/// The value that `expr` shows, if it is one of numbers.
+fn plain_value(expr: &Expr, scan: &GridScanExec) -> Option<usize> {
+    let value = column_of(expr, scan)?.value()?;
+    scan.array().value(value).as_number().map(|_| value)
 }
 
 /// Whether `expr` is a column or a constant without NULLs.
@@ -243,16 +299,17 @@ fn is_never_null(expr: &Expr, scan: &GridScanExec) -> bool {
     expr.is::<PhysicalColumn>() && matches!(expr.nullable(scan.schema_ref()), Ok(false))
 }
 
-/// The type in which `expr` shows the value: its own or a wider one, without loss of a NULL or an
-/// overflow on the way.
-fn number_of(expr: &Expr, scan: &GridScanExec) -> Option<DataType> {
-    let column = scan.array().value();
-    if plain_value(expr, scan) {
-        return column.data_type().is_numeric().then(|| column.data_type());
+/// The value that `expr` shows and the type in which it does: its own or a wider one, without loss of a
+/// NULL or an overflow on the way.
+fn number_of(expr: &Expr, scan: &GridScanExec) -> Option<(usize, DataType)> {
+    let type_of = |value: usize| scan.array().value(value).data_type();
+    if let Some(value) = plain_value(expr, scan) {
+        return type_of(value).is_numeric().then(|| (value, type_of(value)));
     }
     let cast = expr.downcast_ref::<CastExpr>()?;
     let to = cast.cast_type();
-    let from = column.data_type();
+    let value = plain_value(cast.expr(), scan)?;
+    let from = type_of(value);
     let widens = match to {
         DataType::Float64 => from.is_numeric(),
         DataType::Float32 => from == DataType::Float16,
@@ -260,21 +317,23 @@ fn number_of(expr: &Expr, scan: &GridScanExec) -> Option<DataType> {
         DataType::UInt64 => from.is_unsigned_integer(),
         _ => false,
     };
-    (plain_value(cast.expr(), scan) && widens).then(|| to.clone())
+    widens.then(|| (value, to.clone()))
 }
 
 fn is_narrow_unsigned(data_type: &DataType) -> bool {
     matches!(data_type, DataType::UInt8 | DataType::UInt16 | DataType::UInt32)
 }
 
-/// The interval of values for which `predicate` is true, if it is one: comparisons of the value with
-/// numbers, joined by AND.
-fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<ValueRange> {
+/// The value that `predicate` is over, and the interval for which it is true, if it is one: comparisons
+/// of that value with numbers, joined by AND.
+fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
     let mut range = ValueRange::default();
+    let mut over: Option<usize> = None;
+    let mut same = |value: usize| (*over.get_or_insert(value) == value).then_some(());
     for conjunct in split_conjunction(predicate) {
         if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
             // NULLs never count where there is a range.
-            plain_value(not_null.arg(), scan).then_some(())?;
+            same(plain_value(not_null.arg(), scan)?)?;
             continue;
         }
         let comparison = conjunct.downcast_ref::<BinaryExpr>()?;
@@ -284,9 +343,7 @@ fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<ValueRange> {
             (Some(number), None) => (right, number, comparison.op().swap()?),
             _ => return None,
         };
-        if !compares_exactly(side, number, scan) {
-            return None;
-        }
+        same(compared_exactly(side, number, scan)?)?;
         let limit = |inclusive| Some(Limit { number, inclusive });
         let (least, greatest) = match operator {
             Operator::Gt => (limit(false), None),
@@ -305,21 +362,23 @@ fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<ValueRange> {
         range.least = range.least.or(least);
         range.greatest = range.greatest.or(greatest);
     }
-    Some(range)
+    Some((over?, range))
 }
 
-/// Whether comparing the elements with `number` is comparing `side` with it: nothing is rounded.
-fn compares_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> bool {
-    let Some(compared_as) = number_of(side, scan) else { return false };
-    let from = scan.array().value().data_type();
-    match number {
+/// The value that `side` shows, if comparing its elements with `number` is comparing `side` with it:
+/// nothing is rounded.
+fn compared_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> Option<usize> {
+    let (value, compared_as) = number_of(side, scan)?;
+    let from = scan.array().value(value).data_type();
+    let exact = match number {
         Number::Integer(_) => compared_as.is_integer() && from.is_integer(),
         Number::Float(number) => {
             let narrow =
                 from.is_floating() || from.primitive_width().is_some_and(|width| width <= 4);
             compared_as.is_floating() && narrow && !number.is_nan()
         }
-    }
+    };
+    exact.then_some(value)
 }
 
 fn number(expr: &Expr) -> Option<Number> {

@@ -181,7 +181,7 @@ fn bytes_per_group(keys: &Keys, tier: &Tier) -> u64 {
     /// What an accumulator takes at least: a few words.
     const ACCUMULATOR: u64 = 32;
     let states = match tier {
-        Tier::Dense(dense) => 8 + dense.wanted.bytes_per_group(),
+        Tier::Dense(dense) => dense.bytes_per_group(),
         Tier::Accumulators(plan) => ACCUMULATOR * plan.calls.len() as u64,
     };
     // The states, the output made of them, and the output again without groups that had no row; the

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
+use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -14,15 +15,16 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt};
 
 use super::accumulate::{AccumulatePlan, Accumulators};
-use super::dense::{Call, DensePlan};
+use super::dense::{Call, DenseCall, DenseColumn, DensePlan};
 use super::node::{GridReduceExec, Tier};
 use super::slabs::Slab;
-use crate::exec::chunks::{ChunkReader, OpenChunk, Payload, zone_maps};
+use crate::exec::chunks::{ChunkReader, zones_of};
 use crate::exec::metrics::ScanMetrics;
-use crate::exec::stream::columns;
+use crate::exec::stream::{columns, values_of};
 use crate::exec::to_datafusion;
-use crate::scan::reduce::{Chunk, GroupTable, Reducer, RowPlaces, count_rows, reducer};
-use crate::scan::{Assembler, Blocks, Column};
+use crate::format::Zone;
+use crate::scan::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
+use crate::scan::{Assembler, Blocks, ChunkTask};
 
 /// The groups of a partition, or, if they do not get their memory, the same from rows.
 pub(super) fn reduce(
@@ -108,56 +110,59 @@ impl Partition {
     fn reader(
         &self,
         tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
-        payload: Payload,
+        values: Vec<usize>,
     ) -> ChunkReader {
         ChunkReader::new(
             Arc::clone(&self.node.array),
             Arc::clone(&self.slab().plan),
             tasks,
             self.node.slabs.len(),
-            payload,
+            values,
             format!("GridReduceExec[{}]", self.number),
             &self.context,
         )
     }
 
-    /// The tasks whose chunks must be read: not those that hold no value, nor those of one group whose
-    /// zone map says all that is asked.
-    async fn unanswered(&self, plan: &DensePlan, reducer: &mut dyn Reducer) -> Result<Vec<u64>> {
+    /// The tasks whose chunks must be read: not those of which the writer noted all that is asked.
+    async fn unanswered(
+        &self,
+        plan: &DensePlan,
+        reducers: &mut [Box<dyn Reducer>],
+    ) -> Result<Vec<u64>> {
         let (plan_of_slab, tasks) = (&self.slab().plan, self.tasks());
         let array = &self.node.array;
-        let maps = match array.null_is_fill_or_nan() {
-            true => zone_maps(array, plan_of_slab).await,
-            false => None,
-        };
-        let Some(maps) = maps else { return Ok(tasks.collect()) };
+        let mut zones = Vec::with_capacity(plan.columns.len());
+        for column in &plan.columns {
+            match zones_of(array, plan_of_slab, column.value).await {
+                Some(of_column) => zones.push(of_column),
+                None => return Ok(tasks.collect()),
+            }
+        }
         let mut unanswered = Vec::new();
         for number in tasks {
             let task = plan_of_slab.task(number);
-            let Some(zone) = maps.zone(task.number) else {
+            let known: Option<Vec<Zone>> =
+                zones.iter().map(|zones| zones.zone(task.number)).collect();
+            let chunk = self.chunk(&task);
+            let answered = known.filter(|known| {
+                reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
+            });
+            let Some(known) = answered else {
                 unanswered.push(number);
                 continue;
             };
-            let chunk = Chunk { table: &self.table, grid: array.grid(), task: &task, tile: &[] };
-            let answered = zone.null_count == task.cells()
-                || (plan.is_in_zone_maps()
-                    && reducer.add_zone(chunk, zone).map_err(to_datafusion)?);
-            if answered {
-                self.metrics.chunks_answered.add(1);
-            } else {
-                unanswered.push(number);
+            for (reducer, zone) in reducers.iter_mut().zip(&known) {
+                if zone.null_count < task.cells() {
+                    reducer.add_zone(chunk, zone);
+                }
             }
+            self.metrics.chunks_answered.add(1);
         }
         Ok(unanswered)
     }
 
-    fn chunk<'a>(&'a self, open: &'a OpenChunk) -> Chunk<'a> {
-        Chunk {
-            table: &self.table,
-            grid: self.node.array.grid(),
-            task: &open.task,
-            tile: open.tile.as_ref().map_or(&[], |tile| tile.bytes()),
-        }
+    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> Chunk<'a> {
+        Chunk { table: &self.table, grid: self.node.array.grid(), task }
     }
 
     /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
@@ -166,55 +171,79 @@ impl Partition {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
         let every_group_has_rows = self.slab().plan.is_selection();
-        let needs_rows =
-            !by_cells && (plan.calls.contains(&Call::CountRows) || !every_group_has_rows);
+        let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
+        let needs_rows = !by_cells && (counts_rows || !every_group_has_rows);
         let rows = if needs_rows { self.rows_per_group() } else { vec![] };
-        let value = self.node.array.value();
-        let table_bytes = self.reservation.size();
-        let reads = plan.reads_values();
-        let mut reducer =
-            reads.then(|| reducer(value, plan.wanted, plan.range.as_ref(), groups)).flatten();
-        if let Some(reducer) = &mut reducer {
-            let tasks = self.unanswered(plan, reducer.as_mut()).await?;
-            let mut reader = self.reader(tasks.into_iter(), Payload::Read);
-            let mut breaks = Breaks::default();
-            while let Some(open) = reader.next(&self.metrics).await? {
-                let timer = self.metrics.baseline.elapsed_compute().timer();
-                reducer.add(self.chunk(&open), open.may_hold_nulls).map_err(to_datafusion)?;
-                timer.done();
-                self.reservation.try_resize(table_bytes + reducer.scratch_bytes())?;
-                breaks.after(open.task.cells()).await;
-                reader.release(open);
-            }
-        }
-        let mut found = reducer.map(|reducer| reducer.finish()).unwrap_or_default();
+        let mut found = self.fold(plan).await?;
+
         let mut columns: Vec<ArrayRef> = Vec::new();
-        for (at, call) in plan.calls.iter().enumerate() {
+        let mut nothing = Found::default();
+        for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
+            let found = column.map_or(&mut nothing, |column| &mut found[column]);
             if self.node.whole {
-                let last = !plan.calls[at + 1..].iter().any(|later| later.needs_sums());
-                columns.push(call.value(&mut found, &rows, last)?);
+                let same = |later: &DenseCall| later.column == *column && later.call.needs_sums();
+                let last = !plan.calls[at + 1..].iter().any(same);
+                columns.push(call.value(found, &rows, last)?);
             } else {
-                columns.extend(call.state(&mut found, &rows)?);
+                columns.extend(call.state(found, &rows)?);
             }
         }
         let has_keys = !self.node.keys.columns.is_empty();
         if !has_keys || (!by_cells && every_group_has_rows) {
             return Ok((columns, None));
         }
-        let rows = if by_cells { &found.counts } else { &rows };
+        let rows = match found.first() {
+            Some(found) if by_cells => &found.counts,
+            _ => &rows,
+        };
         let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
         let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
         let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
+    /// What is wanted of each column of `plan`, over all chunks.
+    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<Found>> {
+        let array = Arc::clone(&self.node.array);
+        let of_column = |column: &DenseColumn| {
+            let number = array.value(column.value).as_number()?;
+            reducer(number, column.wanted, plan.range.as_ref(), self.table.len())
+        };
+        let reducers: Option<Vec<_>> = plan.columns.iter().map(of_column).collect();
+        let Some(mut reducers) = reducers else {
+            return internal_err!("a column that the kernels do not know");
+        };
+        if reducers.is_empty() {
+            return Ok(vec![]);
+        }
+        let table_bytes = self.reservation.size();
+        let tasks = self.unanswered(plan, &mut reducers).await?;
+        let values = plan.columns.iter().map(|column| column.value).collect();
+        let mut reader = self.reader(tasks.into_iter(), values);
+        let mut breaks = Breaks::default();
+        while let Some(open) = reader.next(&self.metrics).await? {
+            let timer = self.metrics.baseline.elapsed_compute().timer();
+            for (column, reducer) in plan.columns.iter().zip(&mut reducers) {
+                let of = open.tile(column.value).map_err(to_datafusion)?;
+                reducer
+                    .add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)
+                    .map_err(to_datafusion)?;
+            }
+            timer.done();
+            let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
+            self.reservation.try_resize(table_bytes + scratch)?;
+            breaks.after(open.task.cells() * plan.columns.len() as u64).await;
+            reader.release(open);
+        }
+        Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
+    }
+
     /// The rows of each group, which follow from its labels where no value has a say.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
-        let grid = self.node.array.grid();
         for task in self.tasks() {
             let task = self.slab().plan.task(task);
-            count_rows(&mut rows, &Chunk { table: &self.table, grid, task: &task, tile: &[] });
+            count_rows(&mut rows, &self.chunk(&task));
         }
         rows
     }
@@ -226,10 +255,8 @@ impl Partition {
     ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let node = Arc::clone(&self.node);
         let has_keys = !node.keys.columns.is_empty();
-        let reads = plan.columns.contains(&Column::Value);
         let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
-        let payload = if reads { Payload::Read } else { Payload::Skip };
-        let mut reader = self.reader(self.tasks(), payload);
+        let mut reader = self.reader(self.tasks(), values_of(&plan.columns));
         let mut assembler = Assembler::new(&node.array);
         let mut places = RowPlaces::default();
         let mut breaks = Breaks::default();

@@ -2,9 +2,9 @@
 
 use super::bad_dataset;
 use super::superblock::SUPERBLOCK_LEN;
-use super::wire::{Reader, align8};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
+use crate::format::wire::{Reader, align8};
 use crate::grid::{ChunkGrid, MAX_RANK};
 
 /// Where the records begin: after the superblock and the `u64` length of the records.

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use super::metadata::{FooterJson, SpillRef};
-use super::wire::Reader;
 use crate::error::{Error, Result};
+use crate::format::wire::Reader;
 
 /// Bytes of the fixed tail.
 pub(super) const TAIL_LEN: u64 = 16;

@@ -1,11 +1,12 @@
 //! The chunk index: a header and one fixed-size row per stored chunk.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::directory::Dataset;
-use super::wire::Reader;
 use crate::error::{Error, Result};
-use crate::format::{Codec, Layer};
+use crate::format::wire::Reader;
+use crate::format::{Codec, Location, Payload};
 use crate::grid::{ChunkGrid, MAX_RANK};
 
 /// Bytes of the index header.
@@ -121,7 +122,12 @@ impl Row {
     }
 
     /// Checks the row against the tile it should describe, of `tile_len` bytes.
-    pub(super) fn layer(&self, tile_len: u64, payload_end: u64) -> Result<Layer> {
+    pub(super) fn payload(
+        &self,
+        object: &Arc<str>,
+        tile_len: u64,
+        payload_end: u64,
+    ) -> Result<Payload> {
         let codec = match self.codec {
             0 => Codec::Raw,
             1 => Codec::Zstd,
@@ -135,13 +141,15 @@ impl Row {
             let message = format!("a tile of {} bytes, expected {tile_len}", self.raw_len);
             return Err(self.corrupt(80, message));
         }
-        if codec == Codec::Raw && self.stored_len != self.raw_len {
+        if codec.is_raw() && self.stored_len != self.raw_len {
             let message = format!("{} stored bytes of a raw tile of {tile_len}", self.stored_len);
             return Err(self.corrupt(88, message));
         }
         match self.payload_offset.checked_add(self.stored_len) {
             Some(end) if end <= payload_end => {
-                Ok(Layer { payload: self.payload_offset..end, raw_len: self.raw_len, codec })
+                let object = Arc::clone(object);
+                let at = Location { object, range: self.payload_offset..end };
+                Ok(Payload { at, raw_len: self.raw_len, codec })
             }
             _ => {
                 let (at, len) = (self.payload_offset, self.stored_len);

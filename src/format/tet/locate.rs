@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::TetFile;
 use super::index::{ROW_LEN, Row, RowMap};
 use crate::error::{Error, Result};
-use crate::format::{ElementType, Layer, Machine, Step, StoredChunk};
+use crate::format::{ElementType, Layer, Machine, Payload, Replies, Step, StoredChunk};
 use crate::grid::ChunkGrid;
 
 /// Finds where chunks of one dataset are stored; made by [`TetFile::locate`].
@@ -43,7 +43,8 @@ enum State {
 impl Machine for Locate {
     type Output = Vec<StoredChunk>;
 
-    fn step(&mut self, replies: Vec<Bytes>) -> Result<Step<Self::Output>> {
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        let replies = replies.into_bytes();
         match std::mem::replace(&mut self.state, State::Start) {
             State::Start => self.start(),
             State::Expected(ranges) => {
@@ -87,7 +88,7 @@ impl Locate {
             self.chunks.iter().map(|&chunk| index.expected_row(self.dataset, chunk)).collect();
         let Some(rows) = rows else { return Ok(self.read_whole_index()) };
         let ranges = merge_neighbours(&rows);
-        let step = Step::Read(self.byte_ranges(&ranges));
+        let step = Step::read(self.byte_ranges(&ranges));
         self.state = State::Expected(ranges);
         Ok(step)
     }
@@ -95,7 +96,7 @@ impl Locate {
     fn read_whole_index(&mut self) -> Step<Vec<StoredChunk>> {
         self.state = State::WholeIndex;
         let index = &self.file.index;
-        Step::Read(vec![index.bytes_of(0..index.row_count)])
+        Step::read([index.bytes_of(0..index.row_count)])
     }
 
     fn read_mapped(&mut self, map: &RowMap) -> Result<Step<Vec<StoredChunk>>> {
@@ -108,7 +109,7 @@ impl Locate {
         };
         let rows = self.chunks.iter().map(row_of).collect::<Result<Vec<u64>>>()?;
         let ranges = merge_neighbours(&rows);
-        let step = Step::Read(self.byte_ranges(&ranges));
+        let step = Step::read(self.byte_ranges(&ranges));
         self.state = State::Mapped(ranges);
         Ok(step)
     }
@@ -133,8 +134,10 @@ impl Locate {
     }
 
     fn finish(&self, rows: &[Row]) -> Result<Step<Vec<StoredChunk>>> {
+        let object: Arc<str> = "".into();
         let stored = self.chunks.iter().zip(rows).map(|(&chunk, row)| {
-            let layer = self.layer(chunk, row)?;
+            let values = self.payload(chunk, row, &object)?;
+            let layer = Layer { placement: None, values, content: None, validity: None };
             Ok(StoredChunk { layers: vec![layer] })
         });
         stored.collect::<Result<_>>().map(Step::Done)
@@ -145,9 +148,9 @@ impl Locate {
         format!("chunk {:?} of dataset \"{name}\"", self.grid.chunk_coordinates(chunk))
     }
 
-    fn layer(&self, chunk: u64, row: &Row) -> Result<Layer> {
+    fn payload(&self, chunk: u64, row: &Row, object: &Arc<str>) -> Result<Payload> {
         let cells: u64 = self.grid.extents(&self.grid.chunk_coordinates(chunk)).iter().product();
-        row.layer(cells * self.element.size(), self.file.payload_end)
+        row.payload(object, cells * self.element.size(), self.file.payload_end)
             .map_err(|error| error.about(&self.chunk_name(chunk)))
     }
 }

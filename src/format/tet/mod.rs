@@ -20,7 +20,6 @@ mod locate;
 mod metadata;
 mod open;
 mod superblock;
-mod wire;
 mod zone;
 
 use std::collections::{HashMap, HashSet};
@@ -33,7 +32,7 @@ pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
 pub use metadata::DatasetMetadata;
 pub use open::Open;
-pub use zone::{ReadZoneMaps, Zone, ZoneMaps};
+pub use zone::{ReadZoneMaps, ZoneMaps};
 
 use crate::error::{Error, Result};
 use metadata::Metadata;

@@ -19,7 +19,7 @@ use super::metadata::{HistoryEvent, Metadata};
 use super::superblock::{SUPERBLOCK_LEN, Superblock};
 use super::{TetFile, directory};
 use crate::error::{Error, Result};
-use crate::format::{Machine, Step};
+use crate::format::{Machine, Replies, Step};
 
 /// Bytes read from either end of the file at first.
 const GUESS_LEN: u64 = 64 * 1024;
@@ -28,7 +28,7 @@ const GUESS_LEN: u64 = 64 * 1024;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use gridfusion::format::{Machine, Step, tet::Open};
+/// use gridfusion::format::{Machine, Replies, Step, tet::Open};
 ///
 /// // The smallest file: a superblock that promises no datasets.
 /// let mut file = b"TETR".to_vec();
@@ -36,12 +36,14 @@ const GUESS_LEN: u64 = 64 * 1024;
 /// let file = Bytes::from(file);
 ///
 /// let mut open = Open::new(file.len() as u64);
-/// let mut replies = vec![];
+/// let mut replies = Replies::Start;
 /// let tet = loop {
 ///     match open.step(replies)? {
-///         Step::Read(ranges) => {
-///             replies = ranges.iter().map(|r| file.slice(r.start as usize..r.end as usize)).collect();
+///         Step::Read(wanted) => {
+///             let bytes = |r: std::ops::Range<u64>| file.slice(r.start as usize..r.end as usize);
+///             replies = Replies::Bytes(wanted.into_iter().map(|at| bytes(at.range)).collect());
 ///         }
+///         Step::List(_) => unreachable!("a .tet file is one object"),
 ///         Step::Done(tet) => break tet,
 ///     }
 /// };
@@ -67,7 +69,8 @@ impl Open {
 impl Machine for Open {
     type Output = TetFile;
 
-    fn step(&mut self, replies: Vec<Bytes>) -> Result<Step<TetFile>> {
+    fn step(&mut self, replies: Replies) -> Result<Step<TetFile>> {
+        let replies = replies.into_bytes();
         self.known.extend(self.asked.drain(..).map(|range| range.start).zip(replies));
         if self.known.is_empty() {
             return self.read_ends();
@@ -77,7 +80,7 @@ impl Machine for Open {
             Ok(file) => Ok(Step::Done(file)),
             Err(Pause::Need(range)) => {
                 self.asked = vec![range];
-                Ok(Step::Read(self.asked.clone()))
+                Ok(Step::read(self.asked.iter().cloned()))
             }
             Err(Pause::Fail(error)) => Err(error),
         }
@@ -118,7 +121,7 @@ impl Open {
         let head = 0..self.file_len.min(GUESS_LEN);
         let tail = self.file_len.saturating_sub(GUESS_LEN).max(head.end)..self.file_len;
         self.asked = [head, tail].into_iter().filter(|range| !range.is_empty()).collect();
-        Ok(Step::Read(self.asked.clone()))
+        Ok(Step::read(self.asked.iter().cloned()))
     }
 
     /// The bytes of `range`, which must lie in the file, or a request for them.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::wire::Reader;
 use crate::error::{Error, Result};
+use crate::format::wire::Reader;
 
 /// Bytes of the superblock.
 pub(super) const SUPERBLOCK_LEN: u64 = 32;

@@ -62,7 +62,7 @@ macro_rules! integer_bounds {
     )*};
 }
 
-integer_bounds!(i16, i32, i64, u8, u16, u32, u64);
+integer_bounds!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! float_bounds {
     ($($t:ty),*) => {$(

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
 
+use crate::format::Sum;
+
 /// A stored element, as the kernels read it: little-endian bytes at any address.
 pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// The bytes of one element.
@@ -27,6 +29,8 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     fn widen(self) -> Self::Wide;
     /// `a + b`, wrapping.
     fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// A sum that was noted, in the type that sums have.
+    fn wide_sum(sum: Sum) -> Self::Wide;
     /// Sums as an Arrow array.
     fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;
     /// Whether the bits are the same; zeros differ by their sign.
@@ -51,6 +55,13 @@ macro_rules! cells {
             fn widen(self) -> $wide { self as $wide }
             #[inline(always)]
             fn add(a: $wide, b: $wide) -> $wide { $add(a, b) }
+            fn wide_sum(sum: Sum) -> $wide {
+                match sum {
+                    Sum::Signed(sum) => sum as $wide,
+                    Sum::Unsigned(sum) => sum as $wide,
+                    Sum::Float(sum) => sum as $wide,
+                }
+            }
             fn wide_array(sums: Vec<$wide>) -> ArrayRef { Arc::new(<$array>::from(sums)) }
             #[inline(always)]
             fn same_bits(self, other: Self) -> bool { $same(self, other) }
@@ -61,6 +72,7 @@ macro_rules! cells {
 cells! {
     f32, 4, f64, Float64Array, f32::NEG_INFINITY, f32::INFINITY, |a, b| a + b, |a: f32, b: f32| a.to_bits() == b.to_bits();
     f64, 8, f64, Float64Array, f64::NEG_INFINITY, f64::INFINITY, |a, b| a + b, |a: f64, b: f64| a.to_bits() == b.to_bits();
+    i8, 1, i64, Int64Array, i8::MIN, i8::MAX, i64::wrapping_add, |a, b| a == b;
     i16, 2, i64, Int64Array, i16::MIN, i16::MAX, i64::wrapping_add, |a, b| a == b;
     i32, 4, i64, Int64Array, i32::MIN, i32::MAX, i64::wrapping_add, |a, b| a == b;
     i64, 8, i64, Int64Array, i64::MIN, i64::MAX, i64::wrapping_add, |a, b| a == b;

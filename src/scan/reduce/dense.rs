@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{
-    Float16Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 
 use super::bounds::Bounds;
@@ -21,11 +21,10 @@ use super::rows::add_products;
 use super::statistic::{Max, Min, Moments, Spread, Sum, WideSum};
 use super::walk::Walk;
 use crate::error::{Error, Result};
-use crate::format::ElementType;
-use crate::format::tet::Zone;
+use crate::format::{Bound, ElementType, Zone};
 use crate::grid::ChunkGrid;
 use crate::scan::values::{Element, Form};
-use crate::scan::{ChunkTask, ValueColumn};
+use crate::scan::{ChunkTask, NumberColumn, Tile};
 
 /// What is to be known of every group. The count of its values always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -74,18 +73,18 @@ pub struct Found {
 
 /// Folds chunks into the states of groups; one per partition.
 pub trait Reducer: Send {
-    /// Adds the selected cells of a chunk.
+    /// Adds the selected cells of a chunk; `tile` holds all of it.
     ///
     /// # Errors
     /// `Internal` if the tile is smaller than its chunk.
-    fn add(&mut self, chunk: Chunk<'_>, may_hold_nulls: bool) -> Result<()>;
+    fn add(&mut self, chunk: Chunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()>;
 
-    /// Adds what a zone map says of a chunk, if the chunk is selected whole, lies in one group and the
-    /// map has bounds; false if not. Only counts and extremes are right after that.
-    ///
-    /// # Errors
-    /// `Internal` if a bound is not an element.
-    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) -> Result<bool>;
+    /// Whether `zone` says all that is wanted of a chunk: it holds no value, or the chunk is selected
+    /// whole, lies in one group, and what is wanted was noted.
+    fn is_answered(&self, chunk: Chunk<'_>, zone: &Zone) -> bool;
+
+    /// Adds what `zone` says of a chunk that it answers.
+    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone);
 
     /// Bytes held apart from the states: a chunk in another form.
     fn scratch_bytes(&self) -> usize;
@@ -94,7 +93,7 @@ pub trait Reducer: Send {
     fn finish(self: Box<Self>) -> Found;
 }
 
-/// A decoded chunk and where its cells belong.
+/// A chunk and where its cells belong.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
     /// Where the groups are.
@@ -103,8 +102,6 @@ pub struct Chunk<'a> {
     pub grid: &'a ChunkGrid,
     /// The chunk and the cells wanted of it.
     pub task: &'a ChunkTask,
-    /// The decoded bytes of the whole chunk.
-    pub tile: &'a [u8],
 }
 
 impl Chunk<'_> {
@@ -115,16 +112,19 @@ impl Chunk<'_> {
     }
 }
 
-/// A reducer for a value column over a table of `groups` places, or `None` if the kernels do not
-/// know its values, or if they may be NaN where an order is needed.
+/// A reducer for a column over a table of `groups` places, or `None` if the kernels do not know its
+/// values, or if they may be NaN where an order is needed.
 pub fn reducer(
-    value: &ValueColumn,
+    value: &NumberColumn,
     wanted: Wanted,
     range: Option<&ValueRange>,
     groups: usize,
 ) -> Option<Box<dyn Reducer>> {
     if value.may_be_nan() && (wanted.min || wanted.max || range.is_some()) {
         return None;
+    }
+    if value.has_validity() && !(value.nan_is_null() && value.form() == Some(Form::Stored)) {
+        return None; // there is no element that could stand for NULL
     }
     macro_rules! stored {
         ($($element:ident => $t:ty),*) => {
@@ -139,8 +139,8 @@ pub fn reducer(
     }
     Some(match value.form()? {
         Form::Stored => stored! {
-            F32 => Float32Type, F64 => Float64Type, I16 => Int16Type, I32 => Int32Type,
-            I64 => Int64Type, U8 => UInt8Type, U16 => UInt16Type, U32 => UInt32Type,
+            F32 => Float32Type, F64 => Float64Type, I8 => Int8Type, I16 => Int16Type,
+            I32 => Int32Type, I64 => Int64Type, U8 => UInt8Type, U16 => UInt16Type, U32 => UInt32Type,
             U64 => UInt64Type
         },
         // NULL is NaN there, and nothing else is.
@@ -156,8 +156,10 @@ struct Dense<T: Element>
 where
     T::Native: Cell,
 {
-    value: ValueColumn,
+    value: NumberColumn,
     keep: Keep<T::Native>,
+    /// Whether a predicate has a say.
+    ranged: bool,
     wanted: Wanted,
     counts: Vec<u64>,
     sums: Vec<f64>,
@@ -178,7 +180,7 @@ where
     T::Native: Cell + Bounds,
 {
     fn boxed(
-        value: &ValueColumn,
+        value: &NumberColumn,
         fill: Option<T::Native>,
         range: Option<&ValueRange>,
         wanted: Wanted,
@@ -189,6 +191,7 @@ where
         Box::new(Self {
             value: value.clone(),
             keep: Keep::new(nan_is_null, fill, range),
+            ranged: range.is_some(),
             wanted,
             counts: vec![0; groups],
             sums: vec![0.0; places(wanted.sum)],
@@ -284,28 +287,48 @@ where
     }
 
     /// The tile as elements of the type reduced.
-    fn elements<'a>(&mut self, tile: &'a [u8], may_hold_nulls: bool) -> Result<Cow<'a, [u8]>> {
+    fn elements<'a>(&mut self, tile: &'a Tile, may_hold_nulls: bool) -> Result<Cow<'a, [u8]>> {
+        let bytes = tile.bytes();
         let unpacked = self.value.form() == Some(Form::Unpacked);
-        if !unpacked && self.value.element() != ElementType::F16 {
-            return Ok(Cow::Borrowed(tile));
+        let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
+        let halves = self.value.element() == ElementType::F16;
+        if !unpacked && !halves && missing.is_none() {
+            return Ok(Cow::Borrowed(bytes));
         }
         let mut converted = std::mem::take(&mut self.converted);
         converted.clear();
         if unpacked {
             let element = self.value.element().size() as usize;
-            for piece in tile.chunks(PIECE_CELLS * element) {
-                let numbers = self.value.decode(Buffer::from_slice_ref(piece), may_hold_nulls)?;
+            for piece in bytes.chunks(PIECE_CELLS * element) {
+                let piece = Buffer::from_slice_ref(piece);
+                let numbers = self.value.decode(piece, None, may_hold_nulls)?;
                 let numbers = numbers.as_primitive::<Float64Type>().iter();
                 converted
                     .extend(numbers.flat_map(|number| number.unwrap_or(f64::NAN).to_le_bytes()));
             }
-        } else {
-            let halves = tile.as_chunks::<2>().0.iter();
+        } else if halves {
+            let halves = bytes.as_chunks::<2>().0.iter();
             converted.extend(
                 halves.flat_map(|half| half::f16::from_le_bytes(*half).to_f32().to_le_bytes()),
             );
+        } else {
+            converted.extend_from_slice(bytes);
+        }
+        if let Some(validity) = missing {
+            // Such columns are of floats, of which NaN is NULL.
+            let size = size_of::<T::Native>();
+            let nan = T::parse("NaN").map(T::to_bound).unwrap_or_default();
+            let cells = converted.chunks_exact_mut(size).zip(validity);
+            cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| {
+                cell.copy_from_slice(&nan[..size]);
+            });
         }
         Ok(Cow::Owned(converted))
+    }
+
+    /// What an element of a zone is.
+    fn element(bound: &Bound) -> T::Native {
+        T::from_bound(*bound)
     }
 }
 
@@ -317,8 +340,8 @@ impl<T: Element> Reducer for Dense<T>
 where
     T::Native: Cell + Bounds,
 {
-    fn add(&mut self, chunk: Chunk<'_>, may_hold_nulls: bool) -> Result<()> {
-        let elements = self.elements(chunk.tile, may_hold_nulls)?;
+    fn add(&mut self, chunk: Chunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
+        let elements = self.elements(tile, may_hold_nulls)?;
         let cells = T::Native::cells(&elements);
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
@@ -335,28 +358,41 @@ where
         Ok(())
     }
 
-    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) -> Result<bool> {
-        let Chunk { table, grid, task, .. } = chunk;
-        let whole = task.rows == task.cells() && self.value.form() == Some(Form::Stored);
-        let (Some((least, greatest)), Some(place)) = (&zone.bounds, table.only_place(grid, task))
-        else {
-            return Ok(false);
-        };
-        if !whole || self.value.element() == ElementType::F16 {
-            return Ok(false);
+    fn is_answered(&self, chunk: Chunk<'_>, zone: &Zone) -> bool {
+        let Chunk { table, grid, task } = chunk;
+        if zone.null_count == task.cells() {
+            return true;
         }
-        let element = |bytes: &[u8]| {
-            let element = T::Native::cells(bytes).first().map(|bytes| T::Native::load(*bytes));
-            element.ok_or_else(|| Error::internal("a zone map's bound that is no element"))
-        };
+        let Wanted { sum, wide_sum, min, max, spread } = self.wanted;
+        let noted = zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
+        let as_stored = self.value.form() == Some(Form::Stored)
+            && self.value.element() != ElementType::F16
+            && !self.ranged;
+        let whole = task.rows == task.cells();
+        as_stored && noted && !spread && whole && table.only_place(grid, task).is_some()
+    }
+
+    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) {
+        let Chunk { table, grid, task } = chunk;
+        let Some(place) = table.only_place(grid, task) else { return };
         self.counts[place] += task.cells() - zone.null_count;
-        if self.wanted.min {
-            <Min as Statistic<T::Native>>::add(&mut self.mins[place], element(least)?);
+        if let Some((least, greatest)) = &zone.bounds {
+            if self.wanted.min {
+                <Min as Statistic<T::Native>>::add(&mut self.mins[place], Self::element(least));
+            }
+            if self.wanted.max {
+                <Max as Statistic<T::Native>>::add(&mut self.maxs[place], Self::element(greatest));
+            }
         }
-        if self.wanted.max {
-            <Max as Statistic<T::Native>>::add(&mut self.maxs[place], element(greatest)?);
+        if let Some(sum) = zone.sum {
+            if self.wanted.sum {
+                self.sums[place] += sum.to_f64();
+            }
+            if self.wanted.wide_sum {
+                let total = &mut self.wide_sums[place];
+                *total = T::Native::add(*total, T::Native::wide_sum(sum));
+            }
         }
-        Ok(true)
     }
 
     fn scratch_bytes(&self) -> usize {

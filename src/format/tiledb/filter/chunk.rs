@@ -1,0 +1,116 @@
+//! A chunk between two filters, and memory for what a filter makes of it.
+
+use crate::error::{Error, Result};
+use crate::format::wire::{Reader, to_usize};
+
+/// A chunk on its way from the stored bytes to the cells.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chunk<'a> {
+    /// What filters left for their inverses; that of the next inverse comes first.
+    pub(super) metadata: &'a [u8],
+    pub(super) data: &'a [u8],
+    /// Where the chunk begins in its object, for errors.
+    pub(super) offset: u64,
+}
+
+impl<'a> Chunk<'a> {
+    pub(super) fn reader(&self) -> Reader<'a> {
+        Reader::new("filter metadata", self.offset, self.metadata)
+    }
+
+    pub(super) fn corrupt(&self, message: impl Into<String>) -> Error {
+        Error::corrupt("tile chunk", self.offset, message)
+    }
+}
+
+/// What a whole number of bytes of metadata does not take is for the next inverse.
+pub(super) fn rest<'a>(mut reader: Reader<'a>) -> Result<&'a [u8]> {
+    reader.take(reader.remaining())
+}
+
+/// Memory to claim: a piece of the decoded tile, or scratch memory.
+///
+/// The memory only grows. What it holds is of no meaning; whoever claims some fills all of it.
+pub(super) struct Target<'a> {
+    pub(super) memory: &'a mut Vec<u8>,
+    /// Where the claim begins.
+    pub(super) at: usize,
+    pub(super) bound: Bound,
+    /// Where the chunk begins in its object, for errors.
+    pub(super) offset: u64,
+}
+
+/// How much may be claimed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound {
+    Exactly(u64),
+    AtMost(u64),
+}
+
+impl<'a> Target<'a> {
+    /// Whether `len` bytes may be claimed.
+    pub(super) fn check(&self, len: u64) -> Result<()> {
+        let expected = match self.bound {
+            Bound::Exactly(expected) if len != expected => format!("{expected} bytes"),
+            Bound::AtMost(most) if len > most => format!("at most {most} bytes"),
+            Bound::Exactly(_) | Bound::AtMost(_) => return Ok(()),
+        };
+        let message = format!("data that decodes to {len} bytes, expected {expected}");
+        Err(Error::corrupt("tile chunk", self.offset, message))
+    }
+
+    /// `len` bytes of any content.
+    pub(super) fn claim(self, len: u64) -> Result<&'a mut [u8]> {
+        self.check(len)?;
+        let end = self.at.saturating_add(to_usize(len));
+        if self.memory.len() < end {
+            self.memory.resize(end, 0);
+        }
+        Ok(&mut self.memory[self.at..end])
+    }
+}
+
+/// Where the inverse of a filter puts what it makes.
+pub(super) struct Targets<'a> {
+    pub(super) data: Target<'a>,
+    pub(super) metadata: Target<'a>,
+}
+
+/// Data claimed to have shrunk by more than this is not believed without a look.
+const HONEST_RATIO: u64 = 64;
+/// But little data is.
+const LITTLE: u64 = 1 << 20;
+
+/// Whether memory for `raw_len` bytes may be had for `stored_len` bytes that are said to decode to
+/// as much.
+pub(super) fn is_honest(raw_len: u64, stored_len: usize) -> bool {
+    raw_len <= LITTLE.max((stored_len as u64).saturating_mul(HONEST_RATIO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_bounded_and_keep_what_is_before_them() {
+        let mut memory = vec![1, 2, 3];
+        fn target(memory: &mut Vec<u8>, bound: Bound) -> Target<'_> {
+            Target { memory, at: 2, bound, offset: 70 }
+        }
+        target(&mut memory, Bound::Exactly(4)).claim(4).unwrap().fill(9);
+        assert_eq!(memory, [1, 2, 9, 9, 9, 9]);
+        assert_eq!(target(&mut memory, Bound::AtMost(4)).claim(1).unwrap(), [9]);
+        for (bound, len) in [(Bound::Exactly(4), 3), (Bound::Exactly(4), 5), (Bound::AtMost(4), 5)]
+        {
+            let error = target(&mut memory, bound).claim(len).unwrap_err();
+            assert_eq!(error.offset(), Some(70));
+        }
+        assert_eq!(memory.len(), 6);
+    }
+
+    #[test]
+    fn large_claims_need_large_input() {
+        assert!(is_honest(1 << 20, 0) && is_honest(64 << 20, 1 << 20));
+        assert!(!is_honest((1 << 20) + 1, 0) && !is_honest(65 << 20, 1 << 20));
+    }
+}

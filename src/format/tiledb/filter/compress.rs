@@ -1,0 +1,138 @@
+//! General compressors: zlib streams, zstd frames, raw LZ4 blocks and bzip2 streams.
+//!
+//! Each decompresses one part of a chunk into memory of exactly the length that the part is said to
+//! have. Contexts are made once and serve all parts.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+/// A general compressor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compressor {
+    Gzip,
+    Zstd,
+    Lz4,
+    Bzip2,
+}
+
+/// Decompression contexts, made on first use.
+#[derive(Default)]
+pub(super) struct Contexts {
+    zlib: Option<Decompress>,
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
+}
+
+impl Compressor {
+    /// Decompresses `part`, which must give exactly as much as `output` takes.
+    pub(super) fn decompress(
+        self,
+        part: &[u8],
+        output: &mut [u8],
+        contexts: &mut Contexts,
+    ) -> Result<(), String> {
+        let len = match self {
+            Self::Gzip => contexts.inflate(part, output)?,
+            Self::Zstd => contexts.decompress_zstd(part, output).map_err(broken)?,
+            Self::Lz4 => lz4_flex::block::decompress_into(part, output).map_err(broken)?,
+            Self::Bzip2 => decompress_bzip2(part, output)?,
+        };
+        if len == output.len() { Ok(()) } else { Err(format!("a part of {len} bytes")) }
+    }
+
+    /// Whether `part` really decompresses to `len` bytes, found out without memory for them.
+    pub(super) fn decompresses_to(self, part: &[u8], len: u64) -> bool {
+        // One byte more tells a longer stream.
+        let count = |stream: &mut dyn Read| {
+            io::copy(&mut stream.take(len.saturating_add(1)), &mut io::sink())
+        };
+        let found = match self {
+            Self::Gzip => count(&mut flate2::read::ZlibDecoder::new(part)),
+            Self::Zstd => {
+                zstd::stream::Decoder::with_buffer(part).and_then(|mut stream| count(&mut stream))
+            }
+            Self::Bzip2 => count(&mut bzip2::read::BzDecoder::new(part)),
+            // A byte of a block stands for 255 bytes at most.
+            Self::Lz4 => return len / 255 <= part.len() as u64,
+        };
+        found.is_ok_and(|found| found == len)
+    }
+}
+
+impl Contexts {
+    fn inflate(&mut self, part: &[u8], output: &mut [u8]) -> Result<usize, String> {
+        let zlib = self.zlib.get_or_insert_with(|| Decompress::new(true));
+        zlib.reset(true);
+        match zlib.decompress(part, output, FlushDecompress::Finish).map_err(broken)? {
+            Status::StreamEnd => Ok(usize::try_from(zlib.total_out()).unwrap_or(usize::MAX)),
+            Status::Ok | Status::BufError => Err("a stream that does not end there".into()),
+        }
+    }
+
+    fn decompress_zstd(&mut self, part: &[u8], output: &mut [u8]) -> io::Result<usize> {
+        let zstd = match &mut self.zstd {
+            Some(zstd) => zstd,
+            none => none.insert(zstd::bulk::Decompressor::new()?),
+        };
+        zstd.decompress_to_buffer(part, output)
+    }
+}
+
+fn decompress_bzip2(part: &[u8], output: &mut [u8]) -> Result<usize, String> {
+    let mut stream = bzip2::Decompress::new(false);
+    match stream.decompress(part, output).map_err(broken)? {
+        bzip2::Status::StreamEnd => Ok(usize::try_from(stream.total_out()).unwrap_or(usize::MAX)),
+        _ => Err("a stream that does not end there".into()),
+    }
+}
+
+fn broken(error: impl fmt::Display) -> String {
+    format!("a part that does not decompress ({error})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::forward::compress;
+    use super::*;
+
+    const ALL: [Compressor; 4] =
+        [Compressor::Gzip, Compressor::Zstd, Compressor::Lz4, Compressor::Bzip2];
+
+    #[test]
+    fn parts_of_any_length_come_back_and_no_other_length_does() {
+        let mut contexts = Contexts::default();
+        for compressor in ALL {
+            for len in [0, 1, 5, 100, 4_000, 70_000, 1_000_000] {
+                let data: Vec<u8> = (0..len).map(|at| (at / 7 % 251) as u8).collect();
+                let part = compress(compressor, &data);
+                let mut output = vec![0; len + 1];
+                for wrong in [len.saturating_sub(1), len + 1].into_iter().filter(|at| *at != len) {
+                    let place = &mut output[..wrong];
+                    assert!(compressor.decompress(&part, place, &mut contexts).is_err());
+                }
+                compressor.decompress(&part, &mut output[..len], &mut contexts).unwrap();
+                assert_eq!(output[..len], data);
+                assert!(compressor.decompresses_to(&part, len as u64));
+                // No frame at all is an empty frame to zstd.
+                for end in (usize::from(len == 0)..part.len()).rev().take(50) {
+                    let place = &mut output[..len];
+                    let result = compressor.decompress(&part[..end], place, &mut contexts);
+                    assert!(result.is_err(), "{compressor:?} {len} {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lies_about_lengths_are_found_out() {
+        let data = vec![0; 10_000_000];
+        for compressor in ALL {
+            let part = compress(compressor, &data);
+            assert!(compressor.decompresses_to(&part, 10_000_000));
+            assert!(!compressor.decompresses_to(&part, 1 << 40));
+            // LZ4's is only an estimate.
+            assert!(compressor == Compressor::Lz4 || !compressor.decompresses_to(&part, 9_999_999));
+        }
+    }
+}

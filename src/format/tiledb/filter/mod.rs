@@ -1,0 +1,51 @@
+//! TileDB's filter pipelines, in reverse: from the bytes of a stored tile to its cells.
+//!
+//! A tile is cut into chunks, and each chunk went through every filter of a [`Pipeline`]. Next to the
+//! data each filter leaves metadata that its inverse needs:
+//!
+//! ```text
+//!   tile   ├ chunk count ┼ chunk ┼ chunk ┼ … ┤
+//!                            │
+//!   chunk  ├ lengths ┼ metadata ┼ data ┤
+//!                        │        │       the last filter's inverse comes first
+//!               ┌────────┴────────┴──┐
+//!               │ compressor, cipher │  the metadata lists parts of the data: some unpack to the
+//!               └─┬────────────────┬─┘  metadata of the filters before, the others to their data
+//!           metadata             data
+//!               ┌─┴────────────────┴─┐
+//!               │ any other filter   │  takes its own metadata from the front, turns data into data
+//!               └─┬────────────────┬─┘
+//!             (empty)            cells, in their place in the decoded tile
+//! ```
+//!
+//! [`Pipeline::codec`](pipeline::Pipeline) plans this once per field ([`plan`]), and [`TileCodec`] runs
+//! it chunk by chunk ([`tile`]), in memory that it is lent. One module per kind of filter has what
+//! remains: the inverses, as functions from slices to slices.
+
+mod checksum;
+mod chunk;
+mod compress;
+mod crypto;
+mod delta;
+mod parts;
+mod pipeline;
+mod plan;
+mod run_length;
+mod scale;
+mod segments;
+mod shuffle;
+mod stage;
+mod strings;
+mod tile;
+mod window;
+mod word;
+
+#[cfg(test)]
+mod forward;
+#[cfg(test)]
+mod tests;
+
+pub use crypto::EncryptionKey;
+pub use pipeline::Pipeline;
+pub(in crate::format::tiledb) use plan::{Field, drops_offsets};
+pub use tile::{FilterBuffers, TileCodec};

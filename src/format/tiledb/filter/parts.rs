@@ -1,0 +1,225 @@
+//! Filters that take the whole chunk apart: compressors and the cipher.
+//!
+//! Their metadata is all their own and lists parts of the data, in order:
+//!
+//! ```text
+//!   metadata  u32 n, u32 m, then n + m times: u32 raw length, u32 stored length [, nonce, tag]
+//!   data      n parts that unpack to the metadata of the filter before, m that unpack to its data
+//! ```
+
+use super::chunk::{Chunk, Targets, is_honest};
+use super::compress::{Compressor, Contexts};
+use super::crypto::{Cipher, SEAL_LEN};
+use super::word::{Width, by_width};
+use super::{delta, run_length};
+use crate::error::Result;
+use crate::format::wire::to_usize;
+
+/// Bytes of the two lengths of a part.
+const LENGTHS_LEN: usize = 8;
+
+/// The inverse of a filter that works on parts.
+#[derive(Debug, Clone)]
+pub(super) enum Unpack {
+    Decompress(Compressor),
+    /// Runs of cells of so many bytes.
+    RunLength(usize),
+    Delta(Width),
+    DoubleDelta(Width),
+    Decrypt(Cipher),
+}
+
+impl Unpack {
+    /// Undoes the filter for a chunk.
+    pub(super) fn run<'a>(
+        &self,
+        chunk: Chunk<'a>,
+        targets: Targets<'a>,
+        contexts: &mut Contexts,
+    ) -> Result<Chunk<'a>> {
+        let seal_len = if matches!(self, Self::Decrypt(_)) { SEAL_LEN } else { 0 };
+        let parts = Parts::parse(chunk, seal_len)?;
+        let raw_len = |part: Part<'_>| part.raw_len as u64;
+        let metadata_len = parts.iter().take(parts.of_metadata).map(raw_len).sum::<u64>();
+        let data_len = parts.iter().skip(parts.of_metadata).map(raw_len).sum::<u64>();
+
+        targets.metadata.check(metadata_len)?;
+        targets.data.check(data_len)?;
+        if !is_honest(metadata_len.saturating_add(data_len), chunk.data.len())
+            && let Some(part) = parts.iter().find(|part| !self.unpacks(part))
+        {
+            let (stored, raw) = (part.stored.len(), part.raw_len);
+            let message = format!("a part of {stored} bytes that does not unpack to {raw}");
+            return Err(chunk.corrupt(message));
+        }
+        let metadata = targets.metadata.claim(metadata_len)?;
+        let data = targets.data.claim(data_len)?;
+        self.fill(chunk, parts.iter().take(parts.of_metadata), metadata, contexts)?;
+        self.fill(chunk, parts.iter().skip(parts.of_metadata), data, contexts)?;
+        Ok(Chunk { metadata, data, ..chunk })
+    }
+
+    /// Unpacks parts that make `output` together.
+    fn fill<'a>(
+        &self,
+        chunk: Chunk<'a>,
+        parts: impl Iterator<Item = Part<'a>>,
+        mut output: &mut [u8],
+        contexts: &mut Contexts,
+    ) -> Result<()> {
+        for part in parts {
+            let Some(place) = output.split_off_mut(..part.raw_len) else {
+                return Err(chunk.corrupt("parts that exceed their sum"));
+            };
+            if place.is_empty() && part.stored.is_empty() {
+                continue;
+            }
+            let raw = place.len();
+            self.unpack(&part, place, contexts)
+                .map_err(|found| chunk.corrupt(format!("{found}, expected {raw} bytes of it")))?;
+        }
+        Ok(())
+    }
+
+    fn unpack(
+        &self,
+        part: &Part<'_>,
+        raw: &mut [u8],
+        contexts: &mut Contexts,
+    ) -> Result<(), String> {
+        match self {
+            Self::Decompress(compressor) => compressor.decompress(part.stored, raw, contexts),
+            Self::RunLength(cell) => run_length::expand(part.stored, *cell, raw),
+            Self::Delta(width) => {
+                use delta::add_up;
+                by_width!(*width, add_up(part.stored, raw))
+            }
+            Self::DoubleDelta(width) => {
+                use delta::add_up_twice;
+                by_width!(*width, add_up_twice(part.stored, raw))
+            }
+            Self::Decrypt(cipher) => cipher.decrypt(part.stored, part.seal, raw),
+        }
+    }
+
+    /// Whether `part` unpacks to as much as it says, for all that can be told without memory for it.
+    fn unpacks(&self, part: &Part<'_>) -> bool {
+        let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
+        match self {
+            Self::Decompress(compressor) => compressor.decompresses_to(part.stored, raw_len),
+            Self::RunLength(cell) => run_length::expanded_len(part.stored, *cell) == raw_len,
+            // A difference of differences takes a bit or more.
+            Self::DoubleDelta(_) => raw_len / 64 <= stored,
+            Self::Delta(_) | Self::Decrypt(_) => raw_len <= stored,
+        }
+    }
+}
+
+/// A part of the data of a chunk.
+struct Part<'a> {
+    raw_len: usize,
+    stored: &'a [u8],
+    /// Nonce and tag, of an encrypted part.
+    seal: &'a [u8],
+}
+
+/// The parts of a chunk; they are the whole data.
+struct Parts<'a> {
+    /// The lengths and the seal of each.
+    entries: &'a [u8],
+    entry_len: usize,
+    data: &'a [u8],
+    /// How many of them unpack to metadata; these come first.
+    of_metadata: usize,
+}
+
+impl<'a> Parts<'a> {
+    fn parse(chunk: Chunk<'a>, seal_len: usize) -> Result<Self> {
+        let mut reader = chunk.reader();
+        let (of_metadata, of_data) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
+        let entry_len = LENGTHS_LEN + seal_len;
+        let entries_len = (of_metadata + of_data).saturating_mul(entry_len as u64);
+        let entries = reader.take(to_usize(entries_len))?;
+        reader.end()?;
+        let of_metadata = to_usize(of_metadata);
+        let parts = Self { entries, entry_len, data: chunk.data, of_metadata };
+        let listed = parts.lengths().map(|(_, stored, _)| stored as u64).sum::<u64>();
+        let found = chunk.data.len();
+        if listed != found as u64 {
+            let message = format!("{found} bytes of data, expected parts of {listed} in all");
+            return Err(chunk.corrupt(message));
+        }
+        Ok(parts)
+    }
+
+    /// Raw length, stored length and seal of each part.
+    fn lengths(&self) -> impl Iterator<Item = (usize, usize, &'a [u8])> + use<'a> {
+        self.entries.chunks_exact(self.entry_len).filter_map(|entry| {
+            let (raw, entry) = entry.split_first_chunk()?;
+            let (stored, seal) = entry.split_first_chunk()?;
+            let len = |bytes| to_usize(u64::from(u32::from_le_bytes(bytes)));
+            Some((len(*raw), len(*stored), seal))
+        })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Part<'a>> + use<'a> {
+        let mut data = self.data;
+        self.lengths().filter_map(move |(raw_len, stored, seal)| {
+            Some(Part { raw_len, stored: data.split_off(..stored)?, seal })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chunk::{Bound, Target};
+    use super::*;
+
+    fn run(unpack: &Unpack, entries: &[u32], data: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
+        let metadata: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
+        let (mut raw, mut raw_metadata) = (vec![], vec![]);
+        let bound = Bound::AtMost(1 << 40);
+        let targets = Targets {
+            data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
+            metadata: Target { memory: &mut raw_metadata, at: 0, bound, offset: 0 },
+        };
+        let chunk = Chunk { metadata: &metadata, data, offset: 0 };
+        let chunk = unpack.run(chunk, targets, &mut Contexts::default())?;
+        Ok((chunk.metadata.to_vec(), chunk.data.to_vec()))
+    }
+
+    #[test]
+    fn parts_of_metadata_come_first() {
+        let runs = Unpack::RunLength(1);
+        let data = [5, 0, 2, 6, 0, 1, 7, 0, 3];
+        let entries = [1, 3, 2, 3, 0, 0, 1, 3, 3, 3];
+        assert_eq!(run(&runs, &entries, &data).unwrap(), (vec![5, 5], vec![6, 7, 7, 7]));
+        for (at, wrong) in [(0, 0), (0, 5), (1, 2), (1, 4), (2, 1), (3, 4), (9, 2), (4, 1)] {
+            let mut entries = entries;
+            entries[at] = wrong;
+            let result = run(&runs, &entries, &data);
+            let is_other_split = at == 0 && wrong == 0;
+            assert!(result.is_err() || is_other_split, "{at} {wrong}");
+        }
+        assert!(run(&runs, &entries, &data[..8]).is_err());
+        assert!(run(&runs, &entries[..9], &data).is_err());
+        assert!(run(&runs, &[u32::MAX, u32::MAX], &data).is_err());
+    }
+
+    #[test]
+    fn parts_that_claim_too_much_get_no_memory() {
+        let claims = [0, 1, u32::MAX, 3];
+        for unpack in [
+            Unpack::Decompress(Compressor::Gzip),
+            Unpack::Decompress(Compressor::Zstd),
+            Unpack::Decompress(Compressor::Lz4),
+            Unpack::Decompress(Compressor::Bzip2),
+            Unpack::RunLength(1),
+            Unpack::Delta(Width::One),
+            Unpack::DoubleDelta(Width::One),
+        ] {
+            let error = run(&unpack, &claims, &[0, 0, 9]).unwrap_err();
+            assert!(error.to_string().contains("does not unpack"), "{error}");
+        }
+    }
+}

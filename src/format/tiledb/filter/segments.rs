@@ -1,0 +1,109 @@
+//! Filters that work on segments of the data, one after another, and list their lengths:
+//! byteshuffle, bitshuffle, xor and float scaling.
+//!
+//! ```text
+//!   metadata  u32 count, u32 length of each segment, then that of the filter before
+//! ```
+
+use super::chunk::{Chunk, Target, rest};
+use super::scale::Scaling;
+use super::shuffle::{unshuffle_bits, unshuffle_bytes};
+use super::word::{Width, accumulate, by_width};
+use crate::error::Result;
+use crate::format::wire::to_usize;
+
+/// The inverse of a filter that works on segments.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SegmentInverse {
+    Byteshuffle(Width),
+    Bitshuffle(Width),
+    Xor(Width),
+    Scale(Scaling),
+}
+
+impl SegmentInverse {
+    /// Undoes the filter for all segments of a chunk.
+    pub(super) fn run<'a>(self, chunk: Chunk<'a>, target: Target<'a>) -> Result<Chunk<'a>> {
+        let mut reader = chunk.reader();
+        let count = reader.u32()?;
+        let lens = reader.take(to_usize(u64::from(count) * 4))?;
+        let lens = lens.as_chunks::<4>().0.iter().map(|len| u64::from(u32::from_le_bytes(*len)));
+        let (listed, found) = (lens.clone().sum::<u64>(), chunk.data.len() as u64);
+        if listed != found {
+            let message = format!("{found} bytes of data, expected segments of {listed} in all");
+            return Err(chunk.corrupt(message));
+        }
+        let output = target.claim(self.raw_len(chunk, found)?)?;
+        let (mut stored, mut place) = (chunk.data, &mut *output);
+        for len in lens {
+            let raw_len = to_usize(self.raw_len(chunk, len)?);
+            let (Some((segment, later)), Some((raw, after))) =
+                (stored.split_at_checked(to_usize(len)), place.split_at_mut_checked(raw_len))
+            else {
+                return Err(chunk.corrupt("segments that exceed their sum"));
+            };
+            self.run_segment(chunk, segment, raw)?;
+            (stored, place) = (later, after);
+        }
+        Ok(Chunk { metadata: rest(reader)?, data: output, ..chunk })
+    }
+
+    /// What `len` stored bytes decode to.
+    fn raw_len(self, chunk: Chunk<'_>, len: u64) -> Result<u64> {
+        match self {
+            Self::Scale(scaling) => scaling.raw_len(len).map_err(|message| chunk.corrupt(message)),
+            Self::Byteshuffle(_) | Self::Bitshuffle(_) | Self::Xor(_) => Ok(len),
+        }
+    }
+
+    fn run_segment(self, chunk: Chunk<'_>, segment: &[u8], raw: &mut [u8]) -> Result<()> {
+        match self {
+            Self::Byteshuffle(width) => unshuffle_bytes(width, segment, raw),
+            Self::Bitshuffle(width) => unshuffle_bits(width, segment, raw),
+            Self::Xor(width) if !segment.len().is_multiple_of(width.bytes()) => {
+                let (len, bytes) = (segment.len(), width.bytes());
+                let message = format!("a segment of {len} bytes, expected words of {bytes}");
+                return Err(chunk.corrupt(message));
+            }
+            Self::Xor(width) => {
+                by_width!(width, accumulate(segment, raw, 0, |total, word| total ^ word));
+            }
+            Self::Scale(scaling) => scaling.run(segment, raw),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chunk::Bound;
+    use super::*;
+
+    fn run(inverse: SegmentInverse, lens: &[u32], data: &[u8]) -> Result<Vec<u8>> {
+        let mut metadata = (lens.len() as u32).to_le_bytes().to_vec();
+        metadata.extend(lens.iter().flat_map(|len| len.to_le_bytes()));
+        metadata.extend(*b"rest");
+        let mut memory = vec![];
+        let bound = Bound::AtMost(1_000);
+        let target = Target { memory: &mut memory, at: 0, bound, offset: 0 };
+        let chunk = inverse.run(Chunk { metadata: &metadata, data, offset: 0 }, target)?;
+        assert_eq!(chunk.metadata, b"rest");
+        Ok(chunk.data.to_vec())
+    }
+
+    #[test]
+    fn segments_are_independent() {
+        let xor = SegmentInverse::Xor(Width::One);
+        assert_eq!(run(xor, &[2, 0, 3], &[1, 2, 1, 2, 4]).unwrap(), [1, 3, 1, 3, 7]);
+        let shuffle = SegmentInverse::Byteshuffle(Width::Two);
+        assert_eq!(run(shuffle, &[5, 2], &[1, 2, 3, 4, 9, 1, 2]).unwrap(), [1, 3, 2, 4, 9, 1, 2]);
+    }
+
+    #[test]
+    fn segments_must_add_up_to_the_data() {
+        for lens in [&[4_u32][..], &[6], &[3, 3], &[u32::MAX, 6], &[]] {
+            assert!(run(SegmentInverse::Byteshuffle(Width::One), lens, &[0; 5]).is_err());
+        }
+        assert!(run(SegmentInverse::Xor(Width::Four), &[5], &[0; 5]).is_err());
+    }
+}

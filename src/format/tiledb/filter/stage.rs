@@ -1,0 +1,74 @@
+//! The inverses of all filters behind one face.
+
+use super::checksum::Checksum;
+use super::chunk::{Chunk, Targets};
+use super::compress::Contexts;
+use super::parts::Unpack;
+use super::segments::SegmentInverse;
+use super::strings::StringEncoding;
+use super::window;
+use super::word::Width;
+use crate::error::Result;
+
+/// The inverse of one filter.
+#[derive(Debug, Clone)]
+pub(super) struct Stage {
+    /// The filter's name, for errors.
+    pub(super) name: &'static str,
+    pub(super) inverse: Inverse,
+}
+
+/// How a filter is undone.
+#[derive(Debug, Clone)]
+pub(super) enum Inverse {
+    /// There is nothing to undo, but somebody has to put the data in its place.
+    Copy,
+    Check(Checksum),
+    Unpack(Unpack),
+    Segments(SegmentInverse),
+    /// Of bit width reduction.
+    Widen {
+        width: Width,
+        is_signed: bool,
+    },
+    /// Of positive delta.
+    AddUp(Width),
+    Strings(StringEncoding),
+}
+
+impl Stage {
+    /// Whether it makes new data, rather than handing on what it gets.
+    pub(super) fn writes(&self) -> bool {
+        !matches!(self.inverse, Inverse::Check(_))
+    }
+
+    /// Whether it makes offsets, too.
+    pub(super) fn makes_offsets(&self) -> bool {
+        matches!(self.inverse, Inverse::Strings(_))
+    }
+
+    /// Undoes the filter for a chunk; strings add their `offsets`.
+    pub(super) fn run<'a>(
+        &self,
+        chunk: Chunk<'a>,
+        targets: Targets<'a>,
+        contexts: &mut Contexts,
+        offsets: &mut Vec<u64>,
+    ) -> Result<Chunk<'a>> {
+        match &self.inverse {
+            Inverse::Copy => {
+                let output = targets.data.claim(chunk.data.len() as u64)?;
+                output.copy_from_slice(chunk.data);
+                Ok(Chunk { data: output, ..chunk })
+            }
+            Inverse::Check(checksum) => checksum.run(chunk),
+            Inverse::Unpack(unpack) => unpack.run(chunk, targets, contexts),
+            Inverse::Segments(inverse) => inverse.run(chunk, targets.data),
+            Inverse::Widen { width, is_signed } => {
+                window::widen(*width, *is_signed, chunk, targets.data)
+            }
+            Inverse::AddUp(width) => window::add_up(*width, chunk, targets.data),
+            Inverse::Strings(encoding) => encoding.run(chunk, targets, offsets),
+        }
+    }
+}

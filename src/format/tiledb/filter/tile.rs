@@ -1,0 +1,218 @@
+//! Whole tiles: chunk after chunk, each through the inverses of all filters.
+//!
+//! ```text
+//!   u64 chunks, then per chunk:
+//!     u32 raw length, u32 length of the data, u32 length of the metadata, metadata, data
+//!
+//!              stage 0               stage 1             last stage
+//!   stored ──────────────▶ scratch ───────────▶ scratch ────────────▶ tile
+//! ```
+//!
+//! The last stage writes to the chunk's place in the tile; the others have scratch memory, which
+//! stays warm in the cache from chunk to chunk.
+
+use std::fmt;
+
+use super::chunk::{Bound, Chunk, Target, Targets, is_honest};
+use super::compress::Contexts;
+use super::pipeline::Pipeline;
+use super::stage::Stage;
+use crate::error::{Error, Result};
+use crate::format::Decoded;
+use crate::format::wire::{Reader, to_usize};
+
+/// Bytes of the lengths of a chunk.
+const CHUNK_HEADER_LEN: usize = 12;
+
+/// Between two filters a chunk may have so many times the bytes that it has in the tile: floats may
+/// be stored as integers twice as wide, and each of a window's integers may have metadata.
+const MOST_GROWTH: u64 = 16;
+/// And so many more: compressors and checksums add a little to every part.
+const MORE_GROWTH: u64 = 1 << 20;
+/// And of strings, which may be empty and many: 16 million have offsets of so many bytes.
+const MORE_GROWTH_OF_STRINGS: u64 = 128 << 20;
+
+/// Scratch memory beyond this is given back after each tile.
+const MOST_SCRATCH: usize = 16 << 20;
+
+/// A pipeline made ready to decode one kind of tile.
+#[derive(Debug, Clone)]
+pub struct TileCodec {
+    pipeline: Pipeline,
+    /// In the order of decoding.
+    stages: Vec<Stage>,
+    /// The last stage that makes new data.
+    last_writer: usize,
+}
+
+/// Memory and decompression contexts, reused from tile to tile.
+#[derive(Default)]
+pub struct FilterBuffers {
+    contexts: Contexts,
+    /// One per stage.
+    scratch: Vec<Scratch>,
+}
+
+/// What a stage makes of a chunk.
+#[derive(Default)]
+struct Scratch {
+    data: Vec<u8>,
+    metadata: Vec<u8>,
+}
+
+impl fmt::Debug for FilterBuffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FilterBuffers").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for TileCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pipeline.fmt(f)
+    }
+}
+
+/// A tile being decoded.
+struct Tile {
+    /// Of these, those up to `filled` are decoded.
+    bytes: Vec<u8>,
+    filled: u64,
+    offsets: Vec<u64>,
+}
+
+impl TileCodec {
+    /// A codec for `stages`, of which one writes.
+    pub(super) fn new(pipeline: Pipeline, stages: Vec<Stage>) -> Self {
+        let last_writer = stages.iter().rposition(Stage::writes).unwrap_or_default();
+        Self { pipeline, stages, last_writer }
+    }
+
+    #[cfg(test)]
+    pub(super) fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// Decodes a whole `stored` tile, which begins at byte `offset` of its object, to exactly
+    /// `raw_len` bytes, in the memory of `spare` where that is large enough.
+    ///
+    /// # Errors
+    /// `Corrupt` if the tile does not decode to that.
+    pub fn decode(
+        &self,
+        stored: &[u8],
+        raw_len: u64,
+        offset: u64,
+        spare: Vec<u8>,
+        buffers: &mut FilterBuffers,
+    ) -> Result<Decoded> {
+        let mut reader = Reader::new("tile", offset, stored);
+        let chunks = self.chunk_count(&mut reader)?;
+        let mut tile = Tile { bytes: spare, filled: 0, offsets: vec![] };
+        if is_honest(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
+            tile.bytes = Vec::with_capacity(to_usize(raw_len));
+        }
+        buffers.scratch.resize_with(buffers.scratch.len().max(self.stages.len()), Scratch::default);
+        let decoded = (0..chunks).try_for_each(|chunk| {
+            self.decode_chunk(&mut reader, raw_len, &mut tile, buffers)
+                .map_err(|error| error.about(&format!("chunk {chunk}")))
+        });
+        buffers.shrink();
+        decoded.and_then(|()| reader.end())?;
+        if tile.filled != raw_len {
+            let message = format!("chunks of {} bytes, expected {raw_len}", tile.filled);
+            return Err(Error::corrupt("tile", offset, message));
+        }
+        tile.bytes.truncate(to_usize(raw_len));
+        let offsets = self.stages.iter().any(Stage::makes_offsets).then_some(tile.offsets);
+        Ok(Decoded { bytes: tile.bytes.into(), offsets })
+    }
+
+    fn chunk_count(&self, reader: &mut Reader<'_>) -> Result<u64> {
+        let chunks = reader.u64()?;
+        let most = if self.stages.iter().any(Stage::makes_offsets) {
+            1 // Such encodings are of whole tiles.
+        } else {
+            (reader.remaining() / CHUNK_HEADER_LEN) as u64
+        };
+        if chunks > most {
+            return Err(reader.corrupt(format!("{chunks} chunks, expected at most {most}")));
+        }
+        Ok(chunks)
+    }
+
+    fn decode_chunk(
+        &self,
+        reader: &mut Reader<'_>,
+        raw_len: u64,
+        tile: &mut Tile,
+        buffers: &mut FilterBuffers,
+    ) -> Result<()> {
+        let offset = reader.offset();
+        let [len, data_len, metadata_len] =
+            [reader.u32()?, reader.u32()?, reader.u32()?].map(u64::from);
+        let metadata = reader.take(to_usize(metadata_len))?;
+        let data = reader.take(to_usize(data_len))?;
+        let chunk = Chunk { metadata, data, offset };
+        if len > raw_len.saturating_sub(tile.filled) {
+            let (found, filled) = (len, tile.filled);
+            let message = format!("{found} bytes after {filled} of a tile of {raw_len}");
+            return Err(chunk.corrupt(message));
+        }
+        let place = Target {
+            memory: &mut tile.bytes,
+            at: to_usize(tile.filled),
+            bound: Bound::Exactly(len),
+            offset,
+        };
+        self.run_stages(chunk, place, self.most_between(len), &mut tile.offsets, buffers)?;
+        tile.filled += len;
+        Ok(())
+    }
+
+    /// Runs all stages of a chunk of which no more than `most` bytes may exist between two of them.
+    fn run_stages<'a>(
+        &self,
+        mut chunk: Chunk<'a>,
+        place: Target<'a>,
+        most: u64,
+        offsets: &mut Vec<u64>,
+        buffers: &'a mut FilterBuffers,
+    ) -> Result<()> {
+        let FilterBuffers { contexts, scratch } = buffers;
+        let (offset, bound) = (chunk.offset, Bound::AtMost(most));
+        let mut place = Some(place);
+        for (number, (stage, scratch)) in self.stages.iter().zip(scratch).enumerate() {
+            let last = if number == self.last_writer { place.take() } else { None };
+            let Scratch { data, metadata } = scratch;
+            let data = last.unwrap_or(Target { memory: data, at: 0, bound, offset });
+            let metadata = Target { memory: metadata, at: 0, bound, offset };
+            chunk = stage
+                .run(chunk, Targets { data, metadata }, contexts, offsets)
+                .map_err(|error| error.about(stage.name))?;
+        }
+        match chunk.metadata.len() {
+            0 => Ok(()),
+            left => Err(chunk.corrupt(format!("{left} bytes of metadata that no filter wants"))),
+        }
+    }
+
+    /// The most bytes that a chunk of `len` bytes may have between two filters.
+    fn most_between(&self, len: u64) -> u64 {
+        let is_strings = self.stages.iter().any(Stage::makes_offsets);
+        let more = if is_strings { MORE_GROWTH_OF_STRINGS } else { MORE_GROWTH };
+        len.saturating_mul(MOST_GROWTH).saturating_add(more)
+    }
+}
+
+impl FilterBuffers {
+    /// Gives memory for uncommonly large chunks back.
+    fn shrink(&mut self) {
+        for scratch in &mut self.scratch {
+            for memory in [&mut scratch.data, &mut scratch.metadata] {
+                if memory.capacity() > MOST_SCRATCH {
+                    *memory = vec![];
+                }
+            }
+        }
+    }
+}

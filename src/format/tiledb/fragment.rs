@@ -1,0 +1,220 @@
+//! Fragments: what one write, or one consolidation of several, left behind.
+//!
+//! ```text
+//!   domain, cut into tiles       the tiles of a fragment are those that its box touches,
+//!   ┌─────┬─────┬─────┬─────┐    stored whole and numbered within their own box
+//!   │   ┌─┼─────┼──┐  │     │
+//!   │   │0│  1  │ 2│  │     │    cells of these tiles outside the fragment's box mean nothing
+//!   ├───┼─┼─────┼──┼──┼─────┤
+//!   │   │3│  4  │ 5│  │     │
+//!   │   └─┼─────┼──┘  │     │
+//!   └─────┴─────┴─────┴─────┘
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::footer::Footer;
+use super::schema::CellOrder;
+use super::visible::Commit;
+use super::{ArrayKind, ArraySchema, DimensionSchema};
+use crate::error::{Error, Result};
+use crate::grid::ravel;
+
+/// A fragment: cells written at one time, or consolidated from several.
+#[derive(Debug, Clone)]
+pub struct Fragment {
+    /// The name of its folder.
+    pub name: String,
+    /// The earliest millisecond since 1970 at which a cell of it was written.
+    pub t1: u64,
+    /// The latest.
+    pub t2: u64,
+    /// The format version of its metadata.
+    pub version: u32,
+    /// The file of its schema.
+    pub schema_name: String,
+    /// The box of coordinates that it covers, both ends included, if they are whole numbers.
+    pub non_empty_domain: Option<Vec<(i128, i128)>>,
+    /// The number of its tiles.
+    pub tiles: u64,
+    /// The number of its cells; `None` if there are more than 2⁶⁴.
+    pub cells: Option<u64>,
+    /// The files in its folder, and their bytes.
+    pub files: BTreeMap<String, u64>,
+    /// The path of its folder.
+    pub(super) folder: String,
+    pub(super) schema: Arc<ArraySchema>,
+    pub(super) footer: Footer,
+    /// The tiles of a dense fragment; empty for others.
+    pub(super) tile_box: TileBox,
+}
+
+/// A box of tiles, by their numbers on each axis.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct TileBox {
+    pub(super) first: Vec<u64>,
+    pub(super) count: Vec<u64>,
+}
+
+impl TileBox {
+    /// The place of a tile of the box.
+    pub(super) fn place(&self, tile: &[u64], order: CellOrder) -> u64 {
+        let within = tile.iter().zip(&self.first).map(|(at, first)| at.saturating_sub(*first));
+        if order == CellOrder::ColumnMajor {
+            let (within, count): (Vec<u64>, Vec<u64>) =
+                within.zip(self.count.clone()).rev().unzip();
+            return ravel(&within, &count);
+        }
+        ravel(&within.collect::<Vec<_>>(), &self.count)
+    }
+
+    /// The number of tiles, unless it overflows.
+    fn tiles(&self) -> Option<u64> {
+        self.count.iter().try_fold(1_u64, |product, count| product.checked_mul(*count))
+    }
+}
+
+/// The name of the file with a fragment's metadata.
+pub(super) const METADATA_FILE: &str = "__fragment_metadata.tdb";
+const REGION: &str = "fragment footer";
+
+impl Fragment {
+    /// The fragment of an array of `schema` with the `files` of its folder.
+    pub(super) fn new(
+        commit: &Commit,
+        files: BTreeMap<String, u64>,
+        footer: Footer,
+        schema: &ArraySchema,
+    ) -> Result<Self> {
+        check_same_axes(&footer.schema, schema)?;
+        let mut fragment = Self {
+            name: commit.name.clone(),
+            t1: commit.time.t1,
+            t2: commit.time.t2,
+            version: footer.version,
+            schema_name: footer.schema_name.clone(),
+            non_empty_domain: footer.non_empty_domain.clone(),
+            tiles: footer.sparse_tiles,
+            cells: None,
+            files,
+            folder: commit.folder.clone(),
+            schema: Arc::clone(&footer.schema),
+            footer,
+            tile_box: TileBox::default(),
+        };
+        match (schema.kind, fragment.footer.is_dense) {
+            (ArrayKind::Dense, true) => fragment.cover_tiles()?,
+            (ArrayKind::Sparse, false) => fragment.cells = fragment.sparse_cells(),
+            (ArrayKind::Dense, false) => {
+                let message =
+                    "a fragment of loose cells in a dense array, as very old libraries wrote";
+                return Err(Error::unsupported(message));
+            }
+            (ArrayKind::Sparse, true) => {
+                return Err(Error::corrupt(REGION, 0, "a dense fragment in a sparse array"));
+            }
+        }
+        Ok(fragment)
+    }
+
+    fn sparse_cells(&self) -> Option<u64> {
+        match self.tiles.checked_sub(1) {
+            None => Some(0),
+            Some(full) => {
+                full.checked_mul(self.schema.capacity)?.checked_add(self.footer.last_tile_cells)
+            }
+        }
+    }
+
+    /// Finds the tiles and cells of a dense fragment.
+    fn cover_tiles(&mut self) -> Result<()> {
+        let corrupt = |message: String| Error::corrupt(REGION, 0, message);
+        let covered = self.non_empty_domain.as_deref().unwrap_or_default();
+        let axes = self.schema.tile_axes()?;
+        for (&(low, high), axis) in covered.iter().zip(&axes) {
+            // Consolidation may round a box up to whole tiles, beyond the domain.
+            if low < axis.low || axis.tile_of(high) > axis.tile_of(axis.high) {
+                let message = format!(
+                    "cells from {low} to {high} in a domain of {} to {}",
+                    axis.low, axis.high
+                );
+                return Err(corrupt(message));
+            }
+            let first = axis.tile_of(low);
+            self.tile_box.first.push(first);
+            self.tile_box.count.push((axis.tile_of(high) - first).saturating_add(1));
+        }
+        self.tiles = self.tile_box.tiles().ok_or_else(|| corrupt("2^64 tiles or more".into()))?;
+        self.cells = covered.iter().try_fold(1_u64, |product, (low, high)| {
+            product.checked_mul(u64::try_from(high - low + 1).ok()?)
+        });
+        Ok(())
+    }
+
+    /// The name of the file with the tiles of attribute number `field` of the fragment's own schema;
+    /// `suffix` says which of them.
+    pub(super) fn data_file(&self, field: usize, suffix: &str) -> String {
+        let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
+        match self.version {
+            ..8 => format!("{}{suffix}.tdb", name()),
+            8 => format!("{}{suffix}.tdb", percent_encode(name())),
+            _ => format!("a{field}{suffix}.tdb"),
+        }
+    }
+
+    /// The path of the file with the fragment's metadata.
+    pub(super) fn metadata_object(&self) -> String {
+        format!("{}/{METADATA_FILE}", self.folder)
+    }
+}
+
+/// Schemas may change in all but their axes.
+fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
+    let axes = |schema: &ArraySchema| {
+        let axis = |at: &DimensionSchema| (at.name.clone(), at.datatype, at.domain);
+        let axes: Vec<_> = schema.dimensions.iter().map(axis).collect();
+        (axes, schema.kind, schema.tile_order, schema.cell_order)
+    };
+    if axes(own) == axes(array) {
+        return Ok(());
+    }
+    Err(Error::corrupt(REGION, 0, "a schema with other dimensions than the array's"))
+}
+
+/// How format 8 writes attributes' names in those of files; the last five codes are not those of the
+/// characters, and that is how it is.
+fn percent_encode(name: &str) -> String {
+    let encode = |c: char| match c {
+        '!' | '#' | '$' | '%' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | '/' | ':' | ';'
+        | '=' | '?' | '@' | '[' | ']' | '"' => format!("%{:02X}", u32::from(c)),
+        '<' => "%20".into(),
+        '>' => "%2D".into(),
+        '\\' => "%30".into(),
+        '|' => "%3C".into(),
+        other => other.into(),
+    };
+    name.chars().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_numbered_in_their_box() {
+        let tiles = TileBox { first: vec![2, 5], count: vec![2, 3] };
+        let place = |tile: [u64; 2], order| tiles.place(&tile, order);
+        assert_eq!(place([2, 5], CellOrder::RowMajor), 0);
+        assert_eq!(place([2, 6], CellOrder::RowMajor), 1);
+        assert_eq!(place([3, 5], CellOrder::RowMajor), 3);
+        assert_eq!(place([3, 5], CellOrder::ColumnMajor), 1);
+        assert_eq!(place([2, 6], CellOrder::ColumnMajor), 2);
+        assert_eq!(place([3, 7], CellOrder::ColumnMajor), 5);
+    }
+
+    #[test]
+    fn old_names_of_files() {
+        assert_eq!(percent_encode("a/b c|\"é"), "a%2Fb c%3C%22é");
+    }
+}

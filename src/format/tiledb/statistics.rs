@@ -1,0 +1,221 @@
+//! What fragments note about the values of their tiles, as zones of chunks.
+//!
+//! ```text
+//!   chunk  ┌─────────┐      A chunk has a zone if one fragment alone shows in it, covers all of it,
+//!          │ ┌───────┼──┐   and wrote no other cells of that tile: else the figures are not about
+//!          └─┼───────┘  │   the cells that are seen. Not so here.
+//!            └──────────┘
+//! ```
+//!
+//! Figures of consolidated fragments are not used, as they count fill values among the others, nor
+//! those of values that a filter rounds. What [`Figures`] holds is looked at closely besides.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::domain::TileAxis;
+use super::evolution::field_of;
+use super::figures::Figures;
+use super::overlay::Overlay;
+use super::tile_index::locations;
+use super::{Attribute, Fragment, TileDbArray, ValuesPerCell, Window};
+use crate::error::{Error, Result};
+use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
+
+/// What the fragments of an array note about one attribute.
+#[derive(Debug)]
+pub struct TileZones {
+    window: Arc<Window>,
+    axes: Vec<TileAxis>,
+    /// The fragments that have the attribute.
+    overlay: Overlay,
+    /// By fragment.
+    figures: HashMap<usize, Figures>,
+}
+
+impl Zones for TileZones {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        let chunk = self.window.grid.chunk_coordinates(chunk);
+        let region = self.window.chunk_region(&chunk);
+        let pieces = self.overlay.pieces(&region, |_| true);
+        let [piece] = &pieces[..] else { return None };
+        if piece.region != region {
+            return None;
+        }
+        let cells = region.iter().map(|axis| axis.end - axis.start).product();
+        let tile = self.window.tile_of(&self.axes, &chunk);
+        self.figures.get(&piece.fragment)?.zone(&tile, cells)
+    }
+}
+
+/// Reads what fragments note about one attribute; made by [`TileDbArray::read_zones`].
+#[derive(Debug)]
+pub struct ReadZones {
+    array: Arc<TileDbArray>,
+    attribute: usize,
+    asked: Vec<Asked>,
+    /// Taken when the zones are made.
+    zones: Option<TileZones>,
+}
+
+/// The blocks about one fragment: least and greatest values, sums, and NULL cells if there can be any.
+#[derive(Debug)]
+struct Asked {
+    fragment: usize,
+    locations: Vec<Location>,
+}
+
+impl ReadZones {
+    pub(super) fn new(
+        array: Arc<TileDbArray>,
+        window: Arc<Window>,
+        attribute: usize,
+    ) -> Option<Self> {
+        let schema = array.schema().attributes.get(attribute)?;
+        if !has_figures(schema) {
+            return None;
+        }
+        let mut overlay = array.overlay(&window);
+        let mut holders = BTreeSet::new();
+        let mut asked = vec![];
+        for number in overlay.fragments() {
+            let fragment = array.fragments.get(number)?;
+            let Some(field) = field_of(&array.schema, attribute, fragment).ok()? else { continue };
+            holders.insert(number);
+            // A fragment that reaches out of the window has noted what is not seen.
+            let inside = fragment.non_empty_domain.as_ref().is_some_and(|at| window.holds(at));
+            if let (true, Some(locations)) = (inside, figure_locations(fragment, field)) {
+                asked.push(Asked { fragment: number, locations });
+            }
+        }
+        if asked.is_empty() {
+            return None;
+        }
+        overlay.retain_fragments(|fragment| holders.contains(&fragment));
+        let axes = array.schema.tile_axes().ok()?;
+        let zones = Some(TileZones { window, axes, overlay, figures: HashMap::new() });
+        Some(Self { array, attribute, asked, zones })
+    }
+
+    fn finish(&mut self, blocks: &[Bytes]) -> Result<TileZones> {
+        let undelivered = || Error::internal("blocks were asked for and not delivered");
+        let mut zones = self.zones.take().ok_or_else(undelivered)?;
+        let mut rest = blocks;
+        for asked in &self.asked {
+            let (own, others) =
+                rest.split_at_checked(asked.locations.len()).ok_or_else(undelivered)?;
+            rest = others;
+            let fragment = &self.array.fragments[asked.fragment];
+            let datatype = self.array.schema.attributes[self.attribute].datatype;
+            let key = self.array.options.key.as_ref();
+            let figures = Figures::parse(fragment, datatype, &asked.locations, own, key);
+            let figures = figures.map_err(|error| error.about(&fragment.metadata_object()))?;
+            if let Some(figures) = figures {
+                zones.figures.insert(asked.fragment, figures);
+            }
+        }
+        Ok(zones)
+    }
+}
+
+/// Whether figures about an attribute mean something: it has one number per cell.
+fn has_figures(attribute: &Attribute) -> bool {
+    let datatype = attribute.datatype;
+    attribute.values_per_cell == ValuesPerCell::Fixed(1)
+        && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
+}
+
+/// Where the figures of a fragment are, if they can be believed.
+fn figure_locations(fragment: &Fragment, field: usize) -> Option<Vec<Location>> {
+    let attribute = fragment.schema.attributes.get(field)?;
+    let consolidated = fragment.t1 != fragment.t2;
+    if consolidated || attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {
+        return None;
+    }
+    let fields = &fragment.footer.fields;
+    let mut columns = vec![&fields.mins, &fields.maxs, &fields.sums];
+    if attribute.nullable {
+        columns.push(&fields.null_counts);
+    }
+    locations(fragment, field, &columns).ok()
+}
+
+impl Machine for ReadZones {
+    type Output = TileZones;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<TileZones>> {
+        match replies {
+            Replies::Start => {
+                let locations = self.asked.iter().flat_map(|asked| asked.locations.iter().cloned());
+                Ok(Step::Read(locations.collect()))
+            }
+            replies => self.finish(&replies.into_bytes()).map(Step::Done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use super::super::{Open, OpenOptions};
+    use super::*;
+    use crate::format::Sum;
+
+    /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in threes.
+    fn sums(writes: &[(u64, [(i32, i32); 2])], full: bool) -> Vec<Option<i64>> {
+        let mut folder = Folder::default();
+        let schema = SchemaBytes::dense_2d().content();
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
+        for (t, domain) in writes {
+            folder.write(*t, *domain, [0, 0], |y, x| y * 10 + x);
+        }
+        let array = Arc::new(folder.drive(Open::new(OpenOptions::default())).unwrap());
+        let window = Arc::new(array.window(full).unwrap());
+        let Some(zones) = array.read_zones(&window, 0) else { return vec![] };
+        let (zones, trips) = folder.drive_counting(zones).unwrap();
+        assert_eq!(trips, 1);
+        let sum = |chunk| match zones.zone(chunk)?.sum {
+            Some(Sum::Signed(sum)) => Some(sum),
+            _ => None,
+        };
+        (0..window.grid.chunks()).map(sum).collect()
+    }
+
+    #[test]
+    fn a_chunk_has_a_zone_if_the_figures_are_about_its_cells() {
+        let whole = [(1, 5), (1, 7)];
+        let sum = |ys: [i64; 2], xs: [i64; 3]| {
+            let cells = ys.iter().flat_map(|y| xs.map(|x| if y * x > 0 { y * 10 + x } else { 0 }));
+            Some(cells.sum::<i64>())
+        };
+        let (a, b, c) = (sum([1, 2], [1, 2, 3]), sum([1, 2], [4, 5, 6]), sum([1, 2], [7, 0, 0]));
+        let (d, e, f) = (sum([3, 4], [1, 2, 3]), sum([3, 4], [4, 5, 6]), sum([3, 4], [7, 0, 0]));
+        let (g, h, i) = (sum([5, 0], [1, 2, 3]), sum([5, 0], [4, 5, 6]), sum([5, 0], [7, 0, 0]));
+        assert_eq!(sums(&[(1, whole)], true), [a, b, c, d, e, f, g, h, i]);
+        // A cell of the chunk in the middle was written again.
+        assert_eq!(
+            sums(&[(1, whole), (2, [(3, 3), (4, 4)])], true),
+            [a, b, c, d, None, f, g, h, i]
+        );
+        // What is hidden does not matter.
+        assert_eq!(sums(&[(1, [(3, 3), (4, 4)]), (2, whole)], true), [a, b, c, d, e, f, g, h, i]);
+        // Chunks of which not all cells were written.
+        let part = [(2, 5), (1, 5)];
+        let none = None;
+        assert_eq!(sums(&[(1, part)], true), [none, none, none, d, none, none, g, none, none]);
+        assert_eq!(
+            sums(&[(1, part)], false),
+            [
+                sum([2, 0], [1, 2, 3]),
+                sum([2, 0], [4, 5, 0]),
+                d,
+                sum([3, 4], [4, 5, 0]),
+                g,
+                sum([5, 0], [4, 5, 0])
+            ]
+        );
+        assert_eq!(sums(&[], true), []);
+    }
+}

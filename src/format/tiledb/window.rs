@@ -1,0 +1,150 @@
+//! The part of a dense array that is the table, as a grid of chunks that are its tiles.
+//!
+//! ```text
+//!   domain   ├────────┼────────┼────────┼────────┼────────┤   tiles are anchored at its low end
+//!   window                  ├─────────────────┤               chunks are tiles, clipped to the window
+//!                           └ low, index 0
+//! ```
+
+use std::ops::Range;
+
+use super::ArraySchema;
+use super::domain::TileAxis;
+use crate::error::{Error, Result};
+use crate::grid::ChunkGrid;
+
+/// The part of a dense array that is the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The coordinate of index 0 on each axis.
+    pub low: Vec<i128>,
+    /// Its shape, cut into chunks along the borders of tiles.
+    pub grid: ChunkGrid,
+}
+
+/// A range of indices per axis.
+pub(super) type Region = Vec<Range<u64>>;
+
+impl Window {
+    /// The window over `ranges` of coordinates, both ends included, of which `None` has no cells.
+    pub(super) fn new(schema: &ArraySchema, ranges: Option<&[(i128, i128)]>) -> Result<Self> {
+        let axes = schema.tile_axes()?;
+        let (mut low, mut shape, mut origin) = (vec![], vec![], vec![]);
+        for (number, axis) in axes.iter().enumerate() {
+            let range = ranges.and_then(|ranges| ranges.get(number).copied());
+            let (from, len) = match range {
+                Some((from, to)) => (from, axis_len(from, to)?),
+                None => (axis.low, 0),
+            };
+            low.push(from);
+            shape.push(len);
+            origin.push(before(axis, from)?);
+        }
+        let extents: Vec<u64> = axes.iter().map(|axis| axis.extent).collect();
+        Ok(Self { low, grid: ChunkGrid::with_origin(&shape, &extents, &origin)? })
+    }
+
+    /// The indices that coordinates from `low` to `high` have, those outside the window left out.
+    pub(super) fn clip(&self, ranges: &[(i128, i128)]) -> Region {
+        let indices = |((range, first), len): ((&(i128, i128), &i128), &u64)| {
+            let index =
+                |at: i128| u64::try_from((at - first).clamp(0, i128::from(*len))).unwrap_or(0);
+            index(range.0)..index(range.1 + 1)
+        };
+        ranges.iter().zip(&self.low).zip(self.grid.shape()).map(indices).collect()
+    }
+
+    /// Whether coordinates from `low` to `high` lie in the window on all axes.
+    pub(super) fn holds(&self, ranges: &[(i128, i128)]) -> bool {
+        let inside = |((range, first), len): ((&(i128, i128), &i128), &u64)| {
+            *first <= range.0 && range.1 < first + i128::from(*len)
+        };
+        ranges.iter().zip(&self.low).zip(self.grid.shape()).all(inside)
+    }
+
+    /// The indices of a chunk's cells.
+    pub(super) fn chunk_region(&self, chunk: &[u64]) -> Region {
+        chunk.iter().enumerate().map(|(axis, at)| self.grid.axis_range(axis, *at)).collect()
+    }
+
+    /// The numbers of the array's tile that is a chunk.
+    pub(super) fn tile_of(&self, axes: &[TileAxis], chunk: &[u64]) -> Vec<u64> {
+        let tile =
+            |((axis, low), at): ((&TileAxis, &i128), &u64)| axis.tile_of(*low).saturating_add(*at);
+        axes.iter().zip(&self.low).zip(chunk).map(tile).collect()
+    }
+}
+
+fn axis_len(low: i128, high: i128) -> Result<u64> {
+    u64::try_from(high - low + 1)
+        .map_err(|_| Error::unsupported(format!("an axis from {low} to {high}, of 2^64 elements")))
+}
+
+/// Elements of the tile with `coordinate` that lie before it.
+fn before(axis: &TileAxis, coordinate: i128) -> Result<u64> {
+    let tile = axis.tile_of(coordinate);
+    u64::try_from(coordinate - axis.first_of(tile))
+        .map_err(|_| Error::internal("a coordinate outside its tile"))
+}
+
+/// The least box that holds all `boxes`, clipped to `bounds`; `None` without boxes.
+pub(super) fn bounding_box<'a>(
+    boxes: impl Iterator<Item = &'a [(i128, i128)]>,
+    bounds: &[TileAxis],
+) -> Option<Vec<(i128, i128)>> {
+    let union = boxes.fold(None, |union: Option<Vec<(i128, i128)>>, ranges| {
+        let Some(union) = union else { return Some(ranges.to_vec()) };
+        let wider = |(a, b): (&(i128, i128), &(i128, i128))| (a.0.min(b.0), a.1.max(b.1));
+        Some(union.iter().zip(ranges).map(wider).collect())
+    })?;
+    let clip =
+        |(range, axis): (&(i128, i128), &TileAxis)| (range.0.max(axis.low), range.1.min(axis.high));
+    Some(union.iter().zip(bounds).map(clip).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{SchemaBytes, generic_tile};
+    use super::*;
+
+    fn schema() -> ArraySchema {
+        // Coordinates 1 to 5 and 1 to 7 in tiles of 2 x 3.
+        ArraySchema::parse(&generic_tile(&SchemaBytes::dense_2d().content()), None).unwrap()
+    }
+
+    #[test]
+    fn chunks_are_tiles() {
+        let window = Window::new(&schema(), Some(&[(2, 5), (6, 6)])).unwrap();
+        assert_eq!((window.grid.shape(), window.grid.origin()), (&[4, 1][..], &[1, 2][..]));
+        assert_eq!(window.grid.chunks_per_axis(), [3, 1]);
+        let axes = schema().tile_axes().unwrap();
+        assert_eq!(window.tile_of(&axes, &[0, 0]), [0, 1]);
+        assert_eq!(window.tile_of(&axes, &[2, 0]), [2, 1]);
+        assert_eq!(window.chunk_region(&[1, 0]), [1..3, 0..1]);
+    }
+
+    #[test]
+    fn coordinates_become_indices() {
+        let window = Window::new(&schema(), Some(&[(2, 5), (3, 6)])).unwrap();
+        assert_eq!(window.clip(&[(3, 4), (1, 7)]), [1..3, 0..4]);
+        assert_eq!(window.clip(&[(1, 1), (6, 6)]), [0..0, 3..4]);
+        assert!(window.holds(&[(2, 5), (3, 6)]));
+        assert!(!window.holds(&[(2, 5), (3, 7)]) && !window.holds(&[(1, 5), (3, 6)]));
+    }
+
+    #[test]
+    fn nothing_and_everything() {
+        let nothing = Window::new(&schema(), None).unwrap();
+        assert_eq!((nothing.grid.shape(), nothing.low), (&[0, 0][..], vec![1, 1]));
+        assert!(Window::new(&schema(), Some(&[(1, i128::MAX / 2), (1, 1)])).is_err());
+    }
+
+    #[test]
+    fn the_box_of_several_boxes() {
+        let axes = schema().tile_axes().unwrap();
+        let boxes = [[(2, 3), (5, 9)], [(1, 1), (6, 6)]];
+        let union = bounding_box(boxes.iter().map(|ranges| &ranges[..]), &axes);
+        assert_eq!(union, Some(vec![(1, 3), (5, 7)]));
+        assert_eq!(bounding_box(std::iter::empty(), &axes), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Little-endian integers out of byte slices, with errors that say where.
+
+use crate::error::{Error, Result};
+
+/// A forward reader over one region of a file.
+pub(in crate::format) struct Reader<'a> {
+    region: &'static str,
+    /// Absolute offset of `bytes[0]` in the file.
+    base: u64,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(in crate::format) fn new(region: &'static str, base: u64, bytes: &'a [u8]) -> Self {
+        Self { region, base, bytes, at: 0 }
+    }
+
+    /// The absolute offset of the next byte.
+    pub(in crate::format) fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    pub(in crate::format) fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    pub(in crate::format) fn corrupt(&self, message: impl Into<String>) -> Error {
+        Error::corrupt(self.region, self.offset(), message)
+    }
+
+    pub(in crate::format) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        let taken = rest.get(..len).ok_or_else(|| {
+            self.corrupt(format!("needs {len} bytes, but the region ends after {}", rest.len()))
+        })?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    pub(in crate::format) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let taken = self.take(N)?;
+        taken.try_into().map_err(|_| Error::internal("a slice of the wrong length"))
+    }
+
+    /// Bytes that are left.
+    pub(in crate::format) fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// Fails unless everything has been read.
+    pub(in crate::format) fn end(&self) -> Result<()> {
+        match self.remaining() {
+            0 => Ok(()),
+            left => Err(self.corrupt(format!("{left} bytes more than expected"))),
+        }
+    }
+
+    pub(in crate::format) fn u8(&mut self) -> Result<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    pub(in crate::format) fn u16(&mut self) -> Result<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(in crate::format) fn u32(&mut self) -> Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(in crate::format) fn u64(&mut self) -> Result<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads `N` bytes that must equal `expected`.
+    pub(in crate::format) fn magic<const N: usize>(
+        &mut self,
+        expected: &[u8; N],
+        what: &str,
+    ) -> Result<()> {
+        let at = self.offset();
+        let found = self.array::<N>()?;
+        if found == *expected {
+            return Ok(());
+        }
+        let (found, expected) = (found.escape_ascii(), expected.escape_ascii());
+        Err(Error::corrupt(
+            self.region,
+            at,
+            format!("found \"{found}\", expected \"{expected}\" ({what})"),
+        ))
+    }
+
+    /// Reads a version number that must be one of `known`.
+    pub(in crate::format) fn version(&mut self, what: &str, known: &[u32]) -> Result<u32> {
+        let at = self.offset();
+        let found = self.u32()?;
+        if known.contains(&found) {
+            return Ok(found);
+        }
+        Err(Error::corrupt(self.region, at, format!("{what} {found}, this reader knows {known:?}")))
+    }
+}
+
+/// `n` rounded up to a multiple of 8, unless that overflows.
+pub(in crate::format) fn align8(n: u64) -> Option<u64> {
+    Some(n.checked_add(7)? & !7)
+}
+
+/// A length or count from a file as a `usize`; what does not fit is longer than any file.
+pub(in crate::format) fn to_usize(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}

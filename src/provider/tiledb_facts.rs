@@ -1,0 +1,164 @@
+//! What is known of a TileDB array, as tables.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
+};
+use datafusion::error::Result;
+
+use crate::format::tiledb::{
+    ArraySchema, Attribute, DimensionDomain, DimensionSchema, Fragment, MetadataValue, TileDbArray,
+    ValuesPerCell,
+};
+
+/// Facts in long form: what they are about, its name, the property, its value.
+#[derive(Default)]
+struct Facts {
+    rows: Vec<[String; 4]>,
+}
+
+impl Facts {
+    fn add(&mut self, item: &str, name: &str, property: &str, value: impl ToString) {
+        self.rows.push([item.into(), name.into(), property.into(), value.to_string()]);
+    }
+
+    fn into_batch(self) -> Result<RecordBatch> {
+        let column = |at: usize| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(self.rows.iter().map(|row| &row[at])))
+        };
+        let names = ["item", "name", "property", "value"];
+        let columns = names.iter().enumerate().map(|(at, name)| (*name, column(at), false));
+        Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+    }
+}
+
+/// Properties, dimensions, attributes and dimension labels.
+pub(super) fn info(array: &TileDbArray) -> Result<RecordBatch> {
+    let schema = array.schema();
+    let mut facts = Facts::default();
+    of_schema(schema, &mut facts);
+    facts.add("array", "", "fragments", array.fragments().len());
+    for dimension in &schema.dimensions {
+        of_dimension(dimension, &mut facts);
+    }
+    for (number, attribute) in schema.attributes.iter().enumerate() {
+        of_attribute(attribute, &mut facts);
+        if let Some(enumeration) = array.enumeration(number) {
+            let name = &attribute.name;
+            facts.add("attribute", name, "enumeration", &enumeration.name);
+            facts.add("attribute", name, "enumeration values", enumeration.len());
+            facts.add("attribute", name, "enumeration ordered", enumeration.ordered);
+        }
+    }
+    for label in &schema.labels {
+        let of = schema.dimensions.get(label.dimension).map_or("", |it| it.name.as_str());
+        facts.add("label", &label.name, "dimension", of);
+        facts.add("label", &label.name, "datatype", label.datatype);
+        facts.add("label", &label.name, "order", format!("{:?}", label.order).to_lowercase());
+        facts.add("label", &label.name, "array", &label.uri);
+        facts.add("label", &label.name, "used", "no: columns hold the dimension's coordinates");
+    }
+    facts.into_batch()
+}
+
+fn of_schema(schema: &ArraySchema, facts: &mut Facts) {
+    let lower = |order: &dyn std::fmt::Debug| format!("{order:?}").to_lowercase();
+    facts.add("array", "", "kind", lower(&schema.kind));
+    facts.add("array", "", "format version", schema.version);
+    facts.add("array", "", "tile order", lower(&schema.tile_order));
+    facts.add("array", "", "cell order", lower(&schema.cell_order));
+    if let Some(ranges) = &schema.current_domain {
+        facts.add("array", "", "current domain", ranges_text(ranges));
+    }
+}
+
+fn of_dimension(dimension: &DimensionSchema, facts: &mut Facts) {
+    let name = &dimension.name;
+    facts.add("dimension", name, "datatype", dimension.datatype);
+    let (domain, extent) = match &dimension.domain {
+        DimensionDomain::Integer { low, high, extent } => {
+            (format!("{low} to {high}"), extent.map(|extent| extent.to_string()))
+        }
+        DimensionDomain::Float { low, high, extent } => {
+            (format!("{low} to {high}"), extent.map(|extent| extent.to_string()))
+        }
+        DimensionDomain::Text => ("any text".to_owned(), None),
+    };
+    facts.add("dimension", name, "domain", domain);
+    if let Some(extent) = extent {
+        facts.add("dimension", name, "tile extent", extent);
+    }
+    facts.add("dimension", name, "filters", &dimension.pipeline);
+}
+
+fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
+    let name = &attribute.name;
+    let values = match attribute.values_per_cell {
+        ValuesPerCell::Fixed(values) => values.to_string(),
+        ValuesPerCell::Variable => "any number".to_owned(),
+    };
+    facts.add("attribute", name, "datatype", attribute.datatype);
+    facts.add("attribute", name, "values per cell", values);
+    facts.add("attribute", name, "nullable", attribute.nullable);
+    facts.add("attribute", name, "filters", &attribute.pipeline);
+}
+
+/// Visible fragments, oldest first.
+pub(super) fn fragments(array: &TileDbArray) -> Result<RecordBatch> {
+    let all = array.fragments();
+    let text = |of: fn(&Fragment) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(all.iter().map(of)))
+    };
+    let time = |of: fn(&Fragment) -> u64| -> ArrayRef {
+        // Beyond Arrow's range there is nothing but hostile names.
+        let times = all.iter().map(|it| i64::try_from(of(it)).ok());
+        Arc::new(times.collect::<TimestampMillisecondArray>())
+    };
+    let domain = all.iter().map(|it| it.non_empty_domain.as_deref().map(ranges_text));
+    let columns: [(&str, ArrayRef, bool); 8] = [
+        ("fragment", text(|it| it.name.clone()), false),
+        ("written_from", time(|it| it.t1), true),
+        ("written_to", time(|it| it.t2), true),
+        (
+            "format_version",
+            Arc::new(UInt32Array::from_iter_values(all.iter().map(|it| it.version))),
+            false,
+        ),
+        ("non_empty_domain", Arc::new(domain.collect::<StringArray>()), true),
+        ("tiles", Arc::new(UInt64Array::from_iter_values(all.iter().map(|it| it.tiles))), false),
+        ("cells", Arc::new(all.iter().map(|it| it.cells).collect::<UInt64Array>()), true),
+        ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(bytes))), false),
+    ];
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}
+
+fn bytes(fragment: &Fragment) -> u64 {
+    fragment.files.values().fold(0, |sum, size| sum.saturating_add(*size))
+}
+
+/// `[1, 3] × [-2, 5]`.
+fn ranges_text(ranges: &[(i128, i128)]) -> String {
+    let shown: Vec<String> = ranges.iter().map(|(low, high)| format!("[{low}, {high}]")).collect();
+    shown.join(" × ")
+}
+
+/// Keys and values of the array's own metadata.
+pub(super) fn metadata(pairs: &[(String, MetadataValue)]) -> Result<RecordBatch> {
+    let kind = |value: &MetadataValue| match value {
+        MetadataValue::Text(_) => "text",
+        MetadataValue::Integers(_) => "integers",
+        MetadataValue::Floats(_) => "floats",
+        MetadataValue::Booleans(_) => "booleans",
+        MetadataValue::Bytes(_) => "bytes",
+    };
+    let keys = StringArray::from_iter_values(pairs.iter().map(|(key, _)| key));
+    let kinds = StringArray::from_iter_values(pairs.iter().map(|(_, value)| kind(value)));
+    let values = StringArray::from_iter_values(pairs.iter().map(|(_, value)| value.to_string()));
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("key", Arc::new(keys), false),
+        ("type", Arc::new(kinds), false),
+        ("value", Arc::new(values), false),
+    ];
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}

@@ -1,0 +1,181 @@
+//! A TileDB group, or a folder with arrays in it, as a schema: each array is a table.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::logical_expr::TableType;
+use futures::future::BoxFuture;
+
+use super::location::{below, folder};
+use super::{GridTable, TileDbReadOptions, open_tiledb};
+use crate::error::{Error, Result as GridResult};
+use crate::exec::to_datafusion;
+use crate::format::Entry;
+use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
+use crate::scan::{Objects, drive};
+
+/// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for.
+///
+/// The arrays of groups within are called `group/array`. An array that cannot be read is listed all
+/// the same; querying it gives its error.
+#[derive(Debug)]
+pub struct TileDbSchema {
+    /// Names of tables, and where they are.
+    arrays: BTreeMap<String, String>,
+    options: TileDbReadOptions,
+    runtime: Arc<RuntimeEnv>,
+    opened: Mutex<HashMap<String, Arc<GridTable>>>,
+}
+
+/// Groups may hold groups, but not without end.
+const MAX_DEPTH: usize = 8;
+
+impl TileDbSchema {
+    /// Finds the arrays below `location`.
+    ///
+    /// # Errors
+    /// `Usage` if it holds no array, or is one itself; `Corrupt` or `Io` if a group cannot be read.
+    pub async fn open(
+        location: &str,
+        options: TileDbReadOptions,
+        runtime: Arc<RuntimeEnv>,
+    ) -> GridResult<Self> {
+        let mut arrays = BTreeMap::new();
+        collect(location, "", &options, &runtime, MAX_DEPTH, &mut arrays).await?;
+        if arrays.is_empty() {
+            let message = "no TileDB array in this folder, and it is no TileDB group";
+            return Err(Error::usage(message).in_file(location));
+        }
+        Ok(Self { arrays, options, runtime, opened: Mutex::default() })
+    }
+
+    /// The table of an array; `None` if there is none of this name.
+    ///
+    /// # Errors
+    /// Those of [`open_tiledb`] and [`GridTable::of_tiledb`].
+    pub async fn grid_table(&self, name: &str) -> GridResult<Option<Arc<GridTable>>> {
+        let Some(location) = self.arrays.get(name) else { return Ok(None) };
+        let held = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        if held.is_some() {
+            return Ok(held);
+        }
+        let array = open_tiledb(location, &self.options, &self.runtime).await?;
+        let table = Arc::new(GridTable::of_tiledb(&array, &self.options)?);
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Some(Arc::clone(opened.entry(name.to_owned()).or_insert(table))))
+    }
+}
+
+/// What the folder at `location` is.
+pub(super) async fn kind(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> GridResult<(Option<FolderKind>, Vec<Entry>)> {
+    let listing = folder(location, options.io, runtime)?.list("").await?.into_iter();
+    let entries: Vec<Entry> =
+        listing.map(|entry| Entry { name: entry.name, size: entry.size }).collect();
+    Ok((folder_kind(&entries), entries))
+}
+
+/// Adds the arrays at `location`, whose names begin with `prefix`.
+fn collect<'a>(
+    location: &'a str,
+    prefix: &'a str,
+    options: &'a TileDbReadOptions,
+    runtime: &'a RuntimeEnv,
+    depth: usize,
+    arrays: &'a mut BTreeMap<String, String>,
+) -> BoxFuture<'a, GridResult<()>> {
+    Box::pin(async move {
+        if depth == 0 {
+            return Err(Error::unsupported("groups within groups, too deep").in_file(location));
+        }
+        let members = match kind(location, options, runtime).await? {
+            (Some(FolderKind::Array), _) => {
+                let message = "this is an array, not a group of arrays; read it as a table";
+                return Err(Error::usage(message).in_file(location));
+            }
+            (Some(FolderKind::Group), _) => group_members(location, options, runtime).await?,
+            (None, entries) => folders_within(location, &entries, options, runtime).await,
+        };
+        for Member { name, location, kind } in members {
+            let name = format!("{prefix}{name}");
+            match kind {
+                FolderKind::Array => _ = arrays.insert(name, location),
+                FolderKind::Group => {
+                    let prefix = format!("{name}/");
+                    collect(&location, &prefix, options, runtime, depth - 1, arrays).await?;
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Something that is in a group or a folder.
+struct Member {
+    name: String,
+    location: String,
+    kind: FolderKind,
+}
+
+/// The arrays and groups directly in a plain folder; what cannot be listed is left out.
+async fn folders_within(
+    location: &str,
+    entries: &[Entry],
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> Vec<Member> {
+    let mut members = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.size.is_none()) {
+        let (name, location) = (entry.name.clone(), below(location, &entry.name));
+        match kind(&location, options, runtime).await {
+            Ok((Some(kind), _)) => members.push(Member { name, location, kind }),
+            Ok((None, _)) => {}
+            Err(error) => log::warn!("left out: {error}"),
+        }
+    }
+    members
+}
+
+async fn group_members(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> GridResult<Vec<Member>> {
+    let objects = Objects::many(folder(location, options.io, runtime)?);
+    let members = drive(ReadGroup::new(options.open.clone()), &objects).await?;
+    let named = members.into_iter().map(|member| {
+        let place = if member.relative { below(location, &member.uri) } else { member.uri };
+        let last = place.trim_end_matches('/').rsplit('/').next().unwrap_or(&place);
+        let name = member.name.unwrap_or_else(|| last.to_owned());
+        Member { name, location: place, kind: member.kind }
+    });
+    Ok(named.collect())
+}
+
+#[async_trait]
+impl SchemaProvider for TileDbSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.arrays.keys().cloned().collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let table = self.grid_table(name).await.map_err(to_datafusion)?;
+        Ok(table.map(|table| table as Arc<dyn TableProvider>))
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        // Known without opening the array, so that listing tables survives a bad one.
+        Ok(self.table_exist(name).then_some(TableType::Base))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.arrays.contains_key(name)
+    }
+}

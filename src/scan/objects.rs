@@ -1,0 +1,147 @@
+//! The objects of an array, and the loop that feeds a sans-IO machine from them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::error::{Error, Result};
+use crate::format::{Entry, Location, Machine, Replies, Step};
+use crate::io::{ByteSource, Folder};
+
+/// The objects that an array is made of.
+#[derive(Debug)]
+pub enum Objects {
+    /// One object, whose path is empty.
+    One(Arc<dyn ByteSource>),
+    /// The objects of a folder, opened when they are first read.
+    Many {
+        /// Where they are.
+        folder: Arc<dyn Folder>,
+        /// Those that are open.
+        opened: Mutex<HashMap<Arc<str>, Arc<dyn ByteSource>>>,
+    },
+}
+
+/// Files held open at once; systems allow more, but not without end.
+const MAX_OPEN: usize = 512;
+/// Objects read and folders listed at once.
+const AT_ONCE: usize = 32;
+
+impl Objects {
+    /// The objects of a folder.
+    pub fn many(folder: Arc<dyn Folder>) -> Self {
+        Self::Many { folder, opened: Mutex::default() }
+    }
+
+    /// What errors call the object or the folder.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::One(source) => source.name(),
+            Self::Many { folder, .. } => folder.name(),
+        }
+    }
+
+    /// Says in `error`, which may name an object, where that object is.
+    pub fn named(&self, error: Error) -> Error {
+        match self {
+            Self::One(source) => error.in_file(source.name()),
+            Self::Many { folder, .. } => error.in_folder(folder.name()),
+        }
+    }
+
+    /// Whether reading returns without waiting.
+    pub fn is_resident(&self) -> bool {
+        match self {
+            Self::One(source) => source.is_resident(),
+            Self::Many { folder, .. } => folder.is_resident(),
+        }
+    }
+
+    /// Reads each location, in order; every reply is exactly as long as its range.
+    ///
+    /// # Errors
+    /// `Io` if the bytes cannot be had.
+    pub async fn read(&self, locations: &[Location]) -> Result<Vec<Bytes>> {
+        if let Self::One(source) = self {
+            let ranges: Vec<Range<u64>> = locations.iter().map(|at| at.range.clone()).collect();
+            return source.read(&ranges).await;
+        }
+        let mut by_object: HashMap<Arc<str>, Wanted> = HashMap::new();
+        for (place, Location { object, range }) in locations.iter().enumerate() {
+            let wanted = by_object.entry(Arc::clone(object)).or_default();
+            wanted.places.push(place);
+            wanted.ranges.push(range.clone());
+        }
+        let reads = by_object.into_iter().map(|(object, wanted)| self.read_one(object, wanted));
+        let mut replies = vec![Bytes::new(); locations.len()];
+        let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
+        while let Some((bytes, places)) = reads.try_next().await? {
+            for (bytes, at) in bytes.into_iter().zip(places) {
+                replies[at] = bytes;
+            }
+        }
+        drop(reads);
+        Ok(replies)
+    }
+
+    async fn read_one(&self, object: Arc<str>, wanted: Wanted) -> Result<(Vec<Bytes>, Vec<usize>)> {
+        let source = self.open(&object).await?;
+        Ok((source.read(&wanted.ranges).await?, wanted.places))
+    }
+
+    async fn open(&self, object: &Arc<str>) -> Result<Arc<dyn ByteSource>> {
+        let (folder, opened) = match self {
+            Self::One(source) => return Ok(Arc::clone(source)),
+            Self::Many { folder, opened } => (folder, opened),
+        };
+        let lock = || opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = lock().get(object).cloned();
+        if let Some(source) = held {
+            return Ok(source);
+        }
+        let source = folder.open(object).await?;
+        let mut opened = lock();
+        if opened.len() >= MAX_OPEN {
+            opened.clear(); // whoever reads one of them holds it
+        }
+        opened.insert(Arc::clone(object), Arc::clone(&source));
+        Ok(source)
+    }
+
+    async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
+        let Self::Many { folder, .. } = self else {
+            return Err(Error::internal("the format of a single object asked for a listing"));
+        };
+        let list = |path: String| async move {
+            let entries = folder.list(&path).await?.into_iter();
+            Ok::<_, Error>(entries.map(|it| Entry { name: it.name, size: it.size }).collect())
+        };
+        stream::iter(folders.into_iter().map(list)).buffered(AT_ONCE).try_collect().await
+    }
+}
+
+/// What is wanted of one object, and the places of the replies.
+#[derive(Default)]
+struct Wanted {
+    ranges: Vec<Range<u64>>,
+    places: Vec<usize>,
+}
+
+/// Runs `machine` to its end, reading what it asks for from `objects`.
+///
+/// # Errors
+/// Those of the machine and of the objects, with the name of the object or folder.
+pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::Output> {
+    let mut replies = Replies::Start;
+    loop {
+        let step = machine.step(replies).map_err(|error| objects.named(error))?;
+        replies = match step {
+            Step::Read(locations) => Replies::Bytes(objects.read(&locations).await?),
+            Step::List(folders) => Replies::Listings(objects.list(folders).await?),
+            Step::Done(output) => return Ok(output),
+        };
+    }
+}

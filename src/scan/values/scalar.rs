@@ -1,0 +1,84 @@
+//! Single values of fixed width, alone or as items of lists.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use super::number::{arrow_type, elements_of};
+use super::temporal::Temporal;
+use crate::error::Result;
+use crate::format::ElementType;
+
+/// A value of fixed width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// A number.
+    Number(ElementType),
+    /// A byte, 0 for false.
+    Boolean,
+    /// A date, a time or a duration.
+    Temporal(Temporal),
+}
+
+impl Scalar {
+    /// Bytes of a value.
+    pub fn size(self) -> u64 {
+        match self {
+            Self::Number(element) => element.size(),
+            Self::Boolean => 1,
+            Self::Temporal(_) => 8,
+        }
+    }
+
+    /// The Arrow type.
+    pub fn data_type(self) -> DataType {
+        match self {
+            Self::Number(element) => arrow_type(element),
+            Self::Boolean => DataType::Boolean,
+            Self::Temporal(temporal) => temporal.data_type(),
+        }
+    }
+
+    /// Little-endian values as an array.
+    ///
+    /// # Errors
+    /// `Corrupt` if a date is beyond its Arrow type; `Internal` if the buffer is misaligned.
+    pub(in crate::scan) fn array(
+        self,
+        values: Buffer,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match self {
+            Self::Number(element) => numbers(element, values, nulls),
+            Self::Boolean => {
+                let bits = BooleanBuffer::collect_bool(values.len(), |at| values[at] != 0);
+                Ok(Arc::new(BooleanArray::new(bits, nulls)))
+            }
+            Self::Temporal(temporal) => temporal.array(values, nulls),
+        }
+    }
+}
+
+fn numbers(element: ElementType, values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    fn typed<T: ArrowPrimitiveType>(values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        Ok(Arc::new(PrimitiveArray::<T>::new(elements_of::<T>(values)?, nulls)))
+    }
+    match element {
+        ElementType::F16 => typed::<Float16Type>(values, nulls),
+        ElementType::F32 => typed::<Float32Type>(values, nulls),
+        ElementType::F64 => typed::<Float64Type>(values, nulls),
+        ElementType::I8 => typed::<Int8Type>(values, nulls),
+        ElementType::I16 => typed::<Int16Type>(values, nulls),
+        ElementType::I32 => typed::<Int32Type>(values, nulls),
+        ElementType::I64 => typed::<Int64Type>(values, nulls),
+        ElementType::U8 => typed::<UInt8Type>(values, nulls),
+        ElementType::U16 => typed::<UInt16Type>(values, nulls),
+        ElementType::U32 => typed::<UInt32Type>(values, nulls),
+        ElementType::U64 => typed::<UInt64Type>(values, nulls),
+    }
+}

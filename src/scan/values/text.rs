@@ -1,0 +1,143 @@
+//! Values of any length: text and bytes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BinaryViewBuilder, StringViewBuilder};
+use arrow::buffer::{Buffer, NullBuffer};
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+
+/// How text is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// UTF-8, of which ASCII is a part.
+    Utf8,
+    /// UTF-16 or UCS-2, little-endian.
+    Utf16,
+    /// UTF-32 or UCS-4, little-endian.
+    Utf32,
+}
+
+/// More content than this is copied value by value: views count bytes in 32 bits.
+const MAX_BLOCK: usize = u32::MAX as usize;
+
+/// Bytes as an array; views of `content`, without copies.
+pub(super) fn binary(
+    spans: &[Range<u64>],
+    content: &Bytes,
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
+    let mut builder = BinaryViewBuilder::with_capacity(spans.len());
+    let block =
+        (content.len() <= MAX_BLOCK).then(|| builder.append_block(Buffer::from(content.clone())));
+    for (at, span) in spans.iter().enumerate() {
+        match block {
+            _ if nulls.is_some_and(|nulls| nulls.is_null(at)) => builder.append_null(),
+            Some(block) => builder
+                .try_append_view(block, span.start as u32, (span.end - span.start) as u32)
+                .map_err(|error| Error::internal(error.to_string()))?,
+            None => builder.append_value(&content[span.start as usize..span.end as usize]),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+/// Text as an array; views of `content` where it is UTF-8.
+pub(super) fn text(
+    encoding: Encoding,
+    spans: &[Range<u64>],
+    content: &Bytes,
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
+    let mut builder = StringViewBuilder::with_capacity(spans.len());
+    let block = (encoding == Encoding::Utf8 && content.len() <= MAX_BLOCK)
+        .then(|| builder.append_block(Buffer::from(content.clone())));
+    for (at, span) in spans.iter().enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(at)) {
+            builder.append_null();
+            continue;
+        }
+        let bytes = &content[span.start as usize..span.end as usize];
+        let invalid = || {
+            let start: String = bytes.escape_ascii().take(40).map(char::from).collect();
+            Error::unsupported(format!(
+                "text that is not valid {encoding:?}: \"{start}\"; read it with the option \
+                 text_as_binary = 'true'"
+            ))
+        };
+        match (encoding, block) {
+            (Encoding::Utf8, Some(block)) => builder
+                .try_append_view(block, span.start as u32, (span.end - span.start) as u32)
+                .map_err(|_| invalid())?,
+            (Encoding::Utf8, None) => {
+                builder.append_value(std::str::from_utf8(bytes).map_err(|_| invalid())?);
+            }
+            (Encoding::Utf16, _) => builder.append_value(utf16(bytes).ok_or_else(invalid)?),
+            (Encoding::Utf32, _) => builder.append_value(utf32(bytes).ok_or_else(invalid)?),
+        }
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn utf16(bytes: &[u8]) -> Option<String> {
+    let (units, rest) = bytes.as_chunks::<2>();
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    let text = char::decode_utf16(units).collect::<Result<String, _>>().ok()?;
+    rest.is_empty().then_some(text)
+}
+
+fn utf32(bytes: &[u8]) -> Option<String> {
+    let (units, rest) = bytes.as_chunks::<4>();
+    let text = units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit))).collect();
+    if rest.is_empty() { text } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+
+    use super::*;
+
+    fn read(encoding: Encoding, values: &[&[u8]]) -> Result<Vec<String>> {
+        let content = Bytes::from(values.concat());
+        let mut end = 0;
+        let mut span = |value: &&[u8]| {
+            end += value.len() as u64;
+            end - value.len() as u64..end
+        };
+        let spans: Vec<_> = values.iter().map(&mut span).collect();
+        let array = text(encoding, &spans, &content, None)?;
+        Ok(array.as_string_view().iter().flatten().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn all_encodings() {
+        let long = "a text of more than twelve bytes, ж";
+        assert_eq!(read(Encoding::Utf8, &[b"a", b"", long.as_bytes()]).unwrap(), ["a", "", long]);
+        let wide: Vec<u8> = "ж𝄞".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(read(Encoding::Utf16, &[&wide]).unwrap(), ["ж𝄞"]);
+        let wider: Vec<u8> = "ж𝄞".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+        assert_eq!(read(Encoding::Utf32, &[&wider]).unwrap(), ["ж𝄞"]);
+        for (encoding, bytes) in [
+            (Encoding::Utf8, &b"\xff\xfe"[..]),
+            (Encoding::Utf16, b"\x00\xd8"),
+            (Encoding::Utf16, b"abc"),
+            (Encoding::Utf32, b"\xff\xff\xff\xff"),
+        ] {
+            let error = read(encoding, &[bytes]).unwrap_err().to_string();
+            assert!(error.contains("text_as_binary"), "{error}");
+        }
+    }
+
+    #[test]
+    fn junk_under_a_null_is_no_error() {
+        let nulls = NullBuffer::from(vec![false, true]);
+        let content = Bytes::from_static(b"\xffok");
+        let array = text(Encoding::Utf8, &[0..1, 1..3], &content, Some(&nulls)).unwrap();
+        assert_eq!(array.as_string_view().iter().collect::<Vec<_>>(), [None, Some("ok")]);
+        let array = binary(&[0..1, 1..3], &content, Some(&nulls)).unwrap();
+        assert_eq!((array.null_count(), array.as_binary_view().value(1)), (1, &b"ok"[..]));
+    }
+}

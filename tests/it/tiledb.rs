@@ -1,0 +1,306 @@
+//! TileDB arrays that libtiledb wrote, cell by cell against what libtiledb reads from them.
+//!
+//! `tests/data/tiledb` ships with the project. `GRIDFUSION_CORPUS` names a directory with more of them,
+//! in `tiledb/arrays`. `tests/data/tiledb/README.md` describes the expected files.
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use chrono::{Datelike, NaiveDate, TimeDelta};
+use datafusion::prelude::SessionContext;
+use gridfusion::format::tiledb::ArrayKind;
+use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions, open_tiledb};
+use serde_json::Value;
+
+use crate::support::{query, rows_of, session, shipped};
+
+/// One array and what is expected of it.
+pub(crate) struct Case {
+    pub(crate) path: String,
+    pub(crate) name: String,
+    pub(crate) expected: Value,
+}
+
+impl Case {
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.expected["schema"]["sparse"] == true
+    }
+
+    pub(crate) fn options(&self) -> TileDbReadOptions {
+        let mut options = TileDbReadOptions::default();
+        if let Some(key) = self.expected["encryption_key"].as_str() {
+            options.set("encryption_key", key).unwrap();
+        }
+        options
+    }
+}
+
+/// The arrays of a directory.
+fn cases_in(directory: &Path) -> Vec<Case> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut cases: Vec<Case> = entries
+        .filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name()?.to_str()?.strip_suffix(".expected.json")?.to_owned();
+            let expected = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            let path = path.with_file_name(&name).to_str()?.to_owned();
+            Some(Case { path, name, expected })
+        })
+        .collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+/// The arrays that ship with the project.
+pub(crate) fn shipped_cases() -> Vec<Case> {
+    cases_in(Path::new(&shipped("tests/data/tiledb")))
+}
+
+/// Checks all reads of all arrays; gives how many cells were compared.
+async fn check_all(cases: &[Case]) -> usize {
+    let mut problems = Vec::new();
+    let mut cells = 0;
+    for case in cases {
+        let checked = if case.is_sparse() { refused(case).await } else { reads_agree(case).await };
+        match checked {
+            Ok(checked) => cells += checked,
+            Err(problem) => problems.push(format!("{}: {problem}", case.name)),
+        }
+    }
+    assert!(problems.is_empty(), "{} arrays:\n{}", problems.len(), problems.join("\n"));
+    cells
+}
+
+/// A sparse array says that it is one, and its schema can be looked at.
+async fn refused(case: &Case) -> Result<usize, String> {
+    let ctx = SessionContext::new();
+    let options = case.options();
+    let opened = open_tiledb(&case.path, &options, &ctx.runtime_env()).await;
+    let opened = opened.map_err(|error| error.to_string())?;
+    assert_eq!(opened.tiledb().schema().kind, ArrayKind::Sparse);
+    match ctx.register_tiledb("t", &case.path, options).await {
+        Ok(()) => Err("a sparse array was opened".into()),
+        Err(error) if error.to_string().contains("sparse") => Ok(0),
+        Err(error) => Err(format!("refused for another reason: {error}")),
+    }
+}
+
+async fn reads_agree(case: &Case) -> Result<usize, String> {
+    let mut cells = 0;
+    for read in case.expected["reads"].as_array().unwrap() {
+        let checked = read_agrees(case, read).await;
+        cells += checked.map_err(|problem| format!("as of {}: {problem}", read["timestamp"]))?;
+    }
+    Ok(cells)
+}
+
+fn pairs(value: &Value) -> Vec<(i128, i128)> {
+    let number = |value: &Value| {
+        value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from)).unwrap()
+    };
+    let pair = |pair: &Value| (number(&pair[0]), number(&pair[1]));
+    value.as_array().map(|pairs| pairs.iter().map(pair).collect()).unwrap_or_default()
+}
+
+/// The table as of one time, in a session, and the coordinate of index 0 per axis; `None` if the read
+/// reaches beyond what a table of the array shows.
+async fn open_read(
+    case: &Case,
+    read: &Value,
+) -> Result<Option<(SessionContext, Vec<i128>)>, String> {
+    let mut options = case.options().with_index_columns(true);
+    match &read["timestamp"] {
+        Value::Null => {}
+        Value::Array(window) => {
+            options = options.with_timestamp_start(window[0].as_u64().unwrap());
+            options = options.with_timestamp(window[1].as_u64().unwrap());
+        }
+        end => options = options.with_timestamp(end.as_u64().unwrap()),
+    }
+    let ctx = session(2, 1000);
+    let dims = case.expected["schema"]["dims"].as_array().unwrap();
+    let domain: Vec<_> =
+        dims.iter().map(|dim| pairs(&Value::Array(vec![dim["domain"].clone()]))[0]).collect();
+    let whole = options.clone().with_full_domain(true);
+    if ctx.register_tiledb("t", &case.path, whole).await.is_ok() {
+        return Ok(Some((ctx, domain.iter().map(|(low, _)| *low).collect())));
+    }
+    // A domain too large for a table: the part that is in use then.
+    let opened = ctx.register_tiledb("t", &case.path, options).await;
+    opened.map_err(|error| error.to_string())?;
+    let used = pairs(&read["nonempty_domain"]);
+    let wanted = pairs(&read["subarray"]);
+    let inside = used.iter().zip(&wanted).all(|(used, it)| used.0 <= it.0 && it.1 <= used.1);
+    Ok(inside.then(|| (ctx, used.iter().map(|(low, _)| *low).collect())))
+}
+
+async fn read_agrees(case: &Case, read: &Value) -> Result<usize, String> {
+    let Some((ctx, low)) = open_read(case, read).await? else { return Ok(0) };
+    if read.get("columns").is_none() {
+        return formula_agrees(&ctx).await;
+    }
+    let dims = case.expected["schema"]["dims"].as_array().unwrap();
+    let indices: Vec<String> =
+        dims.iter().map(|dim| format!("\"{}_idx\"", dim["name"].as_str().unwrap())).collect();
+    let boxed: Vec<String> = pairs(&read["subarray"])
+        .iter()
+        .zip(&low)
+        .zip(&indices)
+        .map(|((range, low), index)| {
+            format!("{index} BETWEEN {} AND {}", range.0 - low, range.1 - low)
+        })
+        .collect();
+    let sql =
+        format!("SELECT * FROM t WHERE {} ORDER BY {}", boxed.join(" AND "), indices.join(", "));
+    let batches = query(&ctx, &sql).await.map_err(|error| error.to_string())?;
+    let rows = read["rows"].as_u64().unwrap() as usize;
+    let Some(first) = batches.first() else {
+        return if rows == 0 { Ok(0) } else { Err(format!("no rows, expected {rows}")) };
+    };
+    let batch = concat_batches(&first.schema(), &batches).unwrap();
+    if batch.num_rows() != rows {
+        return Err(format!("{} rows, expected {rows}", batch.num_rows()));
+    }
+    let mut cells = 0;
+    for (name, expected) in read["columns"].as_object().unwrap() {
+        let column = if name.is_empty() { "value" } else { name };
+        let Some(array) = batch.column_by_name(column) else {
+            return Err(format!("no column \"{column}\""));
+        };
+        let attributes = case.expected["schema"]["attrs"].as_array().unwrap();
+        let attribute = attributes.iter().find(|attribute| attribute["name"] == name.as_str());
+        let kind = attribute.map_or("", |attribute| attribute["type"].as_str().unwrap());
+        let labels = attribute
+            .and_then(|attribute| attribute["enum"].as_str())
+            .map(|name| &case.expected["enumerations"][name]["values"]);
+        for (row, expected) in expected.as_array().unwrap().iter().enumerate() {
+            let expected =
+                labels.map_or_else(|| expected.clone(), |labels| label(labels, expected));
+            if !same(&expected, array, row, kind) {
+                let found = arrow::util::display::array_value_to_string(array, row);
+                return Err(format!("{name}[{row}] is {found:?}, expected {expected}"));
+            }
+            cells += 1;
+        }
+    }
+    Ok(cells)
+}
+
+/// The one array whose many cells are described by a formula.
+async fn formula_agrees(ctx: &SessionContext) -> Result<usize, String> {
+    let sql = "SELECT count(*) FROM t WHERE big = 1000 * x + x % 7 AND gz = x / 3 AND bs = 5 * x
+               AND bt = x % 1000 AND s = concat('k', x / 50)";
+    let found = rows_of(&query(ctx, sql).await.map_err(|error| error.to_string())?);
+    let all = rows_of(&query(ctx, "SELECT count(*) FROM t").await.unwrap());
+    if found == all { Ok(5 * 20_000) } else { Err(format!("{found:?} cells of {all:?} are right")) }
+}
+
+/// What the key of an enumeration stands for.
+fn label(labels: &Value, key: &Value) -> Value {
+    let at = key.as_u64().map(|at| at as usize);
+    at.and_then(|at| labels.get(at)).cloned().unwrap_or(Value::Null)
+}
+
+/// Whether the cell in `row` is the expected one; `kind` is TileDB's name of its type.
+fn same(expected: &Value, array: &ArrayRef, row: usize, kind: &str) -> bool {
+    if let DataType::List(_) | DataType::FixedSizeList(..) = array.data_type() {
+        if expected.is_null() || array.is_null(row) {
+            return expected.is_null() && array.is_null(row);
+        }
+        let items = match array.as_list_opt::<i32>() {
+            Some(lists) => lists.value(row),
+            None => array.as_fixed_size_list().value(row),
+        };
+        let expected = expected.as_array().unwrap();
+        // NaN stays NaN inside of lists.
+        let all = |(at, item): (usize, &Value)| match item.as_str() {
+            Some("NaN") => float(&items, at).is_nan(),
+            _ => same(item, &items, at, kind),
+        };
+        return expected.len() == items.len() && expected.iter().enumerate().all(all);
+    }
+    let not_a_time = expected.as_i64() == Some(i64::MIN) && kind.contains("TIME");
+    if expected.is_null() || expected.as_str() == Some("NaN") || not_a_time {
+        return array.is_null(row);
+    }
+    if array.is_null(row) {
+        return false;
+    }
+    match array.data_type() {
+        DataType::Boolean => expected.as_bool() == Some(array.as_boolean().value(row)),
+        DataType::Utf8View => expected.as_str() == Some(array.as_string_view().value(row)),
+        DataType::BinaryView => is_hex(expected, array.as_binary_view().value(row)),
+        DataType::FixedSizeBinary(_) => is_hex(expected, array.as_fixed_size_binary().value(row)),
+        DataType::Float32 | DataType::Float64 => {
+            let expected: f64 = match expected.as_str().unwrap() {
+                "inf" => f64::INFINITY,
+                "-inf" => f64::NEG_INFINITY,
+                text => text.parse().unwrap(),
+            };
+            float(array, row).to_bits() == expected.to_bits()
+        }
+        DataType::UInt64 => {
+            expected.as_u64() == Some(array.as_primitive::<UInt64Type>().value(row))
+        }
+        _ => {
+            let counts = cast(array, &DataType::Int64).unwrap();
+            let found = counts.as_primitive::<Int64Type>().value(row);
+            expected.as_i64().and_then(|stored| in_arrow(stored, kind)) == Some(found)
+        }
+    }
+}
+
+fn float(array: &ArrayRef, row: usize) -> f64 {
+    let doubles = cast(array, &DataType::Float64).unwrap();
+    doubles.as_primitive::<Float64Type>().value(row)
+}
+
+fn is_hex(expected: &Value, bytes: &[u8]) -> bool {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    expected["hex"].as_str() == Some(&hex)
+}
+
+/// A stored count in the unit of its Arrow type.
+fn in_arrow(stored: i64, kind: &str) -> Option<i64> {
+    let epoch = NaiveDate::from_ymd_opt(1970, 1, 1)?;
+    let days = |year: i64, month: i64| {
+        let day = NaiveDate::from_ymd_opt(year.try_into().ok()?, month as u32, 1)?;
+        Some((day - epoch).num_days())
+    };
+    let unit = kind.rsplit('_').next()?;
+    match unit {
+        "YEAR" => days(1970 + stored, 1),
+        "MONTH" => {
+            let before = epoch.checked_add_signed(TimeDelta::zero())?.year();
+            days(i64::from(before) + stored.div_euclid(12), 1 + stored.rem_euclid(12))
+        }
+        "WEEK" => stored.checked_mul(7),
+        "HR" => stored.checked_mul(3600),
+        "MIN" => stored.checked_mul(60),
+        _ => Some(stored),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shipped_arrays_are_read_cell_by_cell() {
+    let cases = shipped_cases();
+    assert!(cases.len() > 20, "{}", cases.len());
+    let cells = check_all(&cases).await;
+    assert!(cells > 4_000, "{cells}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn corpus_arrays_are_read_cell_by_cell() {
+    let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
+        eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
+        return;
+    };
+    let arrays: PathBuf = Path::new(&root).join("tiledb").join("arrays");
+    assert!(arrays.is_dir(), "GRIDFUSION_CORPUS is set, but {} is no directory", arrays.display());
+    let cases = cases_in(&arrays);
+    assert!(cases.len() > 80, "{}", cases.len());
+    let cells = check_all(&cases).await;
+    assert!(cells > 30_000, "{cells}");
+}
