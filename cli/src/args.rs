@@ -27,6 +27,14 @@ const AFTER_HELP: &str = r#"Examples:
   An object store:
     gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
 
+  A TileDB array, and a folder or group of them:
+    gridfusion arrays/forecast -c "SELECT run, max(temperature) FROM forecast GROUP BY run"
+    gridfusion arrays -c "SHOW TABLES"
+
+  A TileDB array as it was then, and what is known of it:
+    gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', 'timestamp', '2024-03-01')"
+    gridfusion -c "SELECT * FROM tiledb_info('arrays/forecast')"
+
   A table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
                    OPTIONS ('dataset' 'temperature', 'index_columns' 'true');
@@ -45,19 +53,20 @@ Environment:
 Exit status:
   0 when all statements succeeded, 1 when one failed, 2 for a mistake on the command line"#;
 
-/// SQL over `.tet` files: every dataset is a table
+/// SQL over `.tet` files and TileDB arrays: every dataset or array is a table
 ///
-/// A table has one row per cell of its dataset: a column per dimension, and the column "value". Only
-/// the chunks that a query needs are read.
+/// A table has one row per cell: a column per dimension, then the column "value" or one per attribute.
+/// Only the chunks that a query needs are read.
 ///
 /// Without -c and -f, SQL is read from a prompt, or from standard input if that is not a terminal.
 #[derive(Debug, Parser)]
 #[command(name = "gridfusion", version, after_long_help = AFTER_HELP)]
 pub(crate) struct Args {
-    /// Files whose datasets become tables: paths or URLs (s3://, gs://, az://, http(s)://)
+    /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// A dataset is reached by its name if only one file has it, and always as FILE.NAME, where FILE
-    /// is the file's name without its extension.
+    /// A `.tet` file, a TileDB array, or a folder or group of such arrays. A dataset or array is reached
+    /// by its name if only one path has it, and always as PATH.NAME, where PATH is the last part of the
+    /// path without its extension.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 

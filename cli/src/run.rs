@@ -1,7 +1,7 @@
 //! Running SQL text: one statement after the other, each by whoever does it best.
 //!
 //! Nearly all of it is datafusion-cli's work. Two kinds of statements are ours: `CREATE EXTERNAL
-//! TABLE … STORED AS TET`, whose options datafusion-cli refuses, and queries that are printed row by
+//! TABLE … STORED AS TET` or `TILEDB`, whose options datafusion-cli refuses, and queries that are printed row by
 //! row, which it would collect first.
 
 use std::collections::HashSet;
@@ -26,8 +26,8 @@ use datafusion_cli::exec::exec_from_commands;
 use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::{MaxRows, PrintOptions};
 use futures::TryStreamExt;
-use gridfusion::TetTableFactory;
 use gridfusion::exec::to_datafusion;
+use gridfusion::{TetTableFactory, TileDbTableFactory};
 
 use crate::store;
 
@@ -49,8 +49,8 @@ async fn run_statement(ctx: &SessionContext, text: String, options: &PrintOption
     let is_single = parsed.is_empty();
     match statement {
         None => Ok(()),
-        Some(Statement::CreateExternalTable(table)) if is_single && is_tet(&table) => {
-            create_tet_table(ctx, table, options).await
+        Some(Statement::CreateExternalTable(table)) if is_single && is_of_arrays(&table) => {
+            create_table(ctx, table, options).await
         }
         Some(Statement::Statement(query)) if is_single && is_streamed(&query, options.format) => {
             print_query(ctx, Statement::Statement(query), options).await
@@ -98,8 +98,9 @@ fn in_place(before: &str, statement: &str) -> String {
     format!("{}{}{statement}", "\n".repeat(lines), " ".repeat(columns))
 }
 
-fn is_tet(table: &CreateExternalTable) -> bool {
-    table.file_type.eq_ignore_ascii_case(TetTableFactory::FILE_TYPE)
+fn is_of_arrays(table: &CreateExternalTable) -> bool {
+    let ours = [TetTableFactory::FILE_TYPE, TileDbTableFactory::FILE_TYPE];
+    ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type))
 }
 
 /// Whether a statement is printed while it runs: JSON is one array and a table has aligned columns,
@@ -120,7 +121,7 @@ fn all_rows_unless_table(options: &PrintOptions) -> PrintOptions {
 }
 
 /// Creates a table without datafusion-cli, which knows the options of its own formats only.
-async fn create_tet_table(
+async fn create_table(
     ctx: &SessionContext,
     table: CreateExternalTable,
     options: &PrintOptions,
@@ -196,10 +197,12 @@ mod tests {
 
     #[test]
     fn tables_of_ours_are_known_in_any_case() {
-        for (file_type, ours) in [("TET", true), ("tet", true), ("CSV", false), ("tetra", false)] {
+        for (file_type, ours) in
+            [("TET", true), ("tet", true), ("TileDB", true), ("CSV", false), ("tetra", false)]
+        {
             let sql = format!("CREATE EXTERNAL TABLE t STORED AS {file_type} LOCATION 'x'");
             let Statement::CreateExternalTable(table) = parse(&sql) else { panic!("{sql}") };
-            assert_eq!(is_tet(&table), ours, "{sql}");
+            assert_eq!(is_of_arrays(&table), ours, "{sql}");
         }
     }
 

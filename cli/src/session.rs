@@ -1,4 +1,4 @@
-//! The session: DataFusion's context with `.tet` tables, paths and URLs as tables, and limits.
+//! The session: DataFusion's context with tables of arrays, paths and URLs as tables, and limits.
 
 use std::env;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_cli::catalog::DynamicObjectStoreCatalog;
@@ -19,6 +18,7 @@ use gridfusion::GridfusionSessionStateBuilderExt;
 
 use crate::args::Args;
 use crate::catalog::LazyCatalogs;
+use crate::store::StoresOnDemand;
 
 /// Everything a statement needs.
 pub(crate) struct Session {
@@ -64,7 +64,7 @@ impl Session {
 }
 
 fn context(args: &Args, stores: &Arc<InstrumentedObjectStoreRegistry>) -> Result<SessionContext> {
-    let stores = Arc::clone(stores) as Arc<dyn ObjectStoreRegistry>;
+    let stores = Arc::new(StoresOnDemand { stores: Arc::clone(stores) });
     let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
     if let Some(bytes) = args.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::Error;
 use object_store::http::HttpBuilder;
@@ -30,6 +32,36 @@ pub(crate) fn register(
         .map_err(|error| Error::usage(format!("no object store for '{location}': {error}")))?;
     runtime.register_object_store(&url, store);
     Ok(())
+}
+
+/// Stores that are made when they are first asked for, with the settings of the environment: table
+/// functions name URLs of which nobody has told before.
+#[derive(Debug)]
+pub(crate) struct StoresOnDemand<R> {
+    /// The stores that are there.
+    pub(crate) stores: Arc<R>,
+}
+
+impl<R: ObjectStoreRegistry> ObjectStoreRegistry for StoresOnDemand<R> {
+    fn register_store(
+        &self,
+        url: &Url,
+        store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        self.stores.register_store(url, store)
+    }
+
+    fn deregister_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        self.stores.deregister_store(url)
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        self.stores.get_store(url).or_else(|unknown| {
+            let Ok(store) = build(url, &HashMap::new()) else { return Err(unknown) };
+            self.stores.register_store(url, Arc::clone(&store));
+            Ok(store)
+        })
+    }
 }
 
 fn remote_url(location: &str) -> Option<Url> {
@@ -78,6 +110,8 @@ fn setting(option: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::execution::object_store::DefaultObjectStoreRegistry;
+
     use super::*;
 
     #[test]
@@ -107,6 +141,12 @@ mod tests {
             register(location, &options, &runtime).unwrap();
             let url = Url::parse(location).unwrap();
             assert!(runtime.object_store_registry.get_store(&url).is_ok(), "{location}");
+        }
+        let none = Arc::new(DefaultObjectStoreRegistry::new());
+        let on_demand = StoresOnDemand { stores: none };
+        for (location, known) in [("s3://bucket", true), ("gopher://host", false)] {
+            let url = Url::parse(location).unwrap();
+            assert_eq!(on_demand.get_store(&url).is_ok(), known, "{location}");
         }
         let error = register("gopher://host/a.tet", &options, &runtime).unwrap_err().to_string();
         assert!(error.contains("gopher://host/a.tet"), "{error}");

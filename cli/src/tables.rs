@@ -12,27 +12,26 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
 use gridfusion::exec::to_datafusion;
-use gridfusion::{TetReadOptions, TetSchema};
+use gridfusion::{TetReadOptions, TetSchema, TileDbReadOptions, TileDbSchema};
 use url::Url;
 
 use crate::session::Session;
 use crate::store;
 
-/// Opens each file and registers it: a schema per file, and its datasets by their bare names.
+/// Opens each path and registers it: a schema per path, and its datasets or arrays by their bare
+/// names.
 ///
 /// # Errors
-/// If a file cannot be opened. A dataset that cannot be read is no error before it is queried.
+/// If a path cannot be opened. A dataset that cannot be read is no error before it is queried.
 pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
     for path in paths {
-        let tables = open(path, &session.ctx.runtime_env()).await.map_err(to_datafusion)?;
-        let file =
-            SourceFile { schema: schema_name(path, &*session.catalog), tables: Arc::new(tables) };
-        let schema = Arc::clone(&file.tables) as Arc<dyn SchemaProvider>;
-        session.catalog.register_schema(&file.schema, schema)?;
+        let tables = open(path, session.ctx.runtime_env()).await.map_err(to_datafusion)?;
+        let file = SourceFile { schema: schema_name(path, &*session.catalog), tables };
+        session.catalog.register_schema(&file.schema, Arc::clone(&file.tables))?;
         for dataset in file.tables.table_names() {
             datasets.entry(dataset).or_default().push(file.clone());
         }
@@ -47,11 +46,23 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
     Ok(())
 }
 
-async fn open(path: &str, runtime: &RuntimeEnv) -> gridfusion::Result<TetSchema> {
-    store::register(path, &HashMap::new(), runtime)?;
+/// The tables of a `.tet` file, or of a folder of TileDB arrays.
+async fn open(path: &str, runtime: Arc<RuntimeEnv>) -> gridfusion::Result<Arc<dyn SchemaProvider>> {
+    store::register(path, &HashMap::new(), &runtime)?;
+    let arrays = || TileDbSchema::open(path, TileDbReadOptions::default(), Arc::clone(&runtime));
+    if Path::new(path).is_dir() {
+        return Ok(Arc::new(arrays().await?));
+    }
+    // What a store has at a URL is not known before it is asked for.
+    if path.contains("://") && !path.ends_with(".tet") {
+        match arrays().await {
+            Ok(arrays) => return Ok(Arc::new(arrays)),
+            Err(error) => log::debug!("not TileDB, so it should be a .tet file: {error}"),
+        }
+    }
     let options = TetReadOptions::default();
-    let file = gridfusion::open(path, options.io, runtime).await?;
-    Ok(TetSchema::new(file, options.read))
+    let file = gridfusion::open(path, options.io, &runtime).await?;
+    Ok(Arc::new(TetSchema::new(file, options.read)))
 }
 
 /// The schema of a file: its stem, with a number if there is such a schema already.
@@ -71,7 +82,7 @@ fn schema_name(path: &str, catalog: &dyn CatalogProvider) -> String {
 fn stem(location: &str) -> String {
     let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
     let path = url.as_ref().map_or(location, Url::path);
-    match Path::new(path).file_stem() {
+    match Path::new(path.trim_end_matches('/')).file_stem() {
         Some(stem) => stem.to_string_lossy().into_owned(),
         None => "file".to_owned(),
     }
@@ -88,11 +99,11 @@ fn first_free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// A file of the command line.
+/// A file or folder of the command line.
 #[derive(Debug, Clone)]
 struct SourceFile {
     schema: String,
-    tables: Arc<TetSchema>,
+    tables: Arc<dyn SchemaProvider>,
 }
 
 /// The default schema: what SQL creates in it, and the datasets of all files.
@@ -192,6 +203,7 @@ mod tests {
             ("https://example.org/c.tet?version=3", "c"),
             ("noextension", "noextension"),
             ("https://example.org/", "file"),
+            ("s3://bucket/arrays/overlap/", "overlap"),
         ] {
             assert_eq!(stem(location), expected, "{location}");
         }

@@ -8,8 +8,8 @@ use arrow::array::{
 use datafusion::error::Result;
 
 use crate::format::tiledb::{
-    ArraySchema, Attribute, DimensionDomain, DimensionSchema, Fragment, MetadataValue, TileDbArray,
-    ValuesPerCell,
+    ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionSchema, Fragment,
+    MetadataValue, TileDbArray, ValuesPerCell,
 };
 
 /// Facts in long form: what they are about, its name, the property, its value.
@@ -40,7 +40,7 @@ pub(super) fn info(array: &TileDbArray) -> Result<RecordBatch> {
     of_schema(schema, &mut facts);
     facts.add("array", "", "fragments", array.fragments().len());
     for dimension in &schema.dimensions {
-        of_dimension(dimension, &mut facts);
+        of_dimension(dimension, schema, &mut facts);
     }
     for (number, attribute) in schema.attributes.iter().enumerate() {
         of_attribute(attribute, &mut facts);
@@ -63,17 +63,30 @@ pub(super) fn info(array: &TileDbArray) -> Result<RecordBatch> {
 }
 
 fn of_schema(schema: &ArraySchema, facts: &mut Facts) {
-    let lower = |order: &dyn std::fmt::Debug| format!("{order:?}").to_lowercase();
-    facts.add("array", "", "kind", lower(&schema.kind));
+    let kind = match schema.kind {
+        ArrayKind::Dense => "dense",
+        ArrayKind::Sparse => "sparse",
+    };
+    facts.add("array", "", "kind", kind);
     facts.add("array", "", "format version", schema.version);
-    facts.add("array", "", "tile order", lower(&schema.tile_order));
-    facts.add("array", "", "cell order", lower(&schema.cell_order));
+    facts.add("array", "", "tile order", order(schema.tile_order));
+    facts.add("array", "", "cell order", order(schema.cell_order));
     if let Some(ranges) = &schema.current_domain {
         facts.add("array", "", "current domain", ranges_text(ranges));
     }
 }
 
-fn of_dimension(dimension: &DimensionSchema, facts: &mut Facts) {
+fn order(order: CellOrder) -> &'static str {
+    match order {
+        CellOrder::RowMajor => "row-major",
+        CellOrder::ColumnMajor => "column-major",
+        CellOrder::Global => "global",
+        CellOrder::Unordered => "none",
+        CellOrder::Hilbert => "Hilbert",
+    }
+}
+
+fn of_dimension(dimension: &DimensionSchema, schema: &ArraySchema, facts: &mut Facts) {
     let name = &dimension.name;
     facts.add("dimension", name, "datatype", dimension.datatype);
     let (domain, extent) = match &dimension.domain {
@@ -89,7 +102,12 @@ fn of_dimension(dimension: &DimensionSchema, facts: &mut Facts) {
     if let Some(extent) = extent {
         facts.add("dimension", name, "tile extent", extent);
     }
-    facts.add("dimension", name, "filters", &dimension.pipeline);
+    // Coordinates of dense arrays are not stored.
+    if schema.kind == ArrayKind::Sparse {
+        let own = !dimension.pipeline.is_empty();
+        let filters = if own { &dimension.pipeline } else { &schema.coords_pipeline };
+        facts.add("dimension", name, "filters", filters);
+    }
 }
 
 fn of_attribute(attribute: &Attribute, facts: &mut Facts) {

@@ -1,4 +1,4 @@
-//! A TileDB group, or a folder with arrays in it, as a schema: each array is a table.
+//! A TileDB array, group, or folder with arrays in it, as a schema: each array is a table.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,8 @@ use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
 use crate::scan::{Objects, drive};
 
-/// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for.
+/// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
+/// alone is a schema of one table.
 ///
 /// The arrays of groups within are called `group/array`. An array that cannot be read is listed all
 /// the same; querying it gives its error.
@@ -38,7 +39,7 @@ impl TileDbSchema {
     /// Finds the arrays below `location`.
     ///
     /// # Errors
-    /// `Usage` if it holds no array, or is one itself; `Corrupt` or `Io` if a group cannot be read.
+    /// `Usage` if it holds no array; `Corrupt` or `Io` if a group cannot be read.
     pub async fn open(
         location: &str,
         options: TileDbReadOptions,
@@ -97,8 +98,8 @@ fn collect<'a>(
         }
         let members = match kind(location, options, runtime).await? {
             (Some(FolderKind::Array), _) => {
-                let message = "this is an array, not a group of arrays; read it as a table";
-                return Err(Error::usage(message).in_file(location));
+                arrays.insert(last_part(location).to_owned(), location.to_owned());
+                return Ok(());
             }
             (Some(FolderKind::Group), _) => group_members(location, options, runtime).await?,
             (None, entries) => folders_within(location, &entries, options, runtime).await,
@@ -152,11 +153,15 @@ async fn group_members(
     let members = drive(ReadGroup::new(options.open.clone()), &objects).await?;
     let named = members.into_iter().map(|member| {
         let place = if member.relative { below(location, &member.uri) } else { member.uri };
-        let last = place.trim_end_matches('/').rsplit('/').next().unwrap_or(&place);
-        let name = member.name.unwrap_or_else(|| last.to_owned());
+        let name = member.name.unwrap_or_else(|| last_part(&place).to_owned());
         Member { name, location: place, kind: member.kind }
     });
     Ok(named.collect())
+}
+
+fn last_part(location: &str) -> &str {
+    let path = location.trim_end_matches(['/', '\\']);
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[async_trait]

@@ -44,7 +44,8 @@ impl Counter {
         }
         let counter = Self { start, len, scalar };
         if len > 0 {
-            counter.array([0, len - 1].into_iter())?;
+            counter.slice(0..1)?;
+            counter.slice(len - 1..len)?;
         }
         Ok(counter)
     }
@@ -56,7 +57,10 @@ impl Counter {
 
     /// The labels of the elements in `range`.
     pub(super) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
-        self.array(range)
+        let len = range.end.saturating_sub(range.start);
+        let first = self.start + i128::from(range.start);
+        // Both ends in the type, and so is all between: no check per label.
+        self.array(first, first + i128::from(len.max(1) - 1), 0..len)
     }
 
     /// The labels of these elements; NULL where there is none.
@@ -68,26 +72,35 @@ impl Counter {
                 Some(known.len() as u32 - 1)
             })
             .collect();
-        let labels = self.array(known.into_iter())?;
+        let least = self.start + i128::from(known.iter().copied().min().unwrap_or(0));
+        let greatest = self.start + i128::from(known.iter().copied().max().unwrap_or(0));
+        let steps = known.iter().map(|at| (self.start + i128::from(*at) - least) as u64);
+        let labels = self.array(least, greatest, steps)?;
         if places.len() == labels.len() {
             return Ok(labels);
         }
         take(&labels, &places, None).map_err(|error| Error::internal(error.to_string()))
     }
 
-    fn array(&self, elements: impl Iterator<Item = u64>) -> Result<ArrayRef> {
+    /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.
+    fn array(
+        &self,
+        least: i128,
+        greatest: i128,
+        steps: impl Iterator<Item = u64>,
+    ) -> Result<ArrayRef> {
         let element = match self.scalar {
             Scalar::Number(element) => element,
             Scalar::Temporal(_) | Scalar::Boolean => ElementType::I64,
         };
-        let labels = elements.map(|at| self.start + i128::from(at));
         macro_rules! buffer {
             ($($element:ident => $t:ty),*) => {
                 match element {
-                    $(ElementType::$element => labels
-                        .map(|label| <$t>::try_from(label).ok())
-                        .collect::<Option<Vec<$t>>>()
-                        .map(Buffer::from_vec),)*
+                    $(ElementType::$element => <$t>::try_from(least)
+                        .ok()
+                        .filter(|_| <$t>::try_from(greatest).is_ok())
+                        .map(|least| steps.map(move |step| least.wrapping_add(step as $t)))
+                        .map(|labels| Buffer::from_vec(labels.collect::<Vec<$t>>())),)*
                     ElementType::F16 | ElementType::F32 | ElementType::F64 => None,
                 }
             };
@@ -96,10 +109,7 @@ impl Counter {
             I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64
         );
         let labels = labels.ok_or_else(|| {
-            let (start, len, element) = (self.start, self.len, element);
-            Error::unsupported(format!(
-                "{len} labels from {start} on, which {element} cannot count"
-            ))
+            Error::unsupported(format!("labels from {least} to {greatest}, beyond {element}"))
         })?;
         self.scalar.array(labels, None)
     }

@@ -155,10 +155,12 @@ fn fixed(
 ) -> Result<Vec<u8>> {
     let bytes = makeable(cells, width)?;
     let mut tile = spare;
-    tile.clear();
-    if covers(open, extents) || format.fill.len() != width {
-        tile.resize(bytes, 0);
+    if covers(open, extents) {
+        tile.resize(bytes, 0); // every cell is written below
+    } else if format.fill.len() != width {
+        return Err(Error::internal("a fill value of another width than its cells"));
     } else {
+        tile.clear();
         tile.reserve_exact(bytes);
         (0..cells).for_each(|_| tile.extend_from_slice(&format.fill));
     }

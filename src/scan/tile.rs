@@ -71,12 +71,11 @@ impl Tile {
             }
     }
 
-    /// The memory of the tile, emptied, if nobody else holds a part of it any more; otherwise none.
+    /// The memory of the tile, with what is in it, if nobody else holds a part of it any more; otherwise
+    /// none. Emptied, it would have to be filled with zeros before it is written again.
     pub fn into_spare(self) -> Vec<u8> {
         let (Cells::Fixed { bytes, .. } | Cells::Variable { content: bytes, .. }) = self.cells;
-        let Ok(mut spare) = bytes.try_into_mut() else { return Vec::new() };
-        spare.clear(); // so that nothing is moved to the front
-        spare.into()
+        bytes.try_into_mut().map(Vec::from).unwrap_or_default()
     }
 
     /// The selected cells in row-major order, aligned for elements of their width.

@@ -318,8 +318,11 @@ impl ChunkSource for TileDbSource {
     async fn zones(&self, value: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
         /// Bytes of statistics per tile.
         const NOTED: u64 = 32;
+        /// So many bytes of them are read whatever is to be gained.
+        const CHEAP: u64 = 1 << 16;
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
-        if !self.view.read.trust_zone_maps || tiles.saturating_mul(NOTED) > bytes_to_read {
+        let worthwhile = tiles.saturating_mul(NOTED) <= bytes_to_read.max(CHEAP);
+        if !self.view.read.trust_zone_maps || !worthwhile {
             return None;
         }
         self.zones[value].get_or_init(|| self.read_zones(value)).await.clone()

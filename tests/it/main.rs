@@ -23,3 +23,4 @@ mod slt;
 mod sources;
 mod support;
 mod tiledb;
+mod tiledb_sql;

@@ -143,12 +143,13 @@ fn same(ours: &str, theirs: &str, scale: f64) -> bool {
     let (Ok(a), Ok(b)) = (ours.parse::<f64>(), theirs.parse::<f64>()) else { return false };
     if a.is_infinite() {
         // DataFusion's grouped min and max start at the greatest finite number.
-        return [f64::from(f32::MAX), f64::MAX, 65504.0].contains(&b.abs()) && a * b > 0.0;
+        let greatest = b.abs() as f32 == f32::MAX || [f64::MAX, 65504.0].contains(&b.abs());
+        return greatest && a * b > 0.0;
     }
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) + scale
 }
 
-async fn compare(
+pub(crate) async fn compare(
     ours: &SessionContext,
     theirs: &SessionContext,
     sql: &str,
@@ -184,7 +185,7 @@ async fn compare(
     if agree { Ok(found.len()) } else { Err(format!("ours {found:?}\ntheirs {expected:?}")) }
 }
 
-async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
+pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
     let Ok(frame) = ctx.sql(sql).await else { return "error" };
     let Ok(plan) = frame.create_physical_plan().await else { return "error" };
     let plan = displayable(plan.as_ref()).indent(false).to_string();

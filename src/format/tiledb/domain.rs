@@ -94,7 +94,7 @@ impl DimensionSchema {
                 Ok(TileAxis { low, high, extent })
             }
             _ => Err(Error::unsupported(format!(
-                "a dense array whose dimension \"{}\" of type {} has no tile extent in whole numbers",
+                "a dense array whose dimension \"{}\" of type {} is not cut into tiles",
                 self.name, self.datatype
             ))),
         }

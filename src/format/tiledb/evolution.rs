@@ -3,8 +3,9 @@
 use super::{ArraySchema, Attribute, Fragment};
 use crate::error::{Error, Result};
 
-/// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`; `None`
-/// if the fragment holds nothing of it, so that older fragments and the fill value show through.
+/// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
+/// `None` if the fragment holds nothing of it, so that older fragments and the fill value show
+/// through.
 ///
 /// # Errors
 /// `Unsupported` if the fragment's values are of another type.
@@ -39,5 +40,56 @@ fn difference(stored: &Attribute, wanted: &Attribute) -> Option<String> {
         Some("nullable".to_owned())
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
+    use super::super::{Open, OpenOptions, VARIABLE};
+    use super::*;
+    use crate::error::Kind;
+
+    /// Where a fragment with the attribute `stored` has each of the attributes that are there now.
+    fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {
+        let mut folder = Folder::default();
+        let schema = |attributes| SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        let before = generic_tile(&schema(vec![stored]));
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &before);
+        folder.put(&format!("__schema/__9_9_{UUID}"), &generic_tile(&schema(now)));
+        folder.write(5, [(1, 5), (1, 7)], [0, 0], |_, _| 0);
+        let array = folder.drive(Open::new(OpenOptions::default())).unwrap();
+        let attributes = 0..array.schema().attributes.len();
+        attributes.map(|at| field_of(array.schema(), at, &array.fragments()[0])).collect()
+    }
+
+    fn number(name: &str, code: u8, nullable: bool) -> Vec<u8> {
+        let fill = if code == 1 { &[0; 8][..] } else { &[0; 4] };
+        testing::attribute(name, code, 1, fill, nullable, "")
+    }
+
+    #[test]
+    fn attributes_are_found_by_name() {
+        let found =
+            fields(number("v", 0, false), vec![number("w", 0, false), number("v", 0, false)]);
+        assert!(matches!(found[..], [Ok(None), Ok(Some(0))]));
+    }
+
+    #[test]
+    fn values_of_another_kind_are_not_read_as_if_they_were_not() {
+        let one = |stored, now| fields(stored, vec![now]).remove(0);
+        let variable = testing::attribute("v", 0, VARIABLE, &[0; 4], false, "");
+        assert_eq!(one(number("v", 0, false), variable.clone()).unwrap(), None);
+        assert_eq!(one(variable, number("v", 0, false)).unwrap(), None);
+        assert_eq!(one(number("v", 0, false), number("v", 0, true)).unwrap(), Some(0));
+        let two = testing::attribute("v", 0, 2, &[0; 8], false, "");
+        for (stored, now) in [
+            (number("v", 0, false), number("v", 1, false)),
+            (number("v", 0, false), number("v", 9, false)),
+            (number("v", 0, false), two),
+            (number("v", 0, true), number("v", 0, false)),
+        ] {
+            assert_eq!(one(stored, now).unwrap_err().kind(), Kind::Unsupported);
+        }
     }
 }

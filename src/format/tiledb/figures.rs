@@ -1,16 +1,16 @@
 //! The statistics that a fragment has about one attribute, and which of them are believed.
 //!
-//! Least and greatest values are those of the cells that were written and are not NULL. Two things go
-//! wrong when they are noted:
+//! Least and greatest values are those of the cells that were written and are not NULL. Two things
+//! go wrong when they are noted:
 //!
-//! - A NaN makes the writer forget the bounds that it had so far. It shows in the sum, which is NaN from
-//!   then on, unless an infinity came first: that pins the sum to the greatest double, where the NaN
-//!   goes unnoticed.
-//! - A sum that overflows is pinned to the greatest or least number of its type, and what follows may
-//!   move it away from there again.
+//! - A NaN makes the writer forget the bounds that it had so far. It shows in the sum, which is NaN
+//!   from then on, unless an infinity came first: that pins the sum to the greatest double, where
+//!   the NaN goes unnoticed.
+//! - A sum that overflows is pinned to the greatest or least number of its type, and what follows
+//!   may move it away from there again.
 //!
-//! So all that is said of a tile is believed only if the bounds explain the sum, and leave no room for
-//! an overflow on the way.
+//! So all that is said of a tile is believed only if the bounds explain the sum, and leave no room
+//! for an overflow on the way.
 
 use bytes::Bytes;
 

@@ -7,8 +7,9 @@
 //!       └───────┴──────────┴───────┘ offsets, one per field and kind of block
 //! ```
 //!
-//! Blocks are generic tiles: where the tiles of a field are stored, and statistics. The fields are the
-//! attributes, one unused slot, the dimensions, and timestamps and deletions of sparse fragments.
+//! Blocks are generic tiles: where the tiles of a field are stored, and statistics. The fields are
+//! the attributes, one unused slot, the dimensions, and timestamps and deletions of sparse
+//! fragments.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -109,15 +110,7 @@ impl Footer {
         schemas: &HashMap<String, Arc<ArraySchema>>,
     ) -> Result<Self> {
         let mut reader = Reader::new(REGION, start, bytes);
-        let version = match reader.u32()? {
-            older @ ..OLDEST_VERSION => return Err(too_old(older)),
-            newer if newer > LATEST_VERSION => return Err(too_new(newer)),
-            known => known,
-        };
-        let schema_name = match version {
-            ..10 => OLD_SCHEMA_FILE.to_owned(),
-            _ => text64(&mut reader, "the name of the schema")?,
-        };
+        let (version, schema_name) = parse_head(&mut reader)?;
         let schema = schemas.get(&schema_name).ok_or_else(|| {
             reader.corrupt(format!("schema \"{schema_name}\", which the array does not have"))
         })?;
@@ -163,6 +156,16 @@ impl Footer {
         let next = self.blocks.partition_point(|block| *block <= offset);
         let end = self.blocks.get(next).map_or(self.start, |next| *next).min(self.start);
         Ok(offset..end)
+    }
+}
+
+/// The version, and the name of the schema.
+fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
+    match reader.u32()? {
+        older @ ..OLDEST_VERSION => Err(too_old(older)),
+        version @ ..10 => Ok((version, OLD_SCHEMA_FILE.to_owned())),
+        version @ ..=LATEST_VERSION => Ok((version, text64(reader, "the name of the schema")?)),
+        newer => Err(too_new(newer)),
     }
 }
 

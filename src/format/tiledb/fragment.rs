@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::footer::Footer;
+use super::generic_tile::MAX_RATIO;
 use super::schema::CellOrder;
 use super::visible::Commit;
 use super::{ArrayKind, ArraySchema, DimensionSchema};
@@ -115,7 +116,18 @@ impl Fragment {
                 return Err(Error::corrupt(REGION, 0, "a dense fragment in a sparse array"));
             }
         }
+        fragment.check_tiles()?;
         Ok(fragment)
+    }
+
+    /// Each tile has 8 bytes in a block of the metadata, which cannot have shrunk without limit.
+    fn check_tiles(&self) -> Result<()> {
+        let len = self.files.get(METADATA_FILE).copied().unwrap_or(0);
+        if self.tiles / (MAX_RATIO / 8) <= len {
+            return Ok(());
+        }
+        let message = format!("{} tiles, too many for {len} bytes of metadata", self.tiles);
+        Err(Error::corrupt(REGION, 0, message))
     }
 
     fn sparse_cells(&self) -> Option<u64> {
@@ -152,8 +164,8 @@ impl Fragment {
         Ok(())
     }
 
-    /// The name of the file with the tiles of attribute number `field` of the fragment's own schema;
-    /// `suffix` says which of them.
+    /// The name of the file with the tiles of attribute number `field` of the fragment's own
+    /// schema; `suffix` says which of them.
     pub(super) fn data_file(&self, field: usize, suffix: &str) -> String {
         let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
         match self.version {
@@ -182,8 +194,8 @@ fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
     Err(Error::corrupt(REGION, 0, "a schema with other dimensions than the array's"))
 }
 
-/// How format 8 writes attributes' names in those of files; the last five codes are not those of the
-/// characters, and that is how it is.
+/// How format 8 writes attributes' names in those of files; the last five codes are not those of
+/// the characters, and that is how it is.
 fn percent_encode(name: &str) -> String {
     let encode = |c: char| match c {
         '!' | '#' | '$' | '%' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | '/' | ':' | ';'

@@ -17,13 +17,14 @@ use crate::format::wire::{Reader, to_usize};
 
 /// Content that claims to have shrunk by more than this is not decoded; deflate, which writers use,
 /// cannot shrink by more than 1032.
-const MAX_RATIO: u64 = 2048;
+pub(super) const MAX_RATIO: u64 = 2048;
 
-/// The content of the generic tile at the start of `stored`, which begins at byte `base` of its object;
-/// `region` names what it holds.
+/// The content of the generic tile at the start of `stored`, which begins at byte `base` of its
+/// object; `region` names what it holds.
 ///
 /// # Errors
-/// `Corrupt` if it is no such tile; `Usage` if the key is missing, or given for a tile in the clear.
+/// `Corrupt` if it is no such tile; `Usage` if the key is missing, or given for a tile in the
+/// clear.
 pub(super) fn decode(
     region: &'static str,
     base: u64,

@@ -1,7 +1,7 @@
 //! Finding where chunks are stored.
 //!
 //! ```text
-//!   Start ──▶ Blocks (where the tiles of fragments that are needed, and not known yet, are) ──▶ Done
+//!   Start ──▶ Blocks (where tiles are that are needed, and not known yet) ──▶ Done
 //! ```
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! An array's own metadata: keys and values, in files of which later ones change what earlier ones say.
+//! An array's own metadata: keys and values, in files of which later ones change what earlier ones
+//! say.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -13,11 +13,11 @@
 //!   └── __meta/                   metadata.rs
 //! ```
 //!
-//! [`Open`] reads schemas, commits and the footers of the fragments that are visible, in a handful of
-//! round trips. A [`Window`] makes a table of a dense array: its tiles are the chunks.
-//! [`TileDbArray::locate`] finds the tiles that lie over one another in a chunk, and reads where they
-//! are stored when a fragment's attribute is first wanted. A [group](ReadGroup) is a folder that lists
-//! arrays and other groups.
+//! [`Open`] reads schemas, commits and the footers of the fragments that are visible, in a handful
+//! of round trips. A [`Window`] makes a table of a dense array: its tiles are the chunks.
+//! [`TileDbArray::locate`] finds the tiles that lie over one another in a chunk, and reads where
+//! they are stored when a fragment's attribute is first wanted. A [group](ReadGroup) is a folder
+//! that lists arrays and other groups.
 
 mod attribute;
 mod datatype;
@@ -35,6 +35,7 @@ mod locate;
 mod metadata;
 mod names;
 mod open;
+mod options;
 mod overlay;
 mod schema;
 mod statistics;
@@ -58,7 +59,8 @@ pub use group::{GroupMember, ReadGroup};
 pub use label::{DimensionLabel, LabelOrder};
 pub use locate::Locate;
 pub use metadata::{MetadataValue, ReadMetadata};
-pub use open::{FolderKind, Open, OpenOptions, folder_kind};
+pub use open::Open;
+pub use options::{FolderKind, OpenOptions, folder_kind};
 pub use schema::{ArrayKind, ArraySchema, CellOrder};
 pub use statistics::{ReadZones, TileZones};
 pub use window::Window;
@@ -119,12 +121,12 @@ impl TileDbArray {
         self.enumerations.get(attribute)?.as_ref()
     }
 
-    /// The part of a dense array that is the table: the current domain if there is one, else the least
-    /// box that holds all fragments or, if asked for, the `full` domain.
+    /// The part of a dense array that is the table: the current domain if there is one, else the
+    /// least box that holds all fragments or, if asked for, the `full` domain.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, for orders other than those of rows and columns, and if there
-    /// are 2⁶⁴ cells or more.
+    /// `Unsupported` for sparse arrays, for orders other than those of rows and columns, and if
+    /// there are 2⁶⁴ cells or more.
     pub fn window(&self, full: bool) -> Result<Window> {
         self.check_dense()?;
         let axes = self.schema.tile_axes()?;
@@ -136,8 +138,9 @@ impl TileDbArray {
         Window::new(&self.schema, ranges.as_deref())
     }
 
-    /// A machine that finds where `attributes` (their places in the schema) of `chunks` (coordinates in
-    /// the grid of `window`) are stored: per chunk and attribute, in the order given.
+    /// A machine that finds where `attributes` (their places in the schema) of `chunks`
+    /// (coordinates in the grid of `window`) are stored: per chunk and attribute, in the order
+    /// given.
     ///
     /// # Errors
     /// Those of [`TileDbArray::window`], and `Unsupported` for an attribute whose type changed.
@@ -151,8 +154,8 @@ impl TileDbArray {
         Locate::new(Arc::clone(self), Arc::clone(window), chunks, attributes)
     }
 
-    /// A machine that reads what the fragments note about `attribute`; `None` if nothing that they note
-    /// can be believed.
+    /// A machine that reads what the fragments note about `attribute`; `None` if nothing that they
+    /// note can be believed.
     pub fn read_zones(
         self: &Arc<Self>,
         window: &Arc<Window>,

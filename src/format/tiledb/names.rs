@@ -12,7 +12,8 @@ pub(super) struct TimedName {
     pub(super) t1: u64,
     /// The latest.
     pub(super) t2: u64,
-    /// The format version; names of format 4 and older, and of files that are no fragments, have none.
+    /// The format version; names of format 4 and older, and of files that are no fragments, have
+    /// none.
     pub(super) version: Option<u32>,
 }
 

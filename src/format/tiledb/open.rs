@@ -15,62 +15,16 @@ use bytes::Bytes;
 
 use super::footer::{Footer, footer_range};
 use super::fragment::METADATA_FILE;
-use super::names::{TimedName, extension};
+use super::names::{TimedName, extension, last_part};
+use super::options::{SCHEMA_FOLDER, folder_kind};
 use super::visible::{COMMITS, Commit, CommitFiles};
-use super::{ArraySchema, EncryptionKey, Enumeration, Fragment, OLD_SCHEMA_FILE, TileDbArray};
+use super::{
+    ArraySchema, Enumeration, FolderKind, Fragment, OLD_SCHEMA_FILE, OpenOptions, TileDbArray,
+};
 use crate::error::{Error, Result};
+use crate::format::wire::to_usize;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
-/// How to open an array. The default is everything up to now, without a key.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct OpenOptions {
-    /// Leaves out what was written before this millisecond since 1970.
-    pub start: u64,
-    /// Leaves out what was written after this millisecond.
-    pub end: Option<u64>,
-    /// The key of an encrypted array.
-    pub key: Option<EncryptionKey>,
-}
-
-impl OpenOptions {
-    /// Whether all times of `name` lie in the window.
-    pub(super) fn contains(&self, name: TimedName) -> bool {
-        self.start <= name.t1 && !self.is_after(name.t2)
-    }
-
-    /// Whether some time of `name` lies in the window.
-    pub(super) fn touches(&self, name: TimedName) -> bool {
-        self.start <= name.t2 && !self.is_after(name.t1)
-    }
-
-    /// Whether the window ends before `time`.
-    fn is_after(&self, time: u64) -> bool {
-        self.end.is_some_and(|end| time > end)
-    }
-}
-
-/// What a folder is to TileDB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FolderKind {
-    /// An array.
-    Array,
-    /// A group of arrays and groups.
-    Group,
-}
-
-/// What a folder with these `entries` is; `None` if it is nothing of TileDB's.
-pub fn folder_kind(entries: &[Entry]) -> Option<FolderKind> {
-    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
-    if has(SCHEMA_FOLDER) || has(OLD_SCHEMA_FILE) {
-        Some(FolderKind::Array)
-    } else if has("__tiledb_group.tdb") || has("__group") {
-        Some(FolderKind::Group)
-    } else {
-        None
-    }
-}
-
-const SCHEMA_FOLDER: &str = "__schema";
 const ENUMERATION_FOLDER: &str = "__schema/__enumerations";
 /// Bytes read from the end of a fragment's metadata at first.
 const TAIL_LEN: u64 = 64 * 1024;
@@ -113,6 +67,21 @@ struct Folders {
     commits: Vec<Entry>,
 }
 
+impl Folders {
+    /// Schemas and all that tells which fragments there are.
+    fn texts(&self) -> Vec<Location> {
+        let schemas = self.schema.iter().filter(|at| TimedName::parse(&at.name).is_some());
+        let commits = self.commits.iter().filter(|at| is_text(at));
+        let root = self.root.iter().filter(|at| at.name == OLD_SCHEMA_FILE || is_text(at));
+        let whole = |folder| move |entry| whole_file(folder, entry);
+        let schemas = schemas.filter_map(whole(SCHEMA_FOLDER));
+        schemas
+            .chain(commits.filter_map(whole(COMMITS)))
+            .chain(root.filter_map(whole("")))
+            .collect()
+    }
+}
+
 impl Open {
     /// Starts opening the array of a folder.
     pub fn new(options: OpenOptions) -> Self {
@@ -148,16 +117,7 @@ impl Open {
             }
             None => return Err(Error::usage("not a TileDB array: it has no __schema folder")),
         }
-        let whole = |folder: &str, entry: &Entry| whole_file(folder, entry);
-        let Folders { root, schema, commits, .. } = &self.folders;
-        let mut texts: Vec<Location> = schema
-            .iter()
-            .filter(|entry| TimedName::parse(&entry.name).is_some())
-            .filter_map(|entry| whole(SCHEMA_FOLDER, entry))
-            .collect();
-        texts.extend(commits.iter().filter(|at| is_text(at)).filter_map(|at| whole(COMMITS, at)));
-        let in_root = |at: &&Entry| at.name == OLD_SCHEMA_FILE || is_text(at);
-        texts.extend(root.iter().filter(in_root).filter_map(|at| whole("", at)));
+        let texts = self.folders.texts();
         self.state = State::Texts(texts.clone());
         Ok(Step::Read(texts))
     }
@@ -171,7 +131,7 @@ impl Open {
         let Folders { root, commits, .. } = &self.folders;
         let mut files = CommitFiles { root, commits, ..CommitFiles::default() };
         for (location, text) in asked.iter().zip(texts) {
-            let name = super::names::last_part(&location.object);
+            let name = last_part(&location.object);
             match extension(name) {
                 Some("con") => files.consolidated.push(text),
                 Some("ign") => files.ignored.push(text),
@@ -229,9 +189,7 @@ impl Open {
             let object = format!("{}/{METADATA_FILE}", commit.folder).into();
             asked.push(Location { object, range: len.saturating_sub(TAIL_LEN)..len });
         }
-        let files = self.enumeration_files()?.into_iter().flatten();
-        let enumerations: Vec<Location> = files.collect();
-        asked.extend(enumerations);
+        asked.extend(self.enumeration_files()?.into_iter().flatten());
         if asked.is_empty() {
             self.enumerations = vec![None; self.chosen_schema()?.attributes.len()];
             return self.finish().map(Step::Done);
@@ -265,24 +223,26 @@ impl Open {
             .ok_or_else(|| Error::internal("footers were asked for and not delivered"))?;
         self.parse_enumerations(enumerations)?;
         let mut longer = vec![];
+        let old_schema = self.schemas.get(OLD_SCHEMA_FILE).map(Arc::as_ref);
         for (number, (location, tail)) in asked.iter().zip(tails).enumerate() {
             let about = |error: Error| error.about(&location.object);
             let version = self.commits.get(number).and_then(|commit| commit.time.version);
-            let old_schema = self.schemas.get(OLD_SCHEMA_FILE).map(Arc::as_ref);
-            let file_len = location.range.end;
-            let range = footer_range(tail, file_len, version.unwrap_or_default(), old_schema);
+            let (tail_at, end) = (location.range.start, location.range.end);
+            let range = footer_range(tail, end, version.unwrap_or_default(), old_schema);
             let range = range.map_err(about)?;
-            let start = range.start.checked_sub(location.range.start);
-            let Some(start) = start.and_then(|start| usize::try_from(start).ok()) else {
-                let object = Arc::clone(&location.object);
-                longer.push((number, Location { object, range }));
-                self.footers.push(None);
-                continue;
+            let within = |at: u64| at.checked_sub(tail_at).map(to_usize);
+            let held = within(range.start).zip(within(range.end));
+            let footer = match held.and_then(|(start, end)| tail.get(start..end)) {
+                Some(bytes) => {
+                    Some(Footer::parse(bytes, range.start, &self.schemas).map_err(about)?)
+                }
+                None => {
+                    let object = Arc::clone(&location.object);
+                    longer.push((number, Location { object, range }));
+                    None
+                }
             };
-            let end = start.saturating_add(usize::try_from(range.end - range.start).unwrap_or(0));
-            let bytes = tail.get(start..end).unwrap_or_default();
-            self.footers
-                .push(Some(Footer::parse(bytes, range.start, &self.schemas).map_err(about)?));
+            self.footers.push(footer);
         }
         if longer.is_empty() {
             return self.finish().map(Step::Done);
@@ -295,15 +255,12 @@ impl Open {
     fn parse_enumerations(&mut self, bytes: &[Bytes]) -> Result<()> {
         let mut bytes = bytes.iter();
         for location in self.enumeration_files()? {
-            let enumeration = match (location, &self.options.key) {
-                (None, _) => None,
-                (Some(location), key) => {
-                    let bytes = bytes.next().map(AsRef::as_ref).unwrap_or_default();
-                    let enumeration = Enumeration::parse(bytes, key.as_ref());
-                    Some(enumeration.map_err(|error| error.about(&location.object))?)
-                }
+            let parse = |location: Location| {
+                let bytes = bytes.next().map(AsRef::as_ref).unwrap_or_default();
+                let enumeration = Enumeration::parse(bytes, self.options.key.as_ref());
+                enumeration.map(Arc::new).map_err(|error| error.about(&location.object))
             };
-            self.enumerations.push(enumeration.map(Arc::new));
+            self.enumerations.push(location.map(parse).transpose()?);
         }
         Ok(())
     }
@@ -458,6 +415,25 @@ mod tests {
     }
 
     #[test]
+    fn fragments_cannot_claim_more_tiles_than_their_metadata_tells_of() {
+        let mut folder = Folder::default();
+        let high = i32::MAX - 3;
+        schema_file(&mut folder, 1, &SchemaBytes { high: [high; 2], ..SchemaBytes::dense_2d() });
+        let mut claim = |rows: i32| {
+            let domain = [(1, rows), (1, 3)];
+            let footer =
+                testing::FooterBytes { domain, ..testing::FooterBytes::dense_2d() }.content();
+            let metadata = [&footer[..], &(footer.len() as u64).to_le_bytes()].concat();
+            let name = format!("__5_5_{UUID}_22");
+            folder.put(&format!("__fragments/{name}/{METADATA_FILE}"), &metadata);
+            folder.put(&format!("__commits/{name}.wrt"), b"");
+            open(&folder, None)
+        };
+        assert_eq!(claim(2000).unwrap().fragments()[0].tiles, 1000);
+        assert!(claim(high).unwrap_err().to_string().contains("too many for"));
+    }
+
+    #[test]
     fn what_is_no_array_says_so() {
         let mut folder = Folder::default();
         let message = |folder: &Folder| {
@@ -466,13 +442,10 @@ mod tests {
             error.to_string()
         };
         assert!(message(&folder).contains("not a TileDB array"));
-        assert_eq!(folder_kind(&folder.list("")), None);
         folder.put("__tiledb_group.tdb", b"");
         assert!(message(&folder).contains("group"));
-        assert_eq!(folder_kind(&folder.list("")), Some(FolderKind::Group));
         folder.put("__schema/x", b"");
         assert_eq!(open(&folder, None).unwrap_err().kind(), Kind::Corrupt);
-        assert_eq!(folder_kind(&folder.list("")), Some(FolderKind::Array));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Which fragments' cells of a chunk are seen: later fragments lie over earlier ones.
 //!
 //! ```text
-//!   ┌─────────────┐ chunk       Fragments are asked newest first. One whose part of the chunk lies
-//!   │  ┌─── 2 ────┼──┐          wholly under a newer one is left out (here 1, under 2), and after one
-//!   │  │  ┌╌ 1 ╌┐ │  │          that covers the chunk no older one is looked at.
+//!   ┌─────────────┐ chunk     Fragments are asked newest first. One whose part of the chunk lies
+//!   │  ┌─── 2 ────┼──┐        wholly under a newer one is left out (here 1, under 2), and after
+//!   │  │  ┌╌ 1 ╌┐ │  │        one that covers the chunk no older one is looked at.
 //!   └──┼──┼─────┼─┘  │
 //!      └──┴─────┴────┘
 //! ```

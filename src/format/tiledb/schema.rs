@@ -1,8 +1,9 @@
 //! Array schemas: dimensions, attributes, orders and filters.
 //!
 //! ```text
-//!   version, duplicates, dense or sparse, orders, capacity │ pipelines: coordinates, offsets, validity │
-//!   dimensions │ attributes │ dimension labels │ enumerations: name and file │ current domain
+//!   version, duplicates, dense or sparse, orders, capacity
+//!   │ pipelines: coordinates, offsets, validity │ dimensions │ attributes
+//!   │ dimension labels │ enumerations: name and file │ current domain
 //! ```
 
 use super::filter::Pipeline;

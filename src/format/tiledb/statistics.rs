@@ -1,9 +1,9 @@
 //! What fragments note about the values of their tiles, as zones of chunks.
 //!
 //! ```text
-//!   chunk  ┌─────────┐      A chunk has a zone if one fragment alone shows in it, covers all of it,
-//!          │ ┌───────┼──┐   and wrote no other cells of that tile: else the figures are not about
-//!          └─┼───────┘  │   the cells that are seen. Not so here.
+//!   chunk  ┌─────────┐     A chunk has a zone if one fragment alone shows in it, covers all of it,
+//!          │ ┌───────┼──┐  and wrote no other cells of that tile: else the figures are not about
+//!          └─┼───────┘  │  the cells that are seen. Not so here.
 //!            └──────────┘
 //! ```
 //!
@@ -60,7 +60,8 @@ pub struct ReadZones {
     zones: Option<TileZones>,
 }
 
-/// The blocks about one fragment: least and greatest values, sums, and NULL cells if there can be any.
+/// The blocks about one fragment: least and greatest values, sums, and NULL cells if there can be
+/// any.
 #[derive(Debug)]
 struct Asked {
     fragment: usize,
@@ -163,7 +164,8 @@ mod tests {
     use super::*;
     use crate::format::Sum;
 
-    /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in threes.
+    /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in
+    /// threes.
     fn sums(writes: &[(u64, [(i32, i32); 2])], full: bool) -> Vec<Option<i64>> {
         let mut folder = Folder::default();
         let schema = SchemaBytes::dense_2d().content();

@@ -123,10 +123,12 @@ pub(super) fn enumeration(
     bytes
 }
 
-/// A schema: rows 1 to 5 in tiles of 2, columns 1 to 7 in tiles of 3.
+/// A schema of rows in tiles of 2 and columns in tiles of 3.
 pub(super) struct SchemaBytes {
     pub(super) version: u32,
     pub(super) orders: [u8; 2],
+    /// The greatest row and column; the least are 1.
+    pub(super) high: [i32; 2],
     /// Those of format 22; without any, the integer "v".
     pub(super) attributes: Vec<Vec<u8>>,
     pub(super) labels: Vec<Vec<u8>>,
@@ -139,6 +141,7 @@ impl SchemaBytes {
         Self {
             version: 22,
             orders: [0, 0],
+            high: [5, 7],
             attributes: vec![],
             labels: vec![],
             enumerations: vec![],
@@ -154,8 +157,8 @@ impl SchemaBytes {
         bytes.extend(words(&[10_000]));
         bytes.extend(NO_FILTERS.repeat(if self.version < 7 { 2 } else { 3 }));
         bytes.extend(count(2));
-        bytes.extend(dimension("y", 0, 1, 5, 2));
-        bytes.extend(dimension("x", 0, 1, 7, 3));
+        bytes.extend(dimension("y", 0, 1, self.high[0], 2));
+        bytes.extend(dimension("x", 0, 1, self.high[1], 3));
         let attributes = match self.attributes.is_empty() {
             true => vec![plain_attribute(self.version)],
             false => self.attributes.clone(),
@@ -294,7 +297,8 @@ impl Folder {
         unreachable!()
     }
 
-    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value` gives.
+    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value`
+    /// gives.
     pub(super) fn write(
         &mut self,
         t: u64,
@@ -308,36 +312,22 @@ impl Folder {
         let inside = |(y, x): &(i32, i32)| {
             (domain[0].0..=domain[0].1).contains(y) && (domain[1].0..=domain[1].1).contains(x)
         };
-        let mut data = vec![];
-        let mut offsets = vec![tiles.len() as u64];
-        let mut figures = [vec![], vec![], vec![tiles.len() as u64]];
+        let count = tiles.len() as u64;
+        let (mut data, mut offsets) = (vec![], vec![count]);
+        let (mut mins, mut maxs, mut sums) = (vec![], vec![], vec![count]);
         for cells in &cells {
             offsets.push(data.len() as u64);
             let stored = |at: &(i32, i32)| if inside(at) { value(at.0, at.1) } else { i32::MAX };
             data.extend(tile(
                 &cells.iter().flat_map(|at| stored(at).to_le_bytes()).collect::<Vec<_>>(),
             ));
-            let written: Vec<i64> = cells
-                .iter()
-                .filter(|at| inside(at))
-                .map(|(y, x)| i64::from(value(*y, *x)))
-                .collect();
-            figures[0].push(*written.iter().min().unwrap() as u64);
-            figures[1].push(*written.iter().max().unwrap() as u64);
-            figures[2].push(written.iter().sum::<i64>() as u64);
+            let written = cells.iter().filter(|at| inside(at)).map(|(y, x)| value(*y, *x));
+            mins.extend(written.clone().min());
+            maxs.extend(written.clone().max());
+            sums.push(written.map(i64::from).sum::<i64>().cast_unsigned());
         }
-        let bound = |bounds: &[u64]| {
-            let mut block = words(&[4 * bounds.len() as u64, 0]);
-            block.extend(bounds.iter().flat_map(|bound| (*bound as u32).to_le_bytes()));
-            block
-        };
-        let blocks = [words(&offsets), bound(&figures[0]), bound(&figures[1]), words(&figures[2])];
-        let mut metadata = generic_tile(b"");
-        let mut starts = vec![];
-        for block in blocks {
-            starts.push(metadata.len() as u64);
-            metadata.extend(generic_tile(&block));
-        }
+        let blocks = [words(&offsets), bounds(&mins), bounds(&maxs), words(&sums)];
+        let (starts, mut metadata) = in_a_row(&blocks);
         let footer = FooterBytes {
             domain,
             file_sizes: [data.len() as u64, 0, 0],
@@ -351,6 +341,24 @@ impl Folder {
         self.put(&format!("__fragments/{name}/a0.tdb"), &data);
         self.put(&format!("__commits/{name}.wrt"), b"");
     }
+}
+
+/// Least or greatest values, as a block has them.
+fn bounds(bounds: &[i32]) -> Vec<u8> {
+    let mut block = words(&[4 * bounds.len() as u64, 0]);
+    block.extend(bounds.iter().flat_map(|bound| bound.to_le_bytes()));
+    block
+}
+
+/// Blocks behind an R-tree of nothing, and where they begin.
+pub(super) fn in_a_row(blocks: &[Vec<u8>]) -> (Vec<u64>, Vec<u8>) {
+    let mut metadata = generic_tile(b"");
+    let mut starts = vec![];
+    for block in blocks {
+        starts.push(metadata.len() as u64);
+        metadata.extend(generic_tile(block));
+    }
+    (starts, metadata)
 }
 
 /// The low corners of the tiles that a box touches, in tile order.

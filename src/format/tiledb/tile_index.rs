@@ -272,3 +272,83 @@ impl TileFile {
         Some(*self.offsets.get(place)?..*self.offsets.get(place.checked_add(1)?)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{
+        self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
+    };
+    use super::super::{Open, OpenOptions, TileDbArray, VARIABLE};
+    use super::*;
+
+    /// An array of text that can be NULL, with a fragment of two tiles.
+    fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {
+        let mut folder = Folder::default();
+        let attributes = vec![testing::attribute("s", 12, VARIABLE, &[0], true, "")];
+        let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
+        let (starts, mut metadata) = testing::in_a_row(&blocks.map(words));
+        let footer = FooterBytes {
+            domain: [(1, 2), (1, 6)],
+            file_sizes: [100, 200, 50],
+            columns: [starts[0], starts[1], starts[2], starts[3], 0, 0, 0, 0],
+            ..FooterBytes::dense_2d()
+        };
+        let footer = footer.content();
+        metadata.extend(&footer);
+        metadata.extend(words(&[footer.len() as u64]));
+        let name = format!("__5_5_{UUID}_22");
+        folder.put(&format!("__fragments/{name}/__fragment_metadata.tdb"), &metadata);
+        for (file, len) in [("a0", 100), ("a0_var", 200), ("a0_validity", 50)] {
+            folder.put(&format!("__fragments/{name}/{file}.tdb"), &vec![0; len]);
+        }
+        folder.put(&format!("__commits/{name}.wrt"), b"");
+        let array = folder.drive(Open::new(OpenOptions::default()))?;
+        let locations = block_locations(&array.fragments[0], 0)?;
+        let bytes: Vec<Bytes> = locations
+            .iter()
+            .map(|at| folder.0[&*at.object].slice(at.range.start as usize..at.range.end as usize))
+            .collect();
+        let index = TileIndex::parse(&array.fragments[0], 0, &locations, &bytes, None)?;
+        array.keep_tile_index(0, 0, index);
+        Ok(array)
+    }
+
+    #[test]
+    fn text_that_can_be_null_has_three_files() {
+        let array = array([&[2, 0, 60], &[2, 10, 80], &[2, 7, 9], &[2, 5, 20]]).unwrap();
+        let index = array.tile_index(0, 0).unwrap();
+        let shown = |payload: Payload| {
+            let file = payload.at.object.rsplit('/').next().unwrap().to_owned();
+            (file, payload.at.range, payload.raw_len)
+        };
+        for (tile, offsets, content, validity) in
+            [(0, 0..60, (10..80, 7), 5..20), (1, 60..100, (80..200, 9), 20..50)]
+        {
+            let (a, b, c) = index.payloads(tile).unwrap();
+            assert_eq!(shown(a), ("a0.tdb".into(), offsets, 48));
+            assert_eq!(shown(b.unwrap()), ("a0_var.tdb".into(), content.0, content.1));
+            assert_eq!(shown(c.unwrap()), ("a0_validity.tdb".into(), validity, 6));
+        }
+        assert!(index.payloads(2).is_err());
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_right_are_refused() {
+        let good: [&[u64]; 4] = [&[2, 0, 60], &[2, 10, 80], &[2, 7, 9], &[2, 5, 20]];
+        for (place, block) in [
+            (0, &[1, 0][..]),
+            (0, &[3, 0, 60, 70]),
+            (0, &[2, 60, 0]),
+            (1, &[2, 10, 201]),
+            (2, &[2, 7]),
+            (2, &[2, 7, 9, 9]),
+            (3, &[2, 20, 51]),
+        ] {
+            let mut blocks = good;
+            blocks[place] = block;
+            assert!(array(blocks).is_err(), "{place} {block:?}");
+        }
+        assert!(array(good).is_ok());
+    }
+}

@@ -1,4 +1,5 @@
-//! Folders of small files that each add to what older ones say: metadata, and the members of groups.
+//! Folders of small files that each add to what older ones say: metadata, and the members of
+//! groups.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   __commits/*.wrt ─┐                  in the open's     not in a .vac
-//!   __commits/*.con ─┴▶ committed ────▶ window of time ──▶ of that time ──▶ visible, sorted by time
+//!   __commits/*.con ─┴▶ committed ────▶ window of time ──▶ of that time ──▶ visible, by time
 //!     less *.ign        (old arrays: *.ok beside the fragments)
 //! ```
 
@@ -151,7 +151,8 @@ fn text(line: &[u8]) -> Result<&str> {
     })
 }
 
-/// The lines of `.con` files that commit fragments; conditions of deletion stand between them as bytes.
+/// The lines of `.con` files that commit fragments; conditions of deletion stand between them as
+/// bytes.
 fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
     let mut commits = vec![];
     for file in files {

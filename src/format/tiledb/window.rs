@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   domain   ├────────┼────────┼────────┼────────┼────────┤   tiles are anchored at its low end
-//!   window                  ├─────────────────┤               chunks are tiles, clipped to the window
+//!   window                  ├─────────────────┤               chunks are tiles, clipped to it
 //!                           └ low, index 0
 //! ```
 

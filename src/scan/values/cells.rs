@@ -149,7 +149,9 @@ impl CellColumn {
                 FixedSizeBinaryArray::try_new(*width as i32, cells, nulls).map_err(internal)?,
             ),
             CellKind::FixedList(scalar, len) => {
-                let items = scalar.array(cells, None)?;
+                // What lies under a NULL need not be a value.
+                let of_items = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
+                let items = scalar.array(cells, of_items)?;
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
                 Arc::new(list.map_err(internal)?)
@@ -217,6 +219,8 @@ mod tests {
     use arrow::util::display::array_value_to_string;
 
     use super::*;
+    use crate::format::tiledb::TimeUnit;
+    use crate::scan::values::Temporal;
 
     fn shown(column: &CellColumn, tile: &Tile, cells: u64) -> Vec<String> {
         let valid = tile.nulls(&[AxisSelection::all(cells)]).unwrap();
@@ -239,6 +243,17 @@ mod tests {
             let column = CellColumn::new(kind, true, vec![]);
             assert_eq!(shown(&column, &tile, 4), ["green", "NULL", "NULL", "NULL"]);
         }
+    }
+
+    #[test]
+    fn junk_under_a_null_list_is_no_error() {
+        let counts = [1, 2, i64::MAX, i64::MIN].map(i64::to_le_bytes).concat();
+        let tile = Tile::fixed(counts.into(), 16);
+        let days = CellKind::FixedList(Scalar::Temporal(Temporal::Point(TimeUnit::Day)), 2);
+        let column = CellColumn::new(days, true, vec![]);
+        assert!(column.decode(&tile, &[AxisSelection::all(2)], None).is_err());
+        let tile = tile.with_validity(Some(Bytes::from_static(&[1, 0])));
+        assert_eq!(shown(&column, &tile, 2), ["[1970-01-02, 1970-01-03]", "NULL"]);
     }
 
     #[test]

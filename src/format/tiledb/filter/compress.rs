@@ -38,7 +38,7 @@ impl Compressor {
             Self::Lz4 => lz4_flex::block::decompress_into(part, output).map_err(broken)?,
             Self::Bzip2 => decompress_bzip2(part, output)?,
         };
-        if len == output.len() { Ok(()) } else { Err(format!("a part of {len} bytes")) }
+        if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len}")) }
     }
 
     /// Whether `part` really decompresses to `len` bytes, found out without memory for them.
@@ -66,7 +66,7 @@ impl Contexts {
         zlib.reset(true);
         match zlib.decompress(part, output, FlushDecompress::Finish).map_err(broken)? {
             Status::StreamEnd => Ok(usize::try_from(zlib.total_out()).unwrap_or(usize::MAX)),
-            Status::Ok | Status::BufError => Err("a stream that does not end there".into()),
+            Status::Ok | Status::BufError => Err("its stream does not end there".into()),
         }
     }
 
@@ -83,12 +83,12 @@ fn decompress_bzip2(part: &[u8], output: &mut [u8]) -> Result<usize, String> {
     let mut stream = bzip2::Decompress::new(false);
     match stream.decompress(part, output).map_err(broken)? {
         bzip2::Status::StreamEnd => Ok(usize::try_from(stream.total_out()).unwrap_or(usize::MAX)),
-        _ => Err("a stream that does not end there".into()),
+        _ => Err("its stream does not end there".into()),
     }
 }
 
 fn broken(error: impl fmt::Display) -> String {
-    format!("a part that does not decompress ({error})")
+    format!("it does not decompress ({error})")
 }
 
 #[cfg(test)]

@@ -65,16 +65,14 @@ impl Cipher {
         let Some((nonce, Ok(tag))) =
             seal.map(|(nonce, tag)| (nonce, <&[u8; TAG_LEN]>::try_from(tag)))
         else {
-            return Err("no nonce and tag".into());
+            return Err("it has no nonce and tag".into());
         };
         if part.len() != output.len() {
-            return Err(format!("an encrypted part of {} bytes", part.len()));
+            return Err("encryption does not change lengths".into());
         }
         output.copy_from_slice(part);
         let opened = self.0.decrypt_inout_detached(nonce.into(), &[], output.into(), tag.into());
-        opened.map_err(|_| {
-            "a part that does not decrypt: the encryption key is wrong or the bytes are".into()
-        })
+        opened.map_err(|_| "it does not decrypt; the encryption key may be wrong".into())
     }
 }
 

@@ -13,13 +13,13 @@ use super::word::{accumulate, load, store};
 /// Undoes delta for values of `N` bytes.
 pub(super) fn add_up<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(), String> {
     let Some((count, differences)) = part.split_first_chunk() else {
-        return Err("no count of differences".into());
+        return Err("it has no count".into());
     };
     check_count::<N>(u64::from_le_bytes(*count), values)?;
     check_whole::<N>(values)?;
     // Some writers added one difference too many.
     let Some(differences) = differences.get(..values.len()) else {
-        return Err(format!("{} bytes of differences", differences.len()));
+        return Err(format!("it has {} bytes of differences", differences.len()));
     };
     accumulate::<N>(differences, values, 0, u64::wrapping_add);
     Ok(())
@@ -28,13 +28,13 @@ pub(super) fn add_up<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(
 /// Undoes double delta for values of `N` bytes.
 pub(super) fn add_up_twice<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(), String> {
     let Some(([bits, count @ ..], stored)) = part.split_first_chunk::<9>() else {
-        return Err("no count of differences".into());
+        return Err("it has no count".into());
     };
     check_count::<N>(u64::from_le_bytes(*count), values)?;
     let bits = u32::from(*bits);
     if u64::from(bits) >= 8 * N as u64 - 1 {
         if stored.len() != values.len() {
-            return Err(format!("{} bytes of values that did not shrink", stored.len()));
+            return Err(format!("it has {} bytes of values", stored.len()));
         }
         values.copy_from_slice(stored);
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn add_up_twice<const N: usize>(part: &[u8], values: &mut [u8]) -> Re
     let first_two = values.len().min(2 * N);
     let (first, rest) = values.split_at_mut(first_two);
     let Some((stored_first, packed)) = stored.split_at_checked(first_two) else {
-        return Err("no first values".into());
+        return Err("it has no first values".into());
     };
     first.copy_from_slice(stored_first);
     let [before, last] = match first.as_chunks::<N>().0 {
@@ -63,7 +63,7 @@ fn unpack<const N: usize>(
     let (words, values) = (packed.as_chunks::<8>().0, values.as_chunks_mut::<N>().0);
     let width = bits + 1; // at most 63
     if (values.len() as u64).saturating_mul(u64::from(width)) > 64 * words.len() as u64 {
-        return Err(format!("{} bytes of double differences", packed.len()));
+        return Err(format!("it has {} bytes of differences", packed.len()));
     }
     let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
     // The next `filled` bits of the stream are the lowest of `buffer`.
@@ -94,7 +94,7 @@ fn check_count<const N: usize>(count: u64, values: &[u8]) -> Result<(), String> 
     if count == (values.len() / N) as u64 {
         return Ok(());
     }
-    Err(format!("{count} differences of {N} bytes"))
+    Err(format!("it has {count} values of {N} bytes"))
 }
 
 /// Writers drop what is less than a value, except where values did not shrink.
@@ -102,7 +102,7 @@ fn check_whole<const N: usize>(values: &[u8]) -> Result<(), String> {
     if values.len().is_multiple_of(N) {
         return Ok(());
     }
-    Err(format!("differences of {N} bytes"))
+    Err(format!("it has values of {N} bytes"))
 }
 
 #[cfg(test)]

@@ -32,16 +32,19 @@ pub(super) struct Writer<'a> {
     pub(super) rng: &'a mut SmallRng,
 }
 
-pub(super) fn width_of(datatype: Datatype) -> Width {
+fn width_of(datatype: Datatype) -> Width {
     Width::from_bytes(datatype.size()).unwrap()
+}
+
+fn integer_of(width: Width) -> Datatype {
+    let integers = [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64];
+    integers[width.bytes().ilog2() as usize]
 }
 
 impl Writer<'_> {
     /// Applies one filter; none if it is not for such data.
     pub(super) fn apply(&mut self, filter: Filter, chunk: Written) -> Option<Written> {
         let width = width_of(self.datatype);
-        let signed = [Datatype::Int8, Datatype::Int16, Datatype::Int32, Datatype::Int64];
-        let integers = |width: Width| signed[width.bytes().ilog2() as usize];
         let cell = self.cell_size;
         Some(match filter {
             Filter::Noop => chunk,
@@ -52,32 +55,27 @@ impl Writer<'_> {
                 in_parts(&chunk, |part| Some(compress(Compressor::Bzip2, part)))?
             }
             Filter::RunLength => in_parts(&chunk, |part| run_lengths(cell, part))?,
-            Filter::Delta { reinterpret } | Filter::DoubleDelta { reinterpret } => {
+            Filter::Delta { reinterpret } => {
                 self.datatype = reinterpret.unwrap_or(self.datatype);
-                let is_integer = self.datatype.is_signed() || self.datatype.is_unsigned();
-                let datatype = Some(self.datatype).filter(|_| is_integer)?;
-                let is_double = matches!(filter, Filter::DoubleDelta { .. });
-                let encode = if is_double { double_deltas } else { deltas };
-                in_parts(&chunk, |part| encode(datatype, part))?
+                in_parts(&chunk, |part| deltas(self.datatype, part))?
+            }
+            Filter::DoubleDelta { reinterpret } => {
+                self.datatype = reinterpret.unwrap_or(self.datatype);
+                in_parts(&chunk, |part| double_deltas(self.datatype, part))?
             }
             Filter::BitWidthReduction => self.reduce(chunk),
             Filter::PositiveDelta => self.positive_deltas(chunk),
             Filter::Byteshuffle => in_segments(chunk, |part| Some(shuffle_bytes(width, part)))?,
             Filter::Bitshuffle => {
-                let split = |part: &Vec<u8>| {
-                    let (whole, rest) = part.split_at(part.len() / 8 * 8);
-                    [whole.to_vec(), rest.to_vec()].into_iter().filter(|part| !part.is_empty())
-                };
-                let data = chunk.data.iter().flat_map(split).collect();
-                in_segments(Written { data, ..chunk }, |part| Some(shuffle_bits(width, part)))?
+                in_segments(cut_at_8(chunk), |part| Some(shuffle_bits(width, part)))?
             }
             Filter::Xor => {
-                self.datatype = integers(width);
+                self.datatype = integer_of(width);
                 in_segments(chunk, |part| xor(width, part))?
             }
             Filter::ScaleFloat { scale, offset, width: stored } => {
                 let datatype = Some(self.datatype).filter(|datatype| datatype.is_float())?;
-                self.datatype = integers(stored);
+                self.datatype = integer_of(stored);
                 in_segments(chunk, |part| scale_floats(datatype, scale, offset, stored, part))?
             }
             Filter::Md5 => checksums(chunk, |bytes| Md5::digest(bytes).to_vec()),
@@ -260,7 +258,7 @@ fn run_lengths(cell: usize, part: &[u8]) -> Option<Vec<u8>> {
 
 fn deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     let size = datatype.size() as usize;
-    if !part.len().is_multiple_of(size) {
+    if datatype.is_float() || !part.len().is_multiple_of(size) {
         return None;
     }
     let values = integers(datatype, part);
@@ -274,7 +272,7 @@ fn deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
 
 fn double_deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     let size = datatype.size() as usize;
-    if !part.len().is_multiple_of(size) {
+    if datatype.is_float() || !part.len().is_multiple_of(size) {
         return None;
     }
     let values = integers(datatype, part);
@@ -299,6 +297,16 @@ fn double_deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
         stored.extend(word.iter().enumerate().map(bit).sum::<u64>().to_le_bytes());
     }
     Some(stored)
+}
+
+/// Cuts parts in a multiple of 8 bytes and a rest.
+fn cut_at_8(chunk: Written) -> Written {
+    let cut = |part: &Vec<u8>| {
+        let (whole, rest) = part.split_at(part.len() / 8 * 8);
+        [whole.to_vec(), rest.to_vec()].into_iter().filter(|part| !part.is_empty())
+    };
+    let data = chunk.data.iter().flat_map(cut).collect();
+    Written { data, ..chunk }
 }
 
 pub(super) fn shuffle_bytes(width: Width, part: &[u8]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! TileDB's filter pipelines, in reverse: from the bytes of a stored tile to its cells.
 //!
-//! A tile is cut into chunks, and each chunk went through every filter of a [`Pipeline`]. Next to the
-//! data each filter leaves metadata that its inverse needs:
+//! A tile is cut into chunks, and each chunk went through every filter of a [`Pipeline`]. Next to
+//! the data each filter leaves metadata that its inverse needs:
 //!
 //! ```text
 //!   tile   ├ chunk count ┼ chunk ┼ chunk ┼ … ┤
@@ -13,14 +13,14 @@
 //!               └─┬────────────────┬─┘  metadata of the filters before, the others to their data
 //!           metadata             data
 //!               ┌─┴────────────────┴─┐
-//!               │ any other filter   │  takes its own metadata from the front, turns data into data
+//!               │ any other filter   │  takes its metadata from the front, turns data into data
 //!               └─┬────────────────┬─┘
 //!             (empty)            cells, in their place in the decoded tile
 //! ```
 //!
-//! [`Pipeline::codec`](pipeline::Pipeline) plans this once per field ([`plan`]), and [`TileCodec`] runs
-//! it chunk by chunk ([`tile`]), in memory that it is lent. One module per kind of filter has what
-//! remains: the inverses, as functions from slices to slices.
+//! `plan` does once per field what can be done ahead, and [`TileCodec`] runs the inverses chunk by
+//! chunk, in memory that it is lent. One module per kind of filter has what remains: the inverses,
+//! from slices to slices.
 
 mod checksum;
 mod chunk;

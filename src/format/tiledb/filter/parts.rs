@@ -74,9 +74,10 @@ impl Unpack {
             if place.is_empty() && part.stored.is_empty() {
                 continue;
             }
-            let raw = place.len();
-            self.unpack(&part, place, contexts)
-                .map_err(|found| chunk.corrupt(format!("{found}, expected {raw} bytes of it")))?;
+            let (stored, raw) = (part.stored.len(), place.len());
+            self.unpack(&part, place, contexts).map_err(|why| {
+                chunk.corrupt(format!("a part of {stored} bytes, {raw} when unpacked: {why}"))
+            })?;
         }
         Ok(())
     }
@@ -102,7 +103,7 @@ impl Unpack {
         }
     }
 
-    /// Whether `part` unpacks to as much as it says, for all that can be told without memory for it.
+    /// Whether `part` unpacks to what it says, for all that can be told without memory for it.
     fn unpacks(&self, part: &Part<'_>) -> bool {
         let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
         match self {

@@ -1,7 +1,7 @@
 //! What must be done to undo a pipeline for one kind of tile.
 //!
-//! Every filter has an input type, that of the field until a filter changes it for those that follow.
-//! It decides the width of words, and whether the filter does anything at all:
+//! Every filter has an input type: that of the field, until a filter changes it for those that
+//! follow. It decides the width of words, and whether the filter does anything at all:
 //!
 //! ```text
 //!   FLOAT32 ──▶ scale float ──INT16──▶ bit width reduction ──INT16──▶ byteshuffle ──INT16──▶ zstd
@@ -28,8 +28,8 @@ const WINDOWS_OF_DATES: u32 = 20;
 /// What a tile holds.
 #[derive(Debug, Clone)]
 pub(in crate::format::tiledb) struct Field {
-    /// The type of the values: the field's own, `UInt64` of offsets, `UInt8` of validity, of generic
-    /// tiles that in their header.
+    /// The type of the values: the field's own, `UInt64` of offsets, `UInt8` of validity, that in
+    /// the header of generic tiles.
     pub(in crate::format::tiledb) datatype: Datatype,
     /// Bytes of what run-length encoding repeats.
     pub(in crate::format::tiledb) cell_size: u64,
@@ -60,8 +60,8 @@ impl Pipeline {
     /// Makes the pipeline ready to decode tiles of `field`, encrypted ones with a `key`.
     ///
     /// # Errors
-    /// `Unsupported` for filters that cannot be undone for such a field, and `Usage` if the pipeline
-    /// lists a cipher but there is no key.
+    /// `Unsupported` for filters that cannot be undone for such a field, and `Usage` if the
+    /// pipeline lists a cipher but there is no key.
     pub(in crate::format::tiledb) fn codec(
         &self,
         field: &Field,

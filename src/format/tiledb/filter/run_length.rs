@@ -19,11 +19,11 @@ pub(super) fn expanded_len(part: &[u8], cell: usize) -> u64 {
 /// Expands runs of cells of `cell` bytes.
 pub(super) fn expand(part: &[u8], cell: usize, mut output: &mut [u8]) -> Result<(), String> {
     if !part.len().is_multiple_of(cell.saturating_add(COUNT_LEN)) {
-        return Err(format!("runs of cells of {cell} bytes in {} bytes", part.len()));
+        return Err(format!("it is not made of runs of cells of {cell} bytes"));
     }
     for (value, count) in runs(part, cell) {
         let Some(place) = output.split_off_mut(..count.saturating_mul(cell)) else {
-            return Err(format!("a run of {count} cells of {cell} bytes beyond the end"));
+            return Err(format!("it has a run of {count} cells beyond the end"));
         };
         match cell {
             1 => fill::<1>(value, place),
@@ -35,7 +35,7 @@ pub(super) fn expand(part: &[u8], cell: usize, mut output: &mut [u8]) -> Result<
     }
     match output.len() {
         0 => Ok(()),
-        missing => Err(format!("runs that end {missing} bytes early")),
+        missing => Err(format!("its runs end {missing} bytes early")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Shuffled bytes and bits, put back in order.
 //!
-//! Byteshuffle stores the first bytes of all elements, then the second bytes, and so on; each run of
-//! them is a *plane*. Bitshuffle does the same with bits, in blocks. Elements come back by weaving
-//! planes, pair by pair; compilers make the byte interleaving instructions of the processor of it:
+//! Byteshuffle stores the first bytes of all elements, then the second bytes, and so on; each run
+//! of them is a *plane*. Bitshuffle does the same with bits, in blocks. Elements come back by
+//! weaving planes, pair by pair, for which processors have instructions that compilers find:
 //!
 //! ```text
 //!   a0 a1 a2 …  ┐
@@ -142,14 +142,15 @@ fn transpose_bits(planes: [&[u8; BLOCK]; 8]) -> [[u8; BLOCK]; 8] {
     rows
 }
 
-/// Exchanges the high bits of some places in row `upper` with the `low` ones of the row `SIDE` below.
+/// Exchanges squares of `SIDE` bits between row `upper` and the row `SIDE` below; `low` are the
+/// bits of the lower row that change.
 #[inline(always)]
 fn swap_squares<const SIDE: usize>(rows: &mut [[u8; BLOCK]; 8], upper: usize, low: u8) {
-    for at in 0..BLOCK {
-        let (high, row) = (rows[upper][at], rows[upper + SIDE][at]);
-        let changed = (high >> SIDE ^ row) & low;
-        rows[upper][at] = high ^ changed << SIDE;
-        rows[upper + SIDE][at] = row ^ changed;
+    let (above, below) = rows.split_at_mut(upper + SIDE);
+    for (high, row) in above[upper].iter_mut().zip(&mut below[0]) {
+        let changed = (*high >> SIDE ^ *row) & low;
+        *high ^= changed << SIDE;
+        *row ^= changed;
     }
 }
 

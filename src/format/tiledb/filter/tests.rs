@@ -239,10 +239,7 @@ fn strings_come_back_with_their_offsets() {
         };
         let decoded = decode(&stored, &mut buffers).unwrap();
         assert_eq!(decoded.bytes, raw.as_bytes());
-        let begins = strings.iter().scan(0, |end, string| {
-            *end += string.len() as u64;
-            Some(*end - string.len() as u64)
-        });
+        let begins = (0..strings.len()).map(|at| strings[..at].concat().len() as u64);
         assert_eq!(decoded.offsets.unwrap(), begins.collect::<Vec<_>>());
         for _ in 0..20 {
             let at = rng.random_range(0..stored.len());
@@ -353,7 +350,7 @@ fn a_wrong_key_and_a_changed_byte_are_errors() {
     };
     assert_eq!(decode(&key(), &stored).unwrap().bytes, raw);
     let error = decode(&EncryptionKey::new(&[1; 32]).unwrap(), &stored).unwrap_err();
-    assert!(error.to_string().contains("key is wrong"), "{error}");
+    assert!(error.to_string().contains("key may be wrong"), "{error}");
     for at in 0..stored.len() {
         let mut changed = stored.clone();
         changed[at] ^= 4;

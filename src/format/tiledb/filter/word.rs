@@ -66,8 +66,8 @@ pub(super) fn store<const N: usize>(word: u64) -> [u8; N] {
     bytes
 }
 
-/// Writes the running total of the words of `input`, from `total` on, to `output` of the same length;
-/// `add` makes the next total. Bytes after the last whole word are left alone.
+/// Writes the running total of the words of `input`, from `total` on, to `output` of the same
+/// length; `add` makes the next total. Bytes after the last whole word are left alone.
 pub(super) fn accumulate<const N: usize>(
     input: &[u8],
     output: &mut [u8],
