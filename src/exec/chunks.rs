@@ -182,8 +182,8 @@ impl ChunkReader {
             if self.located.is_empty() {
                 self.locate_group(metrics).await?;
             }
-            let Some((_, stored)) = self.located.front() else { return Ok(()) };
-            let needed = self.bytes_held(stored);
+            let Some((task, stored)) = self.located.front() else { return Ok(()) };
+            let needed = self.bytes_held(task, stored);
             let first = self.in_flight.is_empty();
             if !first && self.reservation.size().saturating_add(needed) as u64 > self.budget {
                 return Ok(());
@@ -213,14 +213,19 @@ impl ChunkReader {
     }
 
     /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
-    fn bytes_held(&self, stored: &[StoredChunk]) -> usize {
+    fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
         let resident = self.array.objects().is_resident();
-        let held = payloads_of(stored).map(|payload| {
+        let of_payloads = payloads_of(stored).map(|payload| {
             let fetched = if resident { 0 } else { payload.at.len() };
             let decoded = if payload.codec.is_raw() { 0 } else { payload.raw_len };
             fetched.saturating_add(decoded)
         });
-        usize::try_from(held.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+        // Where layers are laid over one another, there is a tile besides theirs.
+        let made = self.values.iter().zip(stored).filter(|(_, stored)| !stored.is_whole());
+        let of_tiles = made
+            .map(|(&value, _)| task.cells().saturating_mul(self.array.value(value).cell_bytes()));
+        let held = of_payloads.chain(of_tiles).fold(0, u64::saturating_add);
+        usize::try_from(held).unwrap_or(usize::MAX)
     }
 
     fn fetch(&self, stored: &[StoredChunk]) -> Payloads {

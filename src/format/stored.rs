@@ -24,6 +24,13 @@ pub struct StoredChunk {
     pub layers: Vec<Layer>,
 }
 
+impl StoredChunk {
+    /// Whether a single layer is the chunk, as it is.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.layers.as_slice(), [layer] if layer.placement.is_none())
+    }
+}
+
 /// One stored piece of a chunk.
 #[derive(Debug, Clone)]
 pub struct Layer {

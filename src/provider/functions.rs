@@ -95,8 +95,8 @@ impl TableFunctionImpl for TileDbFunction {
                     let table = GridTable::of_tiledb(&array, &options).map_err(to_datafusion)?;
                     return Ok(Arc::new(table) as Arc<dyn TableProvider>);
                 }
-                Self::Info => tiledb_facts::info(array.tiledb())?,
-                Self::Fragments => tiledb_facts::fragments(array.tiledb())?,
+                Self::Info => tiledb_facts::info(&array)?,
+                Self::Fragments => tiledb_facts::fragments(&array)?,
                 Self::Metadata => {
                     tiledb_facts::metadata(&array.metadata().await.map_err(to_datafusion)?)?
                 }

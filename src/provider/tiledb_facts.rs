@@ -1,5 +1,6 @@
 //! What is known of a TileDB array, as tables.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -8,9 +9,10 @@ use arrow::array::{
 use datafusion::error::Result;
 
 use crate::format::tiledb::{
-    ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionSchema, Fragment,
-    MetadataValue, TileDbArray, ValuesPerCell,
+    ArrayKind, Attribute, CellOrder, DimensionDomain, DimensionSchema, Fragment, MetadataValue,
+    ValuesPerCell,
 };
+use crate::scan::OpenedTileDb;
 
 /// Facts in long form: what they are about, its name, the property, its value.
 #[derive(Default)]
@@ -19,7 +21,7 @@ struct Facts {
 }
 
 impl Facts {
-    fn add(&mut self, item: &str, name: &str, property: &str, value: impl ToString) {
+    fn add(&mut self, item: &str, name: &str, property: &str, value: &dyn Display) {
         self.rows.push([item.into(), name.into(), property.into(), value.to_string()]);
     }
 
@@ -34,45 +36,47 @@ impl Facts {
 }
 
 /// Properties, dimensions, attributes and dimension labels.
-pub(super) fn info(array: &TileDbArray) -> Result<RecordBatch> {
+pub(super) fn info(opened: &OpenedTileDb) -> Result<RecordBatch> {
+    let array = opened.tiledb();
     let schema = array.schema();
     let mut facts = Facts::default();
-    of_schema(schema, &mut facts);
-    facts.add("array", "", "fragments", array.fragments().len());
+    of_schema(opened, &mut facts);
+    facts.add("array", "", "fragments", &array.fragments().len());
     for dimension in &schema.dimensions {
-        of_dimension(dimension, schema, &mut facts);
+        of_dimension(dimension, opened, &mut facts);
     }
     for (number, attribute) in schema.attributes.iter().enumerate() {
         of_attribute(attribute, &mut facts);
         if let Some(enumeration) = array.enumeration(number) {
             let name = &attribute.name;
             facts.add("attribute", name, "enumeration", &enumeration.name);
-            facts.add("attribute", name, "enumeration values", enumeration.len());
-            facts.add("attribute", name, "enumeration ordered", enumeration.ordered);
+            facts.add("attribute", name, "enumeration values", &enumeration.len());
+            facts.add("attribute", name, "enumeration ordered", &enumeration.ordered);
         }
     }
     for label in &schema.labels {
         let of = schema.dimensions.get(label.dimension).map_or("", |it| it.name.as_str());
-        facts.add("label", &label.name, "dimension", of);
-        facts.add("label", &label.name, "datatype", label.datatype);
-        facts.add("label", &label.name, "order", format!("{:?}", label.order).to_lowercase());
+        facts.add("label", &label.name, "dimension", &of);
+        facts.add("label", &label.name, "datatype", &label.datatype);
+        facts.add("label", &label.name, "order", &format!("{:?}", label.order).to_lowercase());
         facts.add("label", &label.name, "array", &label.uri);
-        facts.add("label", &label.name, "used", "no: columns hold the dimension's coordinates");
+        facts.add("label", &label.name, "used", &"no: columns hold the dimension's coordinates");
     }
     facts.into_batch()
 }
 
-fn of_schema(schema: &ArraySchema, facts: &mut Facts) {
+fn of_schema(opened: &OpenedTileDb, facts: &mut Facts) {
+    let schema = opened.tiledb().schema();
     let kind = match schema.kind {
         ArrayKind::Dense => "dense",
         ArrayKind::Sparse => "sparse",
     };
-    facts.add("array", "", "kind", kind);
-    facts.add("array", "", "format version", schema.version);
-    facts.add("array", "", "tile order", order(schema.tile_order));
-    facts.add("array", "", "cell order", order(schema.cell_order));
+    facts.add("array", "", "kind", &kind);
+    facts.add("array", "", "format version", &schema.version);
+    facts.add("array", "", "tile order", &order(schema.tile_order));
+    facts.add("array", "", "cell order", &order(schema.cell_order));
     if let Some(ranges) = &schema.current_domain {
-        facts.add("array", "", "current domain", ranges_text(ranges));
+        facts.add("array", "", "current domain", &ranges_text(ranges, opened));
     }
 }
 
@@ -86,27 +90,30 @@ fn order(order: CellOrder) -> &'static str {
     }
 }
 
-fn of_dimension(dimension: &DimensionSchema, schema: &ArraySchema, facts: &mut Facts) {
+fn of_dimension(dimension: &DimensionSchema, opened: &OpenedTileDb, facts: &mut Facts) {
+    let schema = opened.tiledb().schema();
     let name = &dimension.name;
-    facts.add("dimension", name, "datatype", dimension.datatype);
+    facts.add("dimension", name, "datatype", &dimension.datatype);
     let (domain, extent) = match &dimension.domain {
         DimensionDomain::Integer { low, high, extent } => {
-            (format!("{low} to {high}"), extent.map(|extent| extent.to_string()))
+            let shown = |coordinate: &i128| opened.coordinate_text(dimension, *coordinate);
+            let domain = format!("{} to {}", shown(low), shown(high));
+            (domain, extent.map(|extent| extent.to_string()))
         }
         DimensionDomain::Float { low, high, extent } => {
             (format!("{low} to {high}"), extent.map(|extent| extent.to_string()))
         }
         DimensionDomain::Text => ("any text".to_owned(), None),
     };
-    facts.add("dimension", name, "domain", domain);
+    facts.add("dimension", name, "domain", &domain);
     if let Some(extent) = extent {
-        facts.add("dimension", name, "tile extent", extent);
+        facts.add("dimension", name, "tile extent", &extent);
     }
     // Coordinates of dense arrays are not stored.
     if schema.kind == ArrayKind::Sparse {
         let own = !dimension.pipeline.is_empty();
         let filters = if own { &dimension.pipeline } else { &schema.coords_pipeline };
-        facts.add("dimension", name, "filters", filters);
+        facts.add("dimension", name, "filters", &filters);
     }
 }
 
@@ -116,15 +123,15 @@ fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
         ValuesPerCell::Fixed(values) => values.to_string(),
         ValuesPerCell::Variable => "any number".to_owned(),
     };
-    facts.add("attribute", name, "datatype", attribute.datatype);
-    facts.add("attribute", name, "values per cell", values);
-    facts.add("attribute", name, "nullable", attribute.nullable);
+    facts.add("attribute", name, "datatype", &attribute.datatype);
+    facts.add("attribute", name, "values per cell", &values);
+    facts.add("attribute", name, "nullable", &attribute.nullable);
     facts.add("attribute", name, "filters", &attribute.pipeline);
 }
 
 /// Visible fragments, oldest first.
-pub(super) fn fragments(array: &TileDbArray) -> Result<RecordBatch> {
-    let all = array.fragments();
+pub(super) fn fragments(opened: &OpenedTileDb) -> Result<RecordBatch> {
+    let all = opened.tiledb().fragments();
     let text = |of: fn(&Fragment) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(of)))
     };
@@ -133,7 +140,9 @@ pub(super) fn fragments(array: &TileDbArray) -> Result<RecordBatch> {
         let times = all.iter().map(|it| i64::try_from(of(it)).ok());
         Arc::new(times.collect::<TimestampMillisecondArray>())
     };
-    let domain = all.iter().map(|it| it.non_empty_domain.as_deref().map(ranges_text));
+    let domain = all
+        .iter()
+        .map(|it| it.non_empty_domain.as_deref().map(|ranges| ranges_text(ranges, opened)));
     let columns: [(&str, ArrayRef, bool); 8] = [
         ("fragment", text(|it| it.name.clone()), false),
         ("written_from", time(|it| it.t1), true),
@@ -155,10 +164,14 @@ fn bytes(fragment: &Fragment) -> u64 {
     fragment.files.values().fold(0, |sum, size| sum.saturating_add(*size))
 }
 
-/// `[1, 3] × [-2, 5]`.
-fn ranges_text(ranges: &[(i128, i128)]) -> String {
-    let shown: Vec<String> = ranges.iter().map(|(low, high)| format!("[{low}, {high}]")).collect();
-    shown.join(" × ")
+/// `[1, 3] × [1970-01-01, 1970-02-01]`.
+fn ranges_text(ranges: &[(i128, i128)], opened: &OpenedTileDb) -> String {
+    let dimensions = &opened.tiledb().schema().dimensions;
+    let shown = |(dimension, (low, high)): (&DimensionSchema, &(i128, i128))| {
+        let text = |coordinate| opened.coordinate_text(dimension, coordinate);
+        format!("[{}, {}]", text(*low), text(*high))
+    };
+    dimensions.iter().zip(ranges).map(shown).collect::<Vec<_>>().join(" × ")
 }
 
 /// Keys and values of the array's own metadata.

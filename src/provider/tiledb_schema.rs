@@ -8,7 +8,6 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
-use futures::future::BoxFuture;
 
 use super::location::{below, folder};
 use super::{GridTable, TileDbReadOptions, open_tiledb};
@@ -32,8 +31,8 @@ pub struct TileDbSchema {
     opened: Mutex<HashMap<String, Arc<GridTable>>>,
 }
 
-/// Groups may hold groups, but not without end.
-const MAX_DEPTH: usize = 8;
+/// Groups may hold groups, but not without end: one could hold itself.
+const MAX_GROUPS: usize = 1024;
 
 impl TileDbSchema {
     /// Finds the arrays below `location`.
@@ -45,8 +44,7 @@ impl TileDbSchema {
         options: TileDbReadOptions,
         runtime: Arc<RuntimeEnv>,
     ) -> GridResult<Self> {
-        let mut arrays = BTreeMap::new();
-        collect(location, "", &options, &runtime, MAX_DEPTH, &mut arrays).await?;
+        let arrays = arrays_below(location, &options, &runtime).await?;
         if arrays.is_empty() {
             let message = "no TileDB array in this folder, and it is no TileDB group";
             return Err(Error::usage(message).in_file(location));
@@ -72,7 +70,7 @@ impl TileDbSchema {
 }
 
 /// What the folder at `location` is.
-pub(super) async fn kind(
+async fn kind(
     location: &str,
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
@@ -83,38 +81,53 @@ pub(super) async fn kind(
     Ok((folder_kind(&entries), entries))
 }
 
-/// Adds the arrays at `location`, whose names begin with `prefix`.
-fn collect<'a>(
-    location: &'a str,
-    prefix: &'a str,
-    options: &'a TileDbReadOptions,
-    runtime: &'a RuntimeEnv,
-    depth: usize,
-    arrays: &'a mut BTreeMap<String, String>,
-) -> BoxFuture<'a, GridResult<()>> {
-    Box::pin(async move {
-        if depth == 0 {
-            return Err(Error::unsupported("groups within groups, too deep").in_file(location));
+/// Names of tables and places of the arrays at `location`, and in the groups there.
+async fn arrays_below(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> GridResult<BTreeMap<String, String>> {
+    let mut arrays = BTreeMap::new();
+    let mut groups = vec![(location.to_owned(), String::new())];
+    let mut visited = 0;
+    while let Some((location, prefix)) = groups.pop() {
+        visited += 1;
+        if visited > MAX_GROUPS {
+            let message = format!("more than {MAX_GROUPS} groups within groups");
+            return Err(Error::unsupported(message).in_file(&location));
         }
-        let members = match kind(location, options, runtime).await? {
-            (Some(FolderKind::Array), _) => {
-                arrays.insert(last_part(location).to_owned(), location.to_owned());
-                return Ok(());
+        let members = match members_of(&location, options, runtime).await {
+            Ok(members) => members,
+            Err(error) if prefix.is_empty() => return Err(error),
+            Err(error) => {
+                log::warn!("left out: {error}");
+                continue;
             }
-            (Some(FolderKind::Group), _) => group_members(location, options, runtime).await?,
-            (None, entries) => folders_within(location, &entries, options, runtime).await,
         };
         for Member { name, location, kind } in members {
             let name = format!("{prefix}{name}");
             match kind {
                 FolderKind::Array => _ = arrays.insert(name, location),
-                FolderKind::Group => {
-                    let prefix = format!("{name}/");
-                    collect(&location, &prefix, options, runtime, depth - 1, arrays).await?;
-                }
+                FolderKind::Group => groups.push((location, format!("{name}/"))),
             }
         }
-        Ok(())
+    }
+    Ok(arrays)
+}
+
+/// What is at `location`: an array, the members of a group, or the arrays and groups in a folder.
+async fn members_of(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> GridResult<Vec<Member>> {
+    Ok(match kind(location, options, runtime).await? {
+        (Some(FolderKind::Array), _) => {
+            let (name, location) = (last_part(location).to_owned(), location.to_owned());
+            vec![Member { name, location, kind: FolderKind::Array }]
+        }
+        (Some(FolderKind::Group), _) => group_members(location, options, runtime).await?,
+        (None, entries) => folders_within(location, &entries, options, runtime).await,
     })
 }
 

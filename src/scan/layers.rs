@@ -57,7 +57,7 @@ pub(super) fn decode(
     scratch: &mut Scratch,
 ) -> Result<Tile> {
     let mut spare = Some(spare);
-    let alone = matches!(stored.layers.as_slice(), [layer] if layer.placement.is_none());
+    let alone = stored.is_whole();
     let mut open = Vec::with_capacity(stored.layers.len());
     for layer in &stored.layers {
         // Where the decoded bytes are the tile, they take its memory.

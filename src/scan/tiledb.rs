@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::util::display::array_value_to_string;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::OnceCell;
@@ -82,6 +83,16 @@ impl OpenedTileDb {
     /// `Corrupt` or `Io` if they cannot be read.
     pub async fn metadata(&self) -> Result<Vec<(String, MetadataValue)>> {
         drive(self.array.read_metadata(), &self.objects).await
+    }
+
+    /// A coordinate as its column shows it: a date rather than a count of days. What no column can show
+    /// is shown as it is stored.
+    pub fn coordinate_text(&self, dimension: &DimensionSchema, coordinate: i128) -> String {
+        let label = table_dimension(dimension, coordinate, 1)
+            .and_then(|dimension| dimension.labels().slice(0..1))
+            .ok()
+            .and_then(|label| array_value_to_string(&label, 0).ok());
+        label.unwrap_or_else(|| coordinate.to_string())
     }
 
     /// The array as a table: dimensions with their coordinates, then attributes.

@@ -215,6 +215,85 @@ async fn both_formats_give_the_same_answers() {
     }
 }
 
+/// Every door to one array, in both formats.
+#[tokio::test]
+async fn both_formats_give_the_same_answers_through_every_door() {
+    let (tet, tiledb) = (shipped("examples/data/stations.tet"), array("stations/temperature"));
+    let ctx = reducing(2, 100);
+    let options = TetReadOptions::default().with_dataset("temperature").with_index_columns(true);
+    ctx.register_tet("registered_tet", &tet, options.clone()).await.unwrap();
+    ctx.register_tiledb("registered_tiledb", &tiledb, TileDbReadOptions::default()).await.unwrap();
+    let frame = ctx.read_tet(&tet, options).await.unwrap().into_view();
+    ctx.register_table("read_tet", frame).unwrap();
+    let frame = ctx.read_tiledb(&tiledb, TileDbReadOptions::default()).await.unwrap().into_view();
+    ctx.register_table("read_tiledb_frame", frame).unwrap();
+    for sql in [
+        format!(
+            "CREATE EXTERNAL TABLE external_tet STORED AS TET LOCATION '{tet}'
+             OPTIONS ('dataset' 'temperature', 'index_columns' 'true')"
+        ),
+        format!("CREATE EXTERNAL TABLE external_tiledb STORED AS TILEDB LOCATION '{tiledb}'"),
+        format!("CREATE VIEW function_tiledb AS SELECT * FROM read_tiledb('{tiledb}')"),
+    ] {
+        query(&ctx, &sql).await.unwrap();
+    }
+    for columns in ["station_idx, avg(value), count(*)", "station_idx, max(value) - min(value)"] {
+        let mut answers = Vec::new();
+        for table in [
+            "registered_tet",
+            "registered_tiledb",
+            "read_tet",
+            "read_tiledb_frame",
+            "external_tet",
+            "external_tiledb",
+            "function_tiledb",
+        ] {
+            let sql = format!(
+                "SELECT {columns} FROM {table} WHERE time_idx >= 24 GROUP BY station_idx ORDER BY 1"
+            );
+            answers.push(rows_from(&ctx, &sql).await);
+        }
+        assert!(answers[0].len() == 6 && answers.iter().all(|it| *it == answers[0]), "{columns}");
+    }
+}
+
+/// A group that holds itself, twice, has an end.
+#[tokio::test]
+async fn groups_in_circles_have_an_end() {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let member = |name: &str| {
+        // A group, relative, with a name, not removed.
+        [&2_u32.to_le_bytes(), &[1, 1][..], &text("."), &[1], &text(name), &[0]].concat()
+    };
+    let members =
+        [&2_u32.to_le_bytes()[..], &2_u64.to_le_bytes(), &member("a"), &member("b")].concat();
+    let len = members.len() as u32;
+    let chunk = [&1_u64.to_le_bytes()[..], &len.to_le_bytes(), &len.to_le_bytes(), &[0; 4]];
+    let tile = [&chunk.concat()[..], &members].concat();
+    let header = [
+        &22_u32.to_le_bytes()[..],
+        &(tile.len() as u64).to_le_bytes(),
+        &u64::from(len).to_le_bytes(),
+        &[4],
+        &1_u64.to_le_bytes(),
+        &[0],
+        &8_u32.to_le_bytes(),
+        &65536_u32.to_le_bytes(),
+        &0_u32.to_le_bytes(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let details = folder.path().join("__group");
+    std::fs::create_dir(&details).unwrap();
+    let name = format!("__1_1_{}_2", "0".repeat(32));
+    std::fs::write(details.join(name), [&header.concat()[..], &tile].concat()).unwrap();
+
+    let ctx = reducing(1, 100);
+    let location = folder.path().to_str().unwrap();
+    let opened = ctx.register_tiledb_schema("s", location, TileDbReadOptions::default()).await;
+    let error = opened.unwrap_err().to_string();
+    assert!(error.contains("groups within groups"), "{error}");
+}
+
 /// The same arrays as objects of a store.
 #[tokio::test]
 async fn object_stores_hold_arrays_too() {

@@ -48,7 +48,8 @@ fn entries(path: &Path) -> std::io::Result<Vec<FolderEntry>> {
         let Ok(metadata) = fs::metadata(entry.path()) else { continue }; // gone, or a broken link
         let Ok(name) = entry.file_name().into_string() else { continue };
         if metadata.is_dir() || metadata.is_file() {
-            entries.push(FolderEntry { name, size: metadata.is_file().then(|| metadata.len()) });
+            let size = metadata.is_file().then_some(metadata.len());
+            entries.push(FolderEntry { name, size });
         }
     }
     Ok(entries)
