@@ -1,7 +1,8 @@
 //! The physical side of DataFusion: operators over arrays.
 //!
-//! [`GridScanExec`] streams the chunks of a [`crate::scan::ScanPlan`]. Everything about it is
-//! decided when it is made; `execute` starts no I/O, the first poll of its stream does.
+//! [`GridScanExec`] streams the chunks of a [`crate::scan::ScanPlan`], [`GridReduceExec`] aggregates
+//! them. Everything about them is decided when they are made; `execute` starts no I/O, the first poll
+//! of a stream does.
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ mod config;
 mod display;
 mod error;
 mod metrics;
+mod order;
 mod reduce;
 mod scan;
 mod stats;

@@ -8,9 +8,9 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
@@ -25,7 +25,7 @@ use datafusion::physical_plan::{
 
 use super::metrics::ScanMetrics;
 use super::stream::GridStream;
-use super::{display, stats, to_datafusion, without_children};
+use super::{display, order, stats, to_datafusion, without_children};
 use crate::scan::{Column, GridArray, ScanPlan};
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)` in row-major order
@@ -58,7 +58,7 @@ impl GridScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
-        let properties = Arc::new(properties(&schema, &plan));
+        let properties = Arc::new(properties(&array, &plan, &projection, &schema)?);
         Ok(Self {
             array,
             plan,
@@ -98,14 +98,20 @@ impl GridScanExec {
     }
 }
 
-fn properties(schema: &SchemaRef, plan: &ScanPlan) -> PlanProperties {
-    PlanProperties::new(
-        EquivalenceProperties::new(Arc::clone(schema)),
+fn properties(
+    array: &GridArray,
+    plan: &ScanPlan,
+    projection: &[usize],
+    schema: &SchemaRef,
+) -> Result<PlanProperties> {
+    let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
+    Ok(PlanProperties::new(
+        order::equivalences(array, plan, &columns, schema)?,
         Partitioning::UnknownPartitioning(plan.partition_count()),
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
-    .with_scheduling_type(SchedulingType::Cooperative)
+    .with_scheduling_type(SchedulingType::Cooperative))
 }
 
 impl DisplayAs for GridScanExec {
@@ -204,10 +210,11 @@ impl ExecutionPlan for GridScanExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         let plan = self.plan.with_limit(limit.map(|limit| limit as u64));
-        let properties = Arc::new(properties(&self.schema, &plan));
+        let partitioning = Partitioning::UnknownPartitioning(plan.partition_count());
+        let properties = PlanProperties::clone(&self.properties).with_partitioning(partitioning);
         Some(Arc::new(Self {
             plan: Arc::new(plan),
-            properties,
+            properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
             ..self.clone()
         }))

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn elements_are_ordered() {
-        let ranks = |element, elements: &[&[u8]]| -> Vec<Option<i128>> {
+        let ranks = |element: ElementType, elements: &[&[u8]]| -> Vec<Option<i128>> {
             elements.iter().map(|bytes| element.rank(bytes)).collect()
         };
         let floats = [f32::NEG_INFINITY, -1.0, -0.0, 0.0, 1e-40, 1.0, f32::INFINITY];

@@ -151,6 +151,25 @@ impl ScanPlan {
         self.kept.is_none() && self.limit.is_none()
     }
 
+    /// How many leading axes the rows of each partition are in order of: by index on the first, among
+    /// equals on the second, and so on. Chunks across an axis break the order of the axes before it,
+    /// unless a chunk holds one index of those.
+    pub fn ordered_axes(&self) -> usize {
+        let rank = self.grid.rank();
+        for axis in 0..rank {
+            if self.touched[axis + 1..].iter().all(|chunks| chunks.len() <= 1) {
+                return rank;
+            }
+            let selected = &self.selection.axes()[axis];
+            let several =
+                |&chunk: &u64| selected.within(self.grid.axis_range(axis, chunk)).count() > 1;
+            if self.touched[axis].iter().any(several) {
+                return axis;
+            }
+        }
+        rank
+    }
+
     /// The same plan with a limit, or without one, in at most as many partitions as it has now:
     /// whoever reads it may count on that.
     #[must_use = "the plan is not changed in place"]
@@ -378,6 +397,55 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
+    use crate::grid::for_each_run;
+
+    /// Rows are in order of as many leading axes as the plan says, and of no more in plans that it
+    /// says nothing about for a reason.
+    #[test]
+    fn rows_are_in_the_order_that_is_promised() {
+        let mut rng = StdRng::seed_from_u64(15);
+        let (mut whole, mut part, mut none) = (0, 0, 0);
+        for _ in 0..3_000 {
+            let rank = rng.random_range(1..=4);
+            let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
+            let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
+            let grid = ChunkGrid::new(&shape, &chunk).unwrap();
+            let mut request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
+            for axis in 0..rank {
+                let mask: Vec<bool> = (0..shape[axis]).map(|_| rng.random_bool(0.7)).collect();
+                request.selection.restrict(axis, &AxisSelection::from_mask(&mask));
+            }
+            let plan = ScanPlan::new(grid, request).unwrap();
+            let ordered = plan.ordered_axes();
+            let mut further = true;
+            for partition in 0..plan.partition_count() {
+                let mut indices: Vec<Vec<u64>> = Vec::new();
+                for task in plan.tasks(partition).map(|task| plan.task(task)) {
+                    let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+                    let start =
+                        |axis: usize| plan.grid().axis_range(axis, task.coordinates[axis]).start;
+                    for_each_run(&task.selection, |run| {
+                        indices.extend(run.map(|cell| {
+                            let at = unravel(cell, &extents);
+                            (0..rank).map(|axis| start(axis) + at[axis]).collect::<Vec<u64>>()
+                        }));
+                    });
+                }
+                assert!(indices.is_sorted_by_key(|index| index[..ordered].to_vec()));
+                further &=
+                    indices.is_sorted_by_key(|index| index[..rank.min(ordered + 1)].to_vec());
+            }
+            match ordered {
+                0 => none += 1,
+                _ if ordered == rank => whole += 1,
+                _ => part += 1,
+            }
+            // Two partitions can hide the break; otherwise what is not promised does not hold.
+            let rows = plan.rows(None);
+            assert!(ordered == rank || !further || plan.partition_count() > 1 || rows <= 1);
+        }
+        assert!(whole > 200 && part > 50 && none > 200, "{whole} {part} {none}");
+    }
 
     /// The cells of all tasks are the selected cells that the masks keep, each once, in every
     /// partitioning; partitions are balanced and none is empty.

@@ -15,6 +15,7 @@ mod http;
 mod interop;
 mod layering;
 mod limits;
+mod order;
 mod plans;
 mod reduce;
 mod reduce_plans;

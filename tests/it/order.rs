@@ -1,0 +1,198 @@
+//! The order that scans declare: rows are in it, and sorts that it makes needless are gone.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream_partitioned};
+use datafusion::prelude::SessionContext;
+use futures::TryStreamExt;
+use gridfusion::exec::GridScanExec;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use insta::assert_snapshot;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::cases::{Case, name};
+use crate::support::{F32, I32, Layout, TempTet, TestDataset, query, rows_of, session, tet_bytes};
+
+async fn register(ctx: &SessionContext, case: &Case) {
+    let options = TetReadOptions::default().with_dataset("v").with_index_columns(true);
+    ctx.register_tet("t", case.file.location(), options).await.unwrap();
+}
+
+async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
+    ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
+}
+
+fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    if plan.downcast_ref::<GridScanExec>().is_some() {
+        return Some(Arc::clone(plan));
+    }
+    plan.children().into_iter().find_map(scan)
+}
+
+/// Whether the rows of `batch` are in the order of these columns.
+fn is_sorted(batch: &RecordBatch, columns: Vec<SortColumn>) -> bool {
+    // Equal rows may come in any order, so their ranks are compared, not their places.
+    let order = lexsort_to_indices(&columns, None).unwrap();
+    let sorted = columns.iter().map(|column| {
+        arrow::compute::take(column.values.as_ref(), &order, None).unwrap()
+            == Arc::clone(&column.values)
+    });
+    batch.num_rows() < 2 || sorted.collect::<Vec<bool>>().into_iter().all(|same| same)
+}
+
+/// A random SELECT of dimensions, with predicates on them.
+fn select(case: &Case, rng: &mut StdRng) -> String {
+    let rank = case.axes.len();
+    let mut conditions: Vec<String> = (0..rng.random_range(0..3))
+        .map(|_| {
+            let axis = rng.random_range(0..rank);
+            case.axes[axis].predicate(&name(axis), rng)
+        })
+        .collect();
+    if rng.random_bool(0.3) {
+        conditions.push(format!("d{}_idx = {}", rng.random_range(0..rank), rng.random_range(0..4)));
+    }
+    let filter = if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(" WHERE {}", conditions.join(" AND "))
+    };
+    let columns: Vec<String> =
+        (0..rank).flat_map(|axis| [name(axis), format!("d{axis}_idx")]).collect();
+    format!("SELECT {}, value FROM t{filter}", columns.join(", "))
+}
+
+#[tokio::test]
+async fn rows_are_in_the_declared_order() {
+    let mut rng = StdRng::seed_from_u64(31);
+    let (mut orderings, mut constants) = (0, 0);
+    for _ in 0..150 {
+        let case = Case::random(&mut rng);
+        let ctx = session(rng.random_range(1..4), *[1, 5, 8192].choose(&mut rng).unwrap());
+        register(&ctx, &case).await;
+        for _ in 0..6 {
+            let sql = select(&case, &mut rng);
+            let Ok(frame) = ctx.sql(&sql).await else { continue };
+            let plan = frame.create_physical_plan().await.unwrap();
+            let Some(scan) = scan(&plan) else { continue };
+            let known = scan.properties().eq_properties.clone();
+            let streams = execute_stream_partitioned(Arc::clone(&scan), ctx.task_ctx()).unwrap();
+            for stream in streams {
+                let batches: Vec<RecordBatch> = stream.try_collect().await.unwrap();
+                let batch = concat_batches(&scan.schema(), &batches).unwrap();
+                for ordering in known.oeq_class().iter() {
+                    let columns = ordering.iter().map(|by| SortColumn {
+                        values: by
+                            .expr
+                            .evaluate(&batch)
+                            .unwrap()
+                            .into_array(batch.num_rows())
+                            .unwrap(),
+                        options: Some(by.options),
+                    });
+                    assert!(is_sorted(&batch, columns.collect()), "{sql} {ordering:?}");
+                    orderings += usize::from(batch.num_rows() > 1);
+                }
+                for constant in known.constants() {
+                    let values = constant.expr.evaluate(&batch).unwrap();
+                    let values = values.into_array(batch.num_rows()).unwrap();
+                    let one = (1..values.len()).all(|at| values.slice(at, 1) == values.slice(0, 1));
+                    assert!(one, "{sql} {constant:?}");
+                    constants += usize::from(batch.num_rows() > 1);
+                }
+            }
+        }
+    }
+    assert!(orderings > 500 && constants > 100, "{orderings} {constants}");
+}
+
+/// Random sorts by dimensions, with limits, against the same over rows in memory.
+#[tokio::test]
+async fn sorted_queries_agree_with_rows_in_memory() {
+    let mut rng = StdRng::seed_from_u64(32);
+    let mut unsorted = 0;
+    for number in 0..200 {
+        let case = Case::random(&mut rng);
+        let ours = session(rng.random_range(1..4), *[1, 5, 8192].choose(&mut rng).unwrap());
+        register(&ours, &case).await;
+        let theirs = case.in_memory();
+        let rank = case.axes.len();
+        for _ in 0..8 {
+            let mut keys: Vec<String> = (0..rank).map(name).collect();
+            keys.truncate(rng.random_range(1..=rank));
+            let direction = if rng.random_bool(0.7) { "" } else { " DESC" };
+            // Ties are broken by the other columns only if they are all there, so only keys are shown.
+            let shown = keys.join(", ");
+            let by: Vec<String> = keys.iter().map(|key| format!("{key}{direction}")).collect();
+            let axis = rng.random_range(0..rank);
+            let filter = case.axes[axis].predicate(&name(axis), &mut rng);
+            let limit = match rng.random_range(0..3) {
+                0 => String::new(),
+                _ => format!(" LIMIT {}", rng.random_range(0..20)),
+            };
+            let sql =
+                format!("SELECT {shown} FROM t WHERE {filter} ORDER BY {}{limit}", by.join(", "));
+            let (found, expected) = (query(&ours, &sql).await, query(&theirs, &sql).await);
+            let (Ok(found), Ok(expected)) = (&found, &expected) else {
+                assert!(found.is_err() && expected.is_err(), "{sql}");
+                continue;
+            };
+            assert_eq!(
+                rows_of(found),
+                rows_of(expected),
+                "case {number}, {}: {sql}",
+                case.description
+            );
+            let shown = displayable(plan(&ours, &sql).await.as_ref()).indent(false).to_string();
+            unsorted += usize::from(!shown.contains("SortExec"));
+        }
+    }
+    assert!(unsorted > 300, "only {unsorted} queries did without a sort");
+}
+
+/// 64 hours x 4 stations in chunks of 8 hours.
+fn file(stations_per_chunk: u64) -> TempTet {
+    let data = (0..256).flat_map(|cell| (cell as f32).to_le_bytes()).collect();
+    let values = TestDataset::new("t", F32, &[64, 4], &[8, stations_per_chunk], data)
+        .with_metadata(serde_json::json!({"dim_names": ["time", "station"]}));
+    let hours = (0..64_i32).flat_map(i32::to_le_bytes).collect();
+    let time = TestDataset::new("time", I32, &[64], &[64], hours).with_metadata(serde_json::json!(
+        {"dim_names": ["time"], "attrs": {"units": "hours since 2024-01-01"}}
+    ));
+    TempTet::new(&tet_bytes(
+        &[values, time],
+        &Layout { history_version: Some(2), ..Layout::default() },
+    ))
+}
+
+#[tokio::test]
+async fn sorts_that_are_not_needed_are_gone() {
+    let shown = async |stations_per_chunk, partitions, sql: &str| {
+        let file = file(stations_per_chunk);
+        let ctx = session(partitions, 8192);
+        ctx.register_tet("t", file.location(), TetReadOptions::default().with_dataset("t"))
+            .await
+            .unwrap();
+        displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string()
+    };
+    let first = "SELECT * FROM t ORDER BY time LIMIT 10";
+    assert_snapshot!(shown(4, 1, first).await, @"GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10");
+    assert_snapshot!(shown(4, 2, first).await, @r"
+    SortPreservingMergeExec: [time@0 ASC NULLS LAST], fetch=10
+      GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10
+    ");
+    // Chunks across the stations: times come back.
+    assert_snapshot!(shown(2, 1, first).await, @r"
+    SortExec: TopK(fetch=10), expr=[time@0 ASC NULLS LAST], preserve_partitioning=[false]
+      GridScanExec: dataset=t, chunks=16/16, projection=[time, station, value]
+    ");
+    // One station: its chunks are one after the other.
+    let one = "SELECT * FROM t WHERE station = 3 ORDER BY time, station";
+    assert_snapshot!(shown(2, 1, one).await, @"GridScanExec: dataset=t, chunks=8/16, selection=[station=3], projection=[time, station, value]");
+    let by_both = "SELECT * FROM t WHERE time > '2024-01-02' ORDER BY time, station";
+    assert_snapshot!(shown(4, 1, by_both).await, @"GridScanExec: dataset=t, chunks=5/8, selection=[time=2024-01-02T01:00:00..2024-01-03T15:00:00], projection=[time, station, value]");
+}
