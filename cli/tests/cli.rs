@@ -70,6 +70,49 @@ fn copies<const N: usize>(folder: &Path, names: [&str; N]) -> [String; N] {
     })
 }
 
+/// An array, group or folder of the library's tests.
+fn tiledb(name: &str) -> String {
+    format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn tiledb_arrays_groups_and_folders_are_tables() {
+    let (overlap, weather) = (tiledb("overlap"), tiledb("weather"));
+    for table in ["overlap", "overlap.overlap"] {
+        let sql = format!("SELECT count(*) AS n, max(a) AS a FROM {table}");
+        assert_eq!(csv(&[&overlap], &sql), "n,a\n42,307\n");
+    }
+    let sql = "SELECT count(*) AS n FROM temperature JOIN weather.station ON true WHERE false";
+    assert_eq!(csv(&[&weather], sql), "n\n0\n");
+    let folder = tiledb("");
+    let sql =
+        "SELECT count(*) > 20 AS many FROM information_schema.tables WHERE table_schema = 'tiledb'";
+    assert_eq!(csv(&[&folder], sql), "many\ntrue\n");
+    // Arrays and files side by side.
+    let sql = "SELECT (SELECT count(*) FROM elevation) AS f, (SELECT count(*) FROM overlap) AS a";
+    assert_eq!(csv(&[STATIONS, &overlap], sql), "f,a\n6,42\n");
+    let message = failure(&[env!("CARGO_MANIFEST_DIR")], "SELECT 1");
+    assert!(message.contains("no TileDB array"), "{message}");
+}
+
+#[test]
+fn tiledb_tables_are_created_and_read_as_of_a_time() {
+    let overlap = tiledb("overlap");
+    let sql = format!(
+        "CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION '{overlap}' OPTIONS ('timestamp' '20');
+         SELECT count(*) AS n FROM t;
+         SELECT count(*) AS n FROM read_tiledb('{overlap}', 'timestamp', 10)"
+    );
+    assert_eq!(csv(&[], &sql), "n\n30\nn\n25\n");
+    let sql = format!("SELECT value FROM tiledb_info('{overlap}') WHERE property = 'kind'");
+    assert_eq!(csv(&[], &sql), "value\ndense\n");
+    let key = "0123456789abcdef0123456789ABCDEX";
+    let encrypted = tiledb("encrypted");
+    let sql = format!("SELECT * FROM read_tiledb('{encrypted}', 'encryption_key', '{key}')");
+    let message = failure(&[], &sql);
+    assert!(message.contains("encrypt") && !message.contains(key), "{message}");
+}
+
 fn create(name: &str, options: &str) -> String {
     format!("CREATE EXTERNAL TABLE {name} STORED AS TET LOCATION '{STATIONS}' OPTIONS ({options});")
 }

@@ -411,8 +411,8 @@ mod tests {
             let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
             let grid = ChunkGrid::new(&shape, &chunk).unwrap();
             let mut request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
-            for axis in 0..rank {
-                let mask: Vec<bool> = (0..shape[axis]).map(|_| rng.random_bool(0.7)).collect();
+            for (axis, &len) in shape.iter().enumerate() {
+                let mask: Vec<bool> = (0..len).map(|_| rng.random_bool(0.7)).collect();
                 request.selection.restrict(axis, &AxisSelection::from_mask(&mask));
             }
             let plan = ScanPlan::new(grid, request).unwrap();

@@ -238,6 +238,6 @@ mod tests {
         assert!(tile.nulls(&[AxisSelection::from_range(4, 2..4)]).unwrap().is_none());
         assert!(tile.spans(&[AxisSelection::all(5)]).is_err());
         assert!(tile.gather(&cells).is_err());
-        assert!(Tile::variable(vec![0..7], Bytes::from_static(b"abcdef")).is_err());
+        assert!(Tile::variable(vec![0..1, 1..7], Bytes::from_static(b"abcdef")).is_err());
     }
 }

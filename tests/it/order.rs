@@ -34,9 +34,9 @@ fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
 }
 
 /// Whether the rows of `batch` are in the order of these columns.
-fn is_sorted(batch: &RecordBatch, columns: Vec<SortColumn>) -> bool {
+fn is_sorted(batch: &RecordBatch, columns: &[SortColumn]) -> bool {
     // Equal rows may come in any order, so their ranks are compared, not their places.
-    let order = lexsort_to_indices(&columns, None).unwrap();
+    let order = lexsort_to_indices(columns, None).unwrap();
     let sorted = columns.iter().map(|column| {
         arrow::compute::take(column.values.as_ref(), &order, None).unwrap()
             == Arc::clone(&column.values)
@@ -94,7 +94,7 @@ async fn rows_are_in_the_declared_order() {
                             .unwrap(),
                         options: Some(by.options),
                     });
-                    assert!(is_sorted(&batch, columns.collect()), "{sql} {ordering:?}");
+                    assert!(is_sorted(&batch, &columns.collect::<Vec<_>>()), "{sql} {ordering:?}");
                     orderings += usize::from(batch.num_rows() > 1);
                 }
                 for constant in known.constants() {

@@ -367,16 +367,18 @@ fn tiles_of(domain: [(i32, i32); 2], order: u8) -> Vec<(i32, i32)> {
         let tile = move |at: i32| (at - 1) / extent;
         (tile(low)..=tile(high)).map(move |tile| 1 + tile * extent)
     };
-    in_order(lows(domain[0], 2).collect(), lows(domain[1], 3).collect(), order)
+    let [ys, xs] = [(domain[0], 2), (domain[1], 3)]
+        .map(|(range, extent)| -> Vec<i32> { lows(range, extent).collect() });
+    in_order(&ys, &xs, order)
 }
 
 /// The coordinates of the cells of a tile, in cell order.
 fn cells_of((y, x): (i32, i32), order: u8) -> Vec<(i32, i32)> {
-    let axis = |range: Range<i32>| range.collect();
-    in_order(axis(y..y + 2), axis(x..x + 3), order)
+    let axis = |range: Range<i32>| -> Vec<i32> { range.collect() };
+    in_order(&axis(y..y + 2), &axis(x..x + 3), order)
 }
 
-fn in_order(ys: Vec<i32>, xs: Vec<i32>, order: u8) -> Vec<(i32, i32)> {
+fn in_order(ys: &[i32], xs: &[i32], order: u8) -> Vec<(i32, i32)> {
     match order {
         0 => ys.iter().flat_map(|y| xs.iter().map(|x| (*y, *x))).collect(),
         _ => xs.iter().flat_map(|x| ys.iter().map(|y| (*y, *x))).collect(),

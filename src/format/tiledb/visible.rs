@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(seen(Dense, 2, 9), [name(2, 2), name(3, 3)]);
         assert_eq!(seen(Sparse, 0, 1), [name(1, 2)]);
         assert_eq!(seen(Sparse, 3, 9), [name(3, 3)]);
-        assert_eq!(seen(Dense, 4, 9), [String::new(); 0]);
+        assert!(seen(Dense, 4, 9).is_empty());
     }
 
     #[test]
