@@ -146,7 +146,8 @@ impl Fragment {
         let axes = self.schema.tile_axes()?;
         for (&(low, high), axis) in covered.iter().zip(&axes) {
             // Consolidation may round a box up to whole tiles, beyond the domain.
-            if low < axis.low || axis.tile_of(high) > axis.tile_of(axis.high) {
+            let begins_inside = axis.low <= low && low <= axis.high;
+            if !begins_inside || axis.tile_of(high) > axis.tile_of(axis.high) {
                 let message = format!(
                     "cells from {low} to {high} in a domain of {} to {}",
                     axis.low, axis.high
@@ -211,7 +212,10 @@ fn percent_encode(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use super::super::{Open, OpenOptions};
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn tiles_are_numbered_in_their_box() {
@@ -223,6 +227,21 @@ mod tests {
         assert_eq!(place([3, 5], CellOrder::ColumnMajor), 1);
         assert_eq!(place([2, 6], CellOrder::ColumnMajor), 2);
         assert_eq!(place([3, 7], CellOrder::ColumnMajor), 5);
+    }
+
+    #[test]
+    fn fragments_begin_in_the_domain_and_end_in_its_last_tiles() {
+        let open = |rows: (i32, i32)| {
+            let mut folder = Folder::default();
+            let schema = SchemaBytes { high: [5, 7], ..SchemaBytes::dense_2d() }.content();
+            folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
+            folder.write(1, [rows, (1, 1)], [0, 0], |_, _| 0);
+            folder.drive(Open::new(OpenOptions::default()))
+        };
+        assert!(open((5, 6)).is_ok());
+        for rows in [(0, 1), (5, 7), (6, 6)] {
+            assert_eq!(open(rows).unwrap_err().kind(), Kind::Corrupt, "{rows:?}");
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ mod figures;
 mod filter;
 mod footer;
 mod fragment;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod generic_tile;
 mod group;
 mod label;
@@ -39,7 +41,8 @@ mod options;
 mod overlay;
 mod schema;
 mod statistics;
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
+#[cfg_attr(fuzzing, allow(dead_code))] // Fuzzing builds fewer arrays than the tests.
 mod testing;
 mod text;
 mod tile_index;

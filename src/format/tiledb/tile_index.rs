@@ -69,6 +69,13 @@ pub(super) fn block_locations(fragment: &Fragment, field: usize) -> Result<Vec<L
         columns.extend([&fields.var_tile_offsets, &fields.var_tile_sizes]);
     }
     if attribute.nullable {
+        if fields.validity_tile_offsets.is_empty() {
+            let (name, version) = (&attribute.name, fragment.version);
+            let message =
+                format!("format version {version}, expected 7 or newer: \"{name}\" can be NULL");
+            let error = Error::corrupt("fragment footer", 0, message);
+            return Err(error.about(&fragment.metadata_object()));
+        }
         columns.push(&fields.validity_tile_offsets);
     }
     locations(fragment, field, &columns)
@@ -278,8 +285,9 @@ mod tests {
     use super::super::testing::{
         self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
     };
-    use super::super::{Open, OpenOptions, TileDbArray, VARIABLE};
+    use super::super::{OLD_SCHEMA_FILE, Open, OpenOptions, TileDbArray, VARIABLE};
     use super::*;
+    use crate::error::Kind;
 
     /// An array of text that can be NULL, with a fragment of two tiles.
     fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {
@@ -331,6 +339,22 @@ mod tests {
             assert_eq!(shown(c.unwrap()), ("a0_validity.tdb".into(), validity, 6));
         }
         assert!(index.payloads(2).is_err());
+    }
+
+    #[test]
+    fn a_footer_older_than_null_cells_cannot_say_where_they_are() {
+        let attributes = vec![testing::attribute("v", 0, 1, &[0; 4], true, "")];
+        let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        let mut folder = Folder::default();
+        folder.put(OLD_SCHEMA_FILE, &generic_tile(&schema));
+        let name = format!("__5_5_{UUID}_6");
+        let footer = FooterBytes { version: 6, ..FooterBytes::dense_2d() }.content();
+        let metadata = [generic_tile(b""), footer].concat();
+        folder.put(&format!("{name}/__fragment_metadata.tdb"), &metadata);
+        folder.put(&format!("{name}.ok"), b"");
+        let array = folder.drive(Open::new(OpenOptions::default())).unwrap();
+        let error = block_locations(&array.fragments[0], 0).unwrap_err();
+        assert_eq!(error.kind(), Kind::Corrupt);
     }
 
     #[test]

@@ -1,0 +1,394 @@
+//! Writes first inputs for all targets to `corpus/`, made from the arrays of the tests.
+//!
+//! Generic tiles are taken out of their filters, and tiles are given to the targets of filters with
+//! the pipeline that they went through.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Result;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gridfusion_fuzz::cut::{Cut, Glue};
+use gridfusion_fuzz::folder::Folder;
+use gridfusion_fuzz::format::Location;
+use gridfusion_fuzz::format::tiledb::fuzzing::{self, AttributeKind};
+use gridfusion_fuzz::format::tiledb::{Attribute, EncryptionKey, Open, OpenOptions, TileDbArray};
+use gridfusion_fuzz::tiledb::key;
+use gridfusion_fuzz::tiles;
+
+/// Larger inputs are fuzzed too slowly to be of use.
+const MOST_BYTES: usize = 48 << 10;
+/// The targets of filters, by the filter's id.
+const FILTERS: [(u8, &str); 17] = [
+    (tiles::GZIP, "gzip"),
+    (tiles::ZSTD, "zstd"),
+    (tiles::LZ4, "lz4"),
+    (tiles::RUN_LENGTH, "rle"),
+    (tiles::BZIP2, "bzip2"),
+    (tiles::DOUBLE_DELTA, "double_delta"),
+    (tiles::BIT_WIDTH, "bit_width"),
+    (tiles::BITSHUFFLE, "bitshuffle"),
+    (tiles::BYTESHUFFLE, "byteshuffle"),
+    (tiles::POSITIVE_DELTA, "positive_delta"),
+    (tiles::AES, "aes"),
+    (tiles::MD5, "md5"),
+    (tiles::SHA256, "sha256"),
+    (tiles::DICTIONARY, "dictionary"),
+    (tiles::SCALE_FLOAT, "scale_float"),
+    (tiles::XOR, "xor"),
+    (tiles::DELTA, "delta"),
+];
+
+fn main() -> Result<()> {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = Corpus(fuzz.join("corpus"));
+    for folder in folders(&fuzz.join("../tests/data/tiledb"))? {
+        write_folder(&corpus, &folder)?;
+    }
+    write_made_up(&corpus)?;
+    write_versions(&corpus)?;
+    corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
+    corpus.write("tet_open", &small_tet())
+}
+
+/// The folder of all corpora.
+struct Corpus(PathBuf);
+
+impl Corpus {
+    /// Writes an input of `target` under the name of its hash.
+    fn write(&self, target: &str, input: &[u8]) -> Result<()> {
+        let folder = self.0.join(target);
+        fs::create_dir_all(&folder)?;
+        let mut hasher = DefaultHasher::new();
+        input.hash(&mut hasher);
+        fs::write(folder.join(format!("seed-{:016x}", hasher.finish())), input)
+    }
+
+    fn write_all(&self, target: &str, inputs: impl IntoIterator<Item = Glue>) -> Result<()> {
+        inputs.into_iter().try_for_each(|input| self.write(target, &input.0))
+    }
+}
+
+/// The files of each array and group below `root`, by their paths in it.
+fn folders(root: &Path) -> Result<Vec<Folder>> {
+    let mut found = vec![];
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        if path.is_dir()
+            && !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"__"))
+        {
+            let mut folder = Folder::default();
+            collect(&path, "", &mut folder)?;
+            found.push(folder);
+            found.extend(folders(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+fn collect(dir: &Path, prefix: &str, folder: &mut Folder) -> Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            collect(&path, &format!("{prefix}{name}/"), folder)?;
+        } else {
+            folder.0.insert(format!("{prefix}{name}"), fs::read(&path)?.into());
+        }
+    }
+    Ok(())
+}
+
+fn write_folder(corpus: &Corpus, folder: &Folder) -> Result<()> {
+    for key in [None, Some(key())] {
+        for (path, stored) in &folder.0 {
+            write_envelope(corpus, path, stored, key.as_ref())?;
+        }
+        let options = OpenOptions { key: key.clone(), ..OpenOptions::default() };
+        if let Ok(array) = folder.drive(Open::new(options)) {
+            corpus.write("tiledb_open", &whole(folder, key.as_ref()))?;
+            let array = Arc::new(array);
+            write_footers(corpus, folder, &array)?;
+            write_tiles(corpus, folder, &array, key.as_ref())?;
+        }
+    }
+    write_commits(corpus, folder)
+}
+
+/// What a generic tile holds goes to the target of its parser.
+fn write_envelope(
+    corpus: &Corpus,
+    path: &str,
+    stored: &[u8],
+    key: Option<&EncryptionKey>,
+) -> Result<()> {
+    let Ok(content) = fuzzing::open_envelope(stored, key) else { return Ok(()) };
+    corpus.write("tiledb_generic_tile", &stored[..stored.len().min(MOST_BYTES)])?;
+    let in_folder = |folder: &str| path.contains(&format!("{folder}/"));
+    if in_folder("__enumerations") {
+        corpus.write("tiledb_enumeration", &content)?;
+    } else if in_folder("__schema") {
+        corpus.write("tiledb_schema", &content)?;
+    } else if in_folder("__meta") {
+        corpus.write("tiledb_metadata", &Glue::default().byte(2).piece(&content).0)?;
+    } else if in_folder("__group") {
+        corpus.write("tiledb_group", &Glue::default().byte(2).piece(&content).0)?;
+    }
+    Ok(())
+}
+
+/// All files of an array that is not too large, small ones out of their envelopes.
+fn whole(folder: &Folder, key: Option<&EncryptionKey>) -> Vec<u8> {
+    let mut input = Glue::default().byte(if key.is_some() { 2 } else { 0 }).byte(0);
+    for (path, stored) in &folder.0 {
+        let is_small = path.starts_with("__schema") || path.starts_with("__meta");
+        let content = fuzzing::open_envelope(stored, None).ok().filter(|_| is_small);
+        let in_envelope = u8::from(content.is_some());
+        let content = content.unwrap_or_else(|| stored.clone());
+        if input.0.len() + content.len() < MOST_BYTES {
+            input = input.byte(in_envelope).piece(path.as_bytes()).piece(&content);
+        }
+    }
+    input.0
+}
+
+fn write_footers(corpus: &Corpus, folder: &Folder, array: &TileDbArray) -> Result<()> {
+    for fragment in array.fragments() {
+        let schema = folder.0.get(&format!("__schema/{}", fragment.schema_name));
+        let schema = schema.and_then(|stored| fuzzing::open_envelope(stored, None).ok());
+        let file = format!("__fragments/{}/__fragment_metadata.tdb", fragment.name);
+        if let (Some(schema), Some(file)) = (schema, folder.0.get(&file)) {
+            let head = Glue::default().byte(22).piece(fragment.schema_name.as_bytes());
+            corpus.write("tiledb_footer", &head.piece(&schema).rest(file).0)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_commits(corpus: &Corpus, folder: &Folder) -> Result<()> {
+    let (mut names, mut texts) = (String::new(), BTreeMap::new());
+    for (path, content) in &folder.0 {
+        let Some(name) = path.strip_prefix("__commits/") else { continue };
+        names += &format!("{name}\n");
+        let ending = name.rsplit('.').next().unwrap_or_default();
+        texts.insert(ending.to_owned(), (name.to_owned(), content.clone()));
+    }
+    let text = |ending: &str| texts.get(ending).cloned().unwrap_or_default();
+    let input =
+        Glue::default().byte(0).byte(0).byte(0).piece(b"__schema/\n").piece(names.as_bytes());
+    let (vacuum, replaced) = text("vac");
+    let input = input.piece(&text("con").1).piece(&text("ign").1).piece(vacuum.as_bytes());
+    corpus.write("tiledb_commits", &input.rest(&replaced).0)
+}
+
+/// Every stored tile, with its pipeline.
+fn write_tiles(
+    corpus: &Corpus,
+    folder: &Folder,
+    array: &Arc<TileDbArray>,
+    key: Option<&EncryptionKey>,
+) -> Result<()> {
+    let schema = folder.0.iter().find(|(path, _)| path.starts_with("__schema/__"));
+    let schema = schema.and_then(|(_, stored)| fuzzing::open_envelope(stored, key).ok());
+    let (Some(schema), Ok(window)) = (schema, array.window(false)) else { return Ok(()) };
+    let window = Arc::new(window);
+    let [_, offsets, validity] = Pipelines(&schema[16..]).three();
+    for (number, attribute) in array.schema().attributes.iter().enumerate() {
+        let chunks = (0..window.grid.chunks().min(2)).map(|at| window.grid.chunk_coordinates(at));
+        let locate = array.locate(&window, chunks.collect(), vec![number]);
+        let Some(stored) = locate.and_then(|locate| folder.drive(locate)).ok() else { continue };
+        let Some(own) = own_pipeline(&schema, attribute) else { continue };
+        for layer in stored.iter().flatten().flat_map(|stored| &stored.layers) {
+            let is_variable = attribute.is_variable();
+            let code = code_of(&schema, attribute);
+            let size = attribute.cell_size().unwrap_or(attribute.datatype.size());
+            let values = match is_variable {
+                true => Tile { pipeline: offsets, code: 10, cell_size: 8, var_strings: false },
+                false => Tile { pipeline: own, code, cell_size: size, var_strings: false },
+            };
+            let content = Tile {
+                pipeline: own,
+                code,
+                cell_size: size,
+                var_strings: attribute.datatype.is_string(),
+            };
+            let nulls = Tile { pipeline: validity, code: 6, cell_size: 1, var_strings: false };
+            values.write(corpus, folder, &layer.values.at, layer.values.raw_len, key)?;
+            for (tile, payload) in [(content, &layer.content), (nulls, &layer.validity)] {
+                if let Some(payload) = payload {
+                    tile.write(corpus, folder, &payload.at, payload.raw_len, key)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a stored tile holds.
+#[derive(Clone, Copy)]
+struct Tile<'a> {
+    pipeline: &'a [u8],
+    code: u8,
+    cell_size: u64,
+    var_strings: bool,
+}
+
+impl Tile<'_> {
+    fn write(
+        self,
+        corpus: &Corpus,
+        folder: &Folder,
+        at: &Location,
+        raw_len: u64,
+        key: Option<&EncryptionKey>,
+    ) -> Result<()> {
+        let stored = folder.read(at);
+        let flags = 22 << 1 | u8::from(self.var_strings);
+        let kind = Glue::default().byte(self.code).byte(self.cell_size as u8).byte(flags);
+        let input = kind.clone().byte(u8::from(key.is_some())).piece(self.pipeline);
+        if stored.len() < MOST_BYTES {
+            corpus.write("tiledb_pipeline", &input.number(raw_len, 3).rest(&stored).0)?;
+        }
+        // One filter and one chunk are for the filter's own target.
+        let (count, filter) = (self.pipeline[4], &self.pipeline[8..]);
+        let (id, options) = match (count, key) {
+            (1, None) => (filter[0], &filter[5..]),
+            (0, Some(_)) => (tiles::AES, &[][..]),
+            _ => return Ok(()),
+        };
+        let Some((_, target)) = FILTERS.iter().find(|(known, _)| *known == id) else {
+            return Ok(());
+        };
+        let mut chunk = Cut(&stored);
+        let [chunks, raw_len, _, metadata_len] = [8, 4, 4, 4].map(|len| chunk.number(len));
+        let rest = chunk.rest();
+        if chunks == 1 && rest.len() < MOST_BYTES {
+            let (metadata, data) = rest.split_at(metadata_len as usize);
+            let input = kind.piece(options).number(raw_len, 3).piece(metadata).rest(data);
+            corpus.write(&format!("tiledb_filter_{target}"), &input.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that begin with pipelines.
+struct Pipelines<'a>(&'a [u8]);
+
+impl<'a> Pipelines<'a> {
+    fn three(mut self) -> [&'a [u8]; 3] {
+        std::array::from_fn(|_| self.next())
+    }
+
+    fn next(&mut self) -> &'a [u8] {
+        let mut rest = Cut(self.0);
+        let [_, count] = [4, 4].map(|len| rest.number(len));
+        for _ in 0..count {
+            rest.byte();
+            let len = rest.number(4) as usize;
+            rest = Cut(&rest.0[len..]);
+        }
+        let (pipeline, rest) = self.0.split_at(self.0.len() - rest.0.len());
+        self.0 = rest;
+        pipeline
+    }
+}
+
+/// Where the schema has what follows an attribute's name.
+fn after_name<'a>(schema: &'a [u8], attribute: &Attribute) -> Option<&'a [u8]> {
+    let name = attribute.name.as_bytes();
+    let name = [&(name.len() as u32).to_le_bytes()[..], name].concat();
+    let at = schema.windows(name.len()).position(|bytes| bytes == name)?;
+    schema.get(at + name.len()..).filter(|_| !attribute.name.is_empty())
+}
+
+fn own_pipeline<'a>(schema: &'a [u8], attribute: &Attribute) -> Option<&'a [u8]> {
+    Some(Pipelines(&after_name(schema, attribute)?[5..]).next())
+}
+
+fn code_of(schema: &[u8], attribute: &Attribute) -> u8 {
+    after_name(schema, attribute).map_or(0, |after| after[0])
+}
+
+/// Small arrays whose metadata went through no filters.
+fn write_made_up(corpus: &Corpus) -> Result<()> {
+    let text = AttributeKind { datatype: 12, values: u32::MAX, nullable: true };
+    let numbers = words(&[4, 0, 25, 50, 75]);
+    let lens = words(&[4, 5, 5, 5, 5]);
+    let tile = |content: &[u8]| {
+        let len = (content.len() as u32).to_le_bytes();
+        [&1_u64.to_le_bytes()[..], &len, &len, &[0; 4], content].concat().repeat(4)
+    };
+    let offsets = words(&[4, 0, 68, 136, 204]);
+    let valid = words(&[4, 0, 26, 52, 78]);
+    let files = [tile(&words(&[0, 1, 2, 2, 3, 4])), tile(b"abcde"), tile(&[1, 1, 0, 1, 1, 1])];
+    let blocks = [&offsets[..], &numbers, &lens, &valid];
+    let index = Glue::default().byte(12).byte(u8::MAX).byte(1);
+    let parts = blocks.into_iter().chain(files.iter().map(Vec::as_slice));
+    corpus.write_all("tiledb_tile_index", [parts.fold(index, Glue::piece)])?;
+
+    let bounds = |bounds: [i32; 4]| {
+        [&words(&[16, 0])[..], bounds.map(i32::to_le_bytes).as_flattened()].concat()
+    };
+    let (sums, nulls) = (words(&[4, 9, 9, 9, 9]), words(&[4, 0, 1, 2, 3]));
+    let statistics = [&bounds([1, 0, -1, 2])[..], &bounds([3; 4]), &sums, &nulls];
+    let input = Glue::default().byte(0).byte(1).byte(1);
+    corpus.write_all("tiledb_statistics", [statistics.into_iter().fold(input, Glue::piece)])?;
+
+    let [a, b, c, d] = blocks;
+    let files =
+        fuzzing::array(text, [a, b, c, d, &[], &[], &[], &[]], files.each_ref().map(Vec::as_slice));
+    for array in [files, fuzzing::overlapping_writes()] {
+        corpus.write("tiledb_open", &whole(&Folder(array), None))?;
+    }
+    Ok(())
+}
+
+/// Schemas and footers of all versions of the format, which need not go together.
+fn write_versions(corpus: &Corpus) -> Result<()> {
+    for version in 5..=23 {
+        let own_schema = fuzzing::schema_of_version(version);
+        corpus.write("tiledb_schema", &own_schema)?;
+        let (name, file) = fuzzing::footer_of_version(version);
+        let head = Glue::default().number(u64::from(version), 1).piece(name.as_bytes());
+        for schema in [own_schema, fuzzing::schema_of_version(22)] {
+            corpus.write("tiledb_footer", &head.clone().piece(&schema).rest(&file).0)?;
+        }
+    }
+    Ok(())
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A `.tet` file of five bytes in chunks of four, with labels and zone maps.
+fn small_tet() -> Vec<u8> {
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|at| at.to_le_bytes()).collect();
+    let row = |chunk: u64, offset: u64, len: u64| {
+        words(&[0, chunk, 0, 0, 0, 0, 0, 0, 0, offset, len, len, 0])
+    };
+    let parts: [Vec<u8>; 9] = [
+        b"TETR".to_vec(),
+        numbers(&[1, 1, 1]),
+        words(&[80, 32 + 2 * 104, 40]),
+        numbers(&[1, 5, 1, 0]),
+        b"v\0\0\0\0\0\0\0".to_vec(),
+        words(&[5, 4]),
+        [b"TIDX\x01\0\0\0".to_vec(), words(&[2, 0, 0])].concat(),
+        [row(0, 320, 4), row(1, 324, 1)].concat(),
+        vec![1, 2, 3, 4, 5],
+    ];
+    let zones = r#"{"version":1,"chunks":[{"dataset_id":0,"chunk_index":[0],"element_count":4,
+        "null_count":0,"min_le":"01","max_le":"04"}]}"#;
+    let attributes = r#"{"units":"m","coordinates":"v"}"#;
+    let labels = r#"{"x":{"labels":["a","b","c","d","e"]}}"#;
+    let dataset = format!(r#"{{"attrs":{attributes},"dim_names":["x"],"coords":{labels}}}"#);
+    let spill = format!(r#"{{"offset":325,"len":{}}}"#, zones.len());
+    let (history, metadata) =
+        (r#"[["a","b","c"]]"#, format!(r#"{{"datasets":{{"v":{dataset}}}}}"#));
+    let json = format!(r#"{{"history":{history},"metadata":{metadata},"zone_maps_ref":{spill}}}"#);
+    let tail = [&words(&[json.len() as u64])[..], b"\x02\0\0\0THST"].concat();
+    [&parts.concat()[..], zones.as_bytes(), json.as_bytes(), &tail].concat()
+}

@@ -1,0 +1,6 @@
+//! Tiles through bit width reduction.
+#![no_main]
+
+use gridfusion_fuzz::tiles;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| tiles::filter(tiles::BIT_WIDTH, input));

@@ -1,0 +1,6 @@
+//! Tiles through byteshuffle.
+#![no_main]
+
+use gridfusion_fuzz::tiles;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| tiles::filter(tiles::BYTESHUFFLE, input));

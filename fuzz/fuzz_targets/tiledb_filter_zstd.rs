@@ -1,0 +1,6 @@
+//! Tiles through zstd.
+#![no_main]
+
+use gridfusion_fuzz::tiles;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| tiles::filter(tiles::ZSTD, input));

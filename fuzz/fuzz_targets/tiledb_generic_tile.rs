@@ -1,0 +1,4 @@
+//! The envelope of everything small.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gridfusion_fuzz::parsers::generic_tile(input));

@@ -1,0 +1,4 @@
+//! Array metadata.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gridfusion_fuzz::parsers::metadata(input));

@@ -1,0 +1,4 @@
+//! The blocks of statistics.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gridfusion_fuzz::parsers::statistics(input));

@@ -1,0 +1,71 @@
+//! Folders of objects in memory, and machines that run over them.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::Result;
+use crate::cut::Cut;
+use crate::format::tiledb::fuzzing::envelope;
+use crate::format::{Entry, Location, Machine, Replies, Step};
+
+/// Objects by path.
+#[derive(Debug, Clone, Default)]
+pub struct Folder(pub BTreeMap<String, Bytes>);
+
+/// More files than this are left out.
+const MOST_FILES: usize = 64;
+/// No machine needs more round trips.
+const MOST_TRIPS: usize = 10;
+
+impl Folder {
+    /// Cuts files from an input: a byte that is odd if the content is to be put into an envelope,
+    /// the path, the content.
+    pub fn cut(mut input: Cut<'_>) -> Self {
+        let mut folder = Self::default();
+        while !input.is_empty() && folder.0.len() < MOST_FILES {
+            let (in_envelope, path, content) = (input.byte() & 1 == 1, input.text(), input.piece());
+            let content = if in_envelope { envelope(content) } else { content.to_vec() };
+            folder.0.insert(path, content.into());
+        }
+        folder
+    }
+
+    /// Runs a machine to its end.
+    pub fn drive<M: Machine>(&self, mut machine: M) -> Result<M::Output> {
+        let mut replies = Replies::Start;
+        for _ in 0..=MOST_TRIPS {
+            replies = match machine.step(replies)? {
+                Step::Done(output) => return Ok(output),
+                Step::List(folders) => {
+                    Replies::Listings(folders.iter().map(|folder| self.list(folder)).collect())
+                }
+                Step::Read(wanted) => {
+                    Replies::Bytes(wanted.iter().map(|at| self.read(at)).collect())
+                }
+            };
+        }
+        panic!("a machine that does not end");
+    }
+
+    /// The bytes of a location, which must exist: machines know how long the objects are.
+    pub fn read(&self, at: &Location) -> Bytes {
+        let object = self.0.get(&*at.object);
+        let object = object.unwrap_or_else(|| panic!("{at:?} was never listed"));
+        assert!(at.range.start <= at.range.end && at.range.end <= object.len() as u64, "{at:?}");
+        object.slice(at.range.start as usize..at.range.end as usize)
+    }
+
+    fn list(&self, folder: &str) -> Vec<Entry> {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let below = |(path, bytes): (&String, &Bytes)| {
+            let below = path.strip_prefix(&prefix)?;
+            Some(match below.split_once('/') {
+                Some((name, _)) => (name.to_owned(), None),
+                None => (below.to_owned(), Some(bytes.len() as u64)),
+            })
+        };
+        let entries: BTreeMap<String, Option<u64>> = self.0.iter().filter_map(below).collect();
+        entries.into_iter().map(|(name, size)| Entry { name, size }).collect()
+    }
+}

@@ -1,0 +1,134 @@
+//! Inputs of the targets that run one parser of TileDB's structures.
+
+use bytes::Bytes;
+
+use crate::check::check;
+use crate::cut::Cut;
+use crate::folder::Folder;
+use crate::format::Entry;
+use crate::format::tiledb::fuzzing::{self, AttributeKind, Listings, envelope};
+use crate::format::tiledb::{ArrayKind, OpenOptions, ReadGroup};
+use crate::tiledb;
+
+/// A uuid for the names of files.
+const UUID: &str = "0123456789abcdef0123456789abcdef";
+
+/// A generic tile.
+pub fn generic_tile(input: &[u8]) {
+    let key = tiledb::key();
+    for key in [None, Some(&key)] {
+        check(fuzzing::open_envelope(input, key));
+    }
+}
+
+/// The content of a schema.
+pub fn schema(input: &[u8]) {
+    let Some(schema) = check(fuzzing::schema(&envelope(input), None)) else { return };
+    for attribute in &schema.attributes {
+        let len = attribute.fill.len() as u64;
+        assert!(attribute.cell_size().is_none_or(|size| size == len && size > 0), "{attribute:?}");
+    }
+    assert!(schema.labels.iter().all(|label| label.dimension < schema.dimensions.len()));
+}
+
+/// The content of an enumeration.
+pub fn enumeration(input: &[u8]) {
+    let Some(values) = check(fuzzing::enumeration(&envelope(input), None)) else { return };
+    let len: usize = (0..values.len()).map(|place| values.value(place).len()).sum();
+    assert!(len <= input.len());
+}
+
+/// A footer: format version in the fragment's name, name and content of the schema, the file's end.
+pub fn footer(input: &[u8]) {
+    let mut input = Cut(input);
+    let version = u32::from(input.byte());
+    let (name, schema, file) = (input.text(), input.piece(), input.rest());
+    let Some(schema) = check(fuzzing::schema(&envelope(schema), None)) else { return };
+    for block in check(fuzzing::footer(file, version, &name, schema)).into_iter().flatten() {
+        assert!(block.start <= block.end && block.end <= file.len() as u64, "{block:?}");
+    }
+}
+
+/// The blocks that tell where tiles are, and the files that these are in.
+pub fn tile_index(input: &[u8]) {
+    let mut input = Cut(input);
+    let attribute = attribute(&mut input);
+    let [a, b, c, d] = input.pieces();
+    let files = array(attribute, [a, b, c, d, &[], &[], &[], &[]], input.pieces());
+    tiledb::array(&files, &OpenOptions::default());
+}
+
+/// The blocks of statistics.
+pub fn statistics(input: &[u8]) {
+    let mut input = Cut(input);
+    let attribute = attribute(&mut input);
+    let [a, b, c, d] = input.pieces();
+    let files = array(attribute, [&[], &[], &[], &[], a, b, c, d], [&[]; 3]);
+    tiledb::array(&files, &OpenOptions::default());
+}
+
+fn attribute(input: &mut Cut<'_>) -> AttributeKind {
+    let (datatype, values, flags) = (input.byte(), input.byte(), input.byte());
+    let values = if values == u8::MAX { u32::MAX } else { u32::from(values) };
+    AttributeKind { datatype, values, nullable: flags & 1 == 1 }
+}
+
+fn array(attribute: AttributeKind, blocks: [&[u8]; 8], files: [&[u8]; 3]) -> Folder {
+    Folder(fuzzing::array(attribute, blocks, files))
+}
+
+/// The contents of files of array metadata.
+pub fn metadata(input: &[u8]) {
+    let folder = timed_folder("__meta", Cut(input));
+    let metadata = check(folder.drive(fuzzing::read_metadata(OpenOptions::default())));
+    for (_, value) in metadata.into_iter().flatten() {
+        let _ = value.to_string();
+    }
+}
+
+/// The contents of files of a group.
+pub fn group(input: &[u8]) {
+    check(timed_folder("__group", Cut(input)).drive(ReadGroup::new(OpenOptions::default())));
+}
+
+/// Files whose times are the bytes before their contents; odd ones list what they replace.
+fn timed_folder(folder: &str, mut input: Cut<'_>) -> Folder {
+    let mut files = Folder::default();
+    while !input.is_empty() && files.0.len() < 16 {
+        let (time, content) = (input.byte(), input.piece());
+        let (ending, content) = match time % 2 {
+            1 => (".vac", content.to_vec()),
+            _ => ("", envelope(content)),
+        };
+        files.0.insert(format!("{folder}/__{time}_{time}_{UUID}{ending}"), content.into());
+    }
+    files
+}
+
+/// What says which fragments there are: window of time, kind, names in the array's folder, names in
+/// `__commits`, and files.
+pub fn commits(input: &[u8]) {
+    let mut input = Cut(input);
+    let (start, end, flags) = (input.number(1), input.number(1), input.byte());
+    let options = OpenOptions { start, end: (flags & 1 == 1).then_some(end), key: None };
+    let kind = if flags & 2 == 2 { ArrayKind::Sparse } else { ArrayKind::Dense };
+    let (root, commits) = (entries(&input.text()), entries(&input.text()));
+    let [consolidated, ignored] = input.pieces().map(Bytes::copy_from_slice);
+    let vacuumed = vec![(input.text(), Bytes::copy_from_slice(input.rest()))];
+    let (consolidated, ignored) = (vec![consolidated], vec![ignored]);
+    let listings = Listings { root, commits, consolidated, ignored, vacuumed };
+    let Some(folders) = check(fuzzing::commits(listings, kind, &options)) else { return };
+    for folder in folders {
+        let name = folder.strip_prefix("__fragments/").unwrap_or(&folder);
+        assert!(name.starts_with("__") && !name.contains('/'), "{folder:?}");
+    }
+}
+
+/// A name per line; those of folders end with `/`.
+fn entries(lines: &str) -> Vec<Entry> {
+    let entry = |line: &str| match line.strip_suffix('/') {
+        Some(name) => Entry { name: name.to_owned(), size: None },
+        None => Entry { name: line.to_owned(), size: Some(0) },
+    };
+    lines.lines().map(entry).collect()
+}

@@ -1,0 +1,76 @@
+//! Whole `.tet` files: opened, located, decoded.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::check::check;
+use crate::folder::Folder;
+use crate::format::tet::{LabelSource, Open, TetFile};
+use crate::format::{Scratch, Zones};
+use crate::tiledb::MOST_RAW;
+
+/// So many chunks of a dataset are looked at.
+const MOST_CHUNKS: u64 = 32;
+/// So many datasets are.
+const MOST_DATASETS: usize = 16;
+
+/// A file.
+pub fn file(input: &[u8]) {
+    let folder = Folder([(String::new(), Bytes::copy_from_slice(input))].into());
+    let Some(file) = check(folder.drive(Open::new(input.len() as u64))) else { return };
+    let file = Arc::new(file);
+    for dataset in 0..file.datasets().len().min(MOST_DATASETS) {
+        describe(&file, dataset);
+        cells(&folder, &file, dataset);
+        zones(&folder, &file, dataset);
+    }
+}
+
+fn describe(file: &TetFile, dataset: usize) {
+    file.is_packed(dataset);
+    file.is_coordinate(dataset);
+    let (dimensions, _) = file.dimensions(dataset);
+    assert_eq!(dimensions.len(), file.datasets()[dataset].shape().len());
+    for (axis, dimension) in dimensions.iter().enumerate() {
+        assert!(dimensions[..axis].iter().all(|other| other.name != dimension.name));
+        match &dimension.labels {
+            LabelSource::Text(labels) => assert_eq!(labels.len() as u64, dimension.len),
+            LabelSource::Dataset(other) => {
+                assert_eq!(file.datasets()[*other].shape(), [dimension.len]);
+            }
+            LabelSource::Index => {}
+        }
+    }
+}
+
+fn cells(folder: &Folder, file: &Arc<TetFile>, dataset: usize) {
+    let described = &file.datasets()[dataset];
+    let (Some(grid), Some(element)) = (check(described.grid()), check(described.element())) else {
+        return;
+    };
+    let chunks: Vec<u64> = (0..grid.chunks().min(MOST_CHUNKS)).collect();
+    let locate = check(file.locate(dataset, chunks.clone()));
+    let Some(stored) = locate.and_then(|locate| check(folder.drive(locate))) else { return };
+    assert_eq!(stored.len(), chunks.len());
+    let mut scratch = Scratch::default();
+    for (chunk, stored) in chunks.iter().zip(stored) {
+        let [layer] = &stored.layers[..] else { panic!("{stored:?}") };
+        let cells: u64 = grid.extents(&grid.chunk_coordinates(*chunk)).iter().product();
+        assert_eq!(layer.values.raw_len, cells * element.size());
+        if layer.values.raw_len <= MOST_RAW {
+            let stored = folder.read(&layer.values.at);
+            let decoded = layer.values.decode(stored, vec![], &mut scratch);
+            let len = check(decoded).map(|decoded| decoded.bytes.len() as u64);
+            assert!(len.is_none_or(|len| len == layer.values.raw_len));
+        }
+    }
+}
+
+fn zones(folder: &Folder, file: &TetFile, dataset: usize) {
+    let Some(Some(machine)) = check(file.read_zone_maps(dataset)) else { return };
+    let Some(zones) = check(folder.drive(machine)) else { return };
+    for chunk in 0..MOST_CHUNKS {
+        let _ = zones.zone(chunk);
+    }
+}
