@@ -8,17 +8,18 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_cli::catalog::DynamicObjectStoreCatalog;
 use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::print_options::PrintOptions;
-use gridfusion::GridfusionSessionStateBuilderExt;
+use gridfusion::{GridfusionSessionStateBuilderExt, TileDbFunction};
 
 use crate::args::Args;
 use crate::catalog::LazyCatalogs;
-use crate::store::StoresOnDemand;
+use crate::store::WithStore;
 
 /// Everything a statement needs.
 pub(crate) struct Session {
@@ -37,6 +38,9 @@ impl Session {
     pub(crate) fn new(args: &Args) -> Result<Self> {
         let stores = Arc::new(InstrumentedObjectStoreRegistry::new());
         let ctx = context(args, &stores)?;
+        for function in TileDbFunction::ALL {
+            ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
+        }
         let plain = Arc::clone(ctx.state().catalog_list());
 
         // Rebuilds the context, so it comes before anything that keeps a reference to its state.
@@ -64,7 +68,7 @@ impl Session {
 }
 
 fn context(args: &Args, stores: &Arc<InstrumentedObjectStoreRegistry>) -> Result<SessionContext> {
-    let stores = Arc::new(StoresOnDemand { stores: Arc::clone(stores) });
+    let stores = Arc::clone(stores) as Arc<dyn ObjectStoreRegistry>;
     let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
     if let Some(bytes) = args.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion::Error;
+use datafusion::logical_expr::Expr;
+use gridfusion::exec::to_datafusion;
+use gridfusion::{Error, TileDbFunction};
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 use url::{Position, Url};
@@ -34,33 +36,24 @@ pub(crate) fn register(
     Ok(())
 }
 
-/// Stores that are made when they are first asked for, with the settings of the environment: table
-/// functions name URLs of which nobody has told before.
+/// A table function of the library over URLs of which nobody has told the session before.
 #[derive(Debug)]
-pub(crate) struct StoresOnDemand<R> {
-    /// The stores that are there.
-    pub(crate) stores: Arc<R>,
-}
+pub(crate) struct WithStore(pub(crate) TileDbFunction);
 
-impl<R: ObjectStoreRegistry> ObjectStoreRegistry for StoresOnDemand<R> {
-    fn register_store(
-        &self,
-        url: &Url,
-        store: Arc<dyn ObjectStore>,
-    ) -> Option<Arc<dyn ObjectStore>> {
-        self.stores.register_store(url, store)
-    }
-
-    fn deregister_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.stores.deregister_store(url)
-    }
-
-    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        self.stores.get_store(url).or_else(|unknown| {
-            let Ok(store) = build(url, &HashMap::new()) else { return Err(unknown) };
-            self.stores.register_store(url, Arc::clone(&store));
-            Ok(store)
-        })
+impl TableFunctionImpl for WithStore {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let location = args.exprs().first().and_then(|expr| match expr {
+            Expr::Literal(value, _) => value.try_as_str().flatten(),
+            _ => None,
+        });
+        if let Some(location) = location {
+            let runtime = args.session().runtime_env();
+            let is_known = |url: Url| runtime.object_store_registry.get_store(&url).is_ok();
+            if !remote_url(location).is_none_or(is_known) {
+                register(location, &HashMap::new(), runtime).map_err(to_datafusion)?;
+            }
+        }
+        self.0.call_with_args(args)
     }
 }
 
@@ -110,8 +103,6 @@ fn setting(option: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::execution::object_store::DefaultObjectStoreRegistry;
-
     use super::*;
 
     #[test]
@@ -141,12 +132,6 @@ mod tests {
             register(location, &options, &runtime).unwrap();
             let url = Url::parse(location).unwrap();
             assert!(runtime.object_store_registry.get_store(&url).is_ok(), "{location}");
-        }
-        let none = Arc::new(DefaultObjectStoreRegistry::new());
-        let on_demand = StoresOnDemand { stores: none };
-        for (location, known) in [("s3://bucket", true), ("gopher://host", false)] {
-            let url = Url::parse(location).unwrap();
-            assert_eq!(on_demand.get_store(&url).is_ok(), known, "{location}");
         }
         let error = register("gopher://host/a.tet", &options, &runtime).unwrap_err().to_string();
         assert!(error.contains("gopher://host/a.tet"), "{error}");

@@ -220,8 +220,11 @@ impl ChunkReader {
             let decoded = if payload.codec.is_raw() { 0 } else { payload.raw_len };
             fetched.saturating_add(decoded)
         });
-        // Where layers are laid over one another, there is a tile besides theirs.
-        let made = self.values.iter().zip(stored).filter(|(_, stored)| !stored.is_whole());
+        // Where layers are laid over one another, there is a tile besides theirs, and values of any
+        // length have a list of where they are.
+        let made = self.values.iter().zip(stored).filter(|(value, stored)| {
+            !stored.is_whole() || self.array.value(**value).is_of_any_length()
+        });
         let of_tiles = made
             .map(|(&value, _)| task.cells().saturating_mul(self.array.value(value).cell_bytes()));
         let held = of_payloads.chain(of_tiles).fold(0, u64::saturating_add);

@@ -63,9 +63,13 @@ pub(super) async fn mask(
             let pair = bounds_of(array, selection, *column, axes[place], &touched[place])?;
             known.bounds.insert(name, spread(&pair, place, &touched)?);
         } else if let Some(of_value) = zones.iter().find(|it| Some(it.value) == column.value()) {
-            let (bounds, nulls) = of_value.of_chunks(array, &touched).map_err(to_datafusion)?;
-            known.bounds.insert(name.clone(), bounds);
-            known.null_counts.insert(name, nulls);
+            match of_value.of_chunks(array, &touched) {
+                Ok((bounds, nulls)) => {
+                    known.bounds.insert(name.clone(), bounds);
+                    known.null_counts.insert(name, nulls);
+                }
+                Err(error) => log::debug!("bounds of \"{name}\" prune nothing: {error}"),
+            }
         }
     }
     if !zones.is_empty() {

@@ -58,8 +58,9 @@ pub(super) fn reach(filter: &Expr, array: &GridArray) -> Reach {
         _ if values => Reach::Values,
         (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Reach::Axis(axis),
         (Some(_), Some(_)) => Reach::Axes,
+        // Too many labels to look at each, but chunks have a least and a greatest one.
+        (Some(_), None) => Reach::Axes,
         (None, _) => Reach::Constant,
-        _ => Reach::Rows,
     }
 }
 

@@ -8,7 +8,7 @@ use super::IoMode;
 use super::tet_options::{of_sql, parse_bool};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{EncryptionKey, OpenOptions};
-use crate::scan::{ReadOptions, TileDbView};
+use crate::scan::TileDbView;
 
 /// How to read a TileDB array as a table.
 ///
@@ -34,7 +34,7 @@ use crate::scan::{ReadOptions, TileDbView};
 /// let options = TileDbReadOptions::default().with_timestamp(20).with_fill_as_null(true);
 /// assert_eq!(options.open.end, Some(20));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TileDbReadOptions {
     /// How local files are read.
     pub io: IoMode,
@@ -42,14 +42,6 @@ pub struct TileDbReadOptions {
     pub open: OpenOptions,
     /// What is shown, and how.
     pub view: TileDbView,
-}
-
-impl Default for TileDbReadOptions {
-    fn default() -> Self {
-        let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
-        let view = TileDbView { read, ..TileDbView::default() };
-        Self { io: IoMode::default(), open: OpenOptions::default(), view }
-    }
 }
 
 impl TileDbReadOptions {

@@ -107,6 +107,10 @@ async fn arrays_below(
         for Member { name, location, kind } in members {
             let name = format!("{prefix}{name}");
             match kind {
+                FolderKind::Array if arrays.contains_key(&name) => {
+                    log::warn!("there is an array \"{name}\" already; \"{location}\" is called so");
+                    arrays.insert(location.clone(), location);
+                }
                 FolderKind::Array => _ = arrays.insert(name, location),
                 FolderKind::Group => groups.push((location, format!("{name}/"))),
             }

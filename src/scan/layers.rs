@@ -106,7 +106,7 @@ fn cell_count(extents: &[u64]) -> Result<usize> {
     cells.ok_or_else(|| Error::unsupported(format!("a chunk of {extents:?} cells")))
 }
 
-/// Chunks in which cells are missing are made, not read, and a file can promise any size of them.
+/// Chunks that are more than one tile as it is are made, and a file can promise any size of them.
 const MAX_MADE: usize = 1 << 31;
 
 /// Fails for a chunk that is too large to be made.
@@ -115,7 +115,7 @@ fn makeable(cells: usize, width: usize) -> Result<usize> {
     bytes.ok_or_else(|| {
         let most = MAX_MADE >> 20;
         Error::unsupported(format!(
-            "a chunk of {cells} cells of {width} bytes, of which some were never written; at most {most} MiB"
+            "a chunk of {cells} cells of {width} bytes that is not one tile as stored; at most {most} MiB"
         ))
     })
 }
@@ -138,6 +138,11 @@ fn whole_fixed(
         return Err(too_small());
     }
     Ok(Tile::fixed(layer.values.bytes, width).with_validity(validity))
+}
+
+fn wrong_count(spans: &[Range<u64>]) -> Error {
+    let message = format!("{} values, another number than the tile has cells", spans.len());
+    Error::corrupt("offsets of a tile", 0, message)
 }
 
 fn too_small() -> Error {
@@ -212,7 +217,7 @@ fn variable(
     {
         let content = content(layer)?;
         let spans = spans(layer, &content, 0)?;
-        return if spans.len() == cells { Ok((spans, content)) } else { Err(too_small()) };
+        return if spans.len() == cells { Ok((spans, content)) } else { Err(wrong_count(&spans)) };
     }
     makeable(cells, size_of::<Range<u64>>())?;
     let mut contents = Vec::new();
@@ -229,7 +234,8 @@ fn variable(
         each_run(layer.placement, extents, |run| {
             let cells = tile.get_mut(run.to..run.to + run.len).ok_or_else(too_small)?;
             for (at, cell) in cells.iter_mut().enumerate() {
-                *cell = spans.get(run.from + at * run.stride).ok_or_else(too_small)?.clone();
+                let span = spans.get(run.from + at * run.stride);
+                *cell = span.ok_or_else(|| wrong_count(&spans))?.clone();
             }
             Ok(())
         })?;
@@ -302,6 +308,7 @@ fn each_run(
         return visit(Run { to: 0, from: 0, len: cell_count(extents)?, stride: 1 });
     };
     let Placement { region, tile_shape, origin, column_major } = placement;
+    cell_count(tile_shape)?; // no place in the tile overflows then
     let strides = if *column_major { column_strides(tile_shape) } else { row_strides(tile_shape) };
     let chunk_strides = row_strides(extents);
     let counts: Vec<u64> = region.iter().map(|range| range.end - range.start).collect();

@@ -67,7 +67,7 @@ impl Tile {
         validity
             + match &self.cells {
                 Cells::Fixed { bytes, .. } => bytes.len(),
-                Cells::Variable { spans, content } => content.len() + 8 * spans.len(),
+                Cells::Variable { spans, content } => content.len() + size_of_val(spans.as_slice()),
             }
     }
 

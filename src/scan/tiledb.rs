@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::ArrayRef;
 use arrow::util::display::array_value_to_string;
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::array::{Dimension, GridArray, ReadOptions, Value};
 use super::counter::Counter;
@@ -28,15 +29,22 @@ use crate::grid::AxisSelection;
 use crate::io::Folder;
 
 /// What of a TileDB array is shown, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TileDbView {
     /// Shows the whole domain instead of the part that is in use. Default: false.
     pub full_domain: bool,
     /// Shows text as bytes, valid or not. Default: false.
     pub text_as_binary: bool,
-    /// How stored data becomes SQL values. Unlike elsewhere, the fill value is no declaration of missing
-    /// values, so [`ReadOptions::fill_as_null`] should be asked for.
+    /// How stored data becomes SQL values. The fill value declares nothing to be missing here, so
+    /// [`ReadOptions::fill_as_null`] is false by default.
     pub read: ReadOptions,
+}
+
+impl Default for TileDbView {
+    fn default() -> Self {
+        let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
+        Self { full_domain: false, text_as_binary: false, read }
+    }
 }
 
 /// A TileDB array whose schema and fragments are known.
@@ -55,7 +63,10 @@ impl OpenedTileDb {
     ///
     /// # Errors
     /// `Usage` if the folder is no array, `Corrupt` or `Unsupported` if it cannot be read.
-    pub async fn open(folder: Arc<dyn Folder>, options: OpenOptions) -> Result<Self> {
+    pub async fn open(folder: Arc<dyn Folder>, mut options: OpenOptions) -> Result<Self> {
+        // Like TileDB: what is dated later than now is not seen yet.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        options.end.get_or_insert(u64::try_from(now).unwrap_or(u64::MAX));
         let objects = Arc::new(Objects::many(folder));
         let array = Arc::new(drive(Open::new(options), &objects).await?);
         Ok(Self { array, objects })
@@ -128,6 +139,7 @@ impl OpenedTileDb {
             objects: Arc::clone(&self.objects),
             window: Arc::clone(&window),
             zones: values.iter().map(|_| OnceCell::new()).collect(),
+            looking_up: Mutex::new(()),
             view: view.clone(),
         };
         let (name, grid) = (self.name().to_owned(), window.grid.clone());
@@ -279,7 +291,8 @@ fn enumerated(
     };
     let values = values_of(enumeration, view)?;
     let kind = CellKind::Enumerated { index, values };
-    Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, vec![])))
+    let nulls = if view.read.fill_as_null { vec![attribute.fill.clone()] } else { vec![] };
+    Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, nulls)))
 }
 
 /// The values of an enumeration as an array, in order.
@@ -312,6 +325,8 @@ struct TileDbSource {
     view: TileDbView,
     /// Per attribute.
     zones: Vec<OnceCell<Option<Arc<dyn Zones>>>>,
+    /// Held while tiles are looked up: partitions that start together read where they are once.
+    looking_up: Mutex<()>,
 }
 
 #[async_trait]
@@ -321,6 +336,7 @@ impl ChunkSource for TileDbSource {
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+        let _alone = self.looking_up.lock().await;
         let chunks = tasks.iter().map(|task| task.coordinates.clone()).collect();
         let machine = self.array.locate(&self.window, chunks, values.to_vec());
         drive(machine.map_err(|error| self.objects.named(error))?, &self.objects).await
@@ -385,7 +401,11 @@ struct WithNulls<Z> {
 impl<Z: Zones> Zones for WithNulls<Z> {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let zone = self.zones.zone(chunk)?;
-        let rank = |bound: &Bound| self.element.rank(&bound[..self.element.size() as usize]);
+        // Bounds do not tell the two zeros of floats, -1 and 0 by rank, apart.
+        let rank = |bound: &Bound| {
+            let rank = self.element.rank(&bound[..self.element.size() as usize])?;
+            Some(if self.element.is_integer() || rank >= 0 { rank } else { rank + 1 })
+        };
         let may_hold = |null: &Bound| match &zone.bounds {
             Some((least, greatest)) => match (rank(least), rank(null), rank(greatest)) {
                 (Some(least), Some(null), Some(greatest)) => least <= null && null <= greatest,

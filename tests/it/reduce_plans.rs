@@ -383,3 +383,30 @@ async fn accumulators_that_outgrow_memory_fall_back_too() {
     }
     assert!(restarted > 0, "no limit stopped a reduction half way");
 }
+
+/// Both zeros are one number to comparisons, in reductions as over rows.
+#[tokio::test]
+async fn predicates_take_both_zeros_for_one() {
+    let values = [-0.0_f32, 1.0, 2.0, 3.0, 0.0, -5.0, 6.0, 7.0];
+    let data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let dataset = TestDataset::new("t", F32, &[8], &[4], data);
+    let file = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    for (predicate, count) in [
+        ("value >= 0", "7"),
+        ("value >= -0.0", "7"),
+        ("value > 0", "5"),
+        ("value > -0.0", "5"),
+        ("value = 0", "2"),
+        ("value = -0.0", "2"),
+        ("value < 0", "1"),
+        ("value <= -0.0", "3"),
+        ("value BETWEEN -0.0 AND 0", "2"),
+        ("value >= 0 AND value <= -0.0", "2"),
+    ] {
+        for ctx in [reducing(2, 100), session(2, 100)] {
+            register(&ctx, &file).await;
+            let sql = format!("SELECT count(value) FROM t WHERE {predicate}");
+            assert_eq!(cell(&ctx, &sql).await, count, "{predicate}");
+        }
+    }
+}

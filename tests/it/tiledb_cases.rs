@@ -19,17 +19,22 @@ const INTEGERS: [u8; 8] = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UIN
 pub(crate) struct Profile {
     /// The most cells on an axis of arrays of one, two, … axes.
     pub(crate) longest: &'static [i128],
-    /// The most fragments.
-    pub(crate) fragments: usize,
+    /// The fewest and the most fragments.
+    pub(crate) fragments: (usize, usize),
     /// Only attributes that can be computed with, in tiles large enough for their figures to be
     /// read.
     pub(crate) figures: bool,
 }
 
 /// Arrays of all kinds, small enough to look at each cell.
-pub(crate) const SMALL: Profile = Profile { longest: &[30, 9, 5, 4], fragments: 5, figures: false };
+pub(crate) const SMALL: Profile =
+    Profile { longest: &[30, 9, 5, 4], fragments: (0, 5), figures: false };
 /// Arrays to be queried.
-pub(crate) const QUERIED: Profile = Profile { longest: &[120, 18, 8], fragments: 4, figures: true };
+pub(crate) const QUERIED: Profile =
+    Profile { longest: &[400, 30, 11], fragments: (1, 4), figures: true };
+
+/// The same, of one write.
+pub(crate) const OF_ONE_WRITE: Profile = Profile { fragments: (1, 1), ..QUERIED };
 
 pub(crate) fn random_array(rng: &mut StdRng, profile: Profile) -> TestArray {
     let rank = rng.random_range(1..=profile.longest.len());
@@ -51,7 +56,8 @@ pub(crate) fn random_array(rng: &mut StdRng, profile: Profile) -> TestArray {
         let later = later_schema(rng, &array.schemas[0], &axes, profile);
         array.schemas.push(later);
     }
-    for _ in 0..rng.random_range(0..=profile.fragments) {
+    let (fewest, most) = profile.fragments;
+    for _ in 0..rng.random_range(fewest..=most) {
         let fragment = random_fragment(rng, &array, &axes, profile);
         array.fragments.push(fragment);
     }
@@ -110,7 +116,7 @@ impl Axis {
         let low = area.0.saturating_sub(beyond()).max(least);
         let domain = (low, area.1.saturating_add(beyond()).min(greatest));
         let most = (domain.1 - domain.0 + 1).min(len + 3);
-        let least_extent = if large_tiles { (len / 3).clamp(1, most) } else { 1 };
+        let least_extent = if large_tiles { (len / 4).clamp(1, most) } else { 1 };
         let extent = rng.random_range(least_extent..=most.min(least_extent + 7));
         let name = format!("d{number}");
         Self { dimension: TestDimension { name, code, domain, extent }, area }
@@ -319,7 +325,7 @@ impl Values {
             _ => Pattern::Any,
         };
         let nulls = *[0.0, 0.2, 1.0].choose(rng).unwrap();
-        let strange = *[0.0, 0.0, 0.02, 0.3].choose(rng).unwrap();
+        let strange = *[0.0, 0.0, 0.0, 0.02, 0.3].choose(rng).unwrap();
         Self { pattern, nulls, strange }
     }
 

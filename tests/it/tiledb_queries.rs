@@ -20,6 +20,8 @@ pub(crate) struct Query {
     pub(crate) keys: usize,
     /// Whether its predicates are about values alone.
     pub(crate) asks_values_only: bool,
+    /// Whether its answer is of integers, which are not rounded.
+    pub(crate) is_exact: bool,
 }
 
 /// What can be done with a column.
@@ -210,8 +212,13 @@ impl Table<'_> {
     pub(crate) fn sums(&self) -> Vec<Query> {
         let columns = (self.rank..self.rows.num_columns()).map(|at| self.column(at));
         let numbers = columns.filter(|it| matches!(it.kind, Kind::Integer | Kind::Float));
-        let sum = |column: Column| format!("SELECT count({0}), sum({0}) FROM t", column.name);
-        numbers.map(|it| Query { sql: sum(it), keys: 0, asks_values_only: false }).collect()
+        let sum = |column: Column| Query {
+            sql: format!("SELECT count({0}), sum({0}) FROM t", column.name),
+            keys: 0,
+            asks_values_only: false,
+            is_exact: column.kind == Kind::Integer,
+        };
+        numbers.map(sum).collect()
     }
 
     pub(crate) fn query(&self, rng: &mut StdRng) -> Query {
@@ -225,7 +232,7 @@ impl Table<'_> {
             3..6 => self.plain_aggregation(rng, &filter),
             _ => self.aggregation(rng, &filter),
         };
-        Query { sql, keys, asks_values_only }
+        Query { sql, keys, asks_values_only, is_exact: false }
     }
 
     fn selection(&self, rng: &mut StdRng, filter: &str) -> (String, usize) {

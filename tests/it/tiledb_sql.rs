@@ -140,9 +140,11 @@ const READ: [&str; 3] = ["chunks_read", "bytes_read", "chunks_answered"];
 #[tokio::test]
 async fn statistics_of_fragments_answer_without_reading_tiles() {
     let ctx = reducing(2, 8192);
-    open(&ctx, "order_row_row", TileDbReadOptions::default()).await;
-    let table = "order_row_row";
-    let sql = format!("SELECT sum(a), min(a), max(a), count(a), avg(a) FROM {table}");
+    let table = "filters";
+    open(&ctx, table, TileDbReadOptions::default()).await;
+    let sql = format!(
+        "SELECT sum(zstd), min(zstd), max(zstd), count(zstd), avg(zstd), max(lz4) FROM {table}"
+    );
     let found = metrics(&ctx, &sql, &READ).await;
     assert_eq!(found[..2], [0, 0], "{found:?}");
     assert!(found[2] > 1, "{found:?}");
@@ -168,13 +170,13 @@ async fn values_prune_tiles_and_only_asked_for_attributes_are_read() {
     let none = metrics(&ctx, "SELECT x FROM chunks WHERE y = 7", &READ).await;
     assert_eq!(none[..2], [0, 0]);
 
-    open(&ctx, "order_row_row", TileDbReadOptions::default()).await;
-    let greatest = cell(&ctx, "SELECT max(a) FROM order_row_row").await;
-    let sql = format!("SELECT * FROM order_row_row WHERE a >= {greatest}");
+    open(&ctx, "filters", TileDbReadOptions::default()).await;
+    let greatest = cell(&ctx, "SELECT max(lz4) FROM filters").await;
+    let sql = format!("SELECT x FROM filters WHERE lz4 >= {greatest}");
     let found = metrics(&ctx, &sql, &READ).await;
     assert_eq!(found[0], 1, "{found:?}");
     assert_eq!(query(&ctx, &sql).await.unwrap().iter().map(|it| it.num_rows()).sum::<usize>(), 1);
-    let sql = format!("SELECT * FROM order_row_row WHERE a > {greatest}");
+    let sql = format!("SELECT x FROM filters WHERE lz4 > {greatest}");
     assert_eq!(metrics(&ctx, &sql, &READ).await[0], 0);
 }
 

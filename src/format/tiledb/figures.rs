@@ -153,18 +153,7 @@ impl Figures {
         // rounding.
         let most = least.abs().max(greatest.abs()) * values as f64;
         let explained = least <= greatest && most < f64::MAX / 4.0 && sum.abs() <= 2.0 * most;
-        // Bounds do not tell the two zeros apart.
-        let min = if least == 0.0 { self.zero(true) } else { min };
-        let max = if greatest == 0.0 { self.zero(false) } else { max };
         explained.then_some(((min, max), Some(Sum::Float(sum))))
-    }
-
-    fn zero(&self, negative: bool) -> Bound {
-        let mut bound = Bound::default();
-        if let Some(last) = bound.get_mut(to_usize(self.datatype.size()).saturating_sub(1)) {
-            *last = if negative { 0x80 } else { 0 };
-        }
-        bound
     }
 }
 
@@ -244,16 +233,6 @@ mod tests {
         assert!(floats(2.5, -1.5, 1.0).is_none());
         assert!(floats(-1e308, 1e308, 1.0).is_none());
         assert!(floats(-1.5, 2.5, 60.0).is_none());
-    }
-
-    #[test]
-    fn both_zeros_lie_in_bounds_of_zero() {
-        let zone = floats(0.0, -0.0, 0.0).unwrap();
-        assert_eq!(zone.bounds, Some(((-0.0_f64).to_le_bytes(), 0.0_f64.to_le_bytes())));
-        let (min, max) = (0.0_f32.to_le_bytes(), 1.0_f32.to_le_bytes());
-        let zone = figures(Datatype::Float32, &min, &max, 2.5_f64.to_bits(), None).zone(&[3], 10);
-        let bounds = zone.and_then(|zone| zone.bounds).unwrap();
-        assert_eq!(bounds, ([0, 0, 0, 0x80, 0, 0, 0, 0], [0, 0, 0x80, 0x3f, 0, 0, 0, 0]));
     }
 
     #[test]

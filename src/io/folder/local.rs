@@ -67,9 +67,12 @@ impl Folder for LocalFolder {
 
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
         let path = self.path.join(path);
-        entries(&path).map_err(|error| {
-            Error::io("cannot list the folder", error).in_file(&path.display().to_string())
-        })
+        let name = path.display().to_string();
+        let failed = |error| Error::io("cannot list the folder", error).in_file(&name);
+        let listed = tokio::task::spawn_blocking(move || entries(&path)).await;
+        listed
+            .map_err(|error| Error::io("listing was cancelled", error).in_file(&name))?
+            .map_err(failed)
     }
 
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {

@@ -220,17 +220,14 @@ where
                     self.add_kept(batch, keep, summed);
                 }
             }
-            Keep::Within { low, high, fill: None, zero: None, nan: false } => {
+            Keep::Within { low, high, fill: None, .. } => {
                 self.add_kept(batch, |cell| (low <= cell) & (cell <= high), false);
             }
-            Keep::Within { low, high, fill, zero, nan } => {
-                // Without one of the two, the other stands for it.
-                let (fill, zero) = (fill.or(zero), zero.or(fill));
-                let (Some(fill), Some(zero)) = (fill, zero) else { return };
+            Keep::Within { low, high, fill: Some(fill), nan } => {
                 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
                 let keep = |cell: T::Native| {
                     let inside = ((low <= cell) & (cell <= high)) | (nan & (cell != cell));
-                    inside & !cell.same_bits(fill) & !cell.same_bits(zero)
+                    inside & !cell.same_bits(fill)
                 };
                 self.add_kept(batch, keep, false);
             }

@@ -83,6 +83,11 @@ impl CellColumn {
         matches!(self.kind, CellKind::Scalar(Scalar::Temporal(_)))
     }
 
+    /// Whether cells may have any number of bytes.
+    pub(super) fn is_of_any_length(&self) -> bool {
+        matches!(self.kind, CellKind::Text(_) | CellKind::Bytes | CellKind::List(_))
+    }
+
     /// Bytes of a cell; an estimate for those of any length.
     pub(super) fn cell_bytes(&self) -> u64 {
         const VIEW: u64 = 16;
@@ -181,6 +186,9 @@ fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     })
 }
 
+/// Lists are copied, and a file can say that every cell is the same long one.
+const MAX_BATCH_BYTES: usize = 1 << 31;
+
 fn list(
     scalar: Scalar,
     spans: &[Range<u64>],
@@ -199,6 +207,12 @@ fn list(
         if !(bytes.len() as u64).is_multiple_of(size) {
             let message = format!("a list of {} bytes, whose items have {size}", bytes.len());
             return Err(Error::corrupt("values of a tile", span.start, message));
+        }
+        if items.len() + bytes.len() > MAX_BATCH_BYTES {
+            return Err(Error::unsupported(format!(
+                "lists of more than {} MiB in a batch; set a smaller batch size",
+                MAX_BATCH_BYTES >> 20
+            )));
         }
         items.extend_from_slice(bytes);
         lengths.push(bytes.len() / size as usize);

@@ -21,7 +21,22 @@ pub enum Encoding {
 }
 
 /// More content than this is copied value by value: views count bytes in 32 bits.
-const MAX_BLOCK: usize = u32::MAX as usize;
+const MAX_BLOCK: usize = i32::MAX as usize;
+
+/// Values that are copied may be so long, and all of a batch together.
+const MAX_COPIED: usize = i32::MAX as usize;
+
+/// Fails where values have to be copied and are too long for that.
+fn check_copied(spans: &[Range<u64>]) -> Result<()> {
+    let bytes = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.end - span.start));
+    if bytes <= MAX_COPIED as u64 {
+        return Ok(());
+    }
+    let most = MAX_COPIED >> 20;
+    Err(Error::unsupported(format!(
+        "values of {bytes} bytes in a batch, of which {most} MiB can be shown; set a smaller batch size"
+    )))
+}
 
 /// Bytes as an array; views of `content`, without copies.
 pub(super) fn binary(
@@ -32,6 +47,9 @@ pub(super) fn binary(
     let mut builder = BinaryViewBuilder::with_capacity(spans.len());
     let block =
         (content.len() <= MAX_BLOCK).then(|| builder.append_block(Buffer::from(content.clone())));
+    if block.is_none() {
+        check_copied(spans)?;
+    }
     for (at, span) in spans.iter().enumerate() {
         match block {
             _ if nulls.is_some_and(|nulls| nulls.is_null(at)) => builder.append_null(),
@@ -54,6 +72,9 @@ pub(super) fn text(
     let mut builder = StringViewBuilder::with_capacity(spans.len());
     let block = (encoding == Encoding::Utf8 && content.len() <= MAX_BLOCK)
         .then(|| builder.append_block(Buffer::from(content.clone())));
+    if block.is_none() {
+        check_copied(spans)?;
+    }
     for (at, span) in spans.iter().enumerate() {
         if nulls.is_some_and(|nulls| nulls.is_null(at)) {
             builder.append_null();
