@@ -103,7 +103,7 @@ fn limits(code: u8) -> (i128, i128) {
 impl Axis {
     fn random(rng: &mut StdRng, number: usize, code: u8, longest: i128, large_tiles: bool) -> Self {
         let (least, greatest) = limits(code);
-        let len = rng.random_range(1..=longest);
+        let len = rng.random_range(1..=longest.min((greatest - least) / 2));
         let first = match rng.random_range(0..4) {
             0 => least,
             1 => greatest - len + 1,

@@ -338,7 +338,6 @@ async fn queries_of_tiledb_arrays_agree_with_rows() {
             *taken.entry(way).or_default() += count;
         }
     }
-    eprintln!("{taken:#?}");
     for (way, least) in [
         ("queries", 3_000),
         ("not empty", 2_000),
