@@ -140,6 +140,9 @@ fn same(ours: &str, theirs: &str, scale: f64) -> bool {
     if ours == theirs {
         return true;
     }
+    if ours.parse::<i128>().is_ok() && theirs.parse::<i128>().is_ok() {
+        return false; // integers are not rounded
+    }
     let (Ok(a), Ok(b)) = (ours.parse::<f64>(), theirs.parse::<f64>()) else { return false };
     if a.is_infinite() {
         // DataFusion's grouped min and max start at the greatest finite number.
