@@ -34,6 +34,7 @@ use bytes::Bytes;
 pub use codec::{Codec, Decoded, Scratch};
 pub use element::ElementType;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
+pub(crate) use zone::bound;
 pub use zone::{Bound, Sum, Zone, Zones};
 
 use crate::error::Result;

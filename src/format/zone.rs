@@ -5,6 +5,14 @@ use std::fmt::Debug;
 /// A value in its stored form: the first bytes, as many as the element has.
 pub type Bound = [u8; 8];
 
+/// The bytes of a stored element, which has no more than a bound.
+pub(crate) fn bound(element: &[u8]) -> Bound {
+    let mut bound = Bound::default();
+    let len = element.len().min(bound.len());
+    bound[..len].copy_from_slice(&element[..len]);
+    bound
+}
+
 /// What is known of one value over all cells of one chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zone {

@@ -123,16 +123,7 @@ impl TetReadOptions {
         match name {
             "dataset" => self.dataset = Some(value.to_owned()),
             "io" => self.io = value.parse()?,
-            "nan_as_null" => self.read.nan_as_null = parse_bool(name, value)?,
-            "fill_as_null" => self.read.fill_as_null = parse_bool(name, value)?,
-            "index_columns" => self.read.index_columns = parse_bool(name, value)?,
-            "trust_zone_maps" => self.read.trust_zone_maps = parse_bool(name, value)?,
-            _ => {
-                let known = Self::NAMES.join(", ");
-                return Err(Error::usage(format!(
-                    "unknown option '{name}'; the options are {known}"
-                )));
-            }
+            _ => set_read(&mut self.read, name, value, &Self::NAMES)?,
         }
         Ok(())
     }
@@ -164,6 +155,28 @@ pub(super) fn of_sql<'a>(
         Some((prefix, _)) if STORE_PREFIXES.contains(&prefix) => None,
         _ => Some((key.as_str(), value.as_str())),
     })
+}
+
+/// Sets an option that tables of every format have; `known` are the names that this one has.
+pub(super) fn set_read(
+    read: &mut ReadOptions,
+    name: &str,
+    value: &str,
+    known: &[&str],
+) -> Result<()> {
+    let option = match name {
+        "nan_as_null" => &mut read.nan_as_null,
+        "fill_as_null" => &mut read.fill_as_null,
+        "index_columns" => &mut read.index_columns,
+        "trust_zone_maps" => &mut read.trust_zone_maps,
+        _ => {
+            let known = known.join(", ");
+            let message = format!("unknown option '{name}'; the options are {known}");
+            return Err(Error::usage(message));
+        }
+    };
+    *option = parse_bool(name, value)?;
+    Ok(())
 }
 
 pub(super) fn parse_bool(name: &str, value: &str) -> Result<bool> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::IoMode;
-use super::tet_options::{of_sql, parse_bool};
+use super::tet_options::{of_sql, parse_bool, set_read};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{EncryptionKey, OpenOptions};
 use crate::scan::TileDbView;
@@ -134,24 +134,14 @@ impl TileDbReadOptions {
     /// # Errors
     /// `Usage` for a name or a value that is not known; the message never holds a key.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
-        let read = &mut self.view.read;
         match name {
             "timestamp" => self.open.end = Some(parse_time(name, value)?),
             "timestamp_start" => self.open.start = parse_time(name, value)?,
             "encryption_key" => self.open.key = Some(EncryptionKey::new(value.as_bytes())?),
             "full_domain" => self.view.full_domain = parse_bool(name, value)?,
             "text_as_binary" => self.view.text_as_binary = parse_bool(name, value)?,
-            "fill_as_null" => read.fill_as_null = parse_bool(name, value)?,
-            "nan_as_null" => read.nan_as_null = parse_bool(name, value)?,
-            "index_columns" => read.index_columns = parse_bool(name, value)?,
-            "trust_zone_maps" => read.trust_zone_maps = parse_bool(name, value)?,
             "io" => self.io = value.parse()?,
-            _ => {
-                let known = Self::NAMES.join(", ");
-                return Err(Error::usage(format!(
-                    "unknown option '{name}'; the options are {known}"
-                )));
-            }
+            _ => set_read(&mut self.view.read, name, value, &Self::NAMES)?,
         }
         Ok(())
     }

@@ -8,6 +8,8 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
+use futures::future::ready;
+use futures::stream::{self, StreamExt};
 
 use super::location::{below, folder};
 use super::{GridTable, TileDbReadOptions, open_tiledb};
@@ -15,7 +17,7 @@ use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
-use crate::scan::{Objects, drive};
+use crate::scan::{AT_ONCE, Objects, drive, last_part};
 
 /// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
 /// alone is a schema of one table.
@@ -69,15 +71,14 @@ impl TileDbSchema {
     }
 }
 
-/// What the folder at `location` is.
+/// What the folder at `location` is, and what is in it.
 async fn kind(
     location: &str,
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> GridResult<(Option<FolderKind>, Vec<Entry>)> {
-    let listing = folder(location, options.io, runtime)?.list("").await?.into_iter();
-    let entries: Vec<Entry> =
-        listing.map(|entry| Entry { name: entry.name, size: entry.size }).collect();
+    let objects = Objects::many(folder(location, options.io, runtime)?);
+    let entries = objects.list(vec![String::new()]).await?.pop().unwrap_or_default();
     Ok((folder_kind(&entries), entries))
 }
 
@@ -149,16 +150,21 @@ async fn folders_within(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> Vec<Member> {
-    let mut members = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.size.is_none()) {
+    let folders = entries.iter().filter(|entry| entry.size.is_none());
+    let looks = folders.map(|entry| {
         let (name, location) = (entry.name.clone(), below(location, &entry.name));
-        match kind(&location, options, runtime).await {
-            Ok((Some(kind), _)) => members.push(Member { name, location, kind }),
-            Ok((None, _)) => {}
-            Err(error) => log::warn!("left out: {error}"),
+        async move {
+            match kind(&location, options, runtime).await {
+                Ok((kind, _)) => kind.map(|kind| Member { name, location, kind }),
+                Err(error) => {
+                    log::warn!("left out: {error}");
+                    None
+                }
+            }
         }
-    }
-    members
+    });
+    let looks: Vec<_> = looks.collect();
+    stream::iter(looks).buffered(AT_ONCE).filter_map(ready).collect().await
 }
 
 async fn group_members(
@@ -174,11 +180,6 @@ async fn group_members(
         Member { name, location: place, kind: member.kind }
     });
     Ok(named.collect())
-}
-
-fn last_part(location: &str) -> &str {
-    let path = location.trim_end_matches(['/', '\\']);
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[async_trait]

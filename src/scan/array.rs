@@ -167,11 +167,6 @@ impl GridArray {
         &self.dims
     }
 
-    /// How many values each cell has.
-    pub fn value_count(&self) -> usize {
-        self.values.len()
-    }
-
     /// How the cells of a value become a column.
     pub fn value(&self, value: usize) -> &ValueColumn {
         &self.values[value].column

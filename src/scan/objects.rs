@@ -28,7 +28,7 @@ pub enum Objects {
 /// Files held open at once; systems allow more, but not without end.
 const MAX_OPEN: usize = 512;
 /// Objects read and folders listed at once.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 
 impl Objects {
     /// The objects of a folder.
@@ -111,7 +111,11 @@ impl Objects {
         Ok(source)
     }
 
-    async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
+    /// The entries of each folder.
+    ///
+    /// # Errors
+    /// `Io` if one cannot be listed; `Internal` for a single object.
+    pub async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
         let Self::Many { folder, .. } = self else {
             return Err(Error::internal("the format of a single object asked for a listing"));
         };

@@ -24,7 +24,7 @@ use crate::format::tiledb::{
     Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, MetadataValue, Open,
     OpenOptions, TileDbArray, ValuesPerCell, Window,
 };
-use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones};
+use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
 use crate::grid::AxisSelection;
 use crate::io::Folder;
 
@@ -84,8 +84,7 @@ impl OpenedTileDb {
 
     /// What the array is called: the last part of its path.
     pub fn name(&self) -> &str {
-        let path = self.location().trim_end_matches(['/', '\\']);
-        path.rsplit(['/', '\\']).next().unwrap_or(path)
+        last_part(self.location())
     }
 
     /// The array's own metadata: keys and values.
@@ -145,6 +144,12 @@ impl OpenedTileDb {
         let (name, grid) = (self.name().to_owned(), window.grid.clone());
         Ok(GridArray::new(name, Arc::new(source), grid, dims, values, &view.read))
     }
+}
+
+/// The last part of a path or URL.
+pub(crate) fn last_part(location: &str) -> &str {
+    let path = location.trim_end_matches(['/', '\\']);
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 fn table_dimension(dimension: &DimensionSchema, low: i128, len: u64) -> Result<Dimension> {
@@ -381,13 +386,6 @@ impl TileDbSource {
         }
         Some(Arc::new(WithNulls { zones, element, nulls }))
     }
-}
-
-fn bound(element: &[u8]) -> Bound {
-    let mut bound = Bound::default();
-    let len = element.len().min(bound.len());
-    bound[..len].copy_from_slice(&element[..len]);
-    bound
 }
 
 /// The zones that hold none of the values that the table takes for NULL.

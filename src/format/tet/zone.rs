@@ -8,7 +8,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, Machine, Replies, Step, Zone, Zones};
+use crate::format::{Bound, ElementType, Machine, Replies, Step, Zone, Zones, bound};
 use crate::grid::ChunkGrid;
 
 /// The zone maps of one dataset.
@@ -117,12 +117,6 @@ fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
         digits.len() as u64 == 2 * size && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
     if well_formed { (0..digits.len()).step_by(2).map(byte).collect() } else { None }
-}
-
-fn bound(element: &[u8]) -> Bound {
-    let mut bound = Bound::default();
-    bound[..element.len()].copy_from_slice(element);
-    bound
 }
 
 impl Machine for ReadZoneMaps {

@@ -7,12 +7,13 @@ use crate::format::Entry;
 /// The folder of schemas, which every array since format 10 has.
 pub(super) const SCHEMA_FOLDER: &str = "__schema";
 
-/// How to open an array. The default is everything up to now, without a key.
+/// How to open an array. The default is everything, without a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
     /// Leaves out what was written before this millisecond since 1970.
     pub start: u64,
-    /// Leaves out what was written after this millisecond.
+    /// Leaves out what was written after this millisecond; `None` leaves out nothing, not even what is
+    /// dated in the future.
     pub end: Option<u64>,
     /// The key of an encrypted array.
     pub key: Option<EncryptionKey>,

@@ -18,7 +18,7 @@ use arrow::datatypes::{
 };
 
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType};
+use crate::format::{Bound, ElementType, bound};
 use crate::scan::ReadOptions;
 
 /// How numbers of one type become a column.
@@ -343,22 +343,25 @@ pub(in crate::scan) trait Element: ArrowPrimitiveType {
     fn to_i64(value: Self::Native) -> Option<i64>;
 }
 
+macro_rules! stored_form {
+    () => {
+        fn to_bound(value: Self::Native) -> Bound {
+            bound(&value.to_le_bytes())
+        }
+        fn from_bound(bound: Bound) -> Self::Native {
+            let mut bytes = Self::Native::default().to_le_bytes();
+            let size = bytes.len();
+            bytes.copy_from_slice(&bound[..size]);
+            Self::Native::from_le_bytes(bytes)
+        }
+    };
+}
+
 macro_rules! integer_elements {
     ($($t:ty),*) => {$(
         impl Element for $t {
             fn parse(text: &str) -> Option<Self::Native> { text.trim().parse().ok() }
-            fn to_bound(value: Self::Native) -> Bound {
-                let mut bound = Bound::default();
-                let bytes = value.to_le_bytes();
-                bound[..bytes.len()].copy_from_slice(&bytes);
-                bound
-            }
-            fn from_bound(bound: Bound) -> Self::Native {
-                let mut bytes = Self::Native::default().to_le_bytes();
-                let size = bytes.len();
-                bytes.copy_from_slice(&bound[..size]);
-                Self::Native::from_le_bytes(bytes)
-            }
+            stored_form!();
             fn is_nan(_: Self::Native) -> bool { false }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
             fn to_f64(value: Self::Native) -> f64 { value as f64 }
@@ -375,18 +378,7 @@ macro_rules! float_elements {
     ($($t:ty, $parse:expr);*) => {$(
         impl Element for $t {
             fn parse(text: &str) -> Option<Self::Native> { $parse(text.trim()) }
-            fn to_bound(value: Self::Native) -> Bound {
-                let mut bound = Bound::default();
-                let bytes = value.to_le_bytes();
-                bound[..bytes.len()].copy_from_slice(&bytes);
-                bound
-            }
-            fn from_bound(bound: Bound) -> Self::Native {
-                let mut bytes = Self::Native::default().to_le_bytes();
-                let size = bytes.len();
-                bytes.copy_from_slice(&bound[..size]);
-                Self::Native::from_le_bytes(bytes)
-            }
+            stored_form!();
             fn is_nan(value: Self::Native) -> bool { value.is_nan() }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
             fn to_f64(value: Self::Native) -> f64 { f64::from(value) }
