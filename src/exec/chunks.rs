@@ -10,6 +10,7 @@
 //! Payloads in flight and the decoded tile are accounted to the memory pool.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +19,9 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
+use super::dynamic::{DynamicFilters, Examiner};
 use super::metrics::ScanMetrics;
+use super::priority::Priority;
 use super::to_datafusion;
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::scan::{ChunkTask, GridArray, ScanPlan, Tile, Workspace};
@@ -40,6 +43,11 @@ pub(super) struct ChunkReader {
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
     /// Tasks not yet looked up, by number.
     tasks: Box<dyn Iterator<Item = u64> + Send + Sync>,
+    filters: DynamicFilters,
+    /// What the filters leave; made at the first chunk.
+    examiner: Option<Examiner>,
+    /// Which of these tasks to read first, where the filters depend on it.
+    priority: Option<(Priority, Range<u64>)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -103,6 +111,9 @@ impl ChunkReader {
         let pool = context.memory_pool();
         Self {
             tasks: Box::new(tasks),
+            filters: DynamicFilters::default(),
+            examiner: None,
+            priority: None,
             budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
             reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
@@ -115,17 +126,48 @@ impl ChunkReader {
         }
     }
 
+    /// Leaves out what these filters rule out by the time that a chunk is read.
+    pub(super) fn filtered(mut self, filters: DynamicFilters) -> Self {
+        self.filters = filters;
+        self
+    }
+
+    /// Reads the most promising of `tasks`, which are all there are, first, if there are filters that
+    /// become stricter with good rows.
+    pub(super) fn prioritized(mut self, priority: Option<Priority>, tasks: Range<u64>) -> Self {
+        self.priority = priority.map(|priority| (priority, tasks));
+        self
+    }
+
+    /// What takes looking at zone maps, before the first chunk.
+    async fn prepare(&mut self) -> Result<()> {
+        if self.filters.is_empty() {
+            return Ok(());
+        }
+        let filters = std::mem::take(&mut self.filters);
+        self.examiner = Some(Examiner::new(&self.array, &self.plan, filters).await?);
+        if let Some((priority, tasks)) = self.priority.take() {
+            let tasks = priority.best_first(&self.array, &self.plan, tasks).await?;
+            self.tasks = Box::new(tasks.into_iter());
+        }
+        Ok(())
+    }
+
     /// The next chunk, or `None` at the end.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
+        self.prepare().await?;
         if self.values.is_empty() {
-            let task = self.tasks.next().map(|task| self.plan.task(task));
-            return Ok(task.map(|task| {
+            return Ok(self.next_task(metrics)?.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
                 OpenChunk { task, tiles: vec![], reserved: 0 }
             }));
         }
+        self.examine_again(metrics)?;
         self.start_fetches(metrics).await?;
         let Some(fetch) = self.in_flight.pop_front() else { return Ok(None) };
+        if self.examiner.is_some() {
+            metrics.chunks_examined.add_matched(1);
+        }
         let payloads = self.payloads(&fetch.stored, fetch.payloads, metrics).await?;
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
@@ -200,15 +242,78 @@ impl ChunkReader {
         Ok(())
     }
 
+    /// Looks up the next chunks that filters leave; none at the end.
     async fn locate_group(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let timer = metrics.time_locate.timer();
-        let group: Vec<ChunkTask> =
-            self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
-        if !group.is_empty() {
-            let stored = self.array.locate(&group, &self.values).await.map_err(to_datafusion)?;
-            self.located = group.into_iter().zip(stored).collect();
+        loop {
+            let group: Vec<ChunkTask> =
+                self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
+            if group.is_empty() {
+                break;
+            }
+            let left: Vec<ChunkTask> =
+                self.examine(group, metrics)?.into_iter().flatten().collect();
+            if !left.is_empty() {
+                let stored = self.array.locate(&left, &self.values).await.map_err(to_datafusion)?;
+                self.located = left.into_iter().zip(stored).collect();
+                break;
+            }
         }
         timer.done();
+        Ok(())
+    }
+
+    /// The next task that filters leave, where nothing but labels is wanted.
+    fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
+        while let Some(task) = self.tasks.next().map(|task| self.plan.task(task)) {
+            if self.examiner.is_none() {
+                return Ok(Some(task));
+            }
+            if let Some(task) = self.examine(vec![task], metrics)?.pop().flatten() {
+                metrics.chunks_examined.add_matched(1);
+                return Ok(Some(task));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the filters leave of each task.
+    fn examine(
+        &mut self,
+        tasks: Vec<ChunkTask>,
+        metrics: &ScanMetrics,
+    ) -> Result<Vec<Option<ChunkTask>>> {
+        let Some(examiner) = &mut self.examiner else {
+            return Ok(tasks.into_iter().map(Some).collect());
+        };
+        let left = examiner.examine(tasks)?;
+        metrics.chunks_examined.add_pruned(left.iter().filter(|task| task.is_none()).count());
+        Ok(left)
+    }
+
+    /// Drops chunks that were on their way when a filter changed, if it rules them out.
+    fn examine_again(&mut self, metrics: &ScanMetrics) -> Result<()> {
+        if !self.examiner.as_mut().is_some_and(Examiner::has_news) {
+            return Ok(());
+        }
+        let in_flight: Vec<ChunkTask> =
+            self.in_flight.iter().map(|fetch| fetch.task.clone()).collect();
+        let left = self.examine(in_flight, metrics)?;
+        for (mut fetch, left) in std::mem::take(&mut self.in_flight).into_iter().zip(left) {
+            match left {
+                Some(task) => {
+                    fetch.task = task;
+                    self.in_flight.push_back(fetch);
+                }
+                None => self.reservation.shrink(fetch.reserved),
+            }
+        }
+        let located: Vec<ChunkTask> = self.located.iter().map(|(task, _)| task.clone()).collect();
+        let left = self.examine(located, metrics)?;
+        let stored = std::mem::take(&mut self.located).into_iter().map(|(_, stored)| stored);
+        let located =
+            left.into_iter().zip(stored).filter_map(|(task, stored)| Some((task?, stored)));
+        self.located = located.collect();
         Ok(())
     }
 
@@ -279,7 +384,7 @@ fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {
 
 /// Bytes for chunks in flight: what the file's writer suggests, a share of a limited pool, or the
 /// default.
-fn budget(array: &GridArray, pool: &MemoryLimit) -> u64 {
+pub(super) fn budget(array: &GridArray, pool: &MemoryLimit) -> u64 {
     /// A quarter, the format's default.
     const DEFAULT_BASIS_POINTS: u64 = 2_500;
     let suggested = array.memory_budget();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use arrow::util::display::array_value_to_string;
 
 use crate::grid::AxisSelection;
-use crate::scan::{GridArray, Labels, ScanPlan};
+use crate::scan::{GridArray, LabelOrder, Labels, ScanPlan};
 
 /// At most this many ranges of labels are spelled out per dimension.
 const MAX_RANGES: usize = 3;
@@ -27,6 +27,17 @@ pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
         parts.push(format!("selection=[{}]", selection.join(", ")));
     }
     parts
+}
+
+/// `order=[time DESC, station]`, if rows are read in another order than chunks.
+pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
+    let of_axis = |(axis, backwards): (usize, &bool)| {
+        let dim = &array.dims()[axis];
+        let descends = (dim.labels().order() == LabelOrder::Descending) != *backwards;
+        format!("{}{}", dim.name(), if descends { " DESC" } else { "" })
+    };
+    let keys: Vec<String> = plan.reordered()?.iter().enumerate().map(of_axis).collect();
+    Some(format!("order=[{}]", keys.join(", ")))
 }
 
 /// The labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.

@@ -4,16 +4,19 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, PruningMetrics, Time,
 };
 
-use crate::scan::ScanPlan;
+use crate::grid::ChunkGrid;
+use crate::scan::Pruned;
 
 /// The metrics of one partition of a scan.
 #[derive(Debug)]
 pub(super) struct ScanMetrics {
     /// Output rows, and the time spent making columns.
     pub(super) baseline: BaselineMetrics,
+    /// Chunks that filters which became known while the query ran ruled out, and did not.
+    pub(super) chunks_examined: PruningMetrics,
     /// Chunks whose payload was read. Chunks that only gave dimension columns do not count.
     pub(super) chunks_read: Count,
-    /// Chunks whose zone map said all that was asked.
+    /// Chunks that were not read because their zone maps said all that was asked.
     pub(super) chunks_answered: Count,
     /// Bytes of payloads that were asked for; not the index, nor bytes between payloads.
     pub(super) bytes_read: Count,
@@ -30,27 +33,32 @@ pub(super) struct ScanMetrics {
 }
 
 impl ScanMetrics {
-    /// The metrics of `partition`, which reads the partition `at` of `plan`; all partitions together
-    /// visit `visited` chunks.
+    /// The metrics of `partition` of a scan of `grid` that leaves out what `pruned` says.
     pub(super) fn new(
         set: &ExecutionPlanMetricsSet,
         partition: usize,
-        plan: &ScanPlan,
-        at: usize,
-        visited: u64,
+        grid: &ChunkGrid,
+        pruned: Pruned,
     ) -> Self {
-        let chunks: PruningMetrics =
-            MetricBuilder::new(set).pruning_metrics("chunks_pruned", partition);
-        let tasks = plan.tasks(at);
-        chunks.add_matched((tasks.end - tasks.start) as usize);
-        if partition == 0 {
-            // Chunks outside the plan belong to no partition; the first one reports them.
-            chunks.add_pruned((plan.grid().chunks() - visited) as usize);
-        }
+        let pruning = |name: &'static str| MetricBuilder::new(set).pruning_metrics(name, partition);
         let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
         let time = |name: &'static str| MetricBuilder::new(set).subset_time(name, partition);
+        let mut left = grid.chunks();
+        let mut planned = |name: &'static str, without: u64| {
+            let metrics = pruning(name);
+            left -= without;
+            // Chunks outside the plan belong to no partition; the first one reports them.
+            if partition == 0 {
+                metrics.add_pruned(without as usize);
+                metrics.add_matched(left as usize);
+            }
+        };
+        planned("chunks_pruned_selection", pruned.by_selection);
+        planned("chunks_pruned_zone_map", pruned.by_zones);
+        planned("chunks_pruned_limit", pruned.by_limit);
         Self {
             baseline: BaselineMetrics::new(set, partition),
+            chunks_examined: pruning("chunks_pruned_dynamic_filter"),
             chunks_read: counter("chunks_read"),
             chunks_answered: counter("chunks_answered"),
             bytes_read: counter("bytes_read"),

@@ -11,20 +11,27 @@ use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
 mod chunks;
+mod columns;
 mod config;
 mod display;
+mod dynamic;
 mod error;
 mod metrics;
 mod order;
+mod priority;
+mod prune;
 mod reduce;
 mod scan;
+mod select;
 mod stats;
 mod stream;
 
 pub use config::GridfusionConfig;
 pub use error::to_datafusion;
+pub(crate) use prune::ChunkFacts;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::GridScanExec;
+pub(crate) use select::{satisfied, select_labels};
 
 /// What a node without children becomes when it is given others.
 fn without_children(

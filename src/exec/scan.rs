@@ -6,34 +6,47 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult,
 };
 
+use super::chunks::budget;
+use super::columns::{Expr, visit_all};
+use super::dynamic::{DynamicFilters, is_dynamic};
 use super::metrics::ScanMetrics;
-use super::stream::GridStream;
+use super::priority::Priority;
+use super::stream::{GridStream, values_of};
 use super::{display, order, stats, to_datafusion, without_children};
 use crate::scan::{Column, GridArray, ScanPlan};
 
-/// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)` in row-major order
-/// of the grid, each chunk's cells in row-major order of the chunk.
+/// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
+/// pushed down to it, chunks come in row-major order of the grid, and the cells of each in row-major
+/// order of the chunk.
 ///
 /// ```text
 /// GridScanExec: dataset=temperature, chunks=1/64, selection=[station=ST00007], projection=[time, value]
 /// ```
+///
+/// Filters that become known while the query runs (of a TopK, of a hash join) are asked about each chunk
+/// before it is read. They only spare work: whoever pushes one down evaluates it again.
 #[derive(Debug, Clone)]
 pub struct GridScanExec {
     array: Arc<GridArray>,
@@ -42,6 +55,12 @@ pub struct GridScanExec {
     /// Columns of the array's schema, in output order.
     projection: Vec<usize>,
     schema: SchemaRef,
+    /// Rows for which one of these is not true need not be yielded; over the output columns.
+    filters: Vec<Expr>,
+    /// Which chunks those filters profit from most.
+    priority: Option<Priority>,
+    /// Bytes that chunks which are held together may take, in all partitions.
+    budget: u64,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
@@ -60,13 +79,23 @@ impl GridScanExec {
         let schema = Arc::new(array.schema().project(&projection)?);
         let properties = Arc::new(properties(&array, &plan, &projection, &schema)?);
         Ok(Self {
+            budget: budget(&array, &MemoryLimit::Unknown),
             array,
             plan,
             projection,
             schema,
+            filters: vec![],
+            priority: None,
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         })
+    }
+
+    /// The same scan in a session with this much memory: rows are read in another order than chunks
+    /// only if the chunks that must be held together for it fit.
+    #[must_use = "the scan is not changed in place"]
+    pub fn with_memory_limit(self, limit: &MemoryLimit) -> Self {
+        Self { budget: budget(&self.array, limit), ..self }
     }
 
     /// The array that is scanned.
@@ -79,12 +108,40 @@ impl GridScanExec {
         &self.plan
     }
 
-    /// The same scan of another part of the array.
+    /// The same scan by another plan.
     ///
     /// # Errors
     /// Never; the projection is known to fit.
-    pub(super) fn over_plan(&self, plan: Arc<ScanPlan>) -> Result<Self> {
-        Self::try_new(Arc::clone(&self.array), plan, self.projection.clone())
+    pub(super) fn over_plan(&self, plan: impl Into<Arc<ScanPlan>>) -> Result<Self> {
+        let scan = Self::try_new(Arc::clone(&self.array), plan, self.projection.clone())?;
+        let (filters, priority) = (self.filters.clone(), self.priority);
+        Ok(Self { filters, priority, budget: self.budget, ..scan })
+    }
+
+    /// What was pushed down to it while the query runs.
+    pub(super) fn filters(&self) -> DynamicFilters {
+        let (filters, columns) = (self.filters.clone(), self.columns());
+        DynamicFilters { filters, columns, schema: Arc::clone(&self.schema) }
+    }
+
+    /// Which chunks to read first.
+    pub(super) fn priority(&self) -> Option<Priority> {
+        self.priority
+    }
+
+    /// Whether chunks of this plan, as many as are held together for `ordered` axes in order, fit in
+    /// memory.
+    fn fits(&self, ordered: usize) -> bool {
+        let slab = self.plan.slab_shape(ordered);
+        if slab.axes == self.array.grid().rank() {
+            return true; // one chunk at a time, as ever
+        }
+        let values = values_of(&self.columns());
+        let width = |&value: &usize| self.array.value(value).cell_bytes();
+        let bytes = slab.cells.saturating_mul(values.iter().map(width).sum());
+        let of_any_length = |&value: &usize| self.array.value(value).is_of_any_length();
+        bytes <= self.budget / self.plan.partition_count() as u64
+            && !values.iter().any(of_any_length)
     }
 
     /// The schema of the output.
@@ -107,7 +164,7 @@ fn properties(
     let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
     Ok(PlanProperties::new(
         order::equivalences(array, plan, &columns, schema)?,
-        Partitioning::UnknownPartitioning(plan.partition_count()),
+        order::partitioning(array, plan, &columns, schema)?,
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
@@ -120,7 +177,12 @@ impl DisplayAs for GridScanExec {
             self.schema.fields().iter().map(|field| field.name().as_str()).collect();
         let mut parts = display::parts(&self.array, &self.plan);
         parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.extend(display::order(&self.array, &self.plan));
         parts.extend(self.plan.limit().map(|limit| format!("limit={limit}")));
+        if !self.filters.is_empty() {
+            let filters: Vec<String> = self.filters.iter().map(ToString::to_string).collect();
+            parts.push(format!("filters=[{}]", filters.join(", ")));
+        }
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "GridScanExec: {}", parts.join(", "))
@@ -147,9 +209,9 @@ impl ExecutionPlan for GridScanExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        visit_all(&self.filters, visit)
     }
 
     fn replace_children(
@@ -176,16 +238,8 @@ impl ExecutionPlan for GridScanExec {
             return internal_err!("GridScanExec has no partition {partition}");
         }
         let metrics =
-            ScanMetrics::new(&self.metrics, partition, &self.plan, partition, self.plan.chunks());
-        let stream = GridStream::new(
-            Arc::clone(&self.array),
-            Arc::clone(&self.plan),
-            partition,
-            self.columns(),
-            Arc::clone(&self.schema),
-            &context,
-            metrics,
-        );
+            ScanMetrics::new(&self.metrics, partition, self.plan.grid(), self.plan.pruned());
+        let stream = GridStream::new(self, partition, &context, metrics);
         let batches = futures::stream::try_unfold(stream, |mut stream| async move {
             let batch = stream.next().await?;
             Ok(batch.map(|batch| (batch, stream)))
@@ -204,30 +258,88 @@ impl ExecutionPlan for GridScanExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let statistics =
-            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition());
-        statistics.map(Arc::new).map_err(to_datafusion)
+            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition())
+                .map_err(to_datafusion)?;
+        let exact = self.filters.is_empty();
+        Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        let plan = self.plan.with_limit(limit.map(|limit| limit as u64));
-        let partitioning = Partitioning::UnknownPartitioning(plan.partition_count());
-        let properties = PlanProperties::clone(&self.properties).with_partitioning(partitioning);
-        Some(Arc::new(Self {
-            plan: Arc::new(plan),
-            properties: Arc::new(properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-            ..self.clone()
-        }))
+        if !self.filters.is_empty() {
+            return None; // a limit on fewer rows is another limit
+        }
+        let limited = self.over_plan(self.plan.with_limit(limit.map(|limit| limit as u64)));
+        limited.ok().map(|scan| Arc::new(scan) as _)
     }
 
     fn fetch(&self) -> Option<usize> {
         self.plan.limit().map(|limit| limit as usize)
     }
 
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let refused = vec![PushedDown::No; pushed.parent_filters.len()];
+        let result = FilterPushdownPropagation::with_parent_pushdown_result(refused);
+        let filters = pushed.parent_filters.into_iter().map(|parent| parent.filter);
+        let filters: Vec<Expr> = filters.filter(is_dynamic).collect();
+        // Static filters were looked at when the scan was planned. A limit is one on rows before any
+        // filter, and slabs are read whole.
+        let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
+        if phase != FilterPushdownPhase::Post || filters.is_empty() || !is_free {
+            return Ok(result);
+        }
+        let filters = [self.filters.clone(), filters].concat();
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(result.with_updated_node(Arc::new(Self { filters, metrics, ..self.clone() })))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        if self.plan.limit().is_some() {
+            return Ok(SortOrderPushdownResult::Unsupported); // it chose its rows in the order there is
+        }
+        let columns = self.columns();
+        if let Some(descending) = order::by_axes(&self.array, &self.plan, &columns, order)
+            && self.fits(descending.len())
+        {
+            let scan = self.over_plan(self.plan.in_order(descending))?;
+            // Not so if there are too many ways to name the same order.
+            if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
+                return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
+            }
+        }
+        let first =
+            order.first().and_then(|key| Some((key, key.expr.downcast_ref::<PhysicalColumn>()?)));
+        Ok(match first {
+            Some((key, column)) => {
+                let column = self.projection[column.index()];
+                let priority = Some(Priority { column, options: key.options });
+                let inner = Arc::new(Self { priority, ..self.clone() });
+                SortOrderPushdownResult::Inexact { inner }
+            }
+            None => SortOrderPushdownResult::Unsupported,
+        })
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        // Those who pushed filters down get new ones, which they do not push down again.
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
+    }
+
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !self.filters.is_empty() {
+            return Ok(None); // they are over the columns that there are
+        }
         let kept = |projected: &ProjectionExpr| {
             let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
             // A column under another name needs a node that renames it.
@@ -238,7 +350,7 @@ impl ExecutionPlan for GridScanExec {
             return Ok(None);
         };
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
-        Ok(Some(Arc::new(scan)))
+        Ok(Some(Arc::new(Self { priority: self.priority, budget: self.budget, ..scan })))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -1,26 +1,35 @@
-//! The stream behind one partition of a scan: chunks become blocks, blocks become batches.
+//! The stream behind one partition of a scan: chunks become pieces, pieces become blocks, blocks become
+//! batches.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::BatchCoalescer;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::{BatchCoalescer, take_record_batch};
 use arrow::datatypes::SchemaRef;
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
+use super::scan::GridScanExec;
 use super::to_datafusion;
-use crate::scan::{Assembler, Block, Blocks, Column, GridArray, ScanPlan};
+use crate::scan::{
+    Assembler, Block, Blocks, ChunkTask, Column, GridArray, Piece, Pieces, ScanPlan,
+};
 
 /// Produces the batches of one partition.
 pub(super) struct GridStream {
     array: Arc<GridArray>,
+    plan: Arc<ScanPlan>,
     columns: Vec<Column>,
     schema: SchemaRef,
     batch_size: u64,
     chunks: ChunkReader,
-    current: Option<(OpenChunk, Blocks)>,
+    slab: Slab,
+    /// Tasks of later slabs, if chunks are not read one by one.
+    later: Range<u64>,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
@@ -29,41 +38,50 @@ pub(super) struct GridStream {
     metrics: ScanMetrics,
 }
 
+/// Chunks that are read together.
+#[derive(Default)]
+struct Slab {
+    /// Those whose turn has come.
+    open: Vec<OpenChunk>,
+    pieces: Option<Pieces>,
+    piece: Option<(Piece, Blocks)>,
+}
+
 impl GridStream {
+    /// Reads the columns of `scan` from the chunks of one of its partitions.
     pub(super) fn new(
-        array: Arc<GridArray>,
-        plan: Arc<ScanPlan>,
+        scan: &GridScanExec,
         partition: usize,
-        columns: Vec<Column>,
-        schema: SchemaRef,
         context: &TaskContext,
         metrics: ScanMetrics,
     ) -> Self {
+        let (array, plan, schema) = (scan.array(), scan.plan(), scan.schema_ref());
+        let columns = scan.columns();
         let batch_size = context.session_config().batch_size();
-        let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
+        let coalescer = BatchCoalescer::new(Arc::clone(schema), batch_size)
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
-        let values = values_of(&columns);
-        let remaining = plan.limit().unwrap_or(u64::MAX);
-        let (tasks, partitions) = (plan.tasks(partition), plan.partition_count());
-        let consumer = format!("GridScanExec[{partition}]");
         let chunks = ChunkReader::new(
-            Arc::clone(&array),
-            plan,
-            tasks,
-            partitions,
-            values,
-            consumer,
+            Arc::clone(array),
+            Arc::clone(plan),
+            plan.tasks(partition),
+            plan.partition_count(),
+            values_of(&columns),
+            format!("GridScanExec[{partition}]"),
             context,
         );
         Self {
-            assembler: Assembler::new(&array),
+            assembler: Assembler::new(array),
             batch_size: batch_size as u64,
-            remaining,
-            current: None,
-            array,
+            remaining: plan.limit().unwrap_or(u64::MAX),
+            slab: Slab::default(),
+            later: plan.tasks(partition),
+            chunks: chunks
+                .filtered(scan.filters())
+                .prioritized(scan.priority(), plan.tasks(partition)),
+            array: Arc::clone(array),
+            plan: Arc::clone(plan),
+            schema: Arc::clone(schema),
             columns,
-            schema,
-            chunks,
             coalescer,
             metrics,
         }
@@ -88,45 +106,77 @@ impl GridStream {
             if let Some(batch) = self.coalescer.next_completed_batch() {
                 return Ok(Some(batch));
             }
-            if let Some(batch) = self.next_block()? {
+            if let Some(batch) = self.next_block().await? {
                 if self.columns.is_empty() {
                     return Ok(Some(batch));
                 }
                 self.coalescer.push_batch(batch)?;
-            } else if !self.open_next_chunk().await? {
+            } else if !self.open_next_slab().await? {
                 self.coalescer.finish_buffered_batch()?;
                 return Ok(self.coalescer.next_completed_batch());
             }
         }
     }
 
-    /// The next block of the open chunk, or `None` if there is no chunk or it is used up.
-    fn next_block(&mut self) -> Result<Option<RecordBatch>> {
-        let Some((open, mut blocks)) = self.current.take() else { return Ok(None) };
-        let Some(block) = blocks.next() else {
-            // By now most consumers have let go of the last batch, and the next tile fits there.
-            self.chunks.release(open);
-            return Ok(None);
-        };
+    /// The next block of the slab, or `None` if it is used up.
+    async fn next_block(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some((piece, blocks)) = &mut self.slab.piece {
+                if let Some(block) = blocks.next() {
+                    let (task, backwards) = (piece.task, piece.backwards);
+                    return self.batch(task, &block, backwards).map(Some);
+                }
+                self.slab.piece = None;
+            }
+            let Some(piece) = self.slab.pieces.as_mut().and_then(Iterator::next) else {
+                // By now most consumers have let go of the last batch, and the next tile fits there.
+                for chunk in self.slab.open.drain(..) {
+                    self.chunks.release(chunk);
+                }
+                return Ok(None);
+            };
+            while self.slab.open.len() <= piece.task {
+                let Some(chunk) = self.chunks.next(&self.metrics).await? else {
+                    return internal_err!("a slab has more chunks than the plan");
+                };
+                self.slab.open.push(chunk);
+            }
+            let blocks = piece.blocks(self.batch_size);
+            self.slab.piece = Some((piece, blocks));
+        }
+    }
+
+    /// The columns of a block of an open chunk; if it is backwards, from its last row on.
+    fn batch(&mut self, chunk: usize, block: &Block, backwards: bool) -> Result<RecordBatch> {
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
-        let batch = self.batch(&open, &block)?;
-        self.current = Some((open, blocks));
-        Ok(Some(batch))
-    }
-
-    fn batch(&mut self, open: &OpenChunk, block: &Block) -> Result<RecordBatch> {
+        let open = &self.slab.open[chunk];
         let arrays = columns(&self.array, &mut self.assembler, &self.columns, open, block)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
+        let rows = block.rows();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
+        if !backwards || self.columns.is_empty() {
+            return Ok(batch);
+        }
+        let reversed = UInt64Array::from_iter_values((0..rows).rev());
+        Ok(take_record_batch(&batch, &reversed)?)
     }
 
-    /// Makes the next chunk current; false if there is none.
-    async fn open_next_chunk(&mut self) -> Result<bool> {
-        let Some(open) = self.chunks.next(&self.metrics).await? else { return Ok(false) };
-        let blocks = Blocks::new(&open.task, self.batch_size);
-        self.current = Some((open, blocks));
-        Ok(true)
+    /// Makes the next slab current; false if there is none.
+    async fn open_next_slab(&mut self) -> Result<bool> {
+        let Some(order) = self.plan.reordered() else {
+            // Each chunk is a slab.
+            let Some(open) = self.chunks.next(&self.metrics).await? else { return Ok(false) };
+            self.slab.pieces = Some(Pieces::new(&[&open.task], &[], self.batch_size));
+            self.slab.open.push(open);
+            return Ok(true);
+        };
+        let slab = self.plan.slab(self.later.clone());
+        self.later.start = slab.end;
+        let tasks: Vec<ChunkTask> = slab.map(|task| self.plan.task(task)).collect();
+        let tasks: Vec<&ChunkTask> = tasks.iter().collect();
+        self.slab.pieces = Some(Pieces::new(&tasks, order, self.batch_size));
+        Ok(!tasks.is_empty())
     }
 }
 

@@ -4,29 +4,24 @@
 //! once over the labels of the axis, n labels instead of n × m × k rows.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{DFSchema, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 
-use crate::exec::to_datafusion;
+use crate::exec::{satisfied, select_labels};
 use crate::grid::AxisSelection;
 use crate::scan::{Column, GridArray};
 
 /// Longer axes are filtered row by row: evaluating a predicate over their labels would take longer
 /// than planning may.
 const MAX_LABELS: u64 = 1 << 28;
-
-/// Labels evaluated at once.
-const LABELS_PER_BATCH: u64 = 1 << 16;
 
 /// How far a predicate reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +124,7 @@ pub(super) fn holds(filter: &Expr, array: &GridArray, state: &dyn Session) -> Re
     let (_, schema, predicate) = physical(filter, array, state)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
-    Ok(satisfied(predicate.as_ref(), &batch)?.value(0))
+    Ok(satisfied(&predicate, &batch)?.value(0))
 }
 
 /// The indices among `candidates` of `axis` whose labels satisfy `filter`, which is over that axis
@@ -141,34 +136,5 @@ pub(super) fn select(
     state: &dyn Session,
 ) -> Result<AxisSelection> {
     let (columns, schema, predicate) = physical(filter, array, state)?;
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    let mut start = 0;
-    while start < candidates.count() {
-        let end = (start + LABELS_PER_BATCH).min(candidates.count());
-        let part = candidates.slice(start..end);
-        let labels = columns
-            .iter()
-            .filter_map(|column| array.labels_of(*column))
-            .map(|labels| labels.select(&part, 0))
-            .collect::<crate::Result<Vec<ArrayRef>>>()
-            .map_err(to_datafusion)?;
-        let batch = RecordBatch::try_new(Arc::clone(&schema), labels)?;
-        for (from, to) in satisfied(predicate.as_ref(), &batch)?.set_slices() {
-            ranges.extend_from_slice(part.slice(from as u64..to as u64).ranges());
-        }
-        start = end;
-    }
-    Ok(AxisSelection::from_ranges(candidates.len(), ranges))
-}
-
-/// The rows of `batch` for which `predicate` is true, neither false nor NULL.
-fn satisfied(predicate: &dyn PhysicalExpr, batch: &RecordBatch) -> Result<BooleanBuffer> {
-    let result = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
-    let Some(mask) = result.as_boolean_opt() else {
-        return plan_err!("{predicate} is no condition: it is of type {}", result.data_type());
-    };
-    Ok(match mask.nulls() {
-        Some(valid) => mask.values() & valid.inner(),
-        None => mask.values().clone(),
-    })
+    select_labels(&predicate, array, &columns, &schema, candidates, 0)
 }

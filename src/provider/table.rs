@@ -170,6 +170,7 @@ impl TableProvider for GridTable {
         let plan = ScanPlan::new(self.array.grid().clone(), request).map_err(to_datafusion)?;
         let projection =
             projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());
-        Ok(Arc::new(GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?))
+        let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?;
+        Ok(Arc::new(scan.with_memory_limit(&state.runtime_env().memory_pool.memory_limit())))
     }
 }

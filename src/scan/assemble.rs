@@ -54,23 +54,32 @@ impl Block {
     }
 }
 
-/// Cuts the selected cells of a chunk into blocks of at most `batch_size` rows, at least one.
+/// Cuts a box of the selected cells of a chunk into blocks of at most `batch_size` rows, at least one.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Selected elements per axis.
-    counts: Vec<u64>,
+    /// Per axis the positions that the box covers.
+    within: Vec<Range<u64>>,
     split: usize,
     /// Elements of the split axis per block.
     step: u64,
     /// Per outer axis its count, and for the split axis the number of steps.
     outer: Vec<u64>,
-    next: u64,
+    /// The blocks still to come, by number.
+    left: Range<u64>,
+    /// The last block comes first.
+    backwards: bool,
 }
 
 impl Blocks {
-    /// Starts at the first selected cell of `task`.
+    /// All selected cells of `task`, from the first one on.
     pub fn new(task: &ChunkTask, batch_size: u64) -> Self {
-        let counts: Vec<u64> = task.selection.iter().map(AxisSelection::count).collect();
+        let all = task.selection.iter().map(|axis| 0..axis.count()).collect();
+        Self::within(all, batch_size, false)
+    }
+
+    /// The selected cells at some positions per axis, from the first block on or from the last.
+    pub(super) fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
+        let counts: Vec<u64> = within.iter().map(|range| range.end - range.start).collect();
         let mut split = counts.len() - 1;
         let mut inner = 1;
         while split > 0 && inner * counts[split] <= batch_size {
@@ -80,7 +89,21 @@ impl Blocks {
         let step = (batch_size / inner.max(1)).clamp(1, counts[split].max(1));
         let mut outer = counts[..split].to_vec();
         outer.push(counts[split].div_ceil(step));
-        Self { counts, split, step, outer, next: 0 }
+        let blocks = if counts.contains(&0) { 0 } else { outer.iter().product() };
+        Self { within, split, step, outer, left: 0..blocks, backwards }
+    }
+
+    fn block(&self, number: u64) -> Block {
+        let mut positions = self.within.clone();
+        let at = unravel(number, &self.outer);
+        for (range, at) in positions.iter_mut().zip(&at[..self.split]) {
+            *range = range.start + at..range.start + at + 1;
+        }
+        let range = &mut positions[self.split];
+        let start = range.start + at[self.split] * self.step;
+        *range = start..(start + self.step).min(range.end);
+        let rows = positions.iter().map(|range| range.end - range.start).product();
+        Block { positions, rows }
     }
 }
 
@@ -88,18 +111,8 @@ impl Iterator for Blocks {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
-        if self.counts.contains(&0) || self.next == self.outer.iter().product::<u64>() {
-            return None;
-        }
-        let at = unravel(self.next, &self.outer);
-        self.next += 1;
-        let (last, fixed) = at.split_last()?;
-        let mut positions: Vec<Range<u64>> = fixed.iter().map(|&at| at..at + 1).collect();
-        let start = last * self.step;
-        positions.push(start..(start + self.step).min(self.counts[self.split]));
-        positions.extend(self.counts[self.split + 1..].iter().map(|&count| 0..count));
-        let rows = positions.iter().map(|range| range.end - range.start).product();
-        Some(Block { positions, rows })
+        let number = if self.backwards { self.left.next_back() } else { self.left.next() };
+        number.map(|number| self.block(number))
     }
 }
 
@@ -126,16 +139,19 @@ impl Pattern {
 /// Where a dimension column comes from; equal keys give equal columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ColumnKey {
-    chunk: u64,
     start: u64,
     pattern: Pattern,
 }
 
 /// What one axis made last, kept because the next block often needs the same.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AxisCache {
-    /// The chunk coordinate and its selected labels.
-    labels: Option<(u64, ArrayRef)>,
+    chunk: u64,
+    /// What is selected of the chunk: usually the same in all tasks, but filters that become known
+    /// late may take more away.
+    selection: AxisSelection,
+    /// The selected labels, if they were read.
+    labels: Option<ArrayRef>,
     column: Option<(ColumnKey, ArrayRef)>,
 }
 
@@ -171,62 +187,63 @@ impl Assembler {
         let inner: u64 =
             block.positions[axis + 1..].iter().map(|range| range.end - range.start).product();
         let pattern = Pattern { count: positions.end - positions.start, inner, rows: block.rows };
-        let key = ColumnKey { chunk: task.coordinates[axis], start: positions.start, pattern };
+        let key = ColumnKey { start: positions.start, pattern };
 
-        let cache = self.caches.entry(column).or_default();
+        let (chunk, selection) = (task.coordinates[axis], &task.selection[axis]);
+        let cache =
+            self.caches.entry(column).or_insert_with(|| AxisCache::new(chunk, selection.clone()));
+        if cache.chunk != chunk || cache.selection != *selection {
+            *cache = AxisCache::new(chunk, selection.clone());
+        }
         if let Some((_, array)) = cache.column.as_ref().filter(|(held, _)| *held == key) {
             return Ok(Arc::clone(array));
         }
-        let labels = self.block_labels(column, axis, task, positions)?;
-        let array = if pattern.count == pattern.rows {
-            labels
-        } else {
-            let indices = self.pattern(pattern);
-            take(labels.as_ref(), indices.as_ref(), None)
-                .map_err(|error| Error::internal(error.to_string()))?
-        };
-        self.caches.entry(column).or_default().column = Some((key, Arc::clone(&array)));
-        Ok(array)
-    }
-
-    /// The labels at these positions among the selected elements of the chunk.
-    fn block_labels(
-        &mut self,
-        column: Column,
-        axis: usize,
-        task: &ChunkTask,
-        positions: &Range<u64>,
-    ) -> Result<ArrayRef> {
-        let chunk = task.coordinates[axis];
-        let start = self.array.grid().axis_range(axis, chunk).start;
-        let selection = &task.selection[axis];
         let labels = match self.array.labels_of(column) {
-            // Made, not read: a chunk of any length costs no more than its block.
-            Some(counted @ Labels::Counted(_)) => {
-                return counted.select(&selection.slice(positions.clone()), start);
-            }
             Some(labels) => labels,
             None => return Err(Error::internal("the value has no labels")),
         };
-        let cache = self.caches.entry(column).or_default();
-        let held = match &cache.labels {
-            Some((held, labels)) if *held == chunk => Arc::clone(labels),
-            _ => {
-                let labels = labels.select(selection, start)?;
-                cache.labels = Some((chunk, Arc::clone(&labels)));
-                labels
-            }
+        let start = self.array.grid().axis_range(axis, chunk).start;
+        let labels = cache.select(labels, positions, start)?;
+        let array = if pattern.count == pattern.rows {
+            labels
+        } else {
+            let indices = indices(&mut self.patterns, pattern);
+            take(labels.as_ref(), indices.as_ref(), None)
+                .map_err(|error| Error::internal(error.to_string()))?
         };
-        Ok(held.slice(positions.start as usize, (positions.end - positions.start) as usize))
+        cache.column = Some((key, Arc::clone(&array)));
+        Ok(array)
+    }
+}
+
+impl AxisCache {
+    fn new(chunk: u64, selection: AxisSelection) -> Self {
+        Self { chunk, selection, labels: None, column: None }
     }
 
-    fn pattern(&mut self, pattern: Pattern) -> Arc<UInt32Array> {
-        if self.patterns.len() >= MAX_PATTERNS && !self.patterns.contains_key(&pattern) {
-            self.patterns.clear();
+    /// The labels at these positions among the selected elements of the chunk, which begins at element
+    /// `start` of the axis.
+    fn select(&mut self, labels: &Labels, positions: &Range<u64>, start: u64) -> Result<ArrayRef> {
+        if let Labels::Counted(_) = labels {
+            // Made, not read: a chunk of any length costs no more than its block.
+            return labels.select(&self.selection.slice(positions.clone()), start);
         }
-        let indices = self.patterns.entry(pattern).or_insert_with(|| Arc::new(pattern.indices()));
-        Arc::clone(indices)
+        let selected = match &self.labels {
+            Some(selected) => selected,
+            None => self.labels.insert(labels.select(&self.selection, start)?),
+        };
+        Ok(selected.slice(positions.start as usize, (positions.end - positions.start) as usize))
     }
+}
+
+fn indices(
+    patterns: &mut HashMap<Pattern, Arc<UInt32Array>>,
+    pattern: Pattern,
+) -> Arc<UInt32Array> {
+    if patterns.len() >= MAX_PATTERNS && !patterns.contains_key(&pattern) {
+        patterns.clear();
+    }
+    Arc::clone(patterns.entry(pattern).or_insert_with(|| Arc::new(pattern.indices())))
 }
 
 #[cfg(test)]

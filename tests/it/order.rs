@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices};
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream_partitioned};
+use datafusion::common::{ScalarValue, SplitPoint};
+use datafusion::physical_expr::RangePartitioning;
+use datafusion::physical_plan::{
+    ExecutionPlan, ExecutionPlanProperties, Partitioning, displayable, execute_stream_partitioned,
+};
 use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 use gridfusion::exec::GridScanExec;
@@ -63,14 +67,37 @@ fn select(case: &Case, rng: &mut StdRng) -> String {
     };
     let columns: Vec<String> =
         (0..rank).flat_map(|axis| [name(axis), format!("d{axis}_idx")]).collect();
-    format!("SELECT {}, value FROM t{filter}", columns.join(", "))
+    let direction = |rng: &mut StdRng| if rng.random_bool(0.5) { "" } else { " DESC" };
+    let order: Vec<String> = (0..rng.random_range(0..=rank))
+        .map(|axis| {
+            format!("d{axis}{}{}", if rng.random_bool(0.5) { "_idx" } else { "" }, direction(rng))
+        })
+        .collect();
+    let order =
+        if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
+    format!("SELECT {}, value FROM t{filter}{order}", columns.join(", "))
+}
+
+/// Whether the rows of `batch` belong to `partition` of these ranges.
+fn is_in_range(batch: &RecordBatch, ranges: &RangePartitioning, partition: usize) -> bool {
+    let [key] = ranges.ordering().as_ref() else { panic!("one key") };
+    let values = key.expr.evaluate(batch).unwrap().into_array(batch.num_rows()).unwrap();
+    let of_row = |row: usize| {
+        let value = ScalarValue::try_from_array(&values, row).unwrap();
+        let is_before = |split: &SplitPoint| {
+            let order = split.values()[0].partial_cmp(&value).unwrap();
+            if key.options.descending { order.is_ge() } else { order.is_le() }
+        };
+        ranges.split_points().iter().filter(|split| is_before(split)).count()
+    };
+    (0..batch.num_rows()).all(|row| of_row(row) == partition)
 }
 
 #[tokio::test]
 async fn rows_are_in_the_declared_order() {
     let mut rng = StdRng::seed_from_u64(31);
-    let (mut orderings, mut constants) = (0, 0);
-    for _ in 0..150 {
+    let (mut orderings, mut constants, mut reordered, mut in_ranges) = (0, 0, 0, 0);
+    for _ in 0..200 {
         let case = Case::random(&mut rng);
         let ctx = session(rng.random_range(1..4), *[1, 5, 8192].choose(&mut rng).unwrap());
         register(&ctx, &case).await;
@@ -80,10 +107,16 @@ async fn rows_are_in_the_declared_order() {
             let plan = frame.create_physical_plan().await.unwrap();
             let Some(scan) = scan(&plan) else { continue };
             let known = scan.properties().eq_properties.clone();
+            let shown = displayable(scan.as_ref()).one_line().to_string();
+            reordered += usize::from(shown.contains("order=["));
             let streams = execute_stream_partitioned(Arc::clone(&scan), ctx.task_ctx()).unwrap();
-            for stream in streams {
+            for (partition, stream) in streams.into_iter().enumerate() {
                 let batches: Vec<RecordBatch> = stream.try_collect().await.unwrap();
                 let batch = concat_batches(&scan.schema(), &batches).unwrap();
+                if let Partitioning::Range(ranges) = scan.output_partitioning() {
+                    assert!(is_in_range(&batch, ranges, partition), "{sql} {ranges}");
+                    in_ranges += 1;
+                }
                 for ordering in known.oeq_class().iter() {
                     let columns = ordering.iter().map(|by| SortColumn {
                         values: by
@@ -108,6 +141,7 @@ async fn rows_are_in_the_declared_order() {
         }
     }
     assert!(orderings > 500 && constants > 100, "{orderings} {constants}");
+    assert!(reordered > 200 && in_ranges > 50, "{reordered} {in_ranges}");
 }
 
 /// Random sorts by dimensions, with limits, against the same over rows in memory.
@@ -124,10 +158,10 @@ async fn sorted_queries_agree_with_rows_in_memory() {
         for _ in 0..8 {
             let mut keys: Vec<String> = (0..rank).map(name).collect();
             keys.truncate(rng.random_range(1..=rank));
-            let direction = if rng.random_bool(0.7) { "" } else { " DESC" };
             // Ties are broken by the other columns only if they are all there, so only keys are shown.
             let shown = keys.join(", ");
-            let by: Vec<String> = keys.iter().map(|key| format!("{key}{direction}")).collect();
+            let mut direction = || if rng.random_bool(0.6) { "" } else { " DESC" };
+            let by: Vec<String> = keys.iter().map(|key| format!("{key}{}", direction())).collect();
             let axis = rng.random_range(0..rank);
             let filter = case.axes[axis].predicate(&name(axis), &mut rng);
             let limit = match rng.random_range(0..3) {
@@ -185,10 +219,29 @@ async fn sorts_that_are_not_needed_are_gone() {
     SortPreservingMergeExec: [time@0 ASC NULLS LAST], fetch=10
       GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10
     ");
-    // Chunks across the stations: times come back.
-    assert_snapshot!(shown(2, 1, first).await, @r"
-    SortExec: TopK(fetch=10), expr=[time@0 ASC NULLS LAST], preserve_partitioning=[false]
-      GridScanExec: dataset=t, chunks=16/16, projection=[time, station, value]
+    // Chunks across the stations: times come back, unless two chunks are read together.
+    assert_snapshot!(shown(2, 1, first).await, @"GridScanExec: dataset=t, chunks=2/16, projection=[time, station, value], order=[time], limit=10");
+    let last = "SELECT * FROM t ORDER BY time DESC, station LIMIT 10";
+    assert_snapshot!(shown(2, 1, last).await, @"GridScanExec: dataset=t, chunks=2/16, projection=[time, station, value], order=[time DESC, station], limit=10");
+    assert_snapshot!(shown(4, 2, last).await, @r"
+    SortPreservingMergeExec: [time@0 DESC, station@1 ASC NULLS LAST], fetch=10
+      BufferExec: capacity=1073741824
+        GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], order=[time DESC, station], limit=10
+    ");
+    // Not the order of the axes: every time of a station is in another chunk.
+    let across = "SELECT * FROM t ORDER BY station, time DESC LIMIT 10";
+    assert_snapshot!(shown(2, 1, across).await, @r"
+    SortExec: TopK(fetch=10), expr=[station@1 ASC NULLS LAST, time@0 DESC], preserve_partitioning=[false]
+      GridScanExec: dataset=t, chunks=16/16, projection=[time, station, value], filters=[DynamicFilter [ empty ]]
+    ");
+    // A row for each time and station: nothing is left to order by value.
+    let by_all = "SELECT * FROM t ORDER BY time DESC, station DESC, value";
+    assert_snapshot!(shown(4, 1, by_all).await, @"GridScanExec: dataset=t, chunks=8/8, projection=[time, station, value], order=[time DESC, station DESC]");
+    // A limit has chosen its rows already.
+    let limited = "SELECT * FROM (SELECT * FROM t LIMIT 10) ORDER BY time DESC";
+    assert_snapshot!(shown(4, 1, limited).await, @r"
+    SortExec: expr=[time@0 DESC], preserve_partitioning=[false]
+      GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10
     ");
     // One station: its chunks are one after the other.
     let one = "SELECT * FROM t WHERE station = 3 ORDER BY time, station";

@@ -138,7 +138,8 @@ async fn chunks_pruned_are_shown() {
     let sql = "EXPLAIN ANALYZE SELECT value FROM t WHERE station = 'S07'";
     let batches = ctx.sql(sql).await.unwrap().collect().await.unwrap();
     let text = arrow::util::pretty::pretty_format_batches(&batches).unwrap().to_string();
-    assert!(text.contains("chunks_pruned=12 total → 4 matched"), "{text}");
+    assert!(text.contains("chunks_pruned_selection=12 total → 4 matched"), "{text}");
+    assert!(text.contains("chunks_pruned_zone_map=4 total → 4 matched"), "{text}");
     assert!(text.contains("time_decode="), "{text}");
 }
 

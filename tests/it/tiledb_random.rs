@@ -271,7 +271,7 @@ async fn counted(ctx: &SessionContext, sql: &str) -> [usize; 2] {
                     counts[0] += count.value();
                 }
                 MetricValue::PruningMetrics { name, pruning_metrics }
-                    if name == "chunks_pruned" =>
+                    if name == "chunks_pruned_zone_map" =>
                 {
                     counts[1] += pruning_metrics.pruned();
                 }

@@ -12,8 +12,9 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
-use super::query::{Aggregate, Expr, Query, columns_of, over_columns};
+use super::query::{Aggregate, Query};
 use crate::exec::GridScanExec;
+use crate::exec::columns::{Expr, columns_of, over_columns};
 use crate::scan::Column;
 
 /// Aggregates of expressions, by accumulators.

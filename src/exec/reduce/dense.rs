@@ -20,8 +20,9 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::split_conjunction;
 
-use super::query::{Aggregate, Expr, Query};
+use super::query::{Aggregate, Query};
 use crate::exec::GridScanExec;
+use crate::exec::columns::Expr;
 use crate::scan::Column;
 use crate::scan::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
 

@@ -15,7 +15,8 @@ use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn}
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
-use super::query::{Expr, Query, columns_of, over_columns};
+use super::query::Query;
+use crate::exec::columns::{Expr, columns_of, over_columns};
 use crate::exec::{GridScanExec, to_datafusion};
 use crate::scan::reduce::AxisGroups;
 use crate::scan::{Column, LabelOrder};

@@ -24,9 +24,10 @@ use datafusion::physical_plan::{
 use super::accumulate::AccumulatePlan;
 use super::dense::DensePlan;
 use super::keys::Keys;
-use super::query::{Expr, Query};
+use super::query::Query;
 use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
+use crate::exec::columns::{Expr, visit_all};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::{GridScanExec, display, without_children};
 use crate::scan::{GridArray, ScanPlan};
@@ -233,14 +234,10 @@ impl ExecutionPlan for GridReduceExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        if let Tier::Accumulators(plan) = &self.tier {
-            for expr in plan.expressions() {
-                if visit(expr)? == TreeNodeRecursion::Stop {
-                    return Ok(TreeNodeRecursion::Stop);
-                }
-            }
+        match &self.tier {
+            Tier::Accumulators(plan) => visit_all(plan.expressions(), visit),
+            Tier::Dense(_) => Ok(TreeNodeRecursion::Continue),
         }
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn replace_children(

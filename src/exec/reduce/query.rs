@@ -11,11 +11,9 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -26,9 +24,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlanProperties, Partitioning};
 
 use crate::exec::GridScanExec;
-
-/// An expression of a query.
-pub(super) type Expr = Arc<dyn PhysicalExpr>;
+use crate::exec::columns::{Expr, over_columns};
 
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
@@ -173,26 +169,4 @@ impl Below {
 
 fn column(field: &arrow::datatypes::Field, at: usize) -> Expr {
     Arc::new(PhysicalColumn::new(field.name(), at))
-}
-
-/// The scan's columns that `exprs` need, ascending.
-pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Vec<usize> {
-    let mut columns: Vec<usize> =
-        exprs.into_iter().flat_map(collect_columns).map(|column| column.index()).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    columns
-}
-
-/// `expr` over a batch that holds only `columns` of the scan.
-pub(super) fn over_columns(expr: &Expr, columns: &[usize]) -> Result<Expr> {
-    Arc::clone(expr)
-        .transform(|expr| {
-            let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
-                return Ok(Transformed::no(expr));
-            };
-            let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
-            Ok(Transformed::yes(Arc::new(PhysicalColumn::new(column.name(), at)) as Expr))
-        })
-        .data()
 }

@@ -34,7 +34,7 @@ pub(super) fn reduce(
     context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
     let Slab { plan, at } = node.slabs[number].clone();
-    let metrics = ScanMetrics::new(metrics, number, &plan, at, node.plan.chunks());
+    let metrics = ScanMetrics::new(metrics, number, node.plan.grid(), node.plan.pruned());
     let schema = Arc::clone(&node.schema);
     let opened = async move {
         let selection = node.plan.selection().axes();

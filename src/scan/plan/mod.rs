@@ -8,7 +8,14 @@
 //! A [`ScanPlan`] is a plain value: it can be compared, printed and sent elsewhere. Building it
 //! costs O(touched chunks) and reads nothing.
 
+mod cut;
+mod order;
+
 use std::ops::Range;
+
+use cut::Cut;
+use order::ReadOrder;
+pub use order::SlabShape;
 
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
@@ -40,6 +47,19 @@ pub struct ChunkMask {
     pub axes: Vec<usize>,
     /// Row-major over the chunks that the selection touches on these axes.
     pub keep: Vec<bool>,
+    /// Whether it took zone maps to know.
+    pub by_zones: bool,
+}
+
+/// How many chunks of the grid a plan leaves out, by what rules them out first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The labels of their dimensions.
+    pub by_selection: u64,
+    /// What the writer noted about their values.
+    pub by_zones: u64,
+    /// A limit that chunks before them reach.
+    pub by_limit: u64,
 }
 
 /// One chunk to read and the cells to take from it.
@@ -67,12 +87,16 @@ impl ChunkTask {
 pub struct ScanPlan {
     grid: ChunkGrid,
     selection: Selection,
-    /// Per axis the chunk coordinates that the selection touches.
+    /// Per axis the chunk coordinates that the selection touches, in the order of reading: ascending,
+    /// or descending where the rows are to be.
     touched: Vec<Vec<u64>>,
     /// Places in the cross product of `touched` that the masks keep; `None` keeps all.
     kept: Option<Vec<u64>>,
-    /// Per partition its tasks and the rows they yield.
-    partitions: Vec<(Range<u64>, u64)>,
+    /// In which order rows are read; `None` if chunks are read one by one.
+    order: Option<ReadOrder>,
+    /// Chunks that only zone maps rule out.
+    pruned_by_zones: u64,
+    cut: Cut,
     /// How many partitions were asked for.
     max_partitions: usize,
     limit: Option<u64>,
@@ -89,17 +113,19 @@ impl ScanPlan {
         }
         let touched: Vec<Vec<u64>> =
             (0..grid.rank()).map(|axis| touched_chunks(&grid, &request.selection, axis)).collect();
-        let kept = kept_places(&touched, &request.masks)?;
+        let (kept, pruned_by_zones) = cut::kept_places(&touched, &request.masks)?;
         let mut plan = Self {
             grid,
             selection: request.selection,
             touched,
             kept,
-            partitions: vec![],
+            order: None,
+            pruned_by_zones,
+            cut: Cut::default(),
             max_partitions: request.partitions,
             limit: request.limit,
         };
-        plan.partitions = plan.cut();
+        plan.cut = plan.cut();
         Ok(plan)
     }
 
@@ -115,24 +141,29 @@ impl ScanPlan {
 
     /// How many partitions there are; at least one.
     pub fn partition_count(&self) -> usize {
-        self.partitions.len()
+        self.cut.partitions.len()
     }
 
     /// The tasks of a partition, by number; empty if there is no such partition.
     pub fn tasks(&self, partition: usize) -> Range<u64> {
-        self.partitions.get(partition).map_or(0..0, |(tasks, _)| tasks.clone())
+        self.cut.partitions.get(partition).map_or(0..0, |(tasks, _)| tasks.clone())
+    }
+
+    /// The axis along which partitions are ranges, if there are several: none of its indices is in two.
+    pub fn cut_along(&self) -> Option<usize> {
+        self.cut.along
     }
 
     /// Rows of a partition, or of all: exactly what the scan yields unless it is dropped early.
     pub fn rows(&self, partition: Option<usize>) -> u64 {
         let rows = match partition {
-            Some(partition) => self.partitions.get(partition).map_or(0, |(_, rows)| *rows),
-            None => self.partitions.iter().map(|(_, rows)| rows).sum(),
+            Some(partition) => self.cut.partitions.get(partition).map_or(0, |(_, rows)| *rows),
+            None => self.cut.partitions.iter().map(|(_, rows)| rows).sum(),
         };
         // Each partition stops at the limit by itself.
         self.limit.map_or(rows, |limit| match partition {
             Some(_) => rows.min(limit),
-            None => self.partitions.iter().map(|(_, rows)| (*rows).min(limit)).sum(),
+            None => self.cut.partitions.iter().map(|(_, rows)| (*rows).min(limit)).sum(),
         })
     }
 
@@ -143,7 +174,7 @@ impl ScanPlan {
 
     /// Chunks that will be read.
     pub fn chunks(&self) -> u64 {
-        self.partitions.iter().map(|(tasks, _)| tasks.end - tasks.start).sum()
+        self.cut.partitions.iter().map(|(tasks, _)| tasks.end - tasks.start).sum()
     }
 
     /// Whether the rows are the selection's cells and no others: no mask and no limit cut any off.
@@ -151,23 +182,11 @@ impl ScanPlan {
         self.kept.is_none() && self.limit.is_none()
     }
 
-    /// How many leading axes the rows of each partition are in order of: by index on the first, among
-    /// equals on the second, and so on. Chunks across an axis break the order of the axes before it,
-    /// unless a chunk holds one index of those.
-    pub fn ordered_axes(&self) -> usize {
-        let rank = self.grid.rank();
-        for axis in 0..rank {
-            if self.touched[axis + 1..].iter().all(|chunks| chunks.len() <= 1) {
-                return rank;
-            }
-            let selected = &self.selection.axes()[axis];
-            let several =
-                |&chunk: &u64| selected.within(self.grid.axis_range(axis, chunk)).count() > 1;
-            if self.touched[axis].iter().any(several) {
-                return axis;
-            }
-        }
-        rank
+    /// What is left out, and why.
+    pub fn pruned(&self) -> Pruned {
+        let (places, by_zones) = (self.places(), self.pruned_by_zones);
+        let by_selection = self.grid.chunks().saturating_sub(places + by_zones);
+        Pruned { by_selection, by_zones, by_limit: places - self.chunks() }
     }
 
     /// The same plan with a limit, or without one, in at most as many partitions as it has now:
@@ -175,7 +194,7 @@ impl ScanPlan {
     #[must_use = "the plan is not changed in place"]
     pub fn with_limit(&self, limit: Option<u64>) -> Self {
         let mut plan = Self { limit, max_partitions: self.partition_count(), ..self.clone() };
-        plan.partitions = plan.cut();
+        plan.cut = plan.cut();
         plan
     }
 
@@ -185,8 +204,7 @@ impl ScanPlan {
         let mut bounds: Vec<Option<(u64, u64)>> = vec![None; self.grid.rank()];
         match &self.kept {
             Some(kept) => {
-                let lens: Vec<u64> =
-                    self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+                let lens = lens(&self.touched);
                 for &place in &kept[tasks.start as usize..tasks.end as usize] {
                     for (bound, at) in bounds.iter_mut().zip(unravel(place, &lens)) {
                         let (least, greatest) = bound.unwrap_or((at, at));
@@ -214,7 +232,7 @@ impl ScanPlan {
     /// The least and greatest place per axis of consecutive tasks: the first axis on which they
     /// differ bounds them; after it, they take every place.
     fn bound_places(&self, tasks: &Range<u64>, bounds: &mut [Option<(u64, u64)>]) {
-        let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+        let lens = lens(&self.touched);
         let (first, last) = (unravel(tasks.start, &lens), unravel(tasks.end - 1, &lens));
         let mut differ = false;
         for (axis, bound) in bounds.iter_mut().enumerate() {
@@ -223,7 +241,8 @@ impl ScanPlan {
         }
     }
 
-    /// The part of the plan whose cells lie in `wanted` on `axis`, in one partition.
+    /// The part of the plan whose cells lie in `wanted` on `axis`, in one partition. Only for plans
+    /// that read chunks one by one.
     #[must_use = "the plan is not changed in place"]
     pub fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let mut selection = self.selection.clone();
@@ -232,9 +251,6 @@ impl ScanPlan {
             .map(|axis| touched_chunks(&self.grid, &selection, axis))
             .collect();
         let kept = self.kept.as_ref().map(|kept| {
-            let lens = |touched: &[Vec<u64>]| -> Vec<u64> {
-                touched.iter().map(|chunks| chunks.len() as u64).collect()
-            };
             let (before, after) = (lens(&self.touched), lens(&touched));
             let place = |&place: &u64| {
                 let at: Option<Vec<u64>> = unravel(place, &before)
@@ -249,15 +265,21 @@ impl ScanPlan {
             };
             kept.iter().filter_map(place).collect()
         });
-        let mut plan = Self {
-            selection,
-            touched,
-            kept,
-            max_partitions: 1,
-            partitions: vec![],
-            ..self.clone()
+        let mut plan = Self { selection, touched, kept, max_partitions: 1, ..self.clone() };
+        plan.cut = plan.cut();
+        plan
+    }
+
+    /// One partition of the plan as a plan of its own.
+    #[must_use = "the plan is not changed in place"]
+    pub fn partition(&self, partition: usize) -> Self {
+        let tasks = self.tasks(partition);
+        let kept = match &self.kept {
+            Some(kept) => kept[tasks.start as usize..tasks.end as usize].to_vec(),
+            None => tasks.collect(),
         };
-        plan.partitions = plan.cut();
+        let mut plan = Self { kept: Some(kept), max_partitions: 1, ..self.clone() };
+        plan.cut = plan.cut();
         plan
     }
 
@@ -269,10 +291,15 @@ impl ScanPlan {
         }
     }
 
+    /// Where the task of this number is in the cross product of touched chunks.
+    fn place(&self, task: u64) -> u64 {
+        self.kept.as_ref().map_or(task, |kept| kept[task as usize])
+    }
+
     /// The task of this number, which must be one of a partition's.
     pub fn task(&self, task: u64) -> ChunkTask {
-        let place = self.kept.as_ref().map_or(task, |kept| kept[task as usize]);
-        let lens: Vec<u64> = self.touched.iter().map(|chunks| chunks.len() as u64).collect();
+        let place = self.place(task);
+        let lens = lens(&self.touched);
         let coordinates: Vec<u64> = unravel(place, &lens)
             .iter()
             .zip(&self.touched)
@@ -288,37 +315,6 @@ impl ScanPlan {
         let number = ravel(&coordinates, self.grid.chunks_per_axis());
         ChunkTask { number, coordinates, selection, rows }
     }
-
-    /// Cuts the tasks into at most `count` ranges of about the same number of cells to read, after
-    /// dropping those that a limit makes needless.
-    fn cut(&self) -> Vec<(Range<u64>, u64)> {
-        let weights = TaskWeights::new(self);
-        let (mut tasks, mut total, mut rows) = (0, 0, 0);
-        while tasks < self.places() && self.limit.is_none_or(|limit| rows < limit) {
-            let (task_cells, task_rows) = weights.of(tasks);
-            total += u128::from(task_cells);
-            rows += task_rows;
-            tasks += 1;
-        }
-        let count = (self.max_partitions as u64).min(tasks).max(1);
-        let mut partitions = Vec::with_capacity(count as usize);
-        let (mut start, mut rows, mut weight) = (0, 0, 0_u128);
-        for task in 0..tasks {
-            let (task_cells, task_rows) = weights.of(task);
-            weight += u128::from(task_cells);
-            rows += task_rows;
-            let done = partitions.len() as u64 + 1;
-            let enough = weight * u128::from(count) >= total * u128::from(done);
-            // What is left must still give every later partition a task, and no more partitions.
-            let must = tasks - task - 1 == count - done;
-            if done < count && (enough || must) {
-                partitions.push((start..task + 1, rows));
-                (start, rows) = (task + 1, 0);
-            }
-        }
-        partitions.push((start..tasks, rows));
-        partitions
-    }
 }
 
 /// The chunk coordinates on `axis` that hold a selected index, ascending.
@@ -331,64 +327,8 @@ pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> V
     grid.chunks_of(axis, &selection.axes()[axis]).ranges().iter().cloned().flatten().collect()
 }
 
-/// The places in the cross product of `touched` that every mask keeps.
-fn kept_places(touched: &[Vec<u64>], masks: &[ChunkMask]) -> Result<Option<Vec<u64>>> {
-    let lens: Vec<u64> = touched.iter().map(|chunks| chunks.len() as u64).collect();
-    for mask in masks {
-        let size: u64 = mask.axes.iter().map(|&axis| lens[axis]).product();
-        if size != mask.keep.len() as u64 {
-            return Err(Error::internal("a chunk mask of another size than its axes"));
-        }
-    }
-    if masks.is_empty() {
-        return Ok(None);
-    }
-    let keeps = |place: &u64| {
-        let at = unravel(*place, &lens);
-        masks.iter().all(|mask| {
-            let place = mask.axes.iter().fold(0, |place, &axis| place * lens[axis] + at[axis]);
-            mask.keep[place as usize]
-        })
-    };
-    Ok(Some((0..lens.iter().product()).filter(keeps).collect()))
-}
-
-/// Cells and rows of each task, without building the task.
-struct TaskWeights<'a> {
-    plan: &'a ScanPlan,
-    /// Per axis and touched chunk: elements, selected elements.
-    axes: Vec<Vec<(u64, u64)>>,
-    lens: Vec<u64>,
-}
-
-impl<'a> TaskWeights<'a> {
-    fn new(plan: &'a ScanPlan) -> Self {
-        let weight = |axis: usize, chunk: u64| {
-            let range = plan.grid.axis_range(axis, chunk);
-            let selected = plan.selection.axes()[axis].within(range.clone()).count();
-            (range.end - range.start, selected)
-        };
-        let axes: Vec<Vec<(u64, u64)>> = plan
-            .touched
-            .iter()
-            .enumerate()
-            .map(|(axis, chunks)| chunks.iter().map(|&chunk| weight(axis, chunk)).collect())
-            .collect();
-        let lens = axes.iter().map(|axis| axis.len() as u64).collect();
-        Self { plan, axes, lens }
-    }
-
-    fn of(&self, task: u64) -> (u64, u64) {
-        let mut place = self.plan.kept.as_ref().map_or(task, |kept| kept[task as usize]);
-        let (mut cells, mut rows) = (1, 1);
-        for (axis, &len) in self.axes.iter().zip(&self.lens).rev() {
-            let (elements, selected) = axis[(place % len) as usize];
-            place /= len;
-            cells *= elements;
-            rows *= selected;
-        }
-        (cells, rows)
-    }
+fn lens(touched: &[Vec<u64>]) -> Vec<u64> {
+    touched.iter().map(|chunks| chunks.len() as u64).collect()
 }
 
 #[cfg(test)]
@@ -397,55 +337,6 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::grid::for_each_run;
-
-    /// Rows are in order of as many leading axes as the plan says, and of no more in plans that it
-    /// says nothing about for a reason.
-    #[test]
-    fn rows_are_in_the_order_that_is_promised() {
-        let mut rng = StdRng::seed_from_u64(15);
-        let (mut whole, mut part, mut none) = (0, 0, 0);
-        for _ in 0..3_000 {
-            let rank = rng.random_range(1..=4);
-            let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
-            let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
-            let grid = ChunkGrid::new(&shape, &chunk).unwrap();
-            let mut request = ScanRequest { partitions: 2, ..ScanRequest::all(&grid) };
-            for (axis, &len) in shape.iter().enumerate() {
-                let mask: Vec<bool> = (0..len).map(|_| rng.random_bool(0.7)).collect();
-                request.selection.restrict(axis, &AxisSelection::from_mask(&mask));
-            }
-            let plan = ScanPlan::new(grid, request).unwrap();
-            let ordered = plan.ordered_axes();
-            let mut further = true;
-            for partition in 0..plan.partition_count() {
-                let mut indices: Vec<Vec<u64>> = Vec::new();
-                for task in plan.tasks(partition).map(|task| plan.task(task)) {
-                    let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
-                    let start =
-                        |axis: usize| plan.grid().axis_range(axis, task.coordinates[axis]).start;
-                    for_each_run(&task.selection, |run| {
-                        indices.extend(run.map(|cell| {
-                            let at = unravel(cell, &extents);
-                            (0..rank).map(|axis| start(axis) + at[axis]).collect::<Vec<u64>>()
-                        }));
-                    });
-                }
-                assert!(indices.is_sorted_by_key(|index| index[..ordered].to_vec()));
-                further &=
-                    indices.is_sorted_by_key(|index| index[..rank.min(ordered + 1)].to_vec());
-            }
-            match ordered {
-                0 => none += 1,
-                _ if ordered == rank => whole += 1,
-                _ => part += 1,
-            }
-            // Two partitions can hide the break; otherwise what is not promised does not hold.
-            let rows = plan.rows(None);
-            assert!(ordered == rank || !further || plan.partition_count() > 1 || rows <= 1);
-        }
-        assert!(whole > 200 && part > 50 && none > 200, "{whole} {part} {none}");
-    }
 
     /// The cells of all tasks are the selected cells that the masks keep, each once, in every
     /// partitioning; partitions are balanced and none is empty.
@@ -468,7 +359,7 @@ mod tests {
                 let axes = vec![rank - 1, 0];
                 let size = touched[rank - 1].len() * touched[0].len();
                 let keep = (0..size).map(|_| rng.random_bool(0.7)).collect();
-                request.masks.push(ChunkMask { axes, keep });
+                request.masks.push(ChunkMask { axes, keep, by_zones: rng.random_bool(0.5) });
             }
             request.partitions = rng.random_range(1..6);
             let plan = ScanPlan::new(grid.clone(), request.clone()).unwrap();
