@@ -27,6 +27,9 @@ const AFTER_HELP: &str = r#"Examples:
   An object store:
     gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
 
+  The current generation of a package:
+    gridfusion stations.tet.d -c "SELECT count(*) FROM temperature"
+
   A TileDB array, and a folder or group of them:
     gridfusion arrays/forecast -c "SELECT run, max(temperature) FROM forecast GROUP BY run"
     gridfusion arrays -c "SHOW TABLES"
@@ -64,7 +67,7 @@ Exit status:
 pub(crate) struct Args {
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// A `.tet` file, a TileDB array, or a folder or group of such arrays. A dataset or array is reached
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or array is reached
     /// by its name if only one path has it, and always as PATH.NAME, where PATH is the last part of the
     /// path without its extension.
     #[arg(value_name = "PATH")]

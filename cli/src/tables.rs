@@ -46,23 +46,29 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
     Ok(())
 }
 
-/// The tables of a `.tet` file, or of a folder of TileDB arrays.
+/// The tables of a `.tet` file or package, or of a folder of TileDB arrays.
 async fn open(path: &str, runtime: Arc<RuntimeEnv>) -> gridfusion::Result<Arc<dyn SchemaProvider>> {
     store::register(path, &HashMap::new(), &runtime)?;
     let arrays = || TileDbSchema::open(path, TileDbReadOptions::default(), Arc::clone(&runtime));
-    if Path::new(path).is_dir() {
+    let is_package = is_package(path);
+    if Path::new(path).is_dir() && !is_package {
         return Ok(Arc::new(arrays().await?));
     }
     // What a store has at a URL is not known before it is asked for.
-    if path.contains("://") && !path.ends_with(".tet") {
+    if path.contains("://") && !path.ends_with(".tet") && !is_package {
         match arrays().await {
             Ok(arrays) => return Ok(Arc::new(arrays)),
             Err(error) => log::debug!("not TileDB, so it should be a .tet file: {error}"),
         }
     }
     let options = TetReadOptions::default();
-    let file = gridfusion::open(path, options.io, &runtime).await?;
+    let file = gridfusion::open(path, &options, &runtime).await?;
     Ok(Arc::new(TetSchema::new(file, options.read)))
+}
+
+/// Whether a folder is to be opened as a package rather than for the arrays in it.
+fn is_package(path: &str) -> bool {
+    path.trim_end_matches('/').ends_with(".tet.d") || Path::new(path).join("PROTOCOL").is_file()
 }
 
 /// The schema of a file: its stem, with a number if there is such a schema already.
@@ -78,11 +84,12 @@ fn schema_name(path: &str, catalog: &dyn CatalogProvider) -> String {
     name
 }
 
-/// The last part of a path or URL, without its extension.
+/// The last part of a path or URL, without its extension; that of a package has two parts.
 fn stem(location: &str) -> String {
     let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
-    let path = url.as_ref().map_or(location, Url::path);
-    match Path::new(path.trim_end_matches('/')).file_stem() {
+    let path = url.as_ref().map_or(location, Url::path).trim_end_matches('/');
+    let path = path.strip_suffix(".d").filter(|path| path.ends_with(".tet")).unwrap_or(path);
+    match Path::new(path).file_stem() {
         Some(stem) => stem.to_string_lossy().into_owned(),
         None => "file".to_owned(),
     }
@@ -200,6 +207,9 @@ mod tests {
             ("stations.tet", "stations"),
             ("/data/soil.v1.tet", "soil.v1"),
             ("s3://bucket/a/b.tet", "b"),
+            ("demo.tet.d", "demo"),
+            ("s3://bucket/demo.tet.d/", "demo"),
+            ("init.d", "init"),
             ("https://example.org/c.tet?version=3", "c"),
             ("noextension", "noextension"),
             ("https://example.org/", "file"),

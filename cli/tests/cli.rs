@@ -113,6 +113,44 @@ fn tiledb_tables_are_created_and_read_as_of_a_time() {
     assert!(message.contains("encrypt") && !message.contains(key), "{message}");
 }
 
+/// A package whose generations are copies of the example, of which the second is current.
+fn package(folder: &Path, name: &str) -> String {
+    let root = folder.join(name);
+    for number in 1..=2 {
+        let generation = root.join(format!("generations/{number:08}"));
+        fs::create_dir_all(&generation).unwrap();
+        fs::copy(STATIONS, generation.join("packed.tet")).unwrap();
+    }
+    fs::write(root.join("PROTOCOL"), r#"{"protocol_version":2}"#).unwrap();
+    fs::write(root.join("CURRENT"), "2\n").unwrap();
+    root.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn packages_are_opened_like_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (named, unnamed) = (package(folder.path(), "demo.tet.d"), package(folder.path(), "plain"));
+    let sql = "SELECT count(*) AS n FROM elevation";
+    for path in [&named, &format!("{named}/"), &unnamed, &format!("file://{named}")] {
+        assert_eq!(csv(&[path], sql), "n\n6\n", "{path}");
+    }
+    assert_eq!(csv(&[&named], "SELECT count(*) AS n FROM demo.elevation"), "n\n6\n");
+    let create = |generation: u64| {
+        format!(
+            "CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{named}'
+             OPTIONS ('dataset' 'elevation', 'generation' '{generation}');
+             SELECT count(*) AS n FROM t"
+        )
+    };
+    assert_eq!(csv(&[], &create(1)), "n\n6\n");
+    let message = failure(&[], &create(3));
+    assert!(message.contains("no generation 3; the package has 1, 2"), "{message}");
+    let empty = folder.path().join("empty.tet.d");
+    fs::create_dir(&empty).unwrap();
+    let message = failure(&[empty.to_str().unwrap()], "SELECT 1");
+    assert!(message.contains("empty.tet.d: this folder is no .tet.d package"), "{message}");
+}
+
 fn create(name: &str, options: &str) -> String {
     format!("CREATE EXTERNAL TABLE {name} STORED AS TET LOCATION '{STATIONS}' OPTIONS ({options});")
 }

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! An array is one object ([`tet`], whose object has the empty name) or a folder of them
-//! ([`tiledb`]).
+//! ([`tiledb`]). A package of `.tet` files is a folder too, in which one object is chosen.
 //!
 //! Reading a chunk has the same shape for every format: *locate* (a machine that ends in a
 //! [`StoredChunk`] for each value that is wanted: byte ranges, and how they lie over one another),

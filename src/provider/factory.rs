@@ -69,7 +69,7 @@ impl TableProviderFactory for TetTableFactory {
     ) -> Result<Arc<dyn TableProvider>> {
         let location = only_location(cmd, Self::FILE_TYPE)?;
         let options = TetReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
-        let file = open(location, options.io, state.runtime_env()).await.map_err(to_datafusion)?;
+        let file = open(location, &options, state.runtime_env()).await.map_err(to_datafusion)?;
         let table = GridTable::open(&file, &options).await.map_err(to_datafusion)?;
         Ok(Arc::new(table))
     }

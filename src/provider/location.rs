@@ -9,7 +9,7 @@ use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-use super::{IoMode, TileDbReadOptions};
+use super::{IoMode, TetReadOptions, TileDbReadOptions};
 use crate::error::{Error, Result};
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, StoreFolder,
@@ -17,14 +17,44 @@ use crate::io::{
 use crate::scan::{OpenedFile, OpenedTileDb};
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
-/// that is registered with the session (`s3://bucket/key`, `https://host/path`, …).
+/// that is registered with the session (`s3://bucket/key`, `https://host/path`, …). If that is a local
+/// folder, or a URL that ends in `.tet.d`, it is a package, of which one generation is opened. Of the
+/// options, `io` and `generation` count.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::TetReadOptions;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion::Result<()> {
+/// let (ctx, options) = (SessionContext::new(), TetReadOptions::default());
+/// let file = gridfusion::open("examples/data/stations.tet", &options, &ctx.runtime_env()).await?;
+/// assert_eq!(file.data_variables(), ["temperature", "precipitation", "elevation"]);
+/// assert_eq!(file.generation(), None);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
-/// `Usage` for a URL whose store is not registered, `Io` if the file cannot be read, `Corrupt` if
-/// it is not a `.tet` file.
-pub async fn open(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Result<OpenedFile> {
-    let source: Arc<dyn ByteSource> = match Place::of(location, runtime)? {
-        Place::Local(path) if io == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
+/// `Usage` for a URL whose store is not registered, or a generation that there is not; `Io` if the
+/// file cannot be read, `Corrupt` if it is not a `.tet` file, and those of
+/// [`OpenedFile::open_package`].
+pub async fn open(
+    location: &str,
+    options: &TetReadOptions,
+    runtime: &RuntimeEnv,
+) -> Result<OpenedFile> {
+    let place = Place::of(location, runtime)?;
+    if place.is_package() {
+        let folder = place.folder(location, options.io)?;
+        return OpenedFile::open_package(folder, options.generation).await;
+    }
+    if options.generation.is_some() {
+        let message = "a file has no generations; option 'generation' is for .tet.d packages";
+        return Err(Error::usage(message).in_file(location));
+    }
+    let source: Arc<dyn ByteSource> = match place {
+        Place::Local(path) if options.io == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
         Place::Local(path) => Arc::new(FileSource::open(&path)?),
         Place::Store(store, path) => {
             Arc::new(ObjectSource::open(location.to_owned(), store, path).await?)
@@ -62,10 +92,7 @@ pub async fn open_tiledb(
 
 /// The folder at `location`.
 pub(super) fn folder(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Result<Arc<dyn Folder>> {
-    Ok(match Place::of(location, runtime)? {
-        Place::Local(path) => Arc::new(LocalFolder::open(&path, io == IoMode::Mmap)?),
-        Place::Store(store, path) => Arc::new(StoreFolder::new(location.to_owned(), store, path)),
-    })
+    Place::of(location, runtime)?.folder(location, io)
 }
 
 /// The place that `path` is, seen from the folder at `location`.
@@ -100,6 +127,24 @@ impl Place {
         })?;
         let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(&error))?;
         Ok(Self::Store(store, path))
+    }
+
+    /// Whether a `.tet` file expected here can only be in a package. A store has no folders to ask
+    /// about, so there the name decides.
+    fn is_package(&self) -> bool {
+        match self {
+            Self::Local(path) => path.is_dir(),
+            Self::Store(_, path) => path.as_ref().ends_with(".tet.d"),
+        }
+    }
+
+    fn folder(self, location: &str, io: IoMode) -> Result<Arc<dyn Folder>> {
+        Ok(match self {
+            Self::Local(path) => Arc::new(LocalFolder::open(&path, io == IoMode::Mmap)?),
+            Self::Store(store, path) => {
+                Arc::new(StoreFolder::new(location.to_owned(), store, path))
+            }
+        })
     }
 }
 

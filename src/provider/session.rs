@@ -150,7 +150,7 @@ impl GridfusionSessionContextExt for SessionContext {
                 "a schema holds every dataset of its file; option 'dataset' ('{dataset}') does not apply"
             );
         }
-        let file = open(location, options.io, &self.runtime_env()).await.map_err(to_datafusion)?;
+        let file = open(location, &options, &self.runtime_env()).await.map_err(to_datafusion)?;
         let catalog = default_catalog(self)?;
         catalog.register_schema(name, Arc::new(TetSchema::new(file, options.read)))?;
         Ok(())
@@ -203,7 +203,7 @@ async fn table(
     location: &str,
     options: &TetReadOptions,
 ) -> Result<GridTable> {
-    let file = open(location, options.io, &ctx.runtime_env()).await.map_err(to_datafusion)?;
+    let file = open(location, options, &ctx.runtime_env()).await.map_err(to_datafusion)?;
     GridTable::open(&file, options).await.map_err(to_datafusion)
 }
 

@@ -32,7 +32,7 @@ use crate::scan::{GridArray, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ctx = SessionContext::new();
 /// let options = TetReadOptions::default().with_dataset("temperature");
-/// let file = gridfusion::open("examples/data/stations.tet", options.io, &ctx.runtime_env()).await?;
+/// let file = gridfusion::open("examples/data/stations.tet", &options, &ctx.runtime_env()).await?;
 /// let table = GridTable::open(&file, &options).await?;
 /// ctx.register_table("temperature", Arc::new(table))?;
 /// # Ok(())

@@ -38,11 +38,12 @@ impl fmt::Display for IoMode {
     }
 }
 
-/// How to read a `.tet` file as a table.
+/// How to read a `.tet` file, or a `.tet.d` package of them, as a table.
 ///
 /// | option | values | default | meaning |
 /// |---|---|---|---|
 /// | `dataset` | a name | the only data variable | which dataset of the file |
+/// | `generation` | a number | the current one | which generation of a package |
 /// | `io` | `mmap`, `pread` | `mmap` | how local files are read |
 /// | `nan_as_null` | `true`, `false` | `true` | NaN is NULL |
 /// | `fill_as_null` | `true`, `false` | `true` | the declared fill value is NULL |
@@ -59,6 +60,8 @@ impl fmt::Display for IoMode {
 pub struct TetReadOptions {
     /// Which dataset; `None` means the only data variable of the file.
     pub dataset: Option<String>,
+    /// Which generation of a package; `None` means the current one.
+    pub generation: Option<u64>,
     /// How local files are read.
     pub io: IoMode,
     /// How stored data becomes SQL values.
@@ -70,13 +73,27 @@ const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
 
 impl TetReadOptions {
     /// The names that [`TetReadOptions::set`] knows.
-    pub const NAMES: [&'static str; 6] =
-        ["dataset", "io", "nan_as_null", "fill_as_null", "index_columns", "trust_zone_maps"];
+    pub const NAMES: [&'static str; 7] = [
+        "dataset",
+        "generation",
+        "io",
+        "nan_as_null",
+        "fill_as_null",
+        "index_columns",
+        "trust_zone_maps",
+    ];
 
     /// Chooses the dataset.
     #[must_use]
     pub fn with_dataset(mut self, dataset: impl Into<String>) -> Self {
         self.dataset = Some(dataset.into());
+        self
+    }
+
+    /// Chooses the generation of a package, which need not be the current one.
+    #[must_use]
+    pub fn with_generation(mut self, generation: u64) -> Self {
+        self.generation = Some(generation);
         self
     }
 
@@ -122,6 +139,7 @@ impl TetReadOptions {
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         match name {
             "dataset" => self.dataset = Some(value.to_owned()),
+            "generation" => self.generation = Some(parse_generation(value)?),
             "io" => self.io = value.parse()?,
             _ => set_read(&mut self.read, name, value, &Self::NAMES)?,
         }
@@ -179,6 +197,12 @@ pub(super) fn set_read(
     Ok(())
 }
 
+fn parse_generation(value: &str) -> Result<u64> {
+    value
+        .parse()
+        .map_err(|_| Error::usage(format!("option 'generation' is '{value}', expected a number")))
+}
+
 pub(super) fn parse_bool(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
@@ -203,6 +227,7 @@ mod tests {
             for name in TetReadOptions::NAMES {
                 let value = match name {
                     "dataset" => "t",
+                    "generation" => "3",
                     "io" => "pread",
                     "index_columns" => "TRUE",
                     _ => "false",
@@ -216,8 +241,10 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let error = from_sql(&[("format.datset", "t")]).unwrap_err().to_string();
-        assert!(error.contains("'datset'") && error.contains("dataset, io"), "{error}");
+        assert!(error.contains("'datset'") && error.contains("dataset, generation"), "{error}");
         assert!(from_sql(&[("io", "mmapp")]).is_err());
+        let error = from_sql(&[("generation", "latest")]).unwrap_err().to_string();
+        assert_eq!(error, "option 'generation' is 'latest', expected a number");
         assert!(from_sql(&[("nan_as_null", "yes")]).unwrap_err().to_string().contains("'yes'"));
         assert!(from_sql(&[("other.thing", "1")]).is_err());
         assert_eq!(from_sql(&[("aws.region", "x")]).unwrap(), TetReadOptions::default());

@@ -18,6 +18,7 @@ mod labels;
 mod layers;
 mod objects;
 mod opened;
+mod package;
 mod pieces;
 mod plan;
 pub mod reduce;

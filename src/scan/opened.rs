@@ -11,6 +11,7 @@ use super::array::{Dimension, GridArray, ReadOptions, Value};
 use super::labels::Labels;
 use super::layers::{self, CellFormat};
 use super::objects::{Objects, drive};
+use super::package::Package;
 use super::plan::ChunkTask;
 use super::source::ChunkSource;
 use super::values::{NumberColumn, ValueColumn};
@@ -18,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
 use crate::format::{Location, Scratch, StoredChunk, Zone, Zones};
 use crate::grid::ChunkGrid;
-use crate::io::ByteSource;
+use crate::io::{ByteSource, Folder};
 
 /// A file whose directory and metadata have been read.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct OpenedFile {
     looked_up: Arc<OnceCell<()>>,
     /// Bytes of the file.
     size: u64,
+    /// Set if the file is a generation of a package.
+    package: Option<Arc<Package>>,
 }
 
 /// Grids with more chunks than this are opened only if the file has index rows for them.
@@ -49,7 +52,24 @@ impl OpenedFile {
         for warning in file.warnings() {
             log::warn!("{}: {warning}", objects.name());
         }
-        Ok(Self { file: Arc::new(file), objects, looked_up: Arc::default(), size })
+        let (file, looked_up) = (Arc::new(file), Arc::default());
+        Ok(Self { file, objects, looked_up, size, package: None })
+    }
+
+    /// Opens a generation of the package in `folder`: the one with this number, or the current one. The
+    /// file that it is stays open, whatever is published or deleted later.
+    ///
+    /// # Errors
+    /// `Usage` if the folder is no package or has no such generation (the message lists those there
+    /// are), `Unsupported` for a protocol other than 2; else those of [`OpenedFile::open`].
+    pub async fn open_package(folder: Arc<dyn Folder>, generation: Option<u64>) -> Result<Self> {
+        let (package, file) = Package::open(folder, generation).await?;
+        Ok(Self { package: Some(Arc::new(package)), ..file })
+    }
+
+    /// Which generation of a package the file is; `None` for a file alone.
+    pub fn generation(&self) -> Option<u64> {
+        self.package.as_ref().map(|package| package.generation())
     }
 
     /// What errors call the file.
@@ -232,6 +252,20 @@ impl OpenedFile {
     async fn drive_locate(&self, dataset: usize, chunks: Vec<u64>) -> Result<Vec<StoredChunk>> {
         drive(self.file.locate(dataset, chunks)?, &self.objects).await
     }
+
+    /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
+    fn zone_maps_len(&self) -> Option<u64> {
+        let within = self.file.zone_maps_at().map(|at| at.end - at.start);
+        within.or_else(|| Some(self.package.as_ref()?.zone_file()?.len()))
+    }
+
+    async fn read_zone_maps(&self, dataset: usize) -> Result<Option<ZoneMaps>> {
+        match (self.file.read_zone_maps(dataset)?, &self.package) {
+            (Some(machine), _) => drive(machine, &self.objects).await.map(Some),
+            (None, Some(package)) => package.read_zone_file(&self.file, dataset).await,
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// One dataset of a file.
@@ -262,8 +296,8 @@ impl ChunkSource for TetDataset {
     async fn zones(&self, _: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
         /// Parsing JSON costs this many times more per byte than looking for NULLs.
         const RELATIVE_COST: u64 = 64;
-        let at = self.file.file.zone_maps_at().filter(|_| self.options.trust_zone_maps)?;
-        if (at.end - at.start).saturating_mul(RELATIVE_COST) > bytes_to_read {
+        let len = self.file.zone_maps_len().filter(|_| self.options.trust_zone_maps)?;
+        if len.saturating_mul(RELATIVE_COST) > bytes_to_read {
             return None;
         }
         self.zone_maps.get_or_init(|| self.read_zone_maps()).await.clone()
@@ -272,13 +306,13 @@ impl ChunkSource for TetDataset {
 
 impl TetDataset {
     async fn read_zone_maps(&self) -> Option<Arc<dyn Zones>> {
-        let machine = self.file.file.read_zone_maps(self.dataset).ok()??;
-        match drive(machine, &self.file.objects).await {
+        match self.file.read_zone_maps(self.dataset).await {
+            Ok(None) => None,
             // The file's maps count NaN and the declared fill as NULL.
-            Ok(maps) if self.options.nan_as_null && self.options.fill_as_null => {
+            Ok(Some(maps)) if self.options.nan_as_null && self.options.fill_as_null => {
                 Some(Arc::new(maps))
             }
-            Ok(maps) => Some(Arc::new(WithoutNulls(maps))),
+            Ok(Some(maps)) => Some(Arc::new(WithoutNulls(maps))),
             Err(error) => {
                 log::warn!("zone maps are ignored: {error}");
                 None

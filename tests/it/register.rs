@@ -46,7 +46,10 @@ async fn external_tables_take_every_spelling_of_options() {
                 "",
                 "several data variables; choose one with the option 'dataset': \"temperature\" [1440, 6]",
             ),
-            ("OPTIONS ('datset' 'x')", "unknown option 'datset'; the options are dataset, io"),
+            (
+                "OPTIONS ('datset' 'x')",
+                "unknown option 'datset'; the options are dataset, generation, io",
+            ),
             (
                 "OPTIONS ('dataset' 'x')",
                 "no dataset \"x\"; the file has \"temperature\", \"precipitation\"",

@@ -11,6 +11,8 @@
 //! [`Open`] reads the superblock, the directory, the index header and the footer, so opening costs
 //! O(datasets). The index itself stays where it is: [`TetFile::locate`] reads just the rows of the
 //! chunks that a query wants.
+//!
+//! A package is a folder of such files, the generations of one; [`OpenPackage`] finds the current one.
 
 mod directory;
 mod footer;
@@ -19,6 +21,7 @@ mod labels;
 mod locate;
 mod metadata;
 mod open;
+mod package;
 mod superblock;
 mod zone;
 
@@ -32,9 +35,11 @@ pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
 pub use metadata::DatasetMetadata;
 pub use open::Open;
+pub use package::{Generation, OpenPackage};
 pub use zone::{ReadZoneMaps, ZoneMaps};
 
 use crate::error::{Error, Result};
+use crate::format::Location;
 use metadata::Metadata;
 
 /// An opened `.tet` file: everything but the index rows and the payloads.
@@ -117,14 +122,47 @@ impl TetFile {
         Ok(Locate::new(Arc::clone(self), dataset, layout, element, chunks))
     }
 
-    /// A machine that reads the zone maps of `dataset`.
+    /// A machine that reads the zone maps of `dataset`, if the file has any.
     ///
     /// # Errors
     /// Those of [`Dataset::grid`].
     pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
+        let Some(range) = self.zone_maps_at() else { return Ok(None) };
+        let at = Location { object: "".into(), range };
+        self.zone_maps_of(dataset, at, None).map(Some)
+    }
+
+    /// A machine that reads the zone maps of `dataset` from the zone file `at` of a package, which must
+    /// be about the `generation` that this file is.
+    ///
+    /// # Errors
+    /// `Corrupt` if the zone file is longer than what can be said of this file's chunks; else those of
+    /// [`Dataset::grid`].
+    pub fn read_zone_file(
+        &self,
+        dataset: usize,
+        at: Location,
+        generation: u64,
+    ) -> Result<ReadZoneMaps> {
+        /// More than what is said of one chunk with eight axes, and more than what comes before.
+        const MOST_PER_CHUNK: u64 = 1024;
+        let (len, chunks) = (at.len(), self.index_rows());
+        if len > chunks.saturating_add(1).saturating_mul(MOST_PER_CHUNK) {
+            let message = format!("{len} bytes, which is too much for {chunks} chunks");
+            return Err(Error::corrupt("zone maps", 0, message).in_file(&at.object));
+        }
+        self.zone_maps_of(dataset, at, Some(generation))
+    }
+
+    fn zone_maps_of(
+        &self,
+        dataset: usize,
+        at: Location,
+        generation: Option<u64>,
+    ) -> Result<ReadZoneMaps> {
         let grid = self.datasets[dataset].grid()?.clone();
         let element = self.datasets[dataset].element()?;
-        Ok(self.zone_maps_at().map(|at| ReadZoneMaps::new(at, dataset, grid, element)))
+        Ok(ReadZoneMaps::new(at, generation, dataset, grid, element))
     }
 }
 

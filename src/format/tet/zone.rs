@@ -2,13 +2,14 @@
 //!
 //! They are hints in JSON that nothing guards: the maps of a dataset are used only if all of them
 //! are well-formed and fit their tiles, and an option turns it off altogether.
-
-use std::ops::Range;
+//!
+//! They are a spill of the footer or, in a package, a file of their own.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, Machine, Replies, Step, Zone, Zones, bound};
+use crate::format::{Bound, ElementType, Location, Machine, Replies, Step, Zone, Zones, bound};
 use crate::grid::ChunkGrid;
 
 /// The zone maps of one dataset.
@@ -28,6 +29,9 @@ impl Zones for ZoneMaps {
 #[derive(Deserialize)]
 struct ZoneJson {
     version: u32,
+    /// Means something in a package only, where it is a number.
+    #[serde(default)]
+    generation: Value,
     chunks: Vec<ZoneEntry>,
 }
 
@@ -42,10 +46,13 @@ struct ZoneEntry {
     max_le: Option<String>,
 }
 
-/// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`].
+/// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`] and
+/// [`super::TetFile::read_zone_file`].
 #[derive(Debug)]
 pub struct ReadZoneMaps {
-    at: Range<u64>,
+    at: Location,
+    /// The generation that they must be about.
+    generation: Option<u64>,
     dataset: usize,
     grid: ChunkGrid,
     element: ElementType,
@@ -53,20 +60,30 @@ pub struct ReadZoneMaps {
 
 impl ReadZoneMaps {
     pub(super) fn new(
-        at: Range<u64>,
+        at: Location,
+        generation: Option<u64>,
         dataset: usize,
         grid: ChunkGrid,
         element: ElementType,
     ) -> Self {
-        Self { at, dataset, grid, element }
+        Self { at, generation, dataset, grid, element }
     }
 
     fn parse(&self, json: &[u8]) -> Result<ZoneMaps> {
-        let corrupt = |message: String| Error::corrupt("zone maps", self.at.start, message);
+        let corrupt = |message: String| {
+            let error = Error::corrupt("zone maps", self.at.range.start, message);
+            if self.at.object.is_empty() { error } else { error.in_file(&self.at.object) }
+        };
         let json: ZoneJson = serde_json::from_slice(json)
             .map_err(|error| corrupt(format!("not zone maps ({error})")))?;
         if json.version != 1 {
             return Err(corrupt(format!("version {}, this reader knows 1", json.version)));
+        }
+        if let Some(generation) = self.generation
+            && json.generation.as_u64() != Some(generation)
+        {
+            let found = &json.generation;
+            return Err(corrupt(format!("of generation {found}, but {generation} is open")));
         }
         let mut zones = Vec::new();
         for zone in json.chunks.iter().filter(|zone| zone.dataset_id == self.dataset as u64) {
@@ -124,7 +141,7 @@ impl Machine for ReadZoneMaps {
 
     fn step(&mut self, replies: Replies) -> Result<Step<ZoneMaps>> {
         match replies.into_bytes().first() {
-            None => Ok(Step::read([self.at.clone()])),
+            None => Ok(Step::Read(vec![self.at.clone()])),
             Some(json) => self.parse(json).map(Step::Done),
         }
     }
@@ -135,8 +152,13 @@ mod tests {
     use super::*;
 
     fn parse(json: &str) -> Result<ZoneMaps> {
+        parse_of(None, json)
+    }
+
+    fn parse_of(generation: Option<u64>, json: &str) -> Result<ZoneMaps> {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
-        ReadZoneMaps::new(0..0, 1, grid, ElementType::I16).parse(json.as_bytes())
+        let at = Location { object: "maps".into(), range: 0..0 };
+        ReadZoneMaps::new(at, generation, 1, grid, ElementType::I16).parse(json.as_bytes())
     }
 
     #[test]
@@ -160,6 +182,19 @@ mod tests {
         assert!(parse("!").is_err());
         let twice = format!("{},{}", entry(2, 1, 1), entry(2, 1, 0));
         assert!(maps(1, &twice).is_err());
+    }
+
+    #[test]
+    fn maps_of_a_package_are_those_of_the_generation() {
+        for (generation, fits) in
+            [("7", true), ("6", false), ("\"7\"", false), ("7.0", false), ("null", false)]
+        {
+            let json = format!(r#"{{"version":1,"generation":{generation},"chunks":[]}}"#);
+            assert_eq!(parse_of(Some(7), &json).is_ok(), fits, "{generation}");
+            assert!(parse(&json).is_ok(), "{generation}: a file alone has none");
+        }
+        let error = parse_of(Some(7), r#"{"version":1,"chunks":[]}"#).unwrap_err().to_string();
+        assert_eq!(error, "maps: corrupt zone maps at byte 0: of generation null, but 7 is open");
     }
 
     #[test]

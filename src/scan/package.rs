@@ -1,0 +1,51 @@
+//! Packages: a generation is found, its file opened, and both held.
+
+use std::sync::Arc;
+
+use super::objects::{Objects, drive};
+use super::opened::OpenedFile;
+use crate::error::Result;
+use crate::format::Location;
+use crate::format::tet::{Generation, OpenPackage, TetFile, ZoneMaps};
+use crate::io::Folder;
+
+/// Where an opened file comes from, if it is a generation of a package.
+#[derive(Debug)]
+pub(super) struct Package {
+    folder: Arc<dyn Folder>,
+    generation: Generation,
+}
+
+impl Package {
+    /// Finds a generation in `folder` and opens its file.
+    pub(super) async fn open(
+        folder: Arc<dyn Folder>,
+        generation: Option<u64>,
+    ) -> Result<(Self, OpenedFile)> {
+        let objects = Objects::many(Arc::clone(&folder));
+        let generation = drive(OpenPackage::new(generation), &objects).await?;
+        let file = OpenedFile::open(folder.open(&generation.packed_file).await?).await?;
+        Ok((Self { folder, generation }, file))
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.number
+    }
+
+    /// Zone maps that are not in the file.
+    pub(super) fn zone_file(&self) -> Option<&Location> {
+        self.generation.zone_file.as_ref()
+    }
+
+    /// Reads the zone maps of a dataset from the zone file, if there is one.
+    pub(super) async fn read_zone_file(
+        &self,
+        file: &TetFile,
+        dataset: usize,
+    ) -> Result<Option<ZoneMaps>> {
+        let Some(at) = self.zone_file() else { return Ok(None) };
+        let machine = file.read_zone_file(dataset, at.clone(), self.generation())?;
+        // Read once, so nothing of the folder is kept open for it.
+        drive(machine, &Objects::many(Arc::clone(&self.folder))).await.map(Some)
+    }
+}
