@@ -16,6 +16,7 @@ mod interop;
 mod layering;
 mod limits;
 mod order;
+mod package;
 mod plans;
 mod reduce;
 mod reduce_plans;
