@@ -16,6 +16,9 @@ use crate::exec::to_datafusion;
 /// ```sql
 /// CREATE EXTERNAL TABLE temperature STORED AS TET LOCATION 'stations.tet'
 /// OPTIONS ('dataset' 'temperature', 'index_columns' 'true');
+///
+/// CREATE EXTERNAL TABLE before STORED AS TET LOCATION 'stations.tet.d'
+/// OPTIONS ('dataset' 'temperature', 'generation' '1');
 /// ```
 #[derive(Debug, Default)]
 pub struct TetTableFactory;

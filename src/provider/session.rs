@@ -41,7 +41,7 @@ pub trait GridfusionSessionContextExt {
     /// The session's state is rebuilt, which forgets prepared statements: call it first.
     fn enable_gridfusion(&self);
 
-    /// Registers a dataset of a file as the table `name`. Without a dataset in the options, the file
+    /// Registers a dataset of a file or package as the table `name`. Without a dataset in the options, the file
     /// must have exactly one data variable.
     ///
     /// # Errors
@@ -53,7 +53,8 @@ pub trait GridfusionSessionContextExt {
         options: TetReadOptions,
     ) -> Result<()>;
 
-    /// Registers a file as the schema `name` of the default catalog: each dataset is a table of it.
+    /// Registers a file or package as the schema `name` of the default catalog: each dataset is a table
+    /// of it.
     ///
     /// # Errors
     /// If the file cannot be opened, the options name a dataset, or the default catalog takes no
@@ -65,7 +66,7 @@ pub trait GridfusionSessionContextExt {
         options: TetReadOptions,
     ) -> Result<()>;
 
-    /// A dataset of a file as a [`DataFrame`].
+    /// A dataset of a file or package as a [`DataFrame`].
     ///
     /// # Errors
     /// Those of [`GridfusionSessionContextExt::register_tet`].

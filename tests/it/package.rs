@@ -351,7 +351,7 @@ async fn zone_files_that_do_not_fit_are_ignored() {
     reads_two_cells(&ctx, ALL, "gone before it was read").await;
 }
 
-/// One chunk needs no more than a few hundred bytes, and two thousand are refused.
+/// What is said of one chunk has a few hundred bytes; some more are accepted, not any number.
 #[tokio::test]
 async fn zone_files_are_no_longer_than_the_chunks_warrant() {
     let data = (0..100_000_i32).flat_map(i32::to_le_bytes).collect();

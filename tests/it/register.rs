@@ -249,7 +249,7 @@ async fn mistakes_about_files_are_named() {
     let text = TempTet::new(b"this is not a tet file, not at all");
     for (location, expected) in [
         ("does/not/exist.tet", "does/not/exist.tet: cannot open the file: No such file"),
-        (directory.path().to_str().unwrap(), "is a directory"),
+        (directory.path().to_str().unwrap(), "this folder is no .tet.d package"),
         (text.location(), "found \"this\", expected \"TETR\""),
         (&shipped("Cargo.toml"), "corrupt superblock at byte 0"),
     ] {

@@ -43,6 +43,28 @@ pub struct Generation {
 }
 
 /// Finds the current generation of a package, or another one by its number.
+///
+/// ```
+/// use gridfusion::format::{Entry, Machine, Replies, Step, tet::OpenPackage};
+///
+/// let entry = |name: &str, size| Entry { name: name.to_owned(), size };
+/// let mut open = OpenPackage::new(None);
+/// let mut replies = Replies::Start;
+/// let generation = loop {
+///     replies = match open.step(replies)? {
+///         Step::List(folders) => Replies::Listings(vec![match folders[0].as_str() {
+///             "" => vec![entry("PROTOCOL", Some(22)), entry("CURRENT", Some(2))],
+///             "generations/00000007" => vec![entry("packed.tet", Some(500))],
+///             _ => vec![],
+///         }]),
+///         Step::Read(_) => Replies::Bytes(vec!["{\"protocol_version\":2}".into(), "7\n".into()]),
+///         Step::Done(generation) => break generation,
+///     };
+/// };
+/// assert_eq!(generation.packed_file, "generations/00000007/packed.tet");
+/// assert_eq!(generation.zone_file, None);
+/// # Ok::<(), gridfusion::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct OpenPackage {
     wanted: Option<u64>,
@@ -225,7 +247,6 @@ mod tests {
         assert!(error.contains("expected a number or {\"generation\":N}"), "{error}");
     }
 
-    /// Names of any length are folders of generations, as long as they are numbers.
     #[test]
     fn folders_have_eight_digits_or_more() {
         assert_eq!(folder_of(2), "generations/00000002");
