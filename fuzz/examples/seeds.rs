@@ -50,7 +50,8 @@ fn main() -> Result<()> {
     write_made_up(&corpus)?;
     write_versions(&corpus)?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
-    corpus.write("tet_open", &small_tet())
+    corpus.write("tet_open", &small_tet())?;
+    corpus.write("tet_package", &small_package().0)
 }
 
 /// The folder of all corpora.
@@ -391,4 +392,20 @@ fn small_tet() -> Vec<u8> {
     let json = format!(r#"{{"history":{history},"metadata":{metadata},"zone_maps_ref":{spill}}}"#);
     let tail = [&words(&[json.len() as u64])[..], b"\x02\0\0\0THST"].concat();
     [&parts.concat()[..], zones.as_bytes(), json.as_bytes(), &tail].concat()
+}
+
+/// A package whose second generation is current and a small file, with zone maps beside it.
+fn small_package() -> Glue {
+    let zones = r#"{"version":1,"generation":2,"chunks":[{"dataset_id":0,"chunk_index":[0],
+        "element_count":4,"null_count":0,"min_le":"00","max_le":"ff"}]}"#;
+    let files: [(&str, &[u8]); 4] = [
+        ("PROTOCOL", br#"{"protocol_version":2}"#),
+        ("CURRENT", br#"{"generation":2}"#),
+        ("generations/00000002/packed.tet", &small_tet()),
+        ("generations/00000002/ZONE.json", zones.as_bytes()),
+    ];
+    let add = |glue: Glue, (path, content): (&str, &[u8])| {
+        glue.byte(0).piece(path.as_bytes()).piece(content)
+    };
+    files.into_iter().fold(Glue::default().byte(0), add)
 }

@@ -1,12 +1,13 @@
-//! Whole `.tet` files: opened, located, decoded.
+//! Whole `.tet` files: opened, located, decoded; and packages of them.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::check::check;
+use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::tet::{LabelSource, Open, TetFile};
+use crate::format::tet::{LabelSource, Open, OpenPackage, TetFile};
 use crate::format::{Scratch, Zones};
 use crate::tiledb::MOST_RAW;
 
@@ -17,14 +18,36 @@ const MOST_DATASETS: usize = 16;
 
 /// A file.
 pub fn file(input: &[u8]) {
-    let folder = Folder([(String::new(), Bytes::copy_from_slice(input))].into());
-    let Some(file) = check(folder.drive(Open::new(input.len() as u64))) else { return };
+    let Some((folder, file)) = open(Bytes::copy_from_slice(input)) else { return };
     let file = Arc::new(file);
     for dataset in 0..file.datasets().len().min(MOST_DATASETS) {
         describe(&file, dataset);
         cells(&folder, &file, dataset);
         zones(&folder, &file, dataset);
     }
+}
+
+/// A package: the generation that is wanted, 0 for the current one, and a folder.
+pub fn package(input: &[u8]) {
+    let mut input = Cut(input);
+    let wanted = Some(u64::from(input.byte())).filter(|wanted| *wanted > 0);
+    let folder = Folder::cut(input);
+    let Some(generation) = check(folder.drive(OpenPackage::new(wanted))) else { return };
+    assert!(wanted.is_none_or(|wanted| wanted == generation.number));
+    let packed = folder.0[&generation.packed_file].clone();
+    let (Some((_, file)), Some(at)) = (open(packed), generation.zone_file) else { return };
+    for dataset in 0..file.datasets().len().min(MOST_DATASETS) {
+        let machine = check(file.read_zone_file(dataset, at.clone(), generation.number));
+        machine.and_then(|machine| check(folder.drive(machine)));
+    }
+}
+
+/// A file, as the only object of a folder.
+fn open(file: Bytes) -> Option<(Folder, TetFile)> {
+    let open = Open::new(file.len() as u64);
+    let folder = Folder([(String::new(), file)].into());
+    let file = check(folder.drive(open))?;
+    Some((folder, file))
 }
 
 fn describe(file: &TetFile, dataset: usize) {
