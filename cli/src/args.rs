@@ -67,9 +67,9 @@ Exit status:
 pub(crate) struct Args {
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or array is reached
-    /// by its name if only one path has it, and always as PATH.NAME, where PATH is the last part of the
-    /// path without its extension.
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or
+    /// array is reached by its name if only one path has it, and always as PATH.NAME, where PATH is the
+    /// last part of the path without its extension.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
