@@ -14,9 +14,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::Tile;
+use super::runs::{cell_count, copy_cells, fill_cells, too_small};
 use crate::error::{Error, Result};
 use crate::format::{Decoded, Layer, Placement, Scratch, StoredChunk};
-use crate::grid::unravel;
 
 /// How the cells of a value are stored, and what stands for those that are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,12 +100,6 @@ fn open_layer<'a>(
     Ok(Open { placement: layer.placement.as_ref(), values, content, validity })
 }
 
-fn cell_count(extents: &[u64]) -> Result<usize> {
-    let cells = extents.iter().try_fold(1_u64, |cells, &len| cells.checked_mul(len));
-    let cells = cells.and_then(|cells| usize::try_from(cells).ok());
-    cells.ok_or_else(|| Error::unsupported(format!("a chunk of {extents:?} cells")))
-}
-
 /// Chunks that are more than one tile as it is are made, and a file can promise any size of them.
 const MAX_MADE: usize = 1 << 31;
 
@@ -145,10 +139,6 @@ fn wrong_count(spans: &[Range<u64>]) -> Error {
     Error::corrupt("offsets of a tile", 0, message)
 }
 
-fn too_small() -> Error {
-    Error::internal("a tile of another size than its chunk")
-}
-
 /// Cells of one width, layer over layer, in the memory of `spare`.
 fn fixed(
     open: &[Open<'_>],
@@ -170,7 +160,7 @@ fn fixed(
         (0..cells).for_each(|_| tile.extend_from_slice(&format.fill));
     }
     for layer in open {
-        copy_cells(layer.placement, extents, &layer.values.bytes, &mut tile, width)?;
+        lay_fixed(layer.placement, extents, width, &layer.values.bytes, &mut tile)?;
     }
     Ok(tile)
 }
@@ -191,11 +181,8 @@ fn validity(open: &[Open<'_>], extents: &[u64], format: &CellFormat) -> Result<O
     let mut tile = vec![u8::from(format.fill_is_valid); makeable(cell_count(extents)?, 1)?];
     for layer in open {
         match &layer.validity {
-            Some(validity) => copy_cells(layer.placement, extents, validity, &mut tile, 1)?,
-            None => each_run(layer.placement, extents, |run| {
-                tile.get_mut(run.to..run.to + run.len).ok_or_else(too_small)?.fill(1);
-                Ok(())
-            })?,
+            Some(validity) => copy_cells(layer.placement, extents, 1, validity, &mut tile)?,
+            None => fill_cells(layer.placement, extents, &1, &mut tile)?,
         }
     }
     Ok(Some(tile.into()))
@@ -231,14 +218,11 @@ fn variable(
     contents.extend_from_slice(&format.fill);
     let mut tile = vec![fill..contents.len() as u64; cells];
     for (layer, spans) in open.iter().zip(all) {
-        each_run(layer.placement, extents, |run| {
-            let cells = tile.get_mut(run.to..run.to + run.len).ok_or_else(too_small)?;
-            for (at, cell) in cells.iter_mut().enumerate() {
-                let span = spans.get(run.from + at * run.stride);
-                *cell = span.ok_or_else(|| wrong_count(&spans))?.clone();
-            }
-            Ok(())
-        })?;
+        let stored_shape = layer.placement.map_or(extents, |placement| &placement.tile_shape);
+        if spans.len() != cell_count(stored_shape)? {
+            return Err(wrong_count(&spans));
+        }
+        copy_cells(layer.placement, extents, 1, &spans, &mut tile)?;
     }
     Ok((tile, contents.into()))
 }
@@ -266,83 +250,28 @@ fn spans(layer: &Open<'_>, content: &Bytes, base: u64) -> Result<Vec<Range<u64>>
     starts.iter().zip(ends).map(span).collect()
 }
 
-/// Copies the cells of one stored tile to their places in the chunk's.
-fn copy_cells(
+/// Copies cells of `width` bytes; as elements of that width where that is a common one, because single
+/// cells of a width that is not known beforehand are slow to copy.
+fn lay_fixed(
     placement: Option<&Placement>,
     extents: &[u64],
-    from: &[u8],
-    to: &mut [u8],
     width: usize,
+    stored: &[u8],
+    tile: &mut [u8],
 ) -> Result<()> {
-    each_run(placement, extents, |run| {
-        let to = to.get_mut(run.to * width..(run.to + run.len) * width).ok_or_else(too_small)?;
-        if run.stride == 1 {
-            let from = from.get(run.from * width..(run.from + run.len) * width);
-            to.copy_from_slice(from.ok_or_else(too_small)?);
-            return Ok(());
-        }
-        for (at, cell) in to.chunks_exact_mut(width).enumerate() {
-            let start = (run.from + at * run.stride) * width;
-            cell.copy_from_slice(from.get(start..start + width).ok_or_else(too_small)?);
-        }
-        Ok(())
-    })
-}
-
-/// Neighbours on the last axis of a chunk: so many cells, in the chunk from `to` on, in the stored
-/// tile from `from` on and `stride` apart.
-struct Run {
-    to: usize,
-    from: usize,
-    len: usize,
-    stride: usize,
-}
-
-/// Calls `visit` with every run of a layer's cells.
-fn each_run(
-    placement: Option<&Placement>,
-    extents: &[u64],
-    mut visit: impl FnMut(Run) -> Result<()>,
-) -> Result<()> {
-    let Some(placement) = placement else {
-        return visit(Run { to: 0, from: 0, len: cell_count(extents)?, stride: 1 });
-    };
-    let Placement { region, tile_shape, origin, column_major } = placement;
-    cell_count(tile_shape)?; // no place in the tile overflows then
-    let strides = if *column_major { column_strides(tile_shape) } else { row_strides(tile_shape) };
-    let chunk_strides = row_strides(extents);
-    let counts: Vec<u64> = region.iter().map(|range| range.end - range.start).collect();
-    let Some((len, outer)) = counts.split_last() else { return Ok(()) };
-    let last = outer.len();
-    let rows: u64 = outer.iter().product();
-    for row in 0..if *len == 0 { 0 } else { rows } {
-        let mut at = unravel(row, outer);
-        at.push(0);
-        let (mut to, mut from) = (0, 0);
-        for axis in 0..at.len() {
-            let cell = region[axis].start + at[axis];
-            to += cell * chunk_strides[axis];
-            from += (origin[axis] + cell) * strides[axis];
-        }
-        let (to, from, len) = (to as usize, from as usize, *len as usize);
-        visit(Run { to, from, len, stride: strides[last] as usize })?;
+    fn lay<const WIDTH: usize>(
+        placement: Option<&Placement>,
+        extents: &[u64],
+        stored: &[u8],
+        tile: &mut [u8],
+    ) -> Result<()> {
+        let (stored, tile) = (stored.as_chunks::<WIDTH>().0, tile.as_chunks_mut::<WIDTH>().0);
+        copy_cells(placement, extents, 1, stored, tile)
     }
-    Ok(())
-}
-
-/// Cells between neighbours on each axis.
-fn row_strides(shape: &[u64]) -> Vec<u64> {
-    let mut strides = vec![1; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis];
+    match width {
+        2 => lay::<2>(placement, extents, stored, tile),
+        4 => lay::<4>(placement, extents, stored, tile),
+        8 => lay::<8>(placement, extents, stored, tile),
+        _ => copy_cells(placement, extents, width, stored, tile),
     }
-    strides
-}
-
-fn column_strides(shape: &[u64]) -> Vec<u64> {
-    let mut strides = vec![1; shape.len()];
-    for axis in 1..shape.len() {
-        strides[axis] = strides[axis - 1] * shape[axis - 1];
-    }
-    strides
 }

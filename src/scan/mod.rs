@@ -22,6 +22,7 @@ mod package;
 mod pieces;
 mod plan;
 pub mod reduce;
+mod runs;
 mod source;
 mod text_labels;
 mod tile;
