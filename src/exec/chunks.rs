@@ -319,20 +319,12 @@ impl ChunkReader {
 
     /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
     fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
-        let resident = self.array.objects().is_resident();
-        let of_payloads = payloads_of(stored).map(|payload| {
-            let fetched = if resident { 0 } else { payload.at.len() };
-            let decoded = if payload.codec.is_raw() { 0 } else { payload.raw_len };
-            fetched.saturating_add(decoded)
-        });
-        // Where layers are laid over one another, there is a tile besides theirs, and values of any
-        // length have a list of where they are.
-        let made = self.values.iter().zip(stored).filter(|(value, stored)| {
-            !stored.is_whole() || self.array.value(**value).is_of_any_length()
-        });
-        let of_tiles = made
-            .map(|(&value, _)| task.cells().saturating_mul(self.array.value(value).cell_bytes()));
-        let held = of_payloads.chain(of_tiles).fold(0, u64::saturating_add);
+        let decoded = self.array.bytes_decoded(task, &self.values, stored);
+        let fetched = payloads_of(stored).map(|payload| payload.at.len());
+        let held = match self.array.objects().is_resident() {
+            true => decoded,
+            false => fetched.fold(decoded, u64::saturating_add),
+        };
         usize::try_from(held).unwrap_or(usize::MAX)
     }
 

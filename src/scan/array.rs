@@ -236,6 +236,15 @@ impl GridArray {
         })
     }
 
+    /// Bytes of memory of its own that decoding `values` of the chunk of `task` takes, and that its tiles
+    /// hold.
+    pub fn bytes_decoded(&self, task: &ChunkTask, values: &[usize], stored: &[StoredChunk]) -> u64 {
+        let bytes = values.iter().zip(stored).map(|(&value, stored)| {
+            layers::bytes_decoded(stored, task.cells(), &self.values[value].cells)
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// What is known of the chunks of `value`, with NULL as the table has it; `None` if there is
     /// nothing, it cannot be believed, or reading it costs too much beside `bytes_to_read` of payloads.
     pub async fn zones(&self, value: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {

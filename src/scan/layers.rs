@@ -7,7 +7,8 @@
 //!               ▓▓▓▓▓
 //! ```
 //!
-//! A chunk that is one whole layer in row-major order, as nearly all are, is that layer's bytes.
+//! One layer is decoded at a time, into memory that the next one takes over. A chunk that is one whole
+//! layer in row-major order, as nearly all are, is that layer's bytes.
 
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ use bytes::Bytes;
 use super::Tile;
 use super::runs::{cell_count, copy_cells, fill_cells, too_small};
 use crate::error::{Error, Result};
-use crate::format::{Decoded, Layer, Placement, Scratch, StoredChunk};
+use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
 
 /// How the cells of a value are stored, and what stands for those that are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +39,6 @@ impl CellFormat {
     }
 }
 
-/// A layer whose payloads have been decoded.
-struct Open<'a> {
-    placement: Option<&'a Placement>,
-    values: Decoded,
-    content: Option<Decoded>,
-    validity: Option<Bytes>,
-}
-
 /// Decodes the fetched `payloads`, in the order of [`Layer::payloads`], and lays the layers over one
 /// another: the cells of a chunk of these `extents`.
 pub(super) fn decode(
@@ -56,48 +49,88 @@ pub(super) fn decode(
     spare: Vec<u8>,
     scratch: &mut Scratch,
 ) -> Result<Tile> {
-    let mut spare = Some(spare);
-    let alone = stored.is_whole();
-    let mut open = Vec::with_capacity(stored.layers.len());
-    for layer in &stored.layers {
-        // Where the decoded bytes are the tile, they take its memory.
-        let memory = if alone { spare.take().unwrap_or_default() } else { vec![] };
-        open.push(open_layer(layer, payloads, memory, scratch)?);
-    }
-    let cells = cell_count(extents)?;
-    match format.width {
-        Some(width) if alone => whole_fixed(open, cells, width, format),
-        Some(width) => {
-            let tile = fixed(&open, extents, cells, width, format, spare.unwrap_or_default())?;
-            Ok(Tile::fixed(tile.into(), width).with_validity(validity(&open, extents, format)?))
+    let chunk = Chunk { extents, cells: cell_count(extents)?, format };
+    let mut opener = Opener { payloads, scratch };
+    match (stored.layers.as_slice(), format.width) {
+        ([layer], width) if layer.placement.is_none() => {
+            whole(opener.open(layer, spare)?, &chunk, width)
         }
-        None => {
-            let (spans, content) = variable(&open, extents, cells, format)?;
-            Ok(Tile::variable(spans, content)?.with_validity(validity(&open, extents, format)?))
-        }
+        (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut opener),
+        (layers, None) => variable(layers, &chunk, spare, &mut opener),
     }
 }
 
-fn open_layer<'a>(
-    layer: &'a Layer,
-    payloads: &mut impl Iterator<Item = Bytes>,
-    memory: Vec<u8>,
-    scratch: &mut Scratch,
-) -> Result<Open<'a>> {
-    let missing = || Error::internal("a payload that was not fetched");
-    let fixed = layer.content.is_none();
-    let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
-    let mut next = || payloads.next().ok_or_else(missing);
-    let values = layer.values.decode(next()?, for_values, scratch)?;
-    let content = match &layer.content {
-        Some(content) => Some(content.decode(next()?, for_content, scratch)?),
-        None => None,
+/// What is wanted of the layers.
+struct Chunk<'a> {
+    extents: &'a [u64],
+    cells: usize,
+    format: &'a CellFormat,
+}
+
+/// Bytes of memory of its own that [`decode`] takes, and its tile, of a chunk of so many cells.
+pub(super) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
+    let of_payload = |payload: &Payload| if payload.codec.is_raw() { 0 } else { payload.raw_len };
+    let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
+    // Where layers are laid over one another, there is a tile besides the largest of them, and values
+    // of any length are collected.
+    let layers = stored.layers.iter().map(of_layer).max().unwrap_or_default();
+    let contents = stored.layers.iter().filter_map(|layer| layer.content.as_ref());
+    let contents = contents.map(|content| content.raw_len).fold(0, u64::saturating_add);
+    let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
+    let tile = match (format.width, stored.is_whole()) {
+        (Some(_), true) => 0,
+        (Some(width), false) => made(width),
+        (None, true) => made(size_of::<Range<u64>>()),
+        (None, false) => made(size_of::<Range<u64>>()).saturating_add(contents),
     };
-    let validity = match &layer.validity {
-        Some(validity) => Some(validity.decode(next()?, vec![], scratch)?.bytes),
-        None => None,
-    };
-    Ok(Open { placement: layer.placement.as_ref(), values, content, validity })
+    layers.saturating_add(tile)
+}
+
+/// Decodes layers as their payloads come.
+struct Opener<'a, P> {
+    payloads: &'a mut P,
+    scratch: &'a mut Scratch,
+}
+
+/// A layer whose payloads have been decoded.
+struct Open {
+    values: Decoded,
+    content: Option<Decoded>,
+    validity: Option<Bytes>,
+}
+
+impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
+    /// Decodes a layer; what has most bytes of it into `memory`.
+    fn open(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<Open> {
+        let fixed = layer.content.is_none();
+        let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
+        let values = self.decode(&layer.values, for_values)?;
+        let content = layer.content.as_ref().map(|content| self.decode(content, for_content));
+        let content = content.transpose()?;
+        let validity = layer.validity.as_ref().map(|validity| self.decode(validity, vec![]));
+        let validity = validity.transpose()?.map(|validity| validity.bytes);
+        Ok(Open { values, content, validity })
+    }
+
+    fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
+        let stored = self.payloads.next();
+        let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;
+        payload.decode(stored, memory, self.scratch)
+    }
+}
+
+impl Open {
+    /// The bytes that values of any length are spans of.
+    fn content(&self) -> Result<&Bytes> {
+        let content = self.content.as_ref().map(|content| &content.bytes);
+        content.ok_or_else(|| Error::internal("values of any length without their content"))
+    }
+
+    /// The memory of what has most bytes, for the next layer.
+    fn into_memory(self) -> Vec<u8> {
+        let largest = self.content.unwrap_or(self.values).bytes;
+        largest.try_into_mut().map(Vec::from).unwrap_or_default()
+    }
 }
 
 /// Chunks that are more than one tile as it is are made, and a file can promise any size of them.
@@ -115,139 +148,80 @@ fn makeable(cells: usize, width: usize) -> Result<usize> {
 }
 
 /// A layer that is the chunk.
-fn whole_fixed(
-    open: Vec<Open<'_>>,
-    cells: usize,
-    width: usize,
-    format: &CellFormat,
-) -> Result<Tile> {
-    let Some(layer) = open.into_iter().next() else {
-        return Err(Error::internal("no layer where there is one"));
+fn whole(open: Open, chunk: &Chunk<'_>, width: Option<usize>) -> Result<Tile> {
+    let validity = open.validity.clone().filter(|_| chunk.format.nullable);
+    if validity.as_ref().is_some_and(|validity| validity.len() != chunk.cells) {
+        return Err(too_small());
+    }
+    let tile = match width {
+        Some(width) if Some(open.values.bytes.len()) != chunk.cells.checked_mul(width) => {
+            return Err(too_small());
+        }
+        Some(width) => Tile::fixed(open.values.bytes, width),
+        None => Tile::variable(spans(&open, chunk.cells, 0)?, open.content()?.clone())?,
     };
-    if Some(layer.values.bytes.len()) != cells.checked_mul(width) {
-        return Err(too_small());
-    }
-    let validity = if format.nullable { layer.validity } else { None };
-    if validity.as_ref().is_some_and(|validity| validity.len() != cells) {
-        return Err(too_small());
-    }
-    Ok(Tile::fixed(layer.values.bytes, width).with_validity(validity))
+    Ok(tile.with_validity(validity))
 }
 
-fn wrong_count(spans: &[Range<u64>]) -> Error {
-    let message = format!("{} values, another number than the tile has cells", spans.len());
-    Error::corrupt("offsets of a tile", 0, message)
-}
-
-/// Cells of one width, layer over layer, in the memory of `spare`.
-fn fixed(
-    open: &[Open<'_>],
-    extents: &[u64],
-    cells: usize,
-    width: usize,
-    format: &CellFormat,
-    spare: Vec<u8>,
-) -> Result<Vec<u8>> {
-    let bytes = makeable(cells, width)?;
+/// Cells of `width` bytes in the memory of `spare`, before any layer is laid over them.
+fn unwritten(layers: &[Layer], chunk: &Chunk<'_>, width: usize, spare: Vec<u8>) -> Result<Vec<u8>> {
+    let bytes = makeable(chunk.cells, width)?;
     let mut tile = spare;
-    if covers(open, extents) {
-        tile.resize(bytes, 0); // every cell is written below
-    } else if format.fill.len() != width {
+    if covers(layers, chunk.extents) {
+        tile.resize(bytes, 0); // every cell will be written
+    } else if chunk.format.fill.len() != width {
         return Err(Error::internal("a fill value of another width than its cells"));
     } else {
         tile.clear();
         tile.reserve_exact(bytes);
-        (0..cells).for_each(|_| tile.extend_from_slice(&format.fill));
-    }
-    for layer in open {
-        lay_fixed(layer.placement, extents, width, &layer.values.bytes, &mut tile)?;
+        (0..chunk.cells).for_each(|_| tile.extend_from_slice(&chunk.format.fill));
     }
     Ok(tile)
 }
 
 /// Whether one of the layers holds every cell of the chunk.
-fn covers(open: &[Open<'_>], extents: &[u64]) -> bool {
+fn covers(layers: &[Layer], extents: &[u64]) -> bool {
     let whole = |placement: &Placement| {
         placement.region.iter().zip(extents).all(|(region, &len)| *region == (0..len))
     };
-    open.iter().any(|layer| layer.placement.is_none_or(whole))
+    layers.iter().any(|layer| layer.placement.as_ref().is_none_or(whole))
 }
 
-/// One byte per cell, 0 for NULL; `None` if no cell can be NULL.
-fn validity(open: &[Open<'_>], extents: &[u64], format: &CellFormat) -> Result<Option<Bytes>> {
-    if !format.nullable {
-        return Ok(None);
-    }
-    let mut tile = vec![u8::from(format.fill_is_valid); makeable(cell_count(extents)?, 1)?];
-    for layer in open {
-        match &layer.validity {
-            Some(validity) => copy_cells(layer.placement, extents, 1, validity, &mut tile)?,
-            None => fill_cells(layer.placement, extents, &1, &mut tile)?,
-        }
-    }
-    Ok(Some(tile.into()))
+/// One byte per cell, 0 for NULL, before any layer is laid over them; `None` if no cell can be NULL.
+fn unwritten_validity(chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+    let byte = u8::from(chunk.format.fill_is_valid);
+    chunk.format.nullable.then(|| Ok(vec![byte; makeable(chunk.cells, 1)?])).transpose()
 }
 
-/// Spans of all cells, and the bytes that they are spans of: those of every layer, then the fill.
-fn variable(
-    open: &[Open<'_>],
-    extents: &[u64],
-    cells: usize,
-    format: &CellFormat,
-) -> Result<(Vec<Range<u64>>, Bytes)> {
-    let content = |layer: &Open<'_>| match &layer.content {
-        Some(content) => Ok(content.bytes.clone()),
-        None => Err(Error::internal("values of any length without their content")),
-    };
-    if let [layer] = open
-        && layer.placement.is_none()
-    {
-        let content = content(layer)?;
-        let spans = spans(layer, &content, 0)?;
-        return if spans.len() == cells { Ok((spans, content)) } else { Err(wrong_count(&spans)) };
+fn lay_validity(layer: &Layer, open: &Open, extents: &[u64], tile: &mut [u8]) -> Result<()> {
+    let placement = layer.placement.as_ref();
+    match &open.validity {
+        Some(validity) => copy_cells(placement, extents, 1, validity, tile),
+        None => fill_cells(placement, extents, &1, tile),
     }
-    makeable(cells, size_of::<Range<u64>>())?;
-    let mut contents = Vec::new();
-    let mut all = Vec::with_capacity(open.len());
-    for layer in open {
-        let content = content(layer)?;
-        all.push(spans(layer, &content, contents.len() as u64)?);
-        contents.extend_from_slice(&content);
-    }
-    let fill = contents.len() as u64;
-    contents.extend_from_slice(&format.fill);
-    let mut tile = vec![fill..contents.len() as u64; cells];
-    for (layer, spans) in open.iter().zip(all) {
-        let stored_shape = layer.placement.map_or(extents, |placement| &placement.tile_shape);
-        if spans.len() != cell_count(stored_shape)? {
-            return Err(wrong_count(&spans));
-        }
-        copy_cells(layer.placement, extents, 1, &spans, &mut tile)?;
-    }
-    Ok((tile, contents.into()))
 }
 
-/// The spans of a layer's cells, moved by `base`.
-fn spans(layer: &Open<'_>, content: &Bytes, base: u64) -> Result<Vec<Range<u64>>> {
-    let stored: Vec<u64>;
-    let starts = match layer.content.as_ref().and_then(|content| content.offsets.as_ref()) {
-        Some(offsets) => offsets,
-        None => {
-            let (offsets, _) = layer.values.bytes.as_chunks::<8>();
-            stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
-            &stored
+/// Cells of one width, layer over layer.
+fn fixed<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &Chunk<'_>,
+    width: usize,
+    spare: Vec<u8>,
+    opener: &mut Opener<'_, P>,
+) -> Result<Tile> {
+    let mut tile = unwritten(layers, chunk, width, spare)?;
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let open = opener.open(layer, memory)?;
+        let values = &open.values.bytes;
+        lay_fixed(layer.placement.as_ref(), chunk.extents, width, values, &mut tile)?;
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &open, chunk.extents, validity)?;
         }
-    };
-    let ends = starts.iter().skip(1).copied().chain([content.len() as u64]);
-    let span = |(&start, end): (&u64, u64)| {
-        if start > end || end > content.len() as u64 {
-            let len = content.len();
-            let message = format!("a value at bytes {start}..{end} of {len}");
-            return Err(Error::corrupt("offsets of a tile", 0, message));
-        }
-        Ok(base + start..base + end)
-    };
-    starts.iter().zip(ends).map(span).collect()
+        memory = open.into_memory();
+    }
+    Ok(Tile::fixed(tile.into(), width).with_validity(validity.map(Bytes::from)))
 }
 
 /// Copies cells of `width` bytes; as elements of that width where that is a common one, because single
@@ -273,5 +247,269 @@ fn lay_fixed(
         4 => lay::<4>(placement, extents, stored, tile),
         8 => lay::<8>(placement, extents, stored, tile),
         _ => copy_cells(placement, extents, width, stored, tile),
+    }
+}
+
+/// Values of any length, layer over layer: spans of the fill and of the contents of all layers.
+fn variable<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &Chunk<'_>,
+    spare: Vec<u8>,
+    opener: &mut Opener<'_, P>,
+) -> Result<Tile> {
+    makeable(chunk.cells, size_of::<Range<u64>>())?;
+    let mut contents = spare;
+    contents.clear();
+    contents.extend_from_slice(&chunk.format.fill);
+    let mut tile = vec![0..contents.len() as u64; chunk.cells];
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let placement = layer.placement.as_ref();
+        let open = opener.open(layer, memory)?;
+        let stored_shape = placement.map_or(chunk.extents, |placement| &placement.tile_shape);
+        let spans = spans(&open, cell_count(stored_shape)?, contents.len() as u64)?;
+        copy_cells(placement, chunk.extents, 1, &spans, &mut tile)?;
+        contents.extend_from_slice(open.content()?);
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &open, chunk.extents, validity)?;
+        }
+        memory = open.into_memory();
+    }
+    Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
+}
+
+/// The spans of the `cells` of a stored tile, moved by `base`.
+fn spans(open: &Open, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
+    let len = open.content()?.len() as u64;
+    let stored: Vec<u64>;
+    let starts = match open.content.as_ref().and_then(|content| content.offsets.as_ref()) {
+        Some(offsets) => offsets,
+        None => {
+            let (offsets, _) = open.values.bytes.as_chunks::<8>();
+            stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
+            &stored
+        }
+    };
+    if starts.len() != cells {
+        let message = format!("{} values, another number than the tile has cells", starts.len());
+        return Err(Error::corrupt("offsets of a tile", 0, message));
+    }
+    let ends = starts.iter().skip(1).copied().chain([len]);
+    let span = |(&start, end): (&u64, u64)| {
+        if start > end || end > len {
+            let message = format!("a value at bytes {start}..{end} of {len}");
+            return Err(Error::corrupt("offsets of a tile", 0, message));
+        }
+        Ok(base + start..base + end)
+    };
+    starts.iter().zip(ends).map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::format::{Codec, Location};
+    use crate::grid::{AxisSelection, ravel, unravel};
+
+    /// A payload and its bytes: as they are, or compressed.
+    fn payload(bytes: Vec<u8>, raw: bool, fetched: &mut Vec<Bytes>) -> Payload {
+        let raw_len = bytes.len() as u64;
+        let (codec, stored) = match raw {
+            true => (Codec::Raw, bytes),
+            false => (Codec::Zstd, zstd::encode_all(&bytes[..], 1).unwrap()),
+        };
+        let at = Location { object: "tile".into(), range: 0..stored.len() as u64 };
+        fetched.push(stored.into());
+        Payload { at, raw_len, codec }
+    }
+
+    /// Random layers of a random chunk, and the cells that should be seen.
+    struct Case {
+        stored: StoredChunk,
+        fetched: Vec<Bytes>,
+        extents: Vec<u64>,
+        format: CellFormat,
+        /// `None` for NULL.
+        cells: Vec<Option<Vec<u8>>>,
+    }
+
+    fn case(rng: &mut StdRng) -> Case {
+        let rank = rng.random_range(1..=3);
+        let extents: Vec<u64> = (0..rank).map(|_| rng.random_range(1..6)).collect();
+        let width = rng.random_bool(0.6).then(|| rng.random_range(1..=8));
+        let fill = b"filling."[..width.unwrap_or(3)].to_vec();
+        let format = CellFormat {
+            width,
+            nullable: rng.random(),
+            fill: fill.clone(),
+            fill_is_valid: rng.random(),
+        };
+        let unwritten = (!format.nullable || format.fill_is_valid).then_some(fill);
+        let cells = vec![unwritten; extents.iter().product::<u64>() as usize];
+        let stored = StoredChunk::default();
+        let mut case = Case { stored, fetched: vec![], extents, format, cells };
+        for _ in 0..rng.random_range(0..4) {
+            case.add_layer(rng);
+        }
+        case
+    }
+
+    impl Case {
+        fn add_layer(&mut self, rng: &mut StdRng) {
+            let placement = rng.random_bool(0.8).then(|| placement(&self.extents, rng));
+            let shape = placement.as_ref().map_or(&self.extents, |placement| &placement.tile_shape);
+            let count = shape.iter().product::<u64>() as usize;
+            let len = self.format.width;
+            let value = |rng: &mut StdRng| -> Vec<u8> {
+                let len = len.unwrap_or_else(|| rng.random_range(0..4));
+                (0..len).map(|_| rng.random()).collect()
+            };
+            let values: Vec<Vec<u8>> = (0..count).map(|_| value(rng)).collect();
+            let valid: Vec<u8> = (0..count).map(|_| rng.random_range(0..2)).collect();
+            // Older layers may be of a time when no cell was NULL.
+            let validity = (self.format.nullable && rng.random()).then_some(&valid);
+
+            let everywhere: Vec<_> = self.extents.iter().map(|&len| 0..len).collect();
+            let region = placement.as_ref().map_or(&everywhere, |placement| &placement.region);
+            for (position, cell) in self.cells.iter_mut().enumerate() {
+                let at = unravel(position as u64, &self.extents);
+                if region.iter().zip(&at).all(|(region, at)| region.contains(at)) {
+                    let place = place(placement.as_ref(), &at, &self.extents);
+                    let is_null = validity.is_some_and(|valid| valid[place] == 0);
+                    *cell = (!is_null).then(|| values[place].clone());
+                }
+            }
+
+            let (raw, fetched) = (rng.random(), &mut self.fetched);
+            let content: Vec<u8> = values.concat();
+            let starts = values.iter().scan(0, |end, value| {
+                let start = *end as u64;
+                *end += value.len();
+                Some(start.to_le_bytes())
+            });
+            let (values, content) = match self.format.width {
+                Some(_) => (payload(content, raw, fetched), None),
+                None => {
+                    let starts = payload(starts.flatten().collect(), raw, fetched);
+                    (starts, Some(payload(content, raw, fetched)))
+                }
+            };
+            let validity = validity.map(|valid| payload(valid.clone(), raw, fetched));
+            self.stored.layers.push(Layer { placement, values, content, validity });
+        }
+
+        fn decode(&self, spare: Vec<u8>) -> Result<Tile> {
+            let mut fetched = self.fetched.iter().cloned();
+            let (extents, format) = (&self.extents, &self.format);
+            let scratch = &mut Scratch::default();
+            decode(&self.stored, &mut fetched, extents, format, spare, scratch)
+        }
+    }
+
+    /// Where a tile's cell is that is the chunk's `at`.
+    fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
+        let Some(Placement { tile_shape, origin, column_major, .. }) = placement else {
+            return ravel(at, extents) as usize;
+        };
+        let mut at: Vec<u64> = at.iter().zip(origin).map(|(at, first)| at + first).collect();
+        let mut shape = tile_shape.clone();
+        if *column_major {
+            at.reverse();
+            shape.reverse();
+        }
+        ravel(&at, &shape) as usize
+    }
+
+    /// Some cells of a chunk, anywhere in a tile that is at least as large.
+    fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
+        let mut region = |&len: &u64| {
+            let start = rng.random_range(0..len);
+            start..rng.random_range(start + 1..=len)
+        };
+        let region = extents.iter().map(&mut region).collect();
+        let origin: Vec<u64> = extents.iter().map(|_| rng.random_range(0..3)).collect();
+        let mut shape = |(len, origin): (&u64, &u64)| len + origin + rng.random_range(0..3);
+        let tile_shape = extents.iter().zip(&origin).map(&mut shape).collect();
+        Placement { region, tile_shape, origin, column_major: rng.random() }
+    }
+
+    fn cells(tile: &Tile, case: &Case) -> Vec<Option<Vec<u8>>> {
+        let all: Vec<_> = case.extents.iter().map(|&len| AxisSelection::all(len)).collect();
+        let values: Vec<Vec<u8>> = match case.format.width {
+            Some(width) => tile.bytes().chunks_exact(width).map(<[u8]>::to_vec).collect(),
+            None => {
+                let (spans, content) = tile.spans(&all).unwrap();
+                let value = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+                spans.iter().map(|span| value(span).to_vec()).collect()
+            }
+        };
+        let is_valid = |at: usize| tile.validity().is_none_or(|validity| validity[at] != 0);
+        values.into_iter().enumerate().map(|(at, value)| is_valid(at).then_some(value)).collect()
+    }
+
+    #[test]
+    fn each_cell_is_the_newest_layers_that_has_it() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..2_000 {
+            let case = case(&mut rng);
+            let spare = vec![0xAA; rng.random_range(0..2_000)];
+            let tile = case.decode(spare).unwrap();
+            assert_eq!(cells(&tile, &case), case.cells, "{:?}", case.stored);
+        }
+    }
+
+    #[test]
+    fn layers_that_do_not_fit_are_errors() {
+        let mut rng = StdRng::seed_from_u64(2);
+        let mut damaged = 0;
+        while damaged < 200 {
+            let mut case = case(&mut rng);
+            let Some(layer) = case.stored.layers.last_mut() else { continue };
+            // Too small a tile for its cells; too few offsets where values are of any length.
+            let shorter = layer.values.raw_len - [1, 8][usize::from(layer.content.is_some())];
+            let at = case.fetched.len() - layer.payloads().count();
+            layer.values.codec = Codec::Raw;
+            layer.values.raw_len = shorter;
+            case.fetched[at] = Bytes::from(vec![0; shorter as usize]);
+            let uses_last_cell = layer.placement.is_none() || layer.content.is_some();
+            let decoded = case.decode(vec![]);
+            assert!(decoded.is_err() || !uses_last_cell, "{:?}", case.stored);
+            damaged += usize::from(uses_last_cell);
+        }
+    }
+
+    #[test]
+    fn memory_is_one_layer_and_the_tile() {
+        let extents = vec![16, 1024];
+        let format = CellFormat { fill: vec![0; 4], ..CellFormat::fixed(4) };
+        let (mut fetched, mut layers) = (vec![], vec![]);
+        for row in 0..16 {
+            let values = payload(vec![row as u8; 1 << 16], false, &mut fetched);
+            let placement = Placement {
+                region: vec![row..row + 1, 0..1024],
+                tile_shape: extents.clone(),
+                origin: vec![0, 0],
+                column_major: false,
+            };
+            layers.push(Layer {
+                placement: Some(placement),
+                values,
+                content: None,
+                validity: None,
+            });
+        }
+        let stored = StoredChunk { layers };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &format), 2 << 16);
+        let nullable = CellFormat { nullable: true, ..format.clone() };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &nullable), (2 << 16) + (1 << 14));
+        let scratch = &mut Scratch::default();
+        let tile =
+            decode(&stored, &mut fetched.into_iter(), &extents, &format, vec![], scratch).unwrap();
+        let expected: Vec<u8> = (0..1 << 16).map(|at| (at >> 12) as u8).collect();
+        assert_eq!(tile.bytes(), expected);
     }
 }

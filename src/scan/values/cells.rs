@@ -83,11 +83,6 @@ impl CellColumn {
         matches!(self.kind, CellKind::Scalar(Scalar::Temporal(_)))
     }
 
-    /// Whether cells may have any number of bytes.
-    pub(super) fn is_of_any_length(&self) -> bool {
-        matches!(self.kind, CellKind::Text(_) | CellKind::Bytes | CellKind::List(_))
-    }
-
     /// Bytes of a cell; an estimate for those of any length.
     pub(super) fn cell_bytes(&self) -> u64 {
         const VIEW: u64 = 16;

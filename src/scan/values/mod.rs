@@ -84,14 +84,6 @@ impl ValueColumn {
         self.decode(&tile, &[AxisSelection::all(count)], true)
     }
 
-    /// Whether cells may have any number of bytes.
-    pub fn is_of_any_length(&self) -> bool {
-        match self {
-            Self::Number(_) => false,
-            Self::Cells(column) => column.is_of_any_length(),
-        }
-    }
-
     /// Bytes of a decoded cell; an estimate for those of any length.
     pub fn cell_bytes(&self) -> u64 {
         match self {
