@@ -15,7 +15,7 @@ use super::evolution::field_of;
 use super::overlay::Piece;
 use super::schema::CellOrder;
 use super::tile_index::{TileIndex, block_locations};
-use super::window::{Region, Window};
+use super::window::{Region, Window, hull};
 use super::{Fragment, TileDbArray};
 use crate::error::{Error, Result};
 use crate::format::{Layer, Location, Machine, Placement, Replies, Step, StoredChunk};
@@ -67,7 +67,7 @@ impl Locate {
     ) -> Result<Vec<Vec<Vec<Piece>>>> {
         let regions: Vec<Region> = chunks.iter().map(|chunk| window.chunk_region(chunk)).collect();
         let mut overlay = array.overlay(window);
-        overlay.retain(&hull(&regions));
+        overlay.retain(&hull(regions.iter()));
         let mut holders = vec![];
         for attribute in attributes {
             let fields = overlay.fragments().map(|fragment| {
@@ -181,16 +181,6 @@ impl Locate {
         let region = piece.region.iter().zip(region).map(relative).collect();
         Some(Placement { region, tile_shape, origin, column_major })
     }
-}
-
-/// The least box around all regions.
-fn hull(regions: &[Region]) -> Region {
-    let mut regions = regions.iter();
-    let Some(first) = regions.next() else { return vec![] };
-    regions.fold(first.clone(), |hull, region| {
-        let wider = |(a, b): (&Range<u64>, &Range<u64>)| a.start.min(b.start)..a.end.max(b.end);
-        hull.iter().zip(region).map(wider).collect()
-    })
 }
 
 impl Machine for Locate {

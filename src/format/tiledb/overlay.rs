@@ -7,15 +7,23 @@
 //!   └──┼──┼─────┼─┘  │
 //!      └──┴─────┴────┘
 //! ```
+//!
+//! Of thousands of fragments few reach into a chunk. They come in blocks with the box around each: those
+//! that were written one after the other often lie side by side too.
 
 use std::ops::Range;
 
-use super::window::{Region, Window};
+use super::window::{Region, Window, hull};
+
+/// Fragments that are passed over at once.
+const BLOCK: usize = 32;
 
 /// The boxes of an array's fragments in a window, the oldest first.
 #[derive(Debug)]
 pub(super) struct Overlay {
     boxes: Vec<(usize, Region)>,
+    /// The least boxes around [`BLOCK`] of them each.
+    hulls: Vec<Region>,
 }
 
 /// What one fragment shows of a chunk.
@@ -33,17 +41,35 @@ impl Overlay {
         fragments: impl Iterator<Item = (usize, &'a [(i128, i128)])>,
     ) -> Self {
         let clipped = fragments.map(|(fragment, ranges)| (fragment, window.clip(ranges)));
-        Self { boxes: clipped.filter(|(_, region)| !is_empty(region)).collect() }
+        Self::of_boxes(clipped.filter(|(_, region)| !is_empty(region)).collect())
+    }
+
+    fn of_boxes(boxes: Vec<(usize, Region)>) -> Self {
+        let block_hull = |block: &[(usize, Region)]| hull(block.iter().map(|(_, region)| region));
+        let hulls = boxes.chunks(BLOCK).map(block_hull).collect();
+        Self { boxes, hulls }
     }
 
     /// Leaves out what lies outside `region`.
     pub(super) fn retain(&mut self, region: &[Range<u64>]) {
-        self.boxes.retain(|(_, fragment)| meet(fragment, region));
+        self.retain_boxes(|(_, fragment)| meet(fragment, region));
     }
 
     /// Leaves out all fragments but those to `keep`.
     pub(super) fn retain_fragments(&mut self, keep: impl Fn(usize) -> bool) {
-        self.boxes.retain(|(fragment, _)| keep(*fragment));
+        self.retain_boxes(|(fragment, _)| keep(*fragment));
+    }
+
+    fn retain_boxes(&mut self, keep: impl Fn(&(usize, Region)) -> bool) {
+        let mut boxes = std::mem::take(&mut self.boxes);
+        boxes.retain(keep);
+        *self = Self::of_boxes(boxes);
+    }
+
+    /// The fragments that may reach into `region`, the newest first.
+    fn near<'a>(&'a self, region: &'a [Range<u64>]) -> impl Iterator<Item = &'a (usize, Region)> {
+        let blocks = self.hulls.iter().zip(self.boxes.chunks(BLOCK)).rev();
+        blocks.filter(|(hull, _)| meet(hull, region)).flat_map(|(_, block)| block.iter().rev())
     }
 
     /// The fragments that reach into the window.
@@ -58,7 +84,7 @@ impl Overlay {
         mut takes_part: impl FnMut(usize) -> bool,
     ) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = vec![];
-        for (fragment, whole) in self.boxes.iter().rev() {
+        for (fragment, whole) in self.near(chunk) {
             if !meet(whole, chunk) || !takes_part(*fragment) {
                 continue;
             }
@@ -101,7 +127,7 @@ mod tests {
     use super::*;
 
     fn overlay(boxes: &[Region]) -> Overlay {
-        Overlay { boxes: boxes.iter().cloned().enumerate().collect() }
+        Overlay::of_boxes(boxes.iter().cloned().enumerate().collect())
     }
 
     #[test]
@@ -137,5 +163,41 @@ mod tests {
             }
             assert!(pieces.iter().all(|piece| lies_in(&piece.region, &chunk)));
         }
+    }
+
+    #[test]
+    fn blocks_of_fragments_make_no_difference() {
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..200 {
+            // Along a line as they were written, or anywhere.
+            let (count, in_line) = (rng.random_range(0..4 * BLOCK as u64), rng.random::<bool>());
+            let boxes = (0..count).map(|at| {
+                let from = if in_line { at / 2 } else { rng.random_range(0..60) };
+                vec![from..from + rng.random_range(1..4), 0..rng.random_range(1..4)]
+            });
+            let mut overlay = overlay(&boxes.collect::<Vec<_>>());
+            if rng.random() {
+                overlay.retain(&[10..50, 0..2]);
+            }
+            if rng.random() {
+                overlay.retain_fragments(|fragment| fragment % 3 != 0);
+            }
+            let from = rng.random_range(0..60);
+            let chunk = vec![from..from + rng.random_range(1..9), 0..4];
+            let near: Vec<usize> = overlay.near(&chunk).map(|(fragment, _)| *fragment).collect();
+            assert!(near.is_sorted_by(|newer, older| newer > older));
+            for (fragment, region) in &overlay.boxes {
+                assert!(near.contains(fragment) || !meet(region, &chunk));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_elsewhere_are_passed_over() {
+        let boxes: Vec<Region> = (0..10 * BLOCK as u64).map(|at| vec![at..at + 1, 0..4]).collect();
+        let overlay = overlay(&boxes);
+        let chunk = [BLOCK as u64 * 4..BLOCK as u64 * 5 + 1, 0..4];
+        assert_eq!(overlay.near(&chunk).count(), 2 * BLOCK);
+        assert_eq!(overlay.pieces(&chunk, |_| true).len(), BLOCK + 1);
     }
 }

@@ -87,6 +87,15 @@ fn before(axis: &TileAxis, coordinate: i128) -> Result<u64> {
         .map_err(|_| Error::internal("a coordinate outside its tile"))
 }
 
+/// The least box around all regions; without any, one of no axes.
+pub(super) fn hull<'a>(mut regions: impl Iterator<Item = &'a Region>) -> Region {
+    let Some(first) = regions.next() else { return vec![] };
+    regions.fold(first.clone(), |hull, region| {
+        let wider = |(a, b): (&Range<u64>, &Range<u64>)| a.start.min(b.start)..a.end.max(b.end);
+        hull.iter().zip(region).map(wider).collect()
+    })
+}
+
 /// The least box that holds all `boxes`, clipped to `bounds`; `None` without boxes.
 pub(super) fn bounding_box<'a>(
     boxes: impl Iterator<Item = &'a [(i128, i128)]>,
