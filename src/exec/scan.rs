@@ -139,9 +139,9 @@ impl GridScanExec {
         let values = values_of(&self.columns());
         let width = |&value: &usize| self.array.value(value).cell_bytes();
         let bytes = slab.cells.saturating_mul(values.iter().map(width).sum());
-        let of_any_length = |&value: &usize| self.array.value(value).is_of_any_length();
-        bytes <= self.budget / self.plan.partition_count() as u64
-            && !values.iter().any(of_any_length)
+        let is_fixed =
+            |&value: &usize| self.array.value(value).data_type().primitive_width().is_some();
+        bytes <= self.budget / self.plan.partition_count() as u64 && values.iter().all(is_fixed)
     }
 
     /// The schema of the output.
