@@ -10,7 +10,6 @@
 //! Payloads in flight and the decoded tile are accounted to the memory pool.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -47,7 +46,7 @@ pub(super) struct ChunkReader {
     /// What the filters leave; made at the first chunk.
     examiner: Option<Examiner>,
     /// Which of these tasks to read first, where the filters depend on it.
-    priority: Option<(Priority, Range<u64>)>,
+    priority: Option<(Priority, Vec<u64>)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -134,7 +133,7 @@ impl ChunkReader {
 
     /// Reads the most promising of `tasks`, which are all there are, first, if there are filters that
     /// become stricter with good rows.
-    pub(super) fn prioritized(mut self, priority: Option<Priority>, tasks: Range<u64>) -> Self {
+    pub(super) fn prioritized(mut self, priority: Option<Priority>, tasks: Vec<u64>) -> Self {
         self.priority = priority.map(|priority| (priority, tasks));
         self
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use arrow::util::display::array_value_to_string;
 
+use super::columns::Expr;
 use crate::grid::AxisSelection;
 use crate::scan::{GridArray, LabelOrder, Labels, ScanPlan};
 
@@ -38,6 +39,12 @@ pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
     };
     let keys: Vec<String> = plan.reordered()?.iter().enumerate().map(of_axis).collect();
     Some(format!("order=[{}]", keys.join(", ")))
+}
+
+/// `filters=[DynamicFilter [ station@1 = A ]]`, if any were pushed down.
+pub(super) fn filters(filters: &[Expr]) -> Option<String> {
+    let shown: Vec<String> = filters.iter().map(ToString::to_string).collect();
+    (!shown.is_empty()).then(|| format!("filters=[{}]", shown.join(", ")))
 }
 
 /// The labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.

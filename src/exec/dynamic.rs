@@ -14,11 +14,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column as PhysicalColumn, DynamicFilterTracking, IsNotNullExpr, IsNullExpr,
+    Literal, lit,
+};
 use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_optimizer::pruning::PruningPredicate;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 
 use super::columns::{Expr, columns_of, over_columns};
 use super::prune::ChunkFacts;
@@ -26,9 +36,26 @@ use super::select::select_labels;
 use crate::grid::AxisSelection;
 use crate::scan::{ChunkTask, Column, GridArray, ScanPlan};
 
-/// Whether `filter` may change while the query runs.
-pub(super) fn is_dynamic(filter: &Expr) -> bool {
-    DynamicFilterTracking::classify(filter).contains_dynamic_filter()
+/// Hands the filters that may still change to `take`, which returns a node that knows them. None counts
+/// as applied: whoever pushed one down evaluates it again.
+pub(super) fn dynamic_filters<N: ExecutionPlan>(
+    phase: FilterPushdownPhase,
+    pushed: ChildPushdownResult,
+    take: impl FnOnce(Vec<Expr>) -> Option<N>,
+) -> FilterPushdownPropagation<Arc<dyn ExecutionPlan>> {
+    let refused = vec![PushedDown::No; pushed.parent_filters.len()];
+    let result = FilterPushdownPropagation::with_parent_pushdown_result(refused);
+    let is_dynamic =
+        |filter: &Expr| DynamicFilterTracking::classify(filter).contains_dynamic_filter();
+    let filters = pushed.parent_filters.into_iter().map(|parent| parent.filter);
+    let filters: Vec<Expr> = filters.filter(is_dynamic).collect();
+    if phase != FilterPushdownPhase::Post || filters.is_empty() {
+        return result;
+    }
+    match take(filters) {
+        Some(node) => result.with_updated_node(Arc::new(node)),
+        None => result,
+    }
 }
 
 /// Filters that were pushed down to a scan.
@@ -39,11 +66,18 @@ pub(super) struct DynamicFilters {
     pub(super) columns: Vec<Column>,
     /// The schema of these columns.
     pub(super) schema: SchemaRef,
+    /// Which of these columns are NULL in no row that is wanted.
+    pub(super) present: Vec<usize>,
 }
 
 impl Default for DynamicFilters {
     fn default() -> Self {
-        Self { filters: vec![], columns: vec![], schema: Arc::new(Schema::empty()) }
+        Self {
+            filters: vec![],
+            columns: vec![],
+            schema: Arc::new(Schema::empty()),
+            present: vec![],
+        }
     }
 }
 
@@ -64,6 +98,8 @@ pub(super) struct Examiner {
     facts: ChunkFacts,
     /// The columns of the facts among the scan's.
     of_facts: Vec<usize>,
+    /// Columns of the scan that are NULL in no row that is wanted.
+    present: Vec<usize>,
     /// What the filters say at the moment; `None` until that is needed.
     current: Option<Current>,
 }
@@ -95,7 +131,7 @@ impl Examiner {
         plan: &Arc<ScanPlan>,
         filters: DynamicFilters,
     ) -> Result<Self> {
-        let DynamicFilters { filters, columns, schema } = filters;
+        let DynamicFilters { filters, columns, schema, present } = filters;
         let of_facts = columns_of(&filters);
         let known: Vec<Column> = of_facts.iter().map(|&at| columns[at]).collect();
         let schema_of_facts = Arc::new(schema.project(&of_facts)?);
@@ -109,6 +145,7 @@ impl Examiner {
             filters: filters.into_iter().map(track).collect(),
             facts,
             of_facts,
+            present,
             current: None,
         })
     }
@@ -162,7 +199,11 @@ impl Examiner {
         let mut current = Current::default();
         for (filter, _) in &self.filters {
             let filter = snapshot_physical_expr(Arc::clone(filter))?;
-            current.predicates.extend(self.facts.predicate(over_columns(&filter, &self.of_facts)?));
+            let filter = without_nulls(filter, &self.present)?;
+            if self.facts.know_anything() {
+                let predicate = self.facts.predicate(over_columns(&filter, &self.of_facts)?);
+                current.predicates.extend(predicate);
+            }
             for conjunct in split_conjunction(&filter) {
                 current.slices.extend(self.slice(conjunct)?);
             }
@@ -211,4 +252,58 @@ impl Examiner {
         task.rows = task.selection.iter().map(AxisSelection::count).product();
         (task.rows > 0).then_some(task)
     }
+}
+
+/// The columns of which `filters` let no NULL pass: those that are compared with something, or asked for
+/// outright.
+pub(super) fn never_null<'a>(filters: impl IntoIterator<Item = &'a Expr>) -> Vec<usize> {
+    let mut columns = Vec::new();
+    for conjunct in filters.into_iter().flat_map(split_conjunction) {
+        if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
+            columns.extend(column_of(not_null.arg()));
+        } else if let Some(compared) = conjunct.downcast_ref::<BinaryExpr>()
+            && matches!(
+                compared.op(),
+                Operator::Eq
+                    | Operator::NotEq
+                    | Operator::Lt
+                    | Operator::LtEq
+                    | Operator::Gt
+                    | Operator::GtEq
+            )
+        {
+            columns
+                .extend(column_of(compared.left()).into_iter().chain(column_of(compared.right())));
+        }
+    }
+    columns
+}
+
+fn column_of(expr: &Expr) -> Option<usize> {
+    Some(expr.downcast_ref::<PhysicalColumn>()?.index())
+}
+
+/// `filter` where these columns are not NULL: `value IS NULL OR value > 3` is then `value > 3`, which rules
+/// out chunks that hold NULLs besides.
+fn without_nulls(filter: Expr, present: &[usize]) -> Result<Expr> {
+    let is_false = |expr: &Expr| {
+        let literal = expr.downcast_ref::<Literal>();
+        literal.is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(false)))
+    };
+    filter
+        .transform_up(|expr| {
+            if let Some(is_null) = expr.downcast_ref::<IsNullExpr>()
+                && column_of(is_null.arg()).is_some_and(|column| present.contains(&column))
+            {
+                return Ok(Transformed::yes(lit(false)));
+            }
+            let either = expr.downcast_ref::<BinaryExpr>().filter(|it| *it.op() == Operator::Or);
+            let left = either.and_then(|either| match (either.left(), either.right()) {
+                (left, right) if is_false(left) => Some(Arc::clone(right)),
+                (left, right) if is_false(right) => Some(Arc::clone(left)),
+                _ => None,
+            });
+            Ok(left.map_or_else(|| Transformed::no(expr), Transformed::yes))
+        })
+        .data()
 }

@@ -10,6 +10,7 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
+mod best_first;
 mod chunks;
 mod columns;
 mod config;
@@ -26,6 +27,7 @@ mod select;
 mod stats;
 mod stream;
 
+pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
 pub use error::to_datafusion;
 pub(crate) use prune::ChunkFacts;

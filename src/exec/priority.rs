@@ -3,7 +3,6 @@
 //! The sooner a TopK has seen good rows, the more chunks its filter rules out. So chunks come by their
 //! best bound in the first sort key: the greatest value first for `ORDER BY value DESC LIMIT 10`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray};
@@ -22,7 +21,7 @@ pub(super) struct Priority {
 }
 
 /// More tasks than this are left in their order.
-const MAX_TASKS: u64 = 1 << 20;
+const MAX_TASKS: usize = 1 << 20;
 
 impl Priority {
     /// The tasks, the most promising first; in their order if nothing is known about them.
@@ -30,14 +29,14 @@ impl Priority {
         self,
         array: &Arc<GridArray>,
         plan: &ScanPlan,
-        tasks: Range<u64>,
+        tasks: Vec<u64>,
     ) -> Result<Vec<u64>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
         let facts = ChunkFacts::gather(array, plan.selection(), &[column], schema).await?;
         let known = facts.know_values() || column.axis().is_some();
-        if !known || tasks.end - tasks.start > MAX_TASKS {
-            return Ok(tasks.collect());
+        if !known || tasks.len() > MAX_TASKS {
+            return Ok(tasks);
         }
         self.sorted(&facts, column, plan, tasks)
     }
@@ -47,12 +46,12 @@ impl Priority {
         facts: &ChunkFacts,
         column: Column,
         plan: &ScanPlan,
-        tasks: Range<u64>,
+        tasks: Vec<u64>,
     ) -> Result<Vec<u64>> {
-        let chunks: Vec<Vec<u64>> = tasks.clone().map(|task| plan.task(task).coordinates).collect();
+        let chunks: Vec<Vec<u64>> = tasks.iter().map(|&task| plan.task(task).coordinates).collect();
         let places = facts.places_of(&chunks.iter().map(Vec::as_slice))?;
         let Some((least, greatest, null_counts)) = facts.bounds(&places)? else {
-            return Ok(tasks.collect());
+            return Ok(tasks);
         };
         let bound = if self.options.descending { greatest } else { least };
         // A chunk that may hold NULLs, or anything, is a promising one where NULLs come first.
@@ -68,6 +67,6 @@ impl Priority {
             keys.insert(0, nulls);
         }
         let order = lexsort_to_indices(&keys, None)?;
-        Ok(order.values().iter().map(|&at| tasks.start + u64::from(at)).collect())
+        Ok(order.values().iter().map(|&at| tasks[at as usize]).collect())
     }
 }

@@ -103,6 +103,11 @@ impl ChunkFacts {
         !self.values.is_empty()
     }
 
+    /// Whether anything is known at all.
+    pub(super) fn know_anything(&self) -> bool {
+        !self.labels.is_empty() || self.know_values()
+    }
+
     /// The axes by whose chunks facts differ.
     pub(crate) fn axes(&self) -> &[usize] {
         &self.axes
@@ -253,7 +258,17 @@ async fn zones(array: &GridArray, selection: &Selection, value: usize) -> Option
     if !column.is_as_stored() {
         return None;
     }
-    array.zones(value, selection.cells().saturating_mul(column.cell_bytes())).await
+    // Of chunks that are cut, all is read.
+    let grid = array.grid();
+    let touched = |axis: usize| {
+        let extents = touched_chunks(grid, selection, axis).into_iter().map(|chunk| {
+            let range = grid.axis_range(axis, chunk);
+            range.end - range.start
+        });
+        extents.sum::<u64>()
+    };
+    let cells = (0..grid.rank()).map(touched).fold(1, u64::saturating_mul);
+    array.zones(value, cells.saturating_mul(column.cell_bytes())).await
 }
 
 /// The least and greatest label of each touched chunk of `axis`.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
@@ -18,7 +19,7 @@ use datafusion::physical_plan::execution_plan::{
     Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -30,7 +31,7 @@ use datafusion::physical_plan::{
 
 use super::chunks::budget;
 use super::columns::{Expr, visit_all};
-use super::dynamic::{DynamicFilters, is_dynamic};
+use super::dynamic::{DynamicFilters, dynamic_filters, never_null};
 use super::metrics::ScanMetrics;
 use super::priority::Priority;
 use super::stream::{GridStream, values_of};
@@ -57,6 +58,8 @@ pub struct GridScanExec {
     schema: SchemaRef,
     /// Rows for which one of these is not true need not be yielded; over the output columns.
     filters: Vec<Expr>,
+    /// Columns of the array's schema that are NULL in no row that is wanted.
+    present: Vec<usize>,
     /// Which chunks those filters profit from most.
     priority: Option<Priority>,
     /// Bytes that chunks which are held together may take, in all partitions.
@@ -85,6 +88,7 @@ impl GridScanExec {
             projection,
             schema,
             filters: vec![],
+            present: vec![],
             priority: None,
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
@@ -114,19 +118,37 @@ impl GridScanExec {
     /// Never; the projection is known to fit.
     pub(super) fn over_plan(&self, plan: impl Into<Arc<ScanPlan>>) -> Result<Self> {
         let scan = Self::try_new(Arc::clone(&self.array), plan, self.projection.clone())?;
-        let (filters, priority) = (self.filters.clone(), self.priority);
-        Ok(Self { filters, priority, budget: self.budget, ..scan })
+        Ok(Self {
+            plan: scan.plan,
+            properties: scan.properties,
+            metrics: scan.metrics,
+            ..self.clone()
+        })
     }
 
     /// What was pushed down to it while the query runs.
     pub(super) fn filters(&self) -> DynamicFilters {
-        let (filters, columns) = (self.filters.clone(), self.columns());
-        DynamicFilters { filters, columns, schema: Arc::clone(&self.schema) }
+        let is_present = |at: &usize| self.present.contains(&self.projection[*at]);
+        DynamicFilters {
+            filters: self.filters.clone(),
+            columns: self.columns(),
+            schema: Arc::clone(&self.schema),
+            present: (0..self.projection.len()).filter(is_present).collect(),
+        }
+    }
+
+    /// The same scan, with the chunks first that have the first rows by this output column, if filters
+    /// profit from that.
+    pub(super) fn reading_first(&self, column: usize, options: SortOptions) -> Self {
+        let priority = Some(Priority { column: self.projection[column], options });
+        Self { priority, ..self.clone() }
     }
 
     /// Which chunks to read first.
     pub(super) fn priority(&self) -> Option<Priority> {
-        self.priority
+        let mut priority = self.priority?;
+        priority.options.nulls_first &= !self.present.contains(&priority.column);
+        Some(priority)
     }
 
     /// Whether chunks of this plan, as many as are held together for `ordered` axes in order, fit in
@@ -179,10 +201,7 @@ impl DisplayAs for GridScanExec {
         parts.push(format!("projection=[{}]", columns.join(", ")));
         parts.extend(display::order(&self.array, &self.plan));
         parts.extend(self.plan.limit().map(|limit| format!("limit={limit}")));
-        if !self.filters.is_empty() {
-            let filters: Vec<String> = self.filters.iter().map(ToString::to_string).collect();
-            parts.push(format!("filters=[{}]", filters.join(", ")));
-        }
+        parts.extend(display::filters(&self.filters));
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "GridScanExec: {}", parts.join(", "))
@@ -282,19 +301,21 @@ impl ExecutionPlan for GridScanExec {
         pushed: ChildPushdownResult,
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        let refused = vec![PushedDown::No; pushed.parent_filters.len()];
-        let result = FilterPushdownPropagation::with_parent_pushdown_result(refused);
-        let filters = pushed.parent_filters.into_iter().map(|parent| parent.filter);
-        let filters: Vec<Expr> = filters.filter(is_dynamic).collect();
-        // Static filters were looked at when the scan was planned. A limit is one on rows before any
-        // filter, and slabs are read whole.
-        let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
-        if phase != FilterPushdownPhase::Post || filters.is_empty() || !is_free {
-            return Ok(result);
+        if phase == FilterPushdownPhase::Pre {
+            // Static filters were looked at when the scan was planned, but for what is wanted of NULLs.
+            let filters = pushed.parent_filters.iter().map(|parent| &parent.filter);
+            let present = never_null(filters).into_iter().map(|column| self.projection[column]);
+            let present = [self.present.clone(), present.collect()].concat();
+            let result = FilterPushdownPropagation::all_unsupported(pushed);
+            return Ok(result.with_updated_node(Arc::new(Self { present, ..self.clone() })));
         }
-        let filters = [self.filters.clone(), filters].concat();
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(result.with_updated_node(Arc::new(Self { filters, metrics, ..self.clone() })))
+        Ok(dynamic_filters(phase, pushed, |filters| {
+            // A limit is one on rows before any filter, and slabs are read whole.
+            let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
+            let filters = [self.filters.clone(), filters].concat();
+            let metrics = ExecutionPlanMetricsSet::new();
+            is_free.then(|| Self { filters, metrics, ..self.clone() })
+        }))
     }
 
     fn try_pushdown_sort(
@@ -318,9 +339,7 @@ impl ExecutionPlan for GridScanExec {
             order.first().and_then(|key| Some((key, key.expr.downcast_ref::<PhysicalColumn>()?)));
         Ok(match first {
             Some((key, column)) => {
-                let column = self.projection[column.index()];
-                let priority = Some(Priority { column, options: key.options });
-                let inner = Arc::new(Self { priority, ..self.clone() });
+                let inner = Arc::new(self.reading_first(column.index(), key.options));
                 SortOrderPushdownResult::Inexact { inner }
             }
             None => SortOrderPushdownResult::Unsupported,
@@ -350,7 +369,8 @@ impl ExecutionPlan for GridScanExec {
             return Ok(None);
         };
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
-        Ok(Some(Arc::new(Self { priority: self.priority, budget: self.budget, ..scan })))
+        let present = self.present.clone();
+        Ok(Some(Arc::new(Self { present, priority: self.priority, budget: self.budget, ..scan })))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

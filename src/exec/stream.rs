@@ -77,7 +77,7 @@ impl GridStream {
             later: plan.tasks(partition),
             chunks: chunks
                 .filtered(scan.filters())
-                .prioritized(scan.priority(), plan.tasks(partition)),
+                .prioritized(scan.priority(), plan.tasks(partition).collect()),
             array: Arc::clone(array),
             plan: Arc::clone(plan),
             schema: Arc::clone(schema),

@@ -16,7 +16,7 @@ use super::{
     GridTable, TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions,
     TileDbSchema, TileDbTableFactory, open, open_tiledb,
 };
-use crate::exec::{GridReduceRule, GridfusionConfig, to_datafusion};
+use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion};
 
 /// Reaching `.tet` files and TileDB arrays from a [`SessionContext`].
 ///
@@ -235,8 +235,8 @@ fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
 pub trait GridfusionSessionStateBuilderExt {
     /// Adds `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, table functions ([`TileDbFunction`]),
     /// aggregation as array reduction ([`GridReduceRule`], before the rules that add repartitioning)
-    /// and its settings ([`GridfusionConfig`]). A rule and settings that are there already stay as they
-    /// are.
+    /// and its settings ([`GridfusionConfig`]), and the order in which a TopK reads chunks
+    /// ([`BestFirstRule`]). Rules and settings that are there already stay as they are.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }
@@ -244,11 +244,15 @@ pub trait GridfusionSessionStateBuilderExt {
 impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     fn with_gridfusion(mut self) -> Self {
         let rules = &mut self.physical_optimizers().get_or_insert_default().rules;
-        if !rules.iter().any(|rule| rule.name() == GridReduceRule.name()) {
-            // Repartitioning is added for what the reduction leaves to do.
-            let before = EnsureRequirements::new();
-            let at = rules.iter().position(|rule| rule.name() == before.name());
-            rules.insert(at.unwrap_or(rules.len()), Arc::new(GridReduceRule));
+        let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+            [Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
+        for rule in ours {
+            if !rules.iter().any(|it| it.name() == rule.name()) {
+                // Repartitioning is added for what the reduction leaves to do.
+                let before = EnsureRequirements::new();
+                let at = rules.iter().position(|it| it.name() == before.name());
+                rules.insert(at.unwrap_or(rules.len()), rule);
+            }
         }
         let config = self.config().get_or_insert_default().options_mut();
         if config.extensions.get::<GridfusionConfig>().is_none() {

@@ -11,6 +11,7 @@ mod bad_input;
 mod cases;
 mod corpus;
 mod differential;
+mod dynamic;
 mod http;
 mod interop;
 mod layering;

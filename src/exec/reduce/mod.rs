@@ -16,12 +16,14 @@
 
 mod accumulate;
 mod dense;
+mod extremes;
 mod keys;
 mod node;
 mod query;
 mod rule;
 mod slabs;
 mod stream;
+mod wanted;
 
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;

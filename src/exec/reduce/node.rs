@@ -7,12 +7,16 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::repartition::RepartitionExec;
@@ -29,6 +33,7 @@ use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
 use crate::exec::columns::{Expr, visit_all};
 use crate::exec::config::GridfusionConfig;
+use crate::exec::dynamic::dynamic_filters;
 use crate::exec::{GridScanExec, display, without_children};
 use crate::scan::{GridArray, ScanPlan};
 
@@ -62,6 +67,8 @@ pub struct GridReduceExec {
     predicate: Option<Expr>,
     /// The aggregation that this replaces.
     rows: AggregateExec,
+    /// Groups for which one of these is not true need not be there; over the output.
+    pub(super) filters: Vec<Expr>,
     /// The plan of the scan; keys are numbered over its selection, and slabs are parts of it.
     pub(super) plan: Arc<ScanPlan>,
     pub(super) schema: SchemaRef,
@@ -112,6 +119,7 @@ impl GridReduceExec {
             whole,
             predicate: query.predicate.clone(),
             rows: aggregate.clone(),
+            filters: vec![],
             plan,
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -174,6 +182,7 @@ impl GridReduceExec {
         ];
         parts.extend(self.predicate.as_ref().map(|predicate| format!("predicate={predicate}")));
         parts.extend(display::parts(&self.array, &self.plan));
+        parts.extend(display::filters(&self.filters));
         parts
     }
 }
@@ -234,10 +243,11 @@ impl ExecutionPlan for GridReduceExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        match &self.tier {
-            Tier::Accumulators(plan) => visit_all(plan.expressions(), visit),
-            Tier::Dense(_) => Ok(TreeNodeRecursion::Continue),
-        }
+        let of_tier = match &self.tier {
+            Tier::Accumulators(plan) => plan.expressions().collect(),
+            Tier::Dense(_) => vec![],
+        };
+        visit_all(of_tier.into_iter().chain(&self.filters), visit)
     }
 
     fn replace_children(
@@ -264,6 +274,24 @@ impl ExecutionPlan for GridReduceExec {
             return internal_err!("GridReduceExec has no partition {partition}");
         }
         Ok(stream::reduce(Arc::new(self.clone()), partition, &self.metrics, context))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(dynamic_filters(phase, pushed, |filters| {
+            let filters = [self.filters.clone(), filters].concat();
+            let metrics = ExecutionPlanMetricsSet::new();
+            Some(Self { filters, metrics, ..self.clone() })
+        }))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

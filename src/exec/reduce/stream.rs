@@ -16,8 +16,10 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::accumulate::{AccumulatePlan, Accumulators};
 use super::dense::{Call, DenseCall, DenseColumn, DensePlan};
+use super::extremes::Extremes;
 use super::node::{GridReduceExec, Tier};
 use super::slabs::Slab;
+use super::wanted::wanted;
 use crate::exec::chunks::{ChunkReader, zones_of};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::stream::{columns, values_of};
@@ -33,13 +35,15 @@ pub(super) fn reduce(
     metrics: &ExecutionPlanMetricsSet,
     context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
-    let Slab { plan, at } = node.slabs[number].clone();
+    let slab = node.slabs[number].clone();
     let metrics = ScanMetrics::new(metrics, number, node.plan.grid(), node.plan.pruned());
     let schema = Arc::clone(&node.schema);
     let opened = async move {
         let selection = node.plan.selection().axes();
-        let table =
-            GroupTable::new(&plan, at, selection, &node.keys.axes).map_err(to_datafusion)?;
+        let at = slab.at;
+        let slab = restricted(slab, &node, &metrics)?;
+        let table = GroupTable::new(&slab.plan, slab.at, selection, &node.keys.axes)
+            .map_err(to_datafusion)?;
         let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
         let reservation = consumer.register(context.memory_pool());
         let bytes = (table.len() as u64).saturating_mul(node.bytes_per_group());
@@ -47,7 +51,8 @@ pub(super) fn reduce(
         let reduced = match reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX)) {
             Ok(()) => {
                 let (node, context) = (Arc::clone(&node), Arc::clone(&context));
-                let partition = Partition { node, number, table, reservation, metrics, context };
+                let partition =
+                    Partition { node, number, slab, table, reservation, metrics, context };
                 partition.into_stream().await
             }
             Err(refused) => Err(refused),
@@ -68,9 +73,27 @@ fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
+/// What filters leave of a slab by now.
+fn restricted(slab: Slab, node: &GridReduceExec, metrics: &ScanMetrics) -> Result<Slab> {
+    if node.filters.is_empty() {
+        return Ok(slab);
+    }
+    let mut plan = slab.plan.partition(slab.at);
+    let before = plan.chunks();
+    for (axis, wanted) in wanted(&node.filters, &node.keys, &node.plan)?.iter().enumerate() {
+        if let Some(wanted) = wanted {
+            plan = plan.restricted(axis, wanted);
+        }
+    }
+    metrics.chunks_examined.add_pruned((before - plan.chunks()) as usize);
+    metrics.chunks_examined.add_matched(plan.chunks() as usize);
+    Ok(Slab { plan: Arc::new(plan), at: 0 })
+}
+
 struct Partition {
     node: Arc<GridReduceExec>,
     number: usize,
+    slab: Slab,
     table: GroupTable,
     reservation: MemoryReservation,
     metrics: ScanMetrics,
@@ -98,13 +121,9 @@ impl Partition {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
     }
 
-    fn slab(&self) -> &Slab {
-        &self.node.slabs[self.number]
-    }
-
     /// The numbers of the chunks to visit.
     fn tasks(&self) -> Range<u64> {
-        self.slab().plan.tasks(self.slab().at)
+        self.slab.plan.tasks(self.slab.at)
     }
 
     fn reader(
@@ -114,7 +133,7 @@ impl Partition {
     ) -> ChunkReader {
         ChunkReader::new(
             Arc::clone(&self.node.array),
-            Arc::clone(&self.slab().plan),
+            Arc::clone(&self.slab.plan),
             tasks,
             self.node.slabs.len(),
             values,
@@ -129,7 +148,7 @@ impl Partition {
         plan: &DensePlan,
         reducers: &mut [Box<dyn Reducer>],
     ) -> Result<Vec<u64>> {
-        let (plan_of_slab, tasks) = (&self.slab().plan, self.tasks());
+        let (plan_of_slab, tasks) = (&self.slab.plan, self.tasks());
         let array = &self.node.array;
         let mut zones = Vec::with_capacity(plan.columns.len());
         for column in &plan.columns {
@@ -170,7 +189,7 @@ impl Partition {
     async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
-        let every_group_has_rows = self.slab().plan.is_selection();
+        let every_group_has_rows = self.slab.plan.is_selection();
         let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
         let needs_rows = !by_cells && (counts_rows || !every_group_has_rows);
         let rows = if needs_rows { self.rows_per_group() } else { vec![] };
@@ -219,7 +238,15 @@ impl Partition {
         let table_bytes = self.reservation.size();
         let tasks = self.unanswered(plan, &mut reducers).await?;
         let values = plan.columns.iter().map(|column| column.value).collect();
-        let mut reader = self.reader(tasks.into_iter(), values);
+        let mut extremes = match self.node.keys.columns.as_slice() {
+            [] => Extremes::of(plan, &array)?,
+            _ => None,
+        };
+        let mut reader = self.reader(tasks.clone().into_iter(), values);
+        if let Some(extremes) = &mut extremes {
+            extremes.update(&reducers)?;
+            reader = reader.filtered(extremes.filters()).prioritized(extremes.priority(), tasks);
+        }
         let mut breaks = Breaks::default();
         while let Some(open) = reader.next(&self.metrics).await? {
             let timer = self.metrics.baseline.elapsed_compute().timer();
@@ -228,6 +255,9 @@ impl Partition {
                 reducer
                     .add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)
                     .map_err(to_datafusion)?;
+            }
+            if let Some(extremes) = &mut extremes {
+                extremes.update(&reducers)?;
             }
             timer.done();
             let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
@@ -242,7 +272,7 @@ impl Partition {
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
         for task in self.tasks() {
-            let task = self.slab().plan.task(task);
+            let task = self.slab.plan.task(task);
             count_rows(&mut rows, &self.chunk(&task));
         }
         rows

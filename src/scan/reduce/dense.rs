@@ -86,6 +86,10 @@ pub trait Reducer: Send {
     /// Adds what `zone` says of a chunk that it answers.
     fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone);
 
+    /// The least and the greatest value so far of the group at `place`, as far as they are wanted and
+    /// there is a value.
+    fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>);
+
     /// Bytes held apart from the states: a chunk in another form.
     fn scratch_bytes(&self) -> usize;
 
@@ -390,6 +394,14 @@ where
                 *total = T::Native::add(*total, T::Native::wide_sum(sum));
             }
         }
+    }
+
+    fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>) {
+        let found = self.counts[place] > 0;
+        let of = |states: &[T::Native], wanted: bool| {
+            (found && wanted).then(|| T::to_bound(states[place]))
+        };
+        (of(&self.mins, self.wanted.min), of(&self.maxs, self.wanted.max))
     }
 
     fn scratch_bytes(&self) -> usize {

@@ -1,0 +1,130 @@
+//! Chunks that can no longer change a least or greatest value.
+//!
+//! `SELECT max(value) … WHERE station < 'S010'` needs a chunk only if its zone map promises more than what
+//! was found so far. That is a filter which becomes known while the query runs, like that of a TopK, only
+//! that the reduction pushes it down to itself:
+//!
+//! ```text
+//!   found so far   312.5        filter   value > 312.5        chunk 250..310   not read
+//! ```
+
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::Schema;
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column as PhysicalColumn, DynamicFilterPhysicalExpr, lit,
+};
+
+use super::dense::{Call, DensePlan};
+use crate::exec::columns::Expr;
+use crate::exec::dynamic::DynamicFilters;
+use crate::exec::priority::Priority;
+use crate::exec::to_datafusion;
+use crate::format::{Bound, ElementType};
+use crate::scan::reduce::Reducer;
+use crate::scan::{Column, GridArray};
+
+/// The filter of a reduction that wants nothing but extremes, of one group.
+pub(super) struct Extremes {
+    array: Arc<GridArray>,
+    /// The values, in the order of the plan's columns.
+    values: Vec<usize>,
+    schema: Arc<Schema>,
+    filter: Arc<DynamicFilterPhysicalExpr>,
+    /// Those that the filter is made of.
+    known: Vec<(Option<Bound>, Option<Bound>)>,
+    priority: Option<Priority>,
+}
+
+impl Extremes {
+    /// The filter for `plan`, if extremes are all that it wants and its values are as they are stored.
+    pub(super) fn of(plan: &DensePlan, array: &Arc<GridArray>) -> Result<Option<Self>> {
+        let is_extreme = |call: Call| matches!(call, Call::Min | Call::Max);
+        let is_comparable = |value: usize| {
+            let column = array.value(value);
+            let half = column.as_number().is_none_or(|number| number.element() == ElementType::F16);
+            column.is_as_stored() && !half
+        };
+        let values: Vec<usize> = plan.columns.iter().map(|column| column.value).collect();
+        if !plan.calls.iter().all(|call| is_extreme(call.call))
+            || !values.iter().all(|value| is_comparable(*value))
+        {
+            return Ok(None);
+        }
+        let place = |value: usize| {
+            array.columns().iter().position(|column| *column == Column::Value(value)).unwrap_or(0)
+        };
+        let places: Vec<usize> = values.iter().map(|value| place(*value)).collect();
+        let schema = Arc::new(array.schema().project(&places)?);
+        let columns = (0..values.len()).map(|at| column(&schema, at)).collect();
+        let priority = match plan.calls.as_slice() {
+            [only] => {
+                let options =
+                    SortOptions { descending: only.call == Call::Max, nulls_first: false };
+                Some(Priority { column: places[0], options })
+            }
+            _ => None,
+        };
+        Ok(Some(Self {
+            array: Arc::clone(array),
+            known: vec![(None, None); values.len()],
+            values,
+            filter: Arc::new(DynamicFilterPhysicalExpr::new(columns, lit(true))),
+            schema,
+            priority,
+        }))
+    }
+
+    /// The filter, for a reader of chunks.
+    pub(super) fn filters(&self) -> DynamicFilters {
+        DynamicFilters {
+            filters: vec![Arc::clone(&self.filter) as Expr],
+            columns: self.values.iter().map(|value| Column::Value(*value)).collect(),
+            schema: Arc::clone(&self.schema),
+            present: vec![],
+        }
+    }
+
+    /// Which chunks make the filter strict soonest.
+    pub(super) fn priority(&self) -> Option<Priority> {
+        self.priority
+    }
+
+    /// Takes note of what the reducers of the plan's columns have found.
+    pub(super) fn update(&mut self, reducers: &[Box<dyn Reducer>]) -> Result<()> {
+        let found: Vec<_> = reducers.iter().map(|reducer| reducer.extremes(0)).collect();
+        if found == self.known {
+            return Ok(());
+        }
+        self.known = found;
+        let mut better: Option<Expr> = None;
+        for (at, (least, greatest)) in self.known.iter().enumerate() {
+            if least.is_none() && greatest.is_none() {
+                return Ok(()); // nothing yet: any value will do
+            }
+            for (bound, operator) in [(least, Operator::Lt), (greatest, Operator::Gt)] {
+                let Some(bound) = bound else { continue };
+                let compared = self.compared(at, operator, *bound)?;
+                better = Some(match better {
+                    Some(other) => Arc::new(BinaryExpr::new(other, Operator::Or, compared)),
+                    None => compared,
+                });
+            }
+        }
+        better.map_or(Ok(()), |better| self.filter.update(better))
+    }
+
+    fn compared(&self, at: usize, operator: Operator, bound: Bound) -> Result<Expr> {
+        let bounds = self.array.value(self.values[at]).bounds([Some(bound)].into_iter());
+        let bound = ScalarValue::try_from_array(&bounds.map_err(to_datafusion)?, 0)?;
+        Ok(Arc::new(BinaryExpr::new(column(&self.schema, at), operator, lit(bound))))
+    }
+}
+
+fn column(schema: &Schema, at: usize) -> Expr {
+    Arc::new(PhysicalColumn::new(schema.field(at).name(), at))
+}
