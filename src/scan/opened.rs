@@ -296,8 +296,13 @@ impl ChunkSource for TetDataset {
     async fn zones(&self, _: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
         /// Parsing JSON costs this many times more per byte than looking for NULLs.
         const RELATIVE_COST: u64 = 64;
+        /// So little takes a fraction of a millisecond, once per table.
+        const ALWAYS: u64 = 1 << 16;
+        if let Some(maps) = self.zone_maps.get() {
+            return maps.clone();
+        }
         let len = self.file.zone_maps_len().filter(|_| self.options.trust_zone_maps)?;
-        if len.saturating_mul(RELATIVE_COST) > bytes_to_read {
+        if len > ALWAYS && len.saturating_mul(RELATIVE_COST) > bytes_to_read {
             return None;
         }
         self.zone_maps.get_or_init(|| self.read_zone_maps()).await.clone()

@@ -38,7 +38,7 @@ const EPOCH_2024: i64 = 1_704_067_200_000_000;
 
 impl Axis {
     /// Ascending, descending, unsorted or repeating labels.
-    fn random(rng: &mut StdRng, len: u64) -> Self {
+    pub(crate) fn random(rng: &mut StdRng, len: u64) -> Self {
         let order = rng.random_range(0..4);
         let number = |i: u64, rng: &mut StdRng| match order {
             0 => i as i32 * 3 - 4,
@@ -140,6 +140,17 @@ pub(crate) struct Case {
     pub(crate) magnitude: f64,
 }
 
+/// The values of an array, as bytes and as a column.
+pub(crate) struct Values {
+    /// The element type.
+    pub(crate) tag: u32,
+    /// The declared fill value.
+    pub(crate) fill: Option<String>,
+    pub(crate) data: Vec<u8>,
+    pub(crate) column: ArrayRef,
+    pub(crate) magnitude: f64,
+}
+
 /// The name of the dimension of this axis.
 pub(crate) fn name(axis: usize) -> String {
     format!("d{axis}")
@@ -156,16 +167,32 @@ impl Case {
 
     /// An array of this shape; `wild` for infinities and extreme integers among its values.
     pub(crate) fn of_shape(rng: &mut StdRng, shape: &[u64], chunk: &[u64], wild: bool) -> Self {
-        let rank = shape.len();
         let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
-        let cells = positions(shape);
         let tag = rng.random_range(1..=10);
-        let (data, values, magnitude) = random_values(rng, tag, cells.len(), wild);
         let fill = if is_unsigned(tag) { "99" } else { "-99" };
+        let count = shape.iter().product::<u64>() as usize;
+        let (data, column, magnitude) = random_values(rng, tag, count, wild);
+        let values = Values { tag, fill: Some(fill.into()), data, column, magnitude };
+        Self::of_values(rng, axes, shape, chunk, values, None)
+    }
 
+    /// An array of these values, in row-major order, with these zone maps.
+    pub(crate) fn of_values(
+        rng: &mut StdRng,
+        axes: Vec<Axis>,
+        shape: &[u64],
+        chunk: &[u64],
+        values: Values,
+        zones: Option<Value>,
+    ) -> Self {
+        let rank = shape.len();
+        let cells = positions(shape);
+        let Values { tag, fill, data, column, magnitude } = values;
         let mut metadata = Map::new();
         metadata.insert("dim_names".into(), (0..rank).map(name).collect());
-        metadata.insert("attrs".into(), json!({"_FillValue": fill}));
+        if let Some(fill) = fill {
+            metadata.insert("attrs".into(), json!({"_FillValue": fill}));
+        }
         let text: Map<String, Value> = axes
             .iter()
             .enumerate()
@@ -184,15 +211,15 @@ impl Case {
             axes.iter().enumerate().filter_map(|(axis, labels)| labels.dataset(&name(axis))),
         );
         let shuffle = rng.random_bool(0.5).then(|| StdRng::seed_from_u64(rng.random()));
-        let layout =
-            Layout { shuffle, history_version: Some(rng.random_range(1..=2)), ..Layout::default() };
+        let version = if zones.is_some() { 2 } else { rng.random_range(1..=2) };
+        let layout = Layout { shuffle, history_version: Some(version), zones, ..Layout::default() };
 
         let mut columns: Vec<ArrayRef> = axes
             .iter()
             .enumerate()
             .map(|(axis, labels)| labels.column(cells.iter().map(|cell| cell[axis])))
             .collect();
-        columns.push(values);
+        columns.push(column);
         let names = (0..rank).map(name).chain(["value".to_owned()]);
         let fields: Vec<Field> = names
             .zip(&columns)
@@ -213,7 +240,7 @@ impl Case {
     }
 }
 
-fn is_unsigned(tag: u32) -> bool {
+pub(crate) fn is_unsigned(tag: u32) -> bool {
     matches!(tag, 5 | 6 | 8 | 10)
 }
 

@@ -753,7 +753,10 @@ async fn zone_maps_never_change_answers() {
         "corrupt_footer/zone_bad_json.tet",
         "corrupt_footer/zone_lies.tet",
     ] {
-        for trust in [true, false] {
+        // Well-formed lies are believed by those who trust them.
+        let trusts: &[bool] =
+            if file.ends_with("zone_lies.tet") { &[false] } else { &[true, false] };
+        for &trust in trusts {
             report.subject = format!("{file} with trust_zone_maps = {trust}");
             let options = TetReadOptions::default().with_trust_zone_maps(trust);
             let opened = open(&files.join(file), &[("f", options)]).await;

@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod cases;
+mod columns;
 mod corpus;
 mod differential;
 mod dynamic;
@@ -19,6 +20,9 @@ mod limits;
 mod order;
 mod package;
 mod plans;
+mod pruning;
+mod pruning_predicates;
+mod pruning_queries;
 mod reduce;
 mod reduce_plans;
 mod register;
@@ -34,3 +38,4 @@ mod tiledb_queries;
 mod tiledb_random;
 mod tiledb_sql;
 mod tiledb_writer;
+mod zoned;

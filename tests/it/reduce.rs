@@ -136,7 +136,7 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
 }
 
 /// Whether two cells are the same answer; `scale` is how large a rounding error may be.
-fn same(ours: &str, theirs: &str, scale: f64) -> bool {
+pub(crate) fn same(ours: &str, theirs: &str, scale: f64) -> bool {
     if ours == theirs {
         return true;
     }

@@ -19,11 +19,12 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use url::Url;
 
+use crate::columns::Table;
 use crate::reduce::{compare, tier};
 use crate::support::{query, reducing, session};
 use crate::tiledb_cases::{OF_ONE_WRITE, QUERIED, SMALL, random_array};
 use crate::tiledb_model::Seen;
-use crate::tiledb_queries::{Query, Table};
+use crate::tiledb_queries::Query;
 use crate::tiledb_writer::{Files, TestArray, put_in_folder};
 
 /// The files of an array in memory or in a folder.
