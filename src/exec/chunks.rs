@@ -190,6 +190,11 @@ impl ChunkReader {
         Ok(Some(OpenChunk { task, tiles: open, reserved }))
     }
 
+    /// Whether filters may become stricter with the rows that are there.
+    pub(super) fn expects_news(&self) -> bool {
+        self.examiner.as_ref().is_some_and(Examiner::expects_news)
+    }
+
     /// Takes a chunk back, and its memory for the next one.
     pub(super) fn release(&mut self, chunk: OpenChunk) {
         self.reservation.shrink(chunk.reserved);

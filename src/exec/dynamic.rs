@@ -152,15 +152,19 @@ impl Examiner {
 
     /// Whether a filter has changed since chunks were last examined.
     pub(super) fn has_news(&mut self) -> bool {
-        let changed = |tracking: &mut DynamicFilterTracking| {
-            tracking.watcher().is_some_and(|watcher| watcher.changed())
-        };
-        // Each must be asked: asking takes note.
-        let news = self.filters.iter_mut().fold(false, |news, (_, it)| changed(it) || news);
-        if news {
-            self.current = None;
+        for (filter, tracking) in &mut self.filters {
+            if tracking.watcher().is_some_and(|watcher| watcher.changed()) {
+                *tracking = DynamicFilterTracking::classify(filter);
+                self.current = None;
+            }
         }
-        news || self.current.is_none()
+        self.current.is_none()
+    }
+
+    /// Whether a filter may still change.
+    pub(super) fn expects_news(&self) -> bool {
+        let may_change = |tracking| matches!(tracking, &DynamicFilterTracking::Watching(_));
+        self.filters.iter().any(|(_, tracking)| may_change(tracking))
     }
 
     /// What is left of each of some tasks of the plan; `None` where that is nothing.

@@ -1,5 +1,4 @@
-//! In which order a scan yields its rows, which columns have one value throughout, and which ranges of
-//! labels its partitions are.
+//! In which order a scan yields its rows, and which ranges of labels its partitions are.
 //!
 //! Chunks come in row-major order of their grid, and the cells of a chunk in row-major order. Taken
 //! together that is an order of rows by dimensions only where no chunk boundary gets in the way:
@@ -13,94 +12,74 @@ use std::sync::Arc;
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::{Constraint, Constraints, ScalarValue};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{
-    AcrossPartitions, ConstExpr, LexOrdering, Partitioning, PhysicalSortExpr, RangePartitioning,
-    SplitPoint,
+    LexOrdering, Partitioning, PhysicalSortExpr, RangePartitioning, SplitPoint,
 };
 
 use super::to_datafusion;
 use crate::scan::{Column, GridArray, LabelOrder, ScanPlan};
 
-/// What is known of the rows that `plan` yields, as `columns` show them.
+/// What is known of the rows that `plan` yields, as `columns` show them; and they are in the order that
+/// was `asked` for, if one was.
+///
+/// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
+/// for one above an outer join too, where it may be NULL.
 pub(super) fn equivalences(
     array: &GridArray,
     plan: &ScanPlan,
     columns: &[Column],
     schema: &SchemaRef,
-) -> Result<EquivalenceProperties> {
+    asked: &[PhysicalSortExpr],
+) -> EquivalenceProperties {
     let mut known = EquivalenceProperties::new(Arc::clone(schema));
-    let physical = |at: usize| Arc::new(PhysicalColumn::new(schema.field(at).name(), at));
-    for (at, column) in columns.iter().enumerate() {
-        if let Some(value) = constant(array, plan, *column)? {
-            let expr = ConstExpr::new(physical(at), AcrossPartitions::Uniform(Some(value)));
-            known.add_constants([expr])?;
-        }
-    }
-    let orderings = orderings(array, plan, columns);
-    let several = plan.selection().axes().iter().filter(|axis| axis.count() > 1).count();
-    // One row for each combination of labels: what is ordered by all of them is ordered by anything else
-    // after that.
-    let by_all = orderings.iter().filter(|ordering| ordering.len() == several);
-    let key = |ordering: &Vec<(usize, SortOptions)>| {
-        Constraint::PrimaryKey(ordering.iter().map(|(at, _)| *at).collect())
-    };
-    known.set_constraints(Constraints::new_unverified(by_all.map(key).collect()));
-    known.add_orderings(orderings.into_iter().map(|ordering| {
-        let key = |(at, options)| PhysicalSortExpr::new(physical(at), options);
+    let orderings = orderings(array, plan, columns).into_iter().map(|ordering| {
+        let key = |(at, options): (usize, SortOptions)| {
+            let column = PhysicalColumn::new(schema.field(at).name(), at);
+            PhysicalSortExpr::new(Arc::new(column), options)
+        };
         ordering.into_iter().map(key).collect::<Vec<_>>()
-    }));
-    Ok(known)
+    });
+    known.add_orderings(orderings.chain([asked.to_vec()]).filter(|ordering| !ordering.is_empty()));
+    known
 }
 
-/// The only value of a dimension column, if it has only one.
-fn constant(array: &GridArray, plan: &ScanPlan, column: Column) -> Result<Option<ScalarValue>> {
-    let (Some(axis), Some(labels)) = (column.axis(), array.labels_of(column)) else {
-        return Ok(None);
-    };
-    let selection = &plan.selection().axes()[axis];
-    if selection.count() != 1 {
-        return Ok(None);
-    }
-    let label = labels.select(selection, 0).map_err(to_datafusion)?;
-    ScalarValue::try_from_array(&label, 0).map(Some)
-}
-
-/// The columns of leading axes by which rows are in order, and how; an axis with one element needs no
-/// place in it. An axis may be there by its labels or by its index, and either may be asked for.
+/// The columns by which rows are in order, and how. An axis with one label can be anywhere in an order: it
+/// is declared before all others, in its place, and not at all.
 fn orderings(
     array: &GridArray,
     plan: &ScanPlan,
     columns: &[Column],
 ) -> Vec<Vec<(usize, SortOptions)>> {
-    /// Each axis may double them.
-    const MAX_ORDERINGS: usize = 16;
-    let mut orderings: Vec<Vec<(usize, SortOptions)>> = vec![vec![]];
-    for (axis, backwards) in plan.order().into_iter().enumerate() {
-        if plan.selection().axes()[axis].count() == 1 {
-            continue;
-        }
-        let of_axis = columns.iter().enumerate().filter(|(_, column)| column.axis() == Some(axis));
-        let mut keys: Vec<(usize, SortOptions)> = of_axis
-            .filter_map(|(at, column)| {
-                let descending = descending(array, *column)? != backwards;
-                Some((at, SortOptions { descending, nulls_first: false }))
-            })
-            .collect();
-        if keys.is_empty() {
-            break;
-        }
-        keys.truncate(if orderings.len() < MAX_ORDERINGS { keys.len() } else { 1 });
-        let with_key = |key: &(usize, SortOptions)| {
-            let key = *key;
-            orderings.iter().map(move |ordering| [ordering.as_slice(), &[key]].concat())
+    let is_single = |axis: usize| plan.selection().axes()[axis].count() == 1;
+    let order = plan.order();
+    let mut orderings = Vec::new();
+    // By labels, and by indices: either may be asked for.
+    for of_axis in [Column::Label as fn(usize) -> Column, Column::Index] {
+        let key = |axis: usize| {
+            let at = columns.iter().position(|column| *column == of_axis(axis))?;
+            let descending = match (is_single(axis), order.get(axis)) {
+                (true, _) => false,
+                (false, Some(backwards)) => descending(array, of_axis(axis))? != *backwards,
+                (false, None) => return None,
+            };
+            Some((at, SortOptions { descending, nulls_first: false }))
         };
-        orderings = keys.iter().flat_map(with_key).collect();
+        let axes = 0..plan.grid().rank();
+        let singles: Vec<_> =
+            axes.clone().filter(|axis| is_single(*axis)).filter_map(key).collect();
+        let others: Vec<_> = axes.clone().filter(|axis| !is_single(*axis)).map_while(key).collect();
+        let in_place = axes.map(|axis| (key(axis), is_single(axis)));
+        let in_place = in_place.take_while(|(key, is_single)| key.is_some() || *is_single);
+        orderings.extend([
+            in_place.filter_map(|(key, _)| key).collect(),
+            singles.into_iter().chain(others.clone()).collect(),
+            others,
+        ]);
     }
-    orderings.retain(|ordering| !ordering.is_empty());
     orderings
 }
 

@@ -18,9 +18,11 @@ use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column as ColumnName, ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::NegativeExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::to_datafusion;
@@ -50,6 +52,8 @@ struct LabelFacts {
     place: usize,
     least: ArrayRef,
     greatest: ArrayRef,
+    /// Whether a label is NULL, which bounds do not say.
+    may_be_null: bool,
 }
 
 /// What the writer noted about a value.
@@ -93,7 +97,8 @@ impl ChunkFacts {
             let of_axis = &selection.axes()[axes[place]];
             let (least, greatest) =
                 extremes(array, of_axis, *column, axes[place], &touched[place])?;
-            labels.push(LabelFacts { name: field.name().clone(), place, least, greatest });
+            let (name, may_be_null) = (field.name().clone(), field.is_nullable());
+            labels.push(LabelFacts { name, place, least, greatest, may_be_null });
         }
         Ok(Self { array: Arc::clone(array), axes, touched, labels, values, schema })
     }
@@ -157,6 +162,9 @@ impl ChunkFacts {
         &self,
         predicate: Arc<dyn PhysicalExpr>,
     ) -> Option<Arc<PruningPredicate>> {
+        if negates_integers(&predicate, &self.schema) {
+            return None;
+        }
         let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.schema));
         builder.build(predicate).filter(|predicate| !predicate.always_true())
     }
@@ -191,10 +199,13 @@ impl ChunkFacts {
     fn known(&self, places: &Places) -> Result<Known> {
         let count = places.0.first().map_or(1, |places| places.len());
         let mut known = Known { chunks: count, ..Known::default() };
-        for LabelFacts { name, place, least, greatest } in &self.labels {
+        for LabelFacts { name, place, least, greatest, may_be_null } in &self.labels {
             let at = &places.0[*place];
             let bounds = (take(least, at, None)?, take(greatest, at, None)?);
             known.bounds.insert(name.clone(), bounds);
+            if !may_be_null {
+                known.null_counts.insert(name.clone(), UInt64Array::from(vec![0; count]));
+            }
         }
         if self.values.is_empty() {
             return Ok(known);
@@ -249,6 +260,16 @@ impl ChunkFacts {
         }
         Arc::new(UInt64Array::from(cells))
     }
+}
+
+/// Whether an integer is negated. DataFusion prunes by `-x < a` as by `x > -a`, which is not the same for
+/// the least integer: it is its own negative.
+fn negates_integers(predicate: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> bool {
+    let negates = predicate.exists(|expr| {
+        let Some(negated) = expr.downcast_ref::<NegativeExpr>() else { return Ok(false) };
+        Ok(negated.arg().data_type(schema)?.is_signed_integer())
+    });
+    !matches!(negates, Ok(false))
 }
 
 /// What is noted about the chunks of `value`, if it can be compared with what SQL sees and reading it is

@@ -56,6 +56,8 @@ pub struct GridScanExec {
     /// Columns of the array's schema, in output order.
     projection: Vec<usize>,
     schema: SchemaRef,
+    /// The order that was pushed down; over the output columns, as the plan reads them.
+    asked: Vec<PhysicalSortExpr>,
     /// Rows for which one of these is not true need not be yielded; over the output columns.
     filters: Vec<Expr>,
     /// Columns of the array's schema that are NULL in no row that is wanted.
@@ -80,13 +82,14 @@ impl GridScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
-        let properties = Arc::new(properties(&array, &plan, &projection, &schema)?);
+        let properties = Arc::new(properties(&array, &plan, &projection, &schema, &[])?);
         Ok(Self {
             budget: budget(&array, &MemoryLimit::Unknown),
             array,
             plan,
             projection,
             schema,
+            asked: vec![],
             filters: vec![],
             present: vec![],
             priority: None,
@@ -117,13 +120,19 @@ impl GridScanExec {
     /// # Errors
     /// Never; the projection is known to fit.
     pub(super) fn over_plan(&self, plan: impl Into<Arc<ScanPlan>>) -> Result<Self> {
-        let scan = Self::try_new(Arc::clone(&self.array), plan, self.projection.clone())?;
-        Ok(Self {
-            plan: scan.plan,
-            properties: scan.properties,
-            metrics: scan.metrics,
-            ..self.clone()
-        })
+        self.ordered(plan, self.asked.clone())
+    }
+
+    /// The same scan by a plan whose rows are in the order that was `asked` for.
+    fn ordered(
+        &self,
+        plan: impl Into<Arc<ScanPlan>>,
+        asked: Vec<PhysicalSortExpr>,
+    ) -> Result<Self> {
+        let plan = plan.into();
+        let properties = properties(&self.array, &plan, &self.projection, &self.schema, &asked)?;
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Self { plan, asked, properties: Arc::new(properties), metrics, ..self.clone() })
     }
 
     /// What was pushed down to it while the query runs.
@@ -182,10 +191,11 @@ fn properties(
     plan: &ScanPlan,
     projection: &[usize],
     schema: &SchemaRef,
+    asked: &[PhysicalSortExpr],
 ) -> Result<PlanProperties> {
     let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
     Ok(PlanProperties::new(
-        order::equivalences(array, plan, &columns, schema)?,
+        order::equivalences(array, plan, &columns, schema, asked),
         order::partitioning(array, plan, &columns, schema)?,
         EmissionType::Incremental,
         Boundedness::Bounded,
@@ -329,11 +339,8 @@ impl ExecutionPlan for GridScanExec {
         if let Some(descending) = order::by_axes(&self.array, &self.plan, &columns, order)
             && self.fits(descending.len())
         {
-            let scan = self.over_plan(self.plan.in_order(descending))?;
-            // Not so if there are too many ways to name the same order.
-            if scan.properties.eq_properties.ordering_satisfy(order.to_vec())? {
-                return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
-            }
+            let scan = self.ordered(self.plan.in_order(descending), order.to_vec())?;
+            return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
         }
         let first =
             order.first().and_then(|key| Some((key, key.expr.downcast_ref::<PhysicalColumn>()?)));
@@ -356,7 +363,7 @@ impl ExecutionPlan for GridScanExec {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if !self.filters.is_empty() {
+        if !self.filters.is_empty() || !self.asked.is_empty() {
             return Ok(None); // they are over the columns that there are
         }
         let kept = |projected: &ProjectionExpr| {

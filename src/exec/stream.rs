@@ -111,6 +111,9 @@ impl GridStream {
                     return Ok(Some(batch));
                 }
                 self.coalescer.push_batch(batch)?;
+            } else if self.coalescer.get_buffered_rows() > 0 && self.chunks.expects_news() {
+                // Better few rows now than chunks that they make needless.
+                self.coalescer.finish_buffered_batch()?;
             } else if !self.open_next_slab().await? {
                 self.coalescer.finish_buffered_batch()?;
                 return Ok(self.coalescer.next_completed_batch());

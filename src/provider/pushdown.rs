@@ -50,11 +50,8 @@ pub(super) fn reach(filter: &Expr, array: &GridArray) -> Reach {
     let mut axes = axes.into_iter();
     match (axes.next(), axes.next()) {
         _ if !is_immutable(filter) => Reach::Rows,
-        (Some(axis), None) if !values && array.grid().shape()[axis] <= MAX_LABELS => {
-            Reach::Axis(axis)
-        }
-        _ if negates_integers(filter, array) => Reach::Rows,
         _ if values => Reach::Values,
+        (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Reach::Axis(axis),
         (Some(_), Some(_)) => Reach::Axes,
         // Too many labels to look at each, but chunks have a least and a greatest one.
         (Some(_), None) => Reach::Axes,
@@ -100,20 +97,6 @@ fn is_immutable(filter: &Expr) -> bool {
         })
     });
     matches!(depends, Ok(false))
-}
-
-/// Whether a column of integers is negated. DataFusion prunes by `-x < a` as by `x > -a`, which is not the
-/// same for the least integer: it is its own negative.
-fn negates_integers(filter: &Expr, array: &GridArray) -> bool {
-    let is_integer = |name: &str| {
-        let field = array.schema().field_with_name(name);
-        field.is_ok_and(|field| field.data_type().is_signed_integer())
-    };
-    let negates = filter.exists(|expr| {
-        let Expr::Negative(negated) = expr else { return Ok(false) };
-        Ok(negated.column_refs().iter().any(|column| is_integer(column.name())))
-    });
-    !matches!(negates, Ok(false))
 }
 
 /// The part of the table's schema that `filter` needs, and the filter over it.

@@ -96,7 +96,7 @@ fn is_in_range(batch: &RecordBatch, ranges: &RangePartitioning, partition: usize
 #[tokio::test]
 async fn rows_are_in_the_declared_order() {
     let mut rng = StdRng::seed_from_u64(31);
-    let (mut orderings, mut constants, mut reordered, mut in_ranges) = (0, 0, 0, 0);
+    let (mut orderings, mut reordered, mut in_ranges) = (0, 0, 0);
     for _ in 0..200 {
         let case = Case::random(&mut rng);
         let ctx = session(rng.random_range(1..4), *[1, 5, 8192].choose(&mut rng).unwrap());
@@ -130,17 +130,10 @@ async fn rows_are_in_the_declared_order() {
                     assert!(is_sorted(&batch, &columns.collect::<Vec<_>>()), "{sql} {ordering:?}");
                     orderings += usize::from(batch.num_rows() > 1);
                 }
-                for constant in known.constants() {
-                    let values = constant.expr.evaluate(&batch).unwrap();
-                    let values = values.into_array(batch.num_rows()).unwrap();
-                    let one = (1..values.len()).all(|at| values.slice(at, 1) == values.slice(0, 1));
-                    assert!(one, "{sql} {constant:?}");
-                    constants += usize::from(batch.num_rows() > 1);
-                }
             }
         }
     }
-    assert!(orderings > 500 && constants > 100, "{orderings} {constants}");
+    assert!(orderings > 500, "{orderings}");
     assert!(reordered > 200 && in_ranges > 50, "{reordered} {in_ranges}");
 }
 

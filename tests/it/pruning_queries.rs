@@ -1,7 +1,6 @@
 //! Random queries for which chunks may be skipped or read in another order: predicates over values and
 //! dimensions, joins, sorts with limits, and what stands between them and the scan.
 
-use arrow::array::Array;
 use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -260,13 +259,7 @@ impl Queries<'_> {
     }
 
     fn sorted_join(&mut self) -> Query {
-        let mut columns = self.all_columns();
-        // Scans declare that a dimension with one label is constant. DataFusion 55 takes it for constant
-        // above an outer join too, where it may be NULL, and leaves out sorts by it.
-        columns.retain(|column| !is_constant(column));
-        if columns.is_empty() {
-            return self.join();
-        }
+        let columns = self.all_columns();
         let (keys, others) = self.keys(columns, 2);
         let list: Vec<String> = keys.iter().chain(&others).cloned().collect();
         let of = format!("SELECT {}, n {}", list.join(", "), self.joined());
@@ -416,9 +409,4 @@ fn is_comparable(column: &Column) -> bool {
         Kind::Float => doubles(column).into_iter().all(f64::is_finite),
         _ => true,
     }
-}
-
-fn is_constant(column: &Column) -> bool {
-    let values = &column.values;
-    (1..values.len()).all(|row| values.slice(row, 1) == values.slice(0, 1))
 }

@@ -31,7 +31,7 @@ use super::keys::Keys;
 use super::query::Query;
 use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
-use crate::exec::columns::{Expr, visit_all};
+use crate::exec::columns::{Expr, columns_of, visit_all};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::dynamic::dynamic_filters;
 use crate::exec::{GridScanExec, display, without_children};
@@ -283,9 +283,12 @@ impl ExecutionPlan for GridReduceExec {
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         Ok(dynamic_filters(phase, pushed, |filters| {
-            let filters = [self.filters.clone(), filters].concat();
+            let keys = self.keys.columns.len();
+            let of_keys = |filter: &Expr| columns_of([filter]).first().is_some_and(|at| *at < keys);
+            let filters: Vec<Expr> = filters.into_iter().filter(of_keys).collect();
             let metrics = ExecutionPlanMetricsSet::new();
-            Some(Self { filters, metrics, ..self.clone() })
+            let filters = [self.filters.clone(), filters].concat();
+            (!filters.is_empty()).then(|| Self { filters, metrics, ..self.clone() })
         }))
     }
 
