@@ -11,6 +11,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
 mod best_first;
+mod breaks;
 mod chunks;
 mod columns;
 mod config;

@@ -26,7 +26,7 @@ use datafusion::physical_expr::expressions::NegativeExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::to_datafusion;
-use crate::format::{Bound, Zone, Zones};
+use crate::format::{Bound, Zones};
 use crate::grid::{AxisSelection, Selection};
 use crate::scan::{Column, GridArray, touched_chunks};
 
@@ -211,26 +211,37 @@ impl ChunkFacts {
             return Ok(known);
         }
         let numbers = self.chunk_numbers(places);
-        for ValueFacts { name, value, zones } in &self.values {
-            let zones: Vec<Option<Zone>> =
-                numbers.iter().map(|&number| zones.zone(number)).collect();
-            let bounds = |pick: fn(&(Bound, Bound)) -> Bound| {
-                let bounds = zones.iter().map(|zone| zone.as_ref()?.bounds.as_ref().map(pick));
-                self.array.value(*value).bounds(bounds)
-            };
-            let nulls = zones.iter().map(|zone| zone.as_ref().map(|zone| zone.null_count));
-            match (bounds(|pair| pair.0), bounds(|pair| pair.1)) {
-                (Ok(least), Ok(greatest)) => {
-                    known.bounds.insert(name.clone(), (least, greatest));
-                    known.null_counts.insert(name.clone(), nulls.collect());
+        for facts in &self.values {
+            let name = facts.name.clone();
+            match self.noted(facts, &numbers) {
+                Ok((bounds, null_counts)) => {
+                    known.bounds.insert(name.clone(), bounds);
+                    known.null_counts.insert(name, null_counts);
                 }
-                (Err(error), _) | (_, Err(error)) => {
-                    log::debug!("bounds of \"{name}\" prune nothing: {error}");
-                }
+                Err(error) => log::debug!("bounds of \"{name}\" prune nothing: {error}"),
             }
         }
         known.cells = Some(self.cells(places));
         Ok(known)
+    }
+
+    /// What is noted about the chunks of these numbers: least, greatest, and the count of NULLs.
+    fn noted(
+        &self,
+        facts: &ValueFacts,
+        numbers: &[u64],
+    ) -> crate::Result<((ArrayRef, ArrayRef), UInt64Array)> {
+        let mut pairs: Vec<Option<(Bound, Bound)>> = Vec::with_capacity(numbers.len());
+        let null_counts = numbers.iter().map(|&number| {
+            let zone = facts.zones.zone(number);
+            pairs.push(zone.as_ref().and_then(|zone| zone.bounds));
+            zone.map(|zone| zone.null_count)
+        });
+        let null_counts: UInt64Array = null_counts.collect();
+        let bounds = |pick: fn((Bound, Bound)) -> Bound| {
+            self.array.value(facts.value).bounds(pairs.iter().map(|pair| pair.map(pick)))
+        };
+        Ok(((bounds(|pair| pair.0)?, bounds(|pair| pair.1)?), null_counts))
     }
 
     /// The row-major numbers of chunks; the facts must be of all axes.

@@ -11,6 +11,7 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
+use super::breaks::Breaks;
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
 use super::scan::GridScanExec;
@@ -35,6 +36,7 @@ pub(super) struct GridStream {
     coalescer: BatchCoalescer,
     /// Rows that may still be produced.
     remaining: u64,
+    breaks: Breaks,
     metrics: ScanMetrics,
 }
 
@@ -74,6 +76,7 @@ impl GridStream {
             batch_size: batch_size as u64,
             remaining: plan.limit().unwrap_or(u64::MAX),
             slab: Slab::default(),
+            breaks: Breaks::default(),
             later: plan.tasks(partition),
             chunks: chunks
                 .filtered(scan.filters())
@@ -133,9 +136,11 @@ impl GridStream {
             }
             let Some(piece) = self.slab.pieces.as_mut().and_then(Iterator::next) else {
                 // By now most consumers have let go of the last batch, and the next tile fits there.
+                let cells = self.slab.open.iter().map(|chunk| chunk.task.cells()).sum();
                 for chunk in self.slab.open.drain(..) {
                     self.chunks.release(chunk);
                 }
+                self.breaks.after(cells).await;
                 return Ok(None);
             };
             while self.slab.open.len() <= piece.task {

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::internal_err;
 use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -84,7 +85,7 @@ impl GridTable {
         limit: Option<usize>,
     ) -> Result<ScanRequest> {
         let mut request = ScanRequest::all(self.array.grid());
-        let mut pruning = Vec::new();
+        let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
         for filter in filters {
             match pushdown::reach(filter, &self.array) {
                 // Nothing is left to exclude, and nothing to evaluate that could fail.
@@ -94,7 +95,8 @@ impl GridTable {
                     let selected = pushdown::select(filter, &self.array, candidates, state)?;
                     request.selection.restrict(axis, &selected);
                 }
-                Reach::Axes | Reach::Values => pruning.push(filter),
+                Reach::Axes => over_axes.push(filter.clone()),
+                Reach::Values => over_values.push(filter.clone()),
                 // The optimizer found out what an exact filter amounts to.
                 Reach::Constant if pushdown::holds(filter, &self.array, state)? => {}
                 Reach::Constant => {
@@ -104,8 +106,9 @@ impl GridTable {
                 Reach::Rows => return internal_err!("{filter} was pushed down but needs each row"),
             }
         }
-        for filter in pruning {
-            let mask = prune::mask(filter, &self.array, &request.selection, state).await?;
+        // Zone maps are looked at once for all that is said of values.
+        for filter in over_axes.into_iter().chain(conjunction(over_values)) {
+            let mask = prune::mask(&filter, &self.array, &request.selection, state).await?;
             request.masks.extend(mask);
         }
         request.limit = limit.map(|limit| limit as u64);

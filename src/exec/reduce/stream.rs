@@ -20,6 +20,7 @@ use super::extremes::Extremes;
 use super::node::{GridReduceExec, Tier};
 use super::slabs::Slab;
 use super::wanted::wanted;
+use crate::exec::breaks::Breaks;
 use crate::exec::chunks::{ChunkReader, zones_of};
 use crate::exec::metrics::ScanMetrics;
 use crate::exec::stream::{columns, values_of};
@@ -338,23 +339,5 @@ impl Partition {
         let options = RecordBatchOptions::new().with_row_count(Some(len));
         let schema = Arc::clone(&self.node.schema);
         Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
-    }
-}
-
-/// Lets other tasks of the thread run now and then.
-#[derive(Default)]
-struct Breaks {
-    cells: u64,
-}
-
-impl Breaks {
-    async fn after(&mut self, cells: u64) {
-        /// About a millisecond of work.
-        const CELLS: u64 = 1 << 21;
-        self.cells += cells;
-        if self.cells >= CELLS {
-            self.cells = 0;
-            tokio::task::yield_now().await;
-        }
     }
 }

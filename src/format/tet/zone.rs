@@ -21,8 +21,13 @@ pub struct ZoneMaps {
 
 impl Zones for ZoneMaps {
     fn zone(&self, chunk: u64) -> Option<Zone> {
-        let at = self.zones.binary_search_by_key(&chunk, |(number, _)| *number).ok()?;
-        Some(self.zones[at].1.clone())
+        // Where no chunk lacks its map, a map is at the chunk's number.
+        let in_place = self.zones.get(chunk as usize).filter(|(number, _)| *number == chunk);
+        let zone = in_place.or_else(|| {
+            let at = self.zones.binary_search_by_key(&chunk, |(number, _)| *number).ok()?;
+            self.zones.get(at)
+        });
+        zone.map(|(_, zone)| zone.clone())
     }
 }
 

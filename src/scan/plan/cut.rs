@@ -160,26 +160,33 @@ impl Walk<'_> {
     /// Visits the places below `place`, a place over the axes before `axis`; `in_masks` are the places in
     /// the masks so far.
     fn axis(&mut self, axis: usize, place: u64, in_masks: &mut [u64]) {
-        let Some(&len) = self.lens.get(axis) else {
-            let keeps = |by_zones: bool| {
-                let of_kind = self.masks.iter().zip(&*in_masks);
-                let mut of_kind = of_kind.filter(|(mask, _)| mask.by_zones == by_zones);
-                of_kind.all(|(mask, &at)| mask.keep[at as usize])
-            };
-            match (keeps(false), keeps(true)) {
-                (true, true) => self.kept.push(place),
-                (true, false) => self.by_zones += 1,
-                (false, _) => {}
-            }
-            return;
-        };
+        let len = self.lens[axis];
         // How far apart neighbours on this axis are in each mask.
         let strides: Vec<u64> = self.masks.iter().map(|mask| self.stride(mask, axis)).collect();
         for at in 0..len {
-            self.axis(axis + 1, place * len + at, in_masks);
+            let place = place * len + at;
+            if axis + 1 < self.lens.len() {
+                self.axis(axis + 1, place, in_masks);
+            } else {
+                self.visit(place, in_masks);
+            }
             in_masks.iter_mut().zip(&strides).for_each(|(place, stride)| *place += stride);
         }
         in_masks.iter_mut().zip(&strides).for_each(|(place, stride)| *place -= stride * len);
+    }
+
+    fn visit(&mut self, place: u64, in_masks: &[u64]) {
+        let (mut kept, mut only_by_zones) = (true, true);
+        for (mask, &at) in self.masks.iter().zip(in_masks) {
+            if !mask.keep[at as usize] {
+                kept = false;
+                only_by_zones &= mask.by_zones;
+            }
+        }
+        if kept {
+            self.kept.push(place);
+        }
+        self.by_zones += u64::from(!kept && only_by_zones);
     }
 
     fn stride(&self, mask: &ChunkMask, axis: usize) -> u64 {
