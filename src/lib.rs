@@ -26,7 +26,7 @@
 //! | I have | I use |
 //! |---|---|
 //! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb` |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, or `read_tiledb('path')` |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, `read_tiledb('path')`, `tet_info('path')` |
 //! | my own catalog | [`open`] or [`open_tiledb`] and [`GridTable`], or [`TetSchema`], [`TileDbSchema`] |
 //! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
 //!
@@ -58,7 +58,7 @@ pub mod scan;
 pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;
 pub use provider::{
-    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode,
+    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode, TetFunction,
     TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions, TileDbSchema,
     TileDbTableFactory, open, open_tiledb,
 };

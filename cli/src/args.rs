@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use datafusion_cli::object_storage::is_stdin_location;
 use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::MaxRows;
@@ -34,9 +34,13 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion arrays/forecast -c "SELECT run, max(temperature) FROM forecast GROUP BY run"
     gridfusion arrays -c "SHOW TABLES"
 
-  A TileDB array as it was then, and what is known of it:
+  What a file, an array or a folder of arrays is, at a glance; in SQL too:
+    gridfusion info stations.tet
+    gridfusion info arrays/forecast --metadata --json
+    gridfusion -c "SELECT dataset, shape, ratio FROM tet_info('stations.tet')"
+
+  A TileDB array as it was then:
     gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', 'timestamp', '2024-03-01')"
-    gridfusion -c "SELECT * FROM tiledb_info('arrays/forecast')"
 
   A table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
@@ -63,13 +67,22 @@ Exit status:
 ///
 /// Without -c and -f, SQL is read from a prompt, or from standard input if that is not a terminal.
 #[derive(Debug, Parser)]
-#[command(name = "gridfusion", version, after_long_help = AFTER_HELP)]
+#[command(
+    name = "gridfusion",
+    version,
+    after_long_help = AFTER_HELP,
+    args_conflicts_with_subcommands = true, // words after a path are paths, whatever they are
+    disable_help_subcommand = true,
+)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) task: Option<Task>,
+
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
     /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or
     /// array is reached by its name if only one path has it, and always as PATH.NAME, where PATH is the
-    /// last part of the path without its extension.
+    /// last part of the path without its extension. A file called `info` is given as `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -135,6 +148,37 @@ impl Args {
     pub(crate) fn reads_sql_from_stdin(&self) -> bool {
         self.scripts.is_empty() || self.scripts.contains(&Script::Stdin)
     }
+}
+
+/// What can be done beside SQL.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Say what a file, an array, or a folder of arrays is
+    Info(InfoArgs),
+}
+
+/// What to say of what.
+#[derive(Debug, clap::Args)]
+pub(crate) struct InfoArgs {
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+
+    /// List the stored chunks of a file, or the fragments of a TileDB array
+    #[arg(long)]
+    pub(crate) chunks: bool,
+
+    /// How many of them, or 'inf'
+    #[arg(short = 'n', value_name = "N", default_value = "20", requires = "chunks")]
+    pub(crate) count: MaxRows,
+
+    /// List all attributes, or the metadata of a TileDB array
+    #[arg(long)]
+    pub(crate) metadata: bool,
+
+    /// Print one JSON document instead of a text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Where on the command line the values of an option stand.
@@ -231,6 +275,25 @@ mod tests {
         let args = args.unwrap();
         assert_eq!((args.format, args.maxrows), (PrintFormat::NdJson, MaxRows::Unlimited));
         assert_eq!((args.quiet, args.memory_limit), (true, Some(2 << 30)));
+    }
+
+    #[test]
+    fn info_is_a_task_only_where_it_comes_first() {
+        let args = parse(&["info", "a.tet", "--chunks", "-n", "inf"]).unwrap();
+        let Some(Task::Info(info)) = args.task else { panic!("{args:?}") };
+        assert_eq!((info.path.as_str(), info.count), ("a.tet", MaxRows::Unlimited));
+        assert!(info.chunks && !info.metadata && !info.json && args.paths.is_empty());
+        for words in [&["./info"][..], &["a.tet", "info"], &["-q", "info"], &["--", "info"]] {
+            let args = parse(words).unwrap();
+            assert!(
+                args.task.is_none() && args.paths.last().unwrap().ends_with("info"),
+                "{words:?}"
+            );
+        }
+        assert_eq!(parse(&["help"]).unwrap().paths, ["help"]);
+        for words in [&["info"][..], &["info", "a", "b"], &["info", "a", "-n", "3"]] {
+            assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
+        }
     }
 
     #[test]

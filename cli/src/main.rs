@@ -1,17 +1,21 @@
-//! The `gridfusion` command line: SQL over `.tet` files, from a prompt, a script or an argument.
+//! The `gridfusion` command line: SQL over `.tet` files and TileDB arrays, from a prompt, a script or an
+//! argument; and what such a file or array is.
 //!
 //! ```text
 //!   args ──▶ session ──▶ tables ──▶ run ◀── repl
-//!            context     PATH…      SQL     prompt
+//!     │      context     PATH…      SQL     prompt
+//!     └────▶ info: PATH ──▶ text or JSON
 //! ```
 //!
 //! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`tables`], [`catalog`], [`store`]) and keeps the promises of a
+//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]) and keeps the promises of a
 //! command: exit codes, errors on standard error, and silence when a reader like `head` has left.
 
 mod args;
 mod catalog;
 mod errors;
+mod info;
+mod place;
 mod repl;
 mod run;
 mod session;
@@ -25,7 +29,7 @@ use datafusion::error::Result;
 use gridfusion::exec::to_datafusion;
 use mimalloc::MiMalloc;
 
-use crate::args::{Args, Script};
+use crate::args::{Args, Script, Task};
 use crate::session::Session;
 
 /// As in datafusion-cli: DataFusion allocates much and from many threads.
@@ -36,8 +40,18 @@ static GLOBAL: MiMalloc = MiMalloc;
 async fn main() -> ExitCode {
     let args =
         Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    start_log(args.quiet);
-    match Box::pin(execute(&args)).await {
+    let outcome = match &args.task {
+        // Says itself what there is to warn of.
+        Some(Task::Info(info)) => {
+            start_log(true);
+            Box::pin(info::run(info)).await
+        }
+        None => {
+            start_log(args.quiet);
+            Box::pin(execute(&args)).await
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read the output has seen enough; that is not a failure.
         Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use datafusion_cli::catalog::DynamicObjectStoreCatalog;
 use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::print_options::PrintOptions;
-use gridfusion::{GridfusionSessionStateBuilderExt, TileDbFunction};
+use gridfusion::{GridfusionSessionStateBuilderExt, TetFunction, TileDbFunction};
 
 use crate::args::Args;
 use crate::catalog::LazyCatalogs;
@@ -38,6 +38,9 @@ impl Session {
     pub(crate) fn new(args: &Args) -> Result<Self> {
         let stores = Arc::new(InstrumentedObjectStoreRegistry::new());
         let ctx = context(args, &stores)?;
+        for function in TetFunction::ALL {
+            ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
+        }
         for function in TileDbFunction::ALL {
             ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
         }

@@ -7,8 +7,8 @@ use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::Expr;
+use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
-use gridfusion::{Error, TileDbFunction};
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 use url::{Position, Url};
@@ -38,9 +38,9 @@ pub(crate) fn register(
 
 /// A table function of the library over URLs of which nobody has told the session before.
 #[derive(Debug)]
-pub(crate) struct WithStore(pub(crate) TileDbFunction);
+pub(crate) struct WithStore<F>(pub(crate) F);
 
-impl TableFunctionImpl for WithStore {
+impl<F: TableFunctionImpl> TableFunctionImpl for WithStore<F> {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let location = args.exprs().first().and_then(|expr| match expr {
             Expr::Literal(value, _) => value.try_as_str().flatten(),

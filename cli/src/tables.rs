@@ -1,6 +1,6 @@
 //! From the paths on the command line to schemas, and to tables with bare names.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,12 +11,13 @@ use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
+use gridfusion::TetSchema;
 use gridfusion::exec::to_datafusion;
-use gridfusion::{TetReadOptions, TetSchema, TileDbReadOptions, TileDbSchema};
+use gridfusion::scan::ReadOptions;
 use url::Url;
 
+use crate::place::Place;
 use crate::session::Session;
-use crate::store;
 
 /// Opens each path and registers it: a schema per path, and its datasets or arrays by their bare
 /// names.
@@ -46,29 +47,12 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
     Ok(())
 }
 
-/// The tables of a `.tet` file or package, or of a folder of TileDB arrays.
+/// The tables of what is at a path.
 async fn open(path: &str, runtime: Arc<RuntimeEnv>) -> gridfusion::Result<Arc<dyn SchemaProvider>> {
-    store::register(path, &HashMap::new(), &runtime)?;
-    let arrays = || TileDbSchema::open(path, TileDbReadOptions::default(), Arc::clone(&runtime));
-    let is_package = is_package(path);
-    if Path::new(path).is_dir() && !is_package {
-        return Ok(Arc::new(arrays().await?));
-    }
-    // What a store has at a URL is not known before it is asked for.
-    if path.contains("://") && !path.ends_with(".tet") && !is_package {
-        match arrays().await {
-            Ok(arrays) => return Ok(Arc::new(arrays)),
-            Err(error) => log::debug!("not TileDB, so it should be a .tet file: {error}"),
-        }
-    }
-    let options = TetReadOptions::default();
-    let file = gridfusion::open(path, &options, &runtime).await?;
-    Ok(Arc::new(TetSchema::new(file, options.read)))
-}
-
-/// Whether a folder is to be opened as a package rather than for the arrays in it.
-fn is_package(path: &str) -> bool {
-    path.trim_end_matches('/').ends_with(".tet.d") || Path::new(path).join("PROTOCOL").is_file()
+    Ok(match Place::open(path, &runtime).await? {
+        Place::Tet(file) => Arc::new(TetSchema::new(file, ReadOptions::default())),
+        Place::TileDb(arrays) => Arc::new(arrays),
+    })
 }
 
 /// The schema of a file: its stem, with a number if there is such a schema already.

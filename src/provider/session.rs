@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::{CatalogProvider, TableFunction};
+use datafusion::catalog::{CatalogProvider, TableFunction, TableFunctionImpl};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
@@ -13,8 +13,8 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::prelude::SessionContext;
 
 use super::{
-    GridTable, TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions,
-    TileDbSchema, TileDbTableFactory, open, open_tiledb,
+    GridTable, TetFunction, TetReadOptions, TetSchema, TetTableFactory, TileDbFunction,
+    TileDbReadOptions, TileDbSchema, TileDbTableFactory, open, open_tiledb,
 };
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion};
 
@@ -36,7 +36,7 @@ use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion
 #[async_trait]
 pub trait GridfusionSessionContextExt {
     /// Gives this session everything that gridfusion adds: `CREATE EXTERNAL TABLE … STORED AS TET` or
-    /// `TILEDB`, table functions ([`TileDbFunction`]), aggregation as array reduction
+    /// `TILEDB`, table functions ([`TetFunction`], [`TileDbFunction`]), aggregation as array reduction
     /// ([`GridReduceRule`]) and its settings ([`GridfusionConfig`]).
     /// The session's state is rebuilt, which forgets prepared statements: call it first.
     fn enable_gridfusion(&self);
@@ -233,7 +233,7 @@ fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
 /// # }
 /// ```
 pub trait GridfusionSessionStateBuilderExt {
-    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, table functions ([`TileDbFunction`]),
+    /// Adds `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, table functions ([`TetFunction`], [`TileDbFunction`]),
     /// aggregation as array reduction ([`GridReduceRule`], before the rules that add repartitioning)
     /// and its settings ([`GridfusionConfig`]), and the order in which a TopK reads chunks
     /// ([`BestFirstRule`]). Rules and settings that are there already stay as they are.
@@ -259,10 +259,11 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             config.extensions.insert(GridfusionConfig::default());
         }
         let functions = self.table_functions().get_or_insert_default();
-        for function in TileDbFunction::ALL {
-            let name = function.name().to_owned();
-            functions.insert(name.clone(), Arc::new(TableFunction::new(name, Arc::new(function))));
-        }
+        let mut add = |name: &str, function: Arc<dyn TableFunctionImpl>| {
+            functions.insert(name.into(), Arc::new(TableFunction::new(name.into(), function)));
+        };
+        TetFunction::ALL.into_iter().for_each(|it| add(it.name(), Arc::new(it)));
+        TileDbFunction::ALL.into_iter().for_each(|it| add(it.name(), Arc::new(it)));
         self.with_table_factory(TetTableFactory::FILE_TYPE.to_owned(), Arc::new(TetTableFactory))
             .with_table_factory(
                 TileDbTableFactory::FILE_TYPE.to_owned(),

@@ -8,10 +8,7 @@ use arrow::array::{
 };
 use datafusion::error::Result;
 
-use crate::format::tiledb::{
-    ArrayKind, Attribute, CellOrder, DimensionDomain, DimensionSchema, Fragment, MetadataValue,
-    ValuesPerCell,
-};
+use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
 use crate::scan::OpenedTileDb;
 
 /// Facts in long form: what they are about, its name, the property, its value.
@@ -67,26 +64,12 @@ pub(super) fn info(opened: &OpenedTileDb) -> Result<RecordBatch> {
 
 fn of_schema(opened: &OpenedTileDb, facts: &mut Facts) {
     let schema = opened.tiledb().schema();
-    let kind = match schema.kind {
-        ArrayKind::Dense => "dense",
-        ArrayKind::Sparse => "sparse",
-    };
-    facts.add("array", "", "kind", &kind);
+    facts.add("array", "", "kind", &schema.kind);
     facts.add("array", "", "format version", &schema.version);
-    facts.add("array", "", "tile order", &order(schema.tile_order));
-    facts.add("array", "", "cell order", &order(schema.cell_order));
+    facts.add("array", "", "tile order", &schema.tile_order);
+    facts.add("array", "", "cell order", &schema.cell_order);
     if let Some(ranges) = &schema.current_domain {
         facts.add("array", "", "current domain", &ranges_text(ranges, opened));
-    }
-}
-
-fn order(order: CellOrder) -> &'static str {
-    match order {
-        CellOrder::RowMajor => "row-major",
-        CellOrder::ColumnMajor => "column-major",
-        CellOrder::Global => "global",
-        CellOrder::Unordered => "none",
-        CellOrder::Hilbert => "Hilbert",
     }
 }
 
@@ -94,19 +77,12 @@ fn of_dimension(dimension: &DimensionSchema, opened: &OpenedTileDb, facts: &mut 
     let schema = opened.tiledb().schema();
     let name = &dimension.name;
     facts.add("dimension", name, "datatype", &dimension.datatype);
-    let (domain, extent) = match &dimension.domain {
-        DimensionDomain::Integer { low, high, extent } => {
-            let shown = |coordinate: &i128| opened.coordinate_text(dimension, *coordinate);
-            let domain = format!("{} to {}", shown(low), shown(high));
-            (domain, extent.map(|extent| extent.to_string()))
-        }
-        DimensionDomain::Float { low, high, extent } => {
-            (format!("{low} to {high}"), extent.map(|extent| extent.to_string()))
-        }
-        DimensionDomain::Text => ("any text".to_owned(), None),
+    let domain = match opened.domain_text(dimension) {
+        Some([low, high]) => format!("{low} to {high}"),
+        None => "any text".to_owned(),
     };
     facts.add("dimension", name, "domain", &domain);
-    if let Some(extent) = extent {
+    if let Some(extent) = dimension.extent_text() {
         facts.add("dimension", name, "tile extent", &extent);
     }
     // Coordinates of dense arrays are not stored.
@@ -119,12 +95,8 @@ fn of_dimension(dimension: &DimensionSchema, opened: &OpenedTileDb, facts: &mut 
 
 fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
     let name = &attribute.name;
-    let values = match attribute.values_per_cell {
-        ValuesPerCell::Fixed(values) => values.to_string(),
-        ValuesPerCell::Variable => "any number".to_owned(),
-    };
     facts.add("attribute", name, "datatype", &attribute.datatype);
-    facts.add("attribute", name, "values per cell", &values);
+    facts.add("attribute", name, "values per cell", &attribute.values_per_cell);
     facts.add("attribute", name, "nullable", &attribute.nullable);
     facts.add("attribute", name, "filters", &attribute.pipeline);
 }
@@ -155,13 +127,9 @@ pub(super) fn fragments(opened: &OpenedTileDb) -> Result<RecordBatch> {
         ("non_empty_domain", Arc::new(domain.collect::<StringArray>()), true),
         ("tiles", Arc::new(UInt64Array::from_iter_values(all.iter().map(|it| it.tiles))), false),
         ("cells", Arc::new(all.iter().map(|it| it.cells).collect::<UInt64Array>()), true),
-        ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(bytes))), false),
+        ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(Fragment::bytes))), false),
     ];
     Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
-}
-
-fn bytes(fragment: &Fragment) -> u64 {
-    fragment.files.values().fold(0, |sum, size| sum.saturating_add(*size))
 }
 
 /// `[1, 3] × [1970-01-01, 1970-02-01]`.

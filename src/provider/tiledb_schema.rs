@@ -54,6 +54,11 @@ impl TileDbSchema {
         Ok(Self { arrays, options, runtime, opened: Mutex::default() })
     }
 
+    /// The names of the arrays' tables, and the paths or URLs of the arrays.
+    pub fn arrays(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.arrays.iter().map(|(name, location)| (name.as_str(), location.as_str()))
+    }
+
     /// The table of an array; `None` if there is none of this name.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow::util::display::array_value_to_string;
 
 use super::cf_time::TimeUnits;
 use super::counter::Counter;
@@ -128,6 +129,16 @@ impl Labels {
             }
             Self::Array { .. } => Err(Error::internal("labels outside their axis")),
         }
+    }
+
+    /// The label of an element as text; `None` if it is NULL.
+    ///
+    /// # Errors
+    /// `Internal` if the element lies outside the axis.
+    pub fn text(&self, element: u64) -> Result<Option<String>> {
+        let label = self.slice(element..element.saturating_add(1))?;
+        let text = (label.null_count() == 0).then(|| array_value_to_string(&label, 0)).transpose();
+        text.map_err(|error| Error::internal(error.to_string()))
     }
 
     /// The labels of the selected elements, in order; the selection is of the part of the axis that

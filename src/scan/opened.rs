@@ -17,7 +17,7 @@ use super::source::ChunkSource;
 use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
-use crate::format::{Location, Scratch, StoredChunk, Zone, Zones};
+use crate::format::{Location, Machine, Scratch, StoredChunk, Zone, Zones};
 use crate::grid::ChunkGrid;
 use crate::io::{ByteSource, Folder};
 
@@ -77,6 +77,11 @@ impl OpenedFile {
         self.objects.name()
     }
 
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// The format's view of the file.
     pub fn tet(&self) -> &Arc<TetFile> {
         &self.file
@@ -99,17 +104,25 @@ impl OpenedFile {
         self.dataset_names().into_iter().filter(is_data).collect()
     }
 
+    /// The id of a dataset; of several with one name, of the first.
+    ///
+    /// # Errors
+    /// `Usage` if there is none; the message lists those there are.
+    pub fn dataset_id(&self, name: &str) -> Result<usize> {
+        self.file.dataset_id(name).ok_or_else(|| {
+            let known = self.dataset_names().join("\", \"");
+            let message = format!("no dataset \"{name}\"; the file has \"{known}\"");
+            Error::usage(message).in_file(self.name())
+        })
+    }
+
     /// Opens a dataset by name, reading the labels of its dimensions.
     ///
     /// # Errors
-    /// `Usage` if there is no such dataset (the message lists those there are), `Unsupported` or
-    /// `Corrupt` if it or its coordinates cannot be read.
+    /// Those of [`OpenedFile::dataset_id`]; `Unsupported` or `Corrupt` if it or its coordinates cannot be
+    /// read.
     pub async fn array(&self, dataset: &str, options: &ReadOptions) -> Result<GridArray> {
-        let Some(id) = self.file.dataset_id(dataset) else {
-            let known = self.dataset_names().join("\", \"");
-            let message = format!("no dataset \"{dataset}\"; the file has \"{known}\"");
-            return Err(Error::usage(message).in_file(self.name()));
-        };
+        let id = self.dataset_id(dataset)?;
         self.array_by_id(id, options).await.map_err(|error| error.in_file(self.name()))
     }
 
@@ -159,7 +172,7 @@ impl OpenedFile {
         Ok(grid)
     }
 
-    async fn dimension(
+    pub(super) async fn dimension(
         &self,
         spec: DimSpec,
         options: &ReadOptions,
@@ -250,7 +263,7 @@ impl OpenedFile {
     }
 
     async fn drive_locate(&self, dataset: usize, chunks: Vec<u64>) -> Result<Vec<StoredChunk>> {
-        drive(self.file.locate(dataset, chunks)?, &self.objects).await
+        self.run(self.file.locate(dataset, chunks)?).await
     }
 
     /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
@@ -259,9 +272,28 @@ impl OpenedFile {
         within.or_else(|| Some(self.package.as_ref()?.zone_file()?.len()))
     }
 
+    /// The zone maps of each dataset, by id, read in one go; `None` if there are none.
+    ///
+    /// # Errors
+    /// `Corrupt` if they cannot be right; those of one dataset may be wrong without the others.
+    pub async fn zone_maps(&self) -> Result<Option<Vec<Result<ZoneMaps>>>> {
+        let generation = self.package.as_ref().map(|package| package.generation_files());
+        let Some(machine) = self.file.read_all_zone_maps(generation)? else { return Ok(None) };
+        match &self.package {
+            Some(package) if self.file.zone_maps_at().is_none() => package.run(machine).await,
+            _ => self.run(machine).await,
+        }
+        .map(Some)
+    }
+
+    /// Runs a machine over the file.
+    pub(super) async fn run<M: Machine>(&self, machine: M) -> Result<M::Output> {
+        drive(machine, &self.objects).await
+    }
+
     async fn read_zone_maps(&self, dataset: usize) -> Result<Option<ZoneMaps>> {
         match (self.file.read_zone_maps(dataset)?, &self.package) {
-            (Some(machine), _) => drive(machine, &self.objects).await.map(Some),
+            (Some(machine), _) => self.run(machine).await.map(Some),
             (None, Some(package)) => package.read_zone_file(&self.file, dataset).await,
             (None, None) => Ok(None),
         }

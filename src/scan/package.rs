@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::objects::{Objects, drive};
 use super::opened::OpenedFile;
 use crate::error::Result;
-use crate::format::Location;
 use crate::format::tet::{Generation, OpenPackage, TetFile, ZoneMaps};
+use crate::format::{Location, Machine};
 use crate::io::Folder;
 
 /// Where an opened file comes from, if it is a generation of a package.
@@ -32,6 +32,11 @@ impl Package {
         self.generation.number
     }
 
+    /// Its files.
+    pub(super) fn generation_files(&self) -> &Generation {
+        &self.generation
+    }
+
     /// Zone maps that are not in the file.
     pub(super) fn zone_file(&self) -> Option<&Location> {
         self.generation.zone_file.as_ref()
@@ -45,7 +50,12 @@ impl Package {
     ) -> Result<Option<ZoneMaps>> {
         let Some(at) = self.zone_file() else { return Ok(None) };
         let machine = file.read_zone_file(dataset, at.clone(), self.generation())?;
-        // Read once, so nothing of the folder is kept open for it.
-        drive(machine, &Objects::many(Arc::clone(&self.folder))).await.map(Some)
+        self.run(machine).await.map(Some)
+    }
+
+    /// Runs a machine over the files of the package. It is for what is read once, so nothing is kept
+    /// open.
+    pub(super) async fn run<M: Machine>(&self, machine: M) -> Result<M::Output> {
+        drive(machine, &Objects::many(Arc::clone(&self.folder))).await
     }
 }

@@ -105,6 +105,18 @@ impl OpenedTileDb {
         label.unwrap_or_else(|| coordinate.to_string())
     }
 
+    /// The least and the greatest coordinate of a dimension, see [`OpenedTileDb::coordinate_text`];
+    /// `None` where any text is one.
+    pub fn domain_text(&self, dimension: &DimensionSchema) -> Option<[String; 2]> {
+        match &dimension.domain {
+            DimensionDomain::Integer { low, high, .. } => {
+                Some([low, high].map(|coordinate| self.coordinate_text(dimension, *coordinate)))
+            }
+            DimensionDomain::Float { low, high, .. } => Some([low, high].map(f64::to_string)),
+            DimensionDomain::Text => None,
+        }
+    }
+
     /// The array as a table: dimensions with their coordinates, then attributes.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ mod register;
 mod slt;
 mod sources;
 mod support;
+mod tet_facts;
 mod tiledb;
 mod tiledb_cases;
 mod tiledb_figures;

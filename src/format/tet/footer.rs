@@ -87,9 +87,24 @@ mod tests {
 
     #[test]
     fn history_comes_in_two_forms() {
-        let json = br#"{"history": [["convert", "h5", "1"], {"op": "x", "source": "nc", "at": "2", "new": 1}], "z": 0}"#;
+        let json = br#"{"history": [["convert", "h5", "1"], {"op": "x", "source": "nc", "at": "2", "new": 1},
+            {"source": "zarr", "at": 3}], "z": 0}"#;
         let footer = tail(20, 2, b"THST").unwrap().parse_json(json).unwrap();
-        let sources: Vec<_> = footer.history.into_iter().map(|event| event.into_source()).collect();
-        assert_eq!(sources, ["h5", "nc"]);
+        let events: Vec<[&str; 3]> =
+            footer.history.iter().map(|event| [&*event.op, &*event.source, &*event.at]).collect();
+        assert_eq!(events, [["convert", "h5", "1"], ["x", "nc", "2"], ["", "zarr", "3"]]);
+    }
+
+    #[test]
+    fn the_file_may_say_anything_of_itself() {
+        let file = |json: &str| {
+            let json = format!(r#"{{"metadata": {{"file": {json}}}}}"#);
+            let footer = tail(20, 2, b"THST").unwrap().parse_json(json.as_bytes()).unwrap();
+            footer.metadata.unwrap_or_default().file
+        };
+        let facts = file(r#"{"tool": "tet", "size": 3, "none": null}"#);
+        let facts: Vec<_> = facts.iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(facts, [("none", ""), ("size", "3"), ("tool", "tet")]);
+        assert!(file("[1]").is_empty());
     }
 }

@@ -121,6 +121,26 @@ impl Row {
         self.dataset == dataset as u64 && self.coordinates.starts_with(coordinates)
     }
 
+    /// The dataset that the row is about, which the file may not have.
+    pub(super) fn dataset(&self) -> u64 {
+        self.dataset
+    }
+
+    /// The coordinates of its chunk in `grid`.
+    pub(super) fn coordinates(&self, grid: &ChunkGrid) -> Result<&[u64]> {
+        let coordinates = &self.coordinates[..grid.rank()];
+        if grid.chunk_number(coordinates).is_some() {
+            return Ok(coordinates);
+        }
+        let chunks = grid.chunks_per_axis();
+        Err(self.corrupt(8, format!("chunk {coordinates:?}, but there are {chunks:?} chunks")))
+    }
+
+    /// An error about the dataset of the row.
+    pub(super) fn no_such_dataset(&self, count: usize) -> Error {
+        self.corrupt(0, format!("a chunk of dataset {}, but there are {count}", self.dataset))
+    }
+
     /// Checks the row against the tile it should describe, of `tile_len` bytes.
     pub(super) fn payload(
         &self,

@@ -8,7 +8,7 @@ use super::TetFile;
 const MAX_GROUP_DEPTH: usize = 32;
 
 /// One axis of a dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DimSpec {
     /// The dimension's name, unique within the dataset and never empty.
     pub name: String,
@@ -19,7 +19,7 @@ pub struct DimSpec {
 }
 
 /// Where the labels of a dimension are; always one label per element of the axis.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LabelSource {
     /// In the footer, as text.
     Text(Vec<String>),

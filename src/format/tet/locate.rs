@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::TetFile;
 use super::index::{ROW_LEN, Row, RowMap};
 use crate::error::{Error, Result};
-use crate::format::{ElementType, Layer, Machine, Payload, Replies, Step, StoredChunk};
+use crate::format::{Layer, Machine, Payload, Replies, Step, StoredChunk};
 use crate::grid::ChunkGrid;
 
 /// Finds where chunks of one dataset are stored; made by [`TetFile::locate`].
@@ -24,7 +24,6 @@ pub struct Locate {
     file: Arc<TetFile>,
     dataset: usize,
     grid: ChunkGrid,
-    element: ElementType,
     chunks: Vec<u64>,
     state: State,
 }
@@ -73,10 +72,9 @@ impl Locate {
         file: Arc<TetFile>,
         dataset: usize,
         grid: ChunkGrid,
-        element: ElementType,
         chunks: Vec<u64>,
     ) -> Self {
-        Self { file, dataset, grid, element, chunks, state: State::Start }
+        Self { file, dataset, grid, chunks, state: State::Start }
     }
 
     fn start(&mut self) -> Result<Step<Vec<StoredChunk>>> {
@@ -102,8 +100,8 @@ impl Locate {
     fn read_mapped(&mut self, map: &RowMap) -> Result<Step<Vec<StoredChunk>>> {
         let row_of = |&chunk: &u64| {
             map.row(self.dataset, chunk).ok_or_else(|| {
-                let message =
-                    format!("no row for {}; its cells are missing", self.chunk_name(chunk));
+                let chunk = self.file.chunk_name(self.dataset, &self.grid.chunk_coordinates(chunk));
+                let message = format!("no row for {chunk}; its cells are missing");
                 Error::corrupt("chunk index", self.file.index.bytes_of(0..0).start, message)
             })
         };
@@ -136,22 +134,32 @@ impl Locate {
     fn finish(&self, rows: &[Row]) -> Result<Step<Vec<StoredChunk>>> {
         let object: Arc<str> = "".into();
         let stored = self.chunks.iter().zip(rows).map(|(&chunk, row)| {
-            let values = self.payload(chunk, row, &object)?;
+            let coordinates = self.grid.chunk_coordinates(chunk);
+            let values = self.file.payload(self.dataset, &coordinates, row, &object)?;
             let layer = Layer { placement: None, values, content: None, validity: None };
             Ok(StoredChunk { layers: vec![layer] })
         });
         stored.collect::<Result<_>>().map(Step::Done)
     }
+}
 
-    fn chunk_name(&self, chunk: u64) -> String {
-        let name = self.file.datasets()[self.dataset].name();
-        format!("chunk {:?} of dataset \"{name}\"", self.grid.chunk_coordinates(chunk))
+impl TetFile {
+    /// The payload of a chunk, as its `row` has it.
+    pub(super) fn payload(
+        &self,
+        dataset: usize,
+        coordinates: &[u64],
+        row: &Row,
+        object: &Arc<str>,
+    ) -> Result<Payload> {
+        let (grid, element) = (self.datasets[dataset].grid()?, self.datasets[dataset].element()?);
+        let cells: u64 = grid.extents(coordinates).iter().product();
+        row.payload(object, cells * element.size(), self.payload_end)
+            .map_err(|error| error.about(&self.chunk_name(dataset, coordinates)))
     }
 
-    fn payload(&self, chunk: u64, row: &Row, object: &Arc<str>) -> Result<Payload> {
-        let cells: u64 = self.grid.extents(&self.grid.chunk_coordinates(chunk)).iter().product();
-        row.payload(object, cells * self.element.size(), self.file.payload_end)
-            .map_err(|error| error.about(&self.chunk_name(chunk)))
+    fn chunk_name(&self, dataset: usize, coordinates: &[u64]) -> String {
+        format!("chunk {coordinates:?} of dataset \"{}\"", self.datasets[dataset].name())
     }
 }
 

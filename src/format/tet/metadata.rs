@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// Axis metadata and attributes of one dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -36,6 +36,24 @@ impl DatasetMetadata {
 #[serde(default)]
 pub(super) struct Metadata {
     datasets: BTreeMap<String, DatasetMetadata>,
+    /// What is said of the file itself, such as the tool that wrote it.
+    #[serde(deserialize_with = "texts")]
+    pub(super) file: BTreeMap<String, String>,
+}
+
+/// The members of an object as text. No answer depends on them, so nothing here is malformed.
+fn texts<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let Value::Object(members) = Value::deserialize(json)? else { return Ok(BTreeMap::new()) };
+    Ok(members.into_iter().map(|(key, value)| (key, text(value))).collect())
+}
+
+/// A JSON value as text, without quotes if that is what it is.
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
 }
 
 impl Metadata {
@@ -57,19 +75,36 @@ pub(super) struct FooterJson {
     pub(super) secondary_index_ref: Option<SpillRef>,
 }
 
-/// A history event: an object with a `source`, or the triple `[op, source, at]`.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum HistoryEvent {
-    Object { source: String },
-    Triple(IgnoredAny, String, IgnoredAny),
+/// Something that was done to the data of a file, as its writer notes it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "EventJson")]
+pub struct HistoryEvent {
+    /// What was done, such as `convert`; may be empty.
+    pub op: String,
+    /// What it was done to: for a conversion the format, such as `nc`.
+    pub source: String,
+    /// When: seconds since 1970 in decimal, or whatever else the writer put there.
+    pub at: String,
 }
 
-impl HistoryEvent {
-    pub(super) fn into_source(self) -> String {
-        match self {
-            Self::Object { source } | Self::Triple(_, source, _) => source,
-        }
+/// A history event: an object with a `source`, or the triple `[op, source, at]`.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EventJson {
+    Object {
+        #[serde(default)]
+        op: Value,
+        source: String,
+        #[serde(default)]
+        at: Value,
+    },
+    Triple(Value, String, Value),
+}
+
+impl From<EventJson> for HistoryEvent {
+    fn from(event: EventJson) -> Self {
+        let (EventJson::Object { op, source, at } | EventJson::Triple(op, source, at)) = event;
+        Self { op: text(op), source, at: text(at) }
     }
 }
 

@@ -22,10 +22,11 @@ mod locate;
 mod metadata;
 mod open;
 mod package;
+mod read_index;
 mod superblock;
 mod zone;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -33,14 +34,16 @@ pub use directory::Dataset;
 pub use index::MemoryBudget;
 pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
-pub use metadata::DatasetMetadata;
+pub use metadata::{DatasetMetadata, HistoryEvent};
 pub use open::Open;
 pub use package::{Generation, OpenPackage};
-pub use zone::{ReadZoneMaps, ZoneMaps};
+pub use read_index::{IndexEntry, ReadIndex};
+pub use zone::{ReadAllZoneMaps, ReadZoneMaps, ZoneMaps};
 
 use crate::error::{Error, Result};
 use crate::format::Location;
 use metadata::Metadata;
+use zone::{Target, ZoneText};
 
 /// An opened `.tet` file: everything but the index rows and the payloads.
 #[derive(Debug)]
@@ -51,8 +54,7 @@ pub struct TetFile {
     metadata: Metadata,
     /// Datasets that label the axes of others through a `coordinates` attribute.
     listed_coordinates: HashSet<usize>,
-    /// The `source` of each history event, in file order.
-    history_sources: Vec<String>,
+    history: Vec<HistoryEvent>,
     index: index::Index,
     /// Payloads end at or before this byte.
     payload_end: u64,
@@ -87,8 +89,18 @@ impl TetFile {
         let declared =
             ["scale_factor", "add_offset"].iter().any(|key| metadata.attrs.contains_key(*key));
         let integer = self.datasets[dataset].element().is_ok_and(|element| element.is_integer());
-        let from_zarr = self.history_sources.iter().any(|source| source.starts_with("zarr"));
+        let from_zarr = self.history.iter().any(|event| event.source.starts_with("zarr"));
         declared && (integer || from_zarr)
+    }
+
+    /// What the writer says of the file itself, such as the tool that it is.
+    pub fn file_attributes(&self) -> &BTreeMap<String, String> {
+        &self.metadata.file
+    }
+
+    /// How the file came to be, in the order of the footer.
+    pub fn history(&self) -> &[HistoryEvent] {
+        &self.history
     }
 
     /// Rows of the chunk index: stored chunks of all datasets.
@@ -117,9 +129,14 @@ impl TetFile {
     /// # Errors
     /// Those of [`Dataset::grid`], for a dataset that cannot be read at all.
     pub fn locate(self: &Arc<Self>, dataset: usize, chunks: Vec<u64>) -> Result<Locate> {
-        let layout = self.datasets[dataset].grid()?.clone();
-        let element = self.datasets[dataset].element()?;
-        Ok(Locate::new(Arc::clone(self), dataset, layout, element, chunks))
+        let grid = self.datasets[dataset].grid()?.clone();
+        Ok(Locate::new(Arc::clone(self), dataset, grid, chunks))
+    }
+
+    /// A machine that reads these `rows` of the chunk index, those of one `dataset` or of all that can
+    /// be read. Rows beyond the last are none.
+    pub fn read_index(self: &Arc<Self>, rows: Range<u64>, dataset: Option<usize>) -> ReadIndex {
+        ReadIndex::new(Arc::clone(self), rows, dataset)
     }
 
     /// A machine that reads the zone maps of `dataset`, if the file has any.
@@ -127,9 +144,33 @@ impl TetFile {
     /// # Errors
     /// Those of [`Dataset::grid`].
     pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
-        let Some(range) = self.zone_maps_at() else { return Ok(None) };
-        let at = Location { object: "".into(), range };
-        self.zone_maps_of(dataset, at, None).map(Some)
+        let Some(text) = self.embedded_zones() else { return Ok(None) };
+        Ok(Some(ReadZoneMaps::new(text, self.zone_target(dataset)?)))
+    }
+
+    /// A machine that reads the zone maps of all datasets: those in the file or, if it has none, those
+    /// beside it as the `generation` of a package that it is.
+    ///
+    /// # Errors
+    /// `Corrupt` as for [`TetFile::read_zone_file`].
+    pub fn read_all_zone_maps(
+        &self,
+        generation: Option<&Generation>,
+    ) -> Result<Option<ReadAllZoneMaps>> {
+        let text = match (self.embedded_zones(), generation) {
+            (Some(text), _) => text,
+            (None, Some(Generation { number, zone_file: Some(at), .. })) => {
+                self.zones_beside(at.clone(), *number)?
+            }
+            (None, _) => return Ok(None),
+        };
+        let targets = (0..self.datasets.len()).map(|dataset| self.zone_target(dataset));
+        Ok(Some(ReadAllZoneMaps::new(text, targets.collect())))
+    }
+
+    fn embedded_zones(&self) -> Option<ZoneText> {
+        let at = Location { object: "".into(), range: self.zone_maps_at()? };
+        Some(ZoneText { at, generation: None })
     }
 
     /// A machine that reads the zone maps of `dataset` from the zone file `at` of a package, which must
@@ -144,6 +185,10 @@ impl TetFile {
         at: Location,
         generation: u64,
     ) -> Result<ReadZoneMaps> {
+        Ok(ReadZoneMaps::new(self.zones_beside(at, generation)?, self.zone_target(dataset)?))
+    }
+
+    fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneText> {
         /// More than what is said of one chunk with eight axes, and more than what comes before.
         const MOST_PER_CHUNK: u64 = 1024;
         let (len, chunks) = (at.len(), self.index_rows());
@@ -151,18 +196,13 @@ impl TetFile {
             let message = format!("{len} bytes, which is too much for {chunks} chunks");
             return Err(Error::corrupt("zone maps", 0, message).in_file(&at.object));
         }
-        self.zone_maps_of(dataset, at, Some(generation))
+        Ok(ZoneText { at, generation: Some(generation) })
     }
 
-    fn zone_maps_of(
-        &self,
-        dataset: usize,
-        at: Location,
-        generation: Option<u64>,
-    ) -> Result<ReadZoneMaps> {
+    fn zone_target(&self, dataset: usize) -> Result<Target> {
         let grid = self.datasets[dataset].grid()?.clone();
         let element = self.datasets[dataset].element()?;
-        Ok(ReadZoneMaps::new(at, generation, dataset, grid, element))
+        Ok(Target { dataset, grid, element })
     }
 }
 

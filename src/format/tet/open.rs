@@ -103,7 +103,7 @@ impl From<Error> for Pause {
 #[derive(Default)]
 struct FooterParts {
     metadata: Metadata,
-    history_sources: Vec<String>,
+    history: Vec<HistoryEvent>,
     payload_end: u64,
     zone_maps_at: Option<Range<u64>>,
     warnings: Vec<String>,
@@ -144,7 +144,7 @@ impl Open {
             by_name,
             listed_coordinates: Default::default(),
             metadata: footer.metadata,
-            history_sources: footer.history_sources,
+            history: footer.history,
             index,
             payload_end: footer.payload_end,
             zone_maps_at: footer.zone_maps_at,
@@ -228,7 +228,7 @@ impl Open {
             }
             None => json.metadata.unwrap_or_default(),
         };
-        parts.history_sources = json.history.into_iter().map(HistoryEvent::into_source).collect();
+        parts.history = json.history;
         Ok(parts)
     }
 

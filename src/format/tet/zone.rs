@@ -19,6 +19,13 @@ pub struct ZoneMaps {
     zones: Vec<(u64, Zone)>,
 }
 
+impl ZoneMaps {
+    /// Whether nothing is said of any chunk.
+    pub fn is_empty(&self) -> bool {
+        self.zones.is_empty()
+    }
+}
+
 impl Zones for ZoneMaps {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         // Where no chunk lacks its map, a map is at the chunk's number.
@@ -51,75 +58,82 @@ struct ZoneEntry {
     max_le: Option<String>,
 }
 
-/// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`] and
-/// [`super::TetFile::read_zone_file`].
+/// Where zone maps are.
 #[derive(Debug)]
-pub struct ReadZoneMaps {
-    at: Location,
+pub(super) struct ZoneText {
+    pub(super) at: Location,
     /// The generation that they must be about.
-    generation: Option<u64>,
-    dataset: usize,
-    grid: ChunkGrid,
-    element: ElementType,
+    pub(super) generation: Option<u64>,
 }
 
-impl ReadZoneMaps {
-    pub(super) fn new(
-        at: Location,
-        generation: Option<u64>,
-        dataset: usize,
-        grid: ChunkGrid,
-        element: ElementType,
-    ) -> Self {
-        Self { at, generation, dataset, grid, element }
-    }
-
-    fn parse(&self, json: &[u8]) -> Result<ZoneMaps> {
-        let corrupt = |message: String| {
-            let error = Error::corrupt("zone maps", self.at.range.start, message);
-            if self.at.object.is_empty() { error } else { error.in_file(&self.at.object) }
-        };
+impl ZoneText {
+    fn parse(&self, json: &[u8]) -> Result<Vec<ZoneEntry>> {
         let json: ZoneJson = serde_json::from_slice(json)
-            .map_err(|error| corrupt(format!("not zone maps ({error})")))?;
+            .map_err(|error| self.corrupt(format!("not zone maps ({error})")))?;
         if json.version != 1 {
-            return Err(corrupt(format!("version {}, this reader knows 1", json.version)));
+            return Err(self.corrupt(format!("version {}, this reader knows 1", json.version)));
         }
         if let Some(generation) = self.generation
             && json.generation.as_u64() != Some(generation)
         {
             let found = &json.generation;
-            return Err(corrupt(format!("of generation {found}, but {generation} is open")));
+            return Err(self.corrupt(format!("of generation {found}, but {generation} is open")));
         }
-        let mut zones = Vec::new();
-        for zone in json.chunks.iter().filter(|zone| zone.dataset_id == self.dataset as u64) {
-            let at = &zone.chunk_index;
-            let number = self
-                .grid
-                .chunk_number(at)
-                .ok_or_else(|| corrupt(format!("a map of chunk {at:?}, which does not exist")))?;
-            let cells: u64 = self.grid.extents(at).iter().product();
-            if zone.element_count != cells || zone.null_count > cells {
-                return Err(corrupt(format!(
-                    "{} nulls among {} elements in chunk {at:?}, which has {cells}",
-                    zone.null_count, zone.element_count
-                )));
-            }
-            let bounds = self.bounds(zone).ok_or_else(|| {
-                let (least, greatest) = (&zone.min_le, &zone.max_le);
-                corrupt(format!("{least:?} to {greatest:?} is no range of {}", self.element))
-            })?;
-            zones.push((number, Zone { null_count: zone.null_count, bounds, sum: None }));
-        }
-        zones.sort_by_key(|(number, _)| *number);
-        // Maps that contradict each other are worth nothing.
-        if let Some(pair) = zones.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(corrupt(format!("several maps of chunk number {}", pair[0].0)));
-        }
-        Ok(ZoneMaps { zones })
+        Ok(json.chunks)
+    }
+
+    fn corrupt(&self, message: String) -> Error {
+        let error = Error::corrupt("zone maps", self.at.range.start, message);
+        if self.at.object.is_empty() { error } else { error.in_file(&self.at.object) }
     }
 }
 
-impl ReadZoneMaps {
+/// The dataset that zone maps must fit.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) dataset: usize,
+    pub(super) grid: ChunkGrid,
+    pub(super) element: ElementType,
+}
+
+impl Target {
+    /// The zone maps among `entries`, all of which are about this dataset.
+    fn maps<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a ZoneEntry>,
+        text: &ZoneText,
+    ) -> Result<ZoneMaps> {
+        let mut zones =
+            entries.map(|entry| self.zone(entry, text)).collect::<Result<Vec<(u64, Zone)>>>()?;
+        zones.sort_by_key(|(number, _)| *number);
+        // Maps that contradict each other are worth nothing.
+        if let Some(pair) = zones.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(text.corrupt(format!("several maps of chunk number {}", pair[0].0)));
+        }
+        Ok(ZoneMaps { zones })
+    }
+
+    /// The number of a chunk and what is said of it.
+    fn zone(&self, entry: &ZoneEntry, text: &ZoneText) -> Result<(u64, Zone)> {
+        let at = &entry.chunk_index;
+        let number = self
+            .grid
+            .chunk_number(at)
+            .ok_or_else(|| text.corrupt(format!("a map of chunk {at:?}, which does not exist")))?;
+        let cells: u64 = self.grid.extents(at).iter().product();
+        if entry.element_count != cells || entry.null_count > cells {
+            return Err(text.corrupt(format!(
+                "{} nulls among {} elements in chunk {at:?}, which has {cells}",
+                entry.null_count, entry.element_count
+            )));
+        }
+        let bounds = self.bounds(entry).ok_or_else(|| {
+            let (least, greatest) = (&entry.min_le, &entry.max_le);
+            text.corrupt(format!("{least:?} to {greatest:?} is no range of {}", self.element))
+        })?;
+        Ok((number, Zone { null_count: entry.null_count, bounds, sum: None }))
+    }
+
     /// The bounds of a zone, if it has any; `None` if they cannot be right.
     fn bounds(&self, zone: &ZoneEntry) -> Option<Option<(Bound, Bound)>> {
         let (Some(least), Some(greatest)) = (&zone.min_le, &zone.max_le) else {
@@ -141,12 +155,69 @@ fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
     if well_formed { (0..digits.len()).step_by(2).map(byte).collect() } else { None }
 }
 
+/// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`] and
+/// [`super::TetFile::read_zone_file`].
+#[derive(Debug)]
+pub struct ReadZoneMaps {
+    text: ZoneText,
+    target: Target,
+}
+
+impl ReadZoneMaps {
+    pub(super) fn new(text: ZoneText, target: Target) -> Self {
+        Self { text, target }
+    }
+
+    fn parse(&self, json: &[u8]) -> Result<ZoneMaps> {
+        let entries = self.text.parse(json)?;
+        let own = |entry: &&ZoneEntry| entry.dataset_id == self.target.dataset as u64;
+        self.target.maps(entries.iter().filter(own), &self.text)
+    }
+}
+
 impl Machine for ReadZoneMaps {
     type Output = ZoneMaps;
 
     fn step(&mut self, replies: Replies) -> Result<Step<ZoneMaps>> {
         match replies.into_bytes().first() {
-            None => Ok(Step::Read(vec![self.at.clone()])),
+            None => Ok(Step::Read(vec![self.text.at.clone()])),
+            Some(json) => self.parse(json).map(Step::Done),
+        }
+    }
+}
+
+/// Reads the zone maps of all datasets of a file in one go, each of which may be wrong without the
+/// others; made by [`super::TetFile::read_all_zone_maps`].
+#[derive(Debug)]
+pub struct ReadAllZoneMaps {
+    text: ZoneText,
+    targets: Vec<Result<Target>>,
+}
+
+impl ReadAllZoneMaps {
+    pub(super) fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
+        Self { text, targets }
+    }
+
+    fn parse(&self, json: &[u8]) -> Result<Vec<Result<ZoneMaps>>> {
+        let mut entries = self.text.parse(json)?;
+        entries.sort_by_key(|entry| entry.dataset_id);
+        let targets = (0_u64..).zip(&self.targets).map(|(dataset, target)| {
+            let first = entries.partition_point(|entry| entry.dataset_id < dataset);
+            let own = entries[first..].iter().take_while(|entry| entry.dataset_id == dataset);
+            target.as_ref().map_err(Clone::clone)?.maps(own, &self.text)
+        });
+        Ok(targets.collect())
+    }
+}
+
+impl Machine for ReadAllZoneMaps {
+    /// By dataset.
+    type Output = Vec<Result<ZoneMaps>>;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        match replies.into_bytes().first() {
+            None => Ok(Step::Read(vec![self.text.at.clone()])),
             Some(json) => self.parse(json).map(Step::Done),
         }
     }
@@ -163,7 +234,8 @@ mod tests {
     fn parse_of(generation: Option<u64>, json: &str) -> Result<ZoneMaps> {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
         let at = Location { object: "maps".into(), range: 0..0 };
-        ReadZoneMaps::new(at, generation, 1, grid, ElementType::I16).parse(json.as_bytes())
+        let target = Target { dataset: 1, grid, element: ElementType::I16 };
+        ReadZoneMaps::new(ZoneText { at, generation }, target).parse(json.as_bytes())
     }
 
     #[test]
@@ -218,5 +290,28 @@ mod tests {
         let one_sided = r#"{"version":1,"chunks":[{"dataset_id":1,"chunk_index":[0],
             "element_count":2,"null_count":0,"min_le":"0100"}]}"#;
         assert!(parse(one_sided).is_err());
+    }
+
+    #[test]
+    fn datasets_are_wrong_one_by_one() {
+        let target = |dataset: usize| {
+            let grid = ChunkGrid::new(&[5], &[2])?;
+            Ok(Target { dataset, grid, element: ElementType::I16 })
+        };
+        let targets = vec![target(0), target(1), Err(Error::unsupported("odd")), target(3)];
+        let at = Location { object: "maps".into(), range: 0..0 };
+        let entry = |dataset: u64, chunk: u64, cells: u64| {
+            format!(
+                r#"{{"dataset_id":{dataset},"chunk_index":[{chunk}],"element_count":{cells},"null_count":1}}"#
+            )
+        };
+        let entries = [entry(1, 0, 2), entry(0, 7, 2), entry(9, 0, 1), entry(1, 2, 1)].join(",");
+        let json = format!(r#"{{"version":1,"chunks":[{entries}]}}"#);
+        let all = ReadAllZoneMaps::new(ZoneText { at, generation: None }, targets);
+        let maps = all.parse(json.as_bytes()).unwrap();
+        assert!(maps[0].is_err() && maps[2].is_err());
+        assert_eq!(maps[1].as_ref().unwrap(), &parse(&json).unwrap());
+        assert!(maps[1].as_ref().unwrap().zone(2).is_some());
+        assert!(maps[3].as_ref().unwrap().is_empty());
     }
 }

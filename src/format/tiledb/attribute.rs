@@ -1,5 +1,7 @@
 //! Attributes: the values that each cell of an array has.
 
+use std::fmt;
+
 use super::filter::Pipeline;
 use super::text::{flag, text32};
 use super::{Datatype, VARIABLE};
@@ -37,6 +39,15 @@ pub enum ValuesPerCell {
     Fixed(u32),
     /// Any number, 0 too.
     Variable,
+}
+
+impl fmt::Display for ValuesPerCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(values) => values.fmt(f),
+            Self::Variable => f.write_str("any number"),
+        }
+    }
 }
 
 impl ValuesPerCell {

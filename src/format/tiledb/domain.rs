@@ -44,6 +44,17 @@ pub enum DimensionDomain {
     Text,
 }
 
+impl DimensionSchema {
+    /// Coordinates per tile, in decimal; dates and times count their unit. `None` if there is no telling.
+    pub fn extent_text(&self) -> Option<String> {
+        match &self.domain {
+            DimensionDomain::Integer { extent, .. } => extent.map(|extent| extent.to_string()),
+            DimensionDomain::Float { extent, .. } => extent.map(|extent| extent.to_string()),
+            DimensionDomain::Text => None,
+        }
+    }
+}
+
 /// An axis of a dense array: whole numbers, cut into tiles from the least on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileAxis {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::footer::Footer;
 use super::generic_tile::MAX_RATIO;
 use super::schema::CellOrder;
+use super::tile_index::{CONTENT, VALIDITY};
 use super::visible::Commit;
 use super::{ArrayKind, ArraySchema, DimensionSchema};
 use crate::error::{Error, Result};
@@ -174,6 +175,34 @@ impl Fragment {
             8 => format!("{}{suffix}.tdb", percent_encode(name())),
             _ => format!("a{field}{suffix}.tdb"),
         }
+    }
+
+    /// Bytes of all its files.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().fold(0, |sum, size| sum.saturating_add(*size))
+    }
+
+    /// Bytes of the files with the tiles of an attribute; 0 if the fragment was written without it.
+    pub fn attribute_bytes(&self, name: &str) -> u64 {
+        let Some(field) = self.schema.attribute_index(name) else { return 0 };
+        let size = |suffix| self.files.get(&self.data_file(field, suffix)).copied().unwrap_or(0);
+        ["", CONTENT, VALIDITY].map(size).into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the decoded tiles of an attribute; `None` if its values have any length, or if there are
+    /// too many.
+    pub fn attribute_raw_bytes(&self, name: &str) -> Option<u64> {
+        let Some(field) = self.schema.attribute_index(name) else { return Some(0) };
+        let attribute = &self.schema.attributes[field];
+        let cell = attribute.cell_size()?.checked_add(u64::from(attribute.nullable))?;
+        let cells = match self.schema.kind {
+            ArrayKind::Sparse => self.cells?,
+            ArrayKind::Dense => {
+                let extents = self.schema.tile_axes().ok()?.into_iter().map(|axis| axis.extent);
+                extents.fold(Some(self.tiles), |cells, extent| cells?.checked_mul(extent))?
+            }
+        };
+        cells.checked_mul(cell)
     }
 
     /// The path of the file with the fragment's metadata.

@@ -6,6 +6,8 @@
 //!   │ dimension labels │ enumerations: name and file │ current domain
 //! ```
 
+use std::fmt;
+
 use super::filter::Pipeline;
 use super::generic_tile::{self, too_new};
 use super::text::{flag, text32};
@@ -71,6 +73,27 @@ pub enum CellOrder {
     Unordered,
     /// Along a Hilbert curve.
     Hilbert,
+}
+
+impl fmt::Display for ArrayKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+        })
+    }
+}
+
+impl fmt::Display for CellOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RowMajor => "row-major",
+            Self::ColumnMajor => "column-major",
+            Self::Global => "global",
+            Self::Unordered => "none",
+            Self::Hilbert => "Hilbert",
+        })
+    }
 }
 
 /// The oldest format version that this reader knows.

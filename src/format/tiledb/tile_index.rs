@@ -57,8 +57,8 @@ pub(super) type Payloads = (Payload, Option<Payload>, Option<Payload>);
 const REGION: &str = "tile index";
 /// The ends of file names after the attribute's.
 const VALUES: &str = "";
-const CONTENT: &str = "_var";
-const VALIDITY: &str = "_validity";
+pub(super) const CONTENT: &str = "_var";
+pub(super) const VALIDITY: &str = "_validity";
 
 /// Which blocks tell where the tiles of attribute number `field` are.
 pub(super) fn block_locations(fragment: &Fragment, field: usize) -> Result<Vec<Location>> {

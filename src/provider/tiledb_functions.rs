@@ -1,13 +1,11 @@
 //! Table functions over TileDB arrays: the array as a table, and what is known of it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
-use datafusion::logical_expr::Expr;
 
+use super::table_function::{Arguments, table_of, wait};
 use super::{GridTable, TileDbReadOptions, open_tiledb, tiledb_facts};
 use crate::exec::to_datafusion;
 
@@ -50,43 +48,12 @@ impl TileDbFunction {
             Self::Metadata => "tiledb_metadata",
         }
     }
-
-    fn arguments(self, exprs: &[Expr]) -> Result<(String, TileDbReadOptions)> {
-        let name = self.name();
-        let mut texts =
-            exprs.iter().map(text).collect::<Option<Vec<String>>>().ok_or_else(|| {
-                plan_datafusion_err!("{name} takes text: a path, then names and values of options")
-            })?;
-        if texts.len() % 2 == 0 {
-            return plan_err!(
-                "{name} takes a path, then names and values of options in pairs, found {} arguments",
-                texts.len()
-            );
-        }
-        let pairs = texts.split_off(1);
-        let options: HashMap<String, String> =
-            pairs.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let options = TileDbReadOptions::from_sql(&options).map_err(to_datafusion)?;
-        Ok((texts.remove(0), options))
-    }
-}
-
-/// A constant as text; whole numbers and truth values are options too.
-fn text(expr: &Expr) -> Option<String> {
-    let Expr::Literal(value, _) = expr else { return None };
-    match value {
-        ScalarValue::Utf8(Some(text))
-        | ScalarValue::Utf8View(Some(text))
-        | ScalarValue::LargeUtf8(Some(text)) => Some(text.clone()),
-        ScalarValue::Int64(Some(number)) => Some(number.to_string()),
-        ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
-        _ => None,
-    }
 }
 
 impl TableFunctionImpl for TileDbFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let (location, options) = self.arguments(args.exprs())?;
+        let Arguments { location, options, .. } = Arguments::new(self.name(), args.exprs(), false)?;
+        let options = TileDbReadOptions::from_sql(&options).map_err(to_datafusion)?;
         let runtime = args.session().runtime_env();
         wait(async {
             let array = open_tiledb(&location, &options, runtime).await.map_err(to_datafusion)?;
@@ -101,18 +68,7 @@ impl TableFunctionImpl for TileDbFunction {
                     tiledb_facts::metadata(&array.metadata().await.map_err(to_datafusion)?)?
                 }
             };
-            Ok(Arc::new(MemTable::try_new(facts.schema(), vec![vec![facts]])?))
+            table_of(facts)
         })
     }
-}
-
-/// Waits for `future` on a thread of its own: table functions are called where waiting is not
-/// possible, from within a runtime.
-fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(future)
-    };
-    let panicked = |_| exec_datafusion_err!("opening the array panicked");
-    std::thread::scope(|scope| scope.spawn(run).join().map_err(panicked)?)
 }

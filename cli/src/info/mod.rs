@@ -1,0 +1,61 @@
+//! `gridfusion info`: what a file, an array or a folder of arrays is, at a glance.
+//!
+//! ```text
+//!   PATH ──▶ tet, tiledb ──▶ document ──▶ text ──▶ columns
+//!            facts of the     what is       └──▶ JSON
+//!            library          said
+//! ```
+
+mod columns;
+mod document;
+mod tet;
+mod text;
+mod tiledb;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion_cli::print_options::MaxRows;
+use gridfusion::exec::to_datafusion;
+
+use self::document::Document;
+use crate::args::InfoArgs;
+use crate::place::Place;
+
+/// Prints what is at a path.
+///
+/// # Errors
+/// If it cannot be opened, or the text cannot be written.
+pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
+    let document = describe(args).await.map_err(to_datafusion)?;
+    let text = if args.json {
+        let json = serde_json::to_string_pretty(&document);
+        json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
+    } else {
+        text::of(&document)
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
+    let runtime = Arc::new(RuntimeEnv::default());
+    match Place::open(&args.path, &runtime).await? {
+        Place::Tet(file) => tet::describe(&file, args).await.map(Document::Tet),
+        Place::TileDb(arrays) => tiledb::describe(&arrays, args, &runtime).await,
+    }
+}
+
+impl InfoArgs {
+    /// How many chunks or fragments are listed; `None` for no list.
+    fn listed(&self) -> Option<usize> {
+        let most = match self.count {
+            MaxRows::Limited(most) => most,
+            MaxRows::Unlimited => usize::MAX,
+        };
+        self.chunks.then_some(most)
+    }
+}

@@ -1,0 +1,72 @@
+//! The rows of the chunk index one after the other, for those who want to know what is stored rather
+//! than where a chunk is.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::TetFile;
+use super::index::{ROW_LEN, Row};
+use crate::error::Result;
+use crate::format::{Machine, Payload, Replies, Step};
+
+/// A stored chunk, as a row of the index has it.
+#[derive(Debug, Clone)]
+pub struct IndexEntry {
+    /// The dataset, by id.
+    pub dataset: usize,
+    /// The chunk's place in the grid of the dataset.
+    pub coordinates: Vec<u64>,
+    /// Where it is stored.
+    pub payload: Payload,
+}
+
+/// Reads rows of the index, in the order of the file; made by [`TetFile::read_index`].
+///
+/// Rows of datasets that cannot be read are left out. A row of a dataset or a chunk that there is not, or
+/// with a payload that cannot be right, is an error, where a query would pass it over. Of several rows
+/// for one chunk each is an entry.
+#[derive(Debug)]
+pub struct ReadIndex {
+    file: Arc<TetFile>,
+    rows: Range<u64>,
+    dataset: Option<usize>,
+}
+
+impl ReadIndex {
+    pub(super) fn new(file: Arc<TetFile>, rows: Range<u64>, dataset: Option<usize>) -> Self {
+        let end = rows.end.min(file.index.row_count);
+        Self { file, rows: rows.start.min(end)..end, dataset }
+    }
+
+    fn entry(&self, row: &Row, object: &Arc<str>) -> Result<Option<IndexEntry>> {
+        let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
+        if self.dataset.is_some_and(|wanted| wanted != id) {
+            return Ok(None);
+        }
+        let datasets = self.file.datasets();
+        let dataset = datasets.get(id).ok_or_else(|| row.no_such_dataset(datasets.len()))?;
+        let Ok(grid) = dataset.grid() else { return Ok(None) };
+        let coordinates =
+            row.coordinates(grid).map_err(|error| error.about(dataset.name()))?.to_vec();
+        let payload = self.file.payload(id, &coordinates, row, object)?;
+        Ok(Some(IndexEntry { dataset: id, coordinates, payload }))
+    }
+}
+
+impl Machine for ReadIndex {
+    type Output = Vec<IndexEntry>;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        let bytes = self.file.index.bytes_of(self.rows.clone());
+        let replies = replies.into_bytes();
+        let Some(rows) = replies.first() else {
+            return Ok(if self.rows.is_empty() { Step::Done(vec![]) } else { Step::read([bytes]) });
+        };
+        let object: Arc<str> = "".into();
+        let offsets = (bytes.start..).step_by(ROW_LEN as usize);
+        let entries = offsets.zip(rows.chunks_exact(ROW_LEN as usize)).map(|(offset, bytes)| {
+            Row::parse(offset, bytes).and_then(|row| self.entry(&row, &object)).transpose()
+        });
+        entries.flatten().collect::<Result<_>>().map(Step::Done)
+    }
+}

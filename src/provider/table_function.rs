@@ -1,0 +1,104 @@
+//! What table functions share: how they are called, and how they wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::catalog::{MemTable, TableProvider};
+use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::Expr;
+
+/// A call: `(path)`, `(path, dataset)` if the function takes one, and names and values of options after
+/// that.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Arguments {
+    pub(super) location: String,
+    /// The argument between the path and the options.
+    pub(super) dataset: Option<String>,
+    pub(super) options: HashMap<String, String>,
+}
+
+impl Arguments {
+    /// Takes the arguments of the function called `name` apart.
+    pub(super) fn new(name: &str, exprs: &[Expr], takes_dataset: bool) -> Result<Self> {
+        let what = if takes_dataset { "a path, perhaps a dataset" } else { "a path" };
+        let mut texts = exprs.iter().map(text).collect::<Option<Vec<_>>>().ok_or_else(|| {
+            plan_datafusion_err!("{name} takes text: {what}, then names and values of options")
+        })?;
+        let is_in_pairs = texts.len() % 2 == 1;
+        if texts.is_empty() || !(is_in_pairs || takes_dataset) {
+            return plan_err!(
+                "{name} takes {what}, then names and values of options in pairs, found {} arguments",
+                texts.len()
+            );
+        }
+        let location = texts.remove(0);
+        let dataset = (!is_in_pairs).then(|| texts.remove(0));
+        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        Ok(Self { location, dataset, options: pairs.collect() })
+    }
+}
+
+/// A constant as text; whole numbers and truth values are options too.
+fn text(expr: &Expr) -> Option<String> {
+    let Expr::Literal(value, _) = expr else { return None };
+    match value {
+        ScalarValue::Utf8(Some(text))
+        | ScalarValue::Utf8View(Some(text))
+        | ScalarValue::LargeUtf8(Some(text)) => Some(text.clone()),
+        ScalarValue::Int64(Some(number)) => Some(number.to_string()),
+        ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+/// A table of these rows.
+pub(super) fn table_of(rows: RecordBatch) -> Result<Arc<dyn TableProvider>> {
+    Ok(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?))
+}
+
+/// Waits for `future` on a thread of its own: table functions are called where waiting is not
+/// possible, from within a runtime.
+pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(future)
+    };
+    let panicked = |_| exec_datafusion_err!("opening the array panicked");
+    std::thread::scope(|scope| scope.spawn(run).join().map_err(panicked)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::logical_expr::lit;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_taken_apart() {
+        let call = |takes_dataset: bool, texts: &[&str]| {
+            let exprs: Vec<Expr> = texts.iter().map(|text| lit(*text)).collect();
+            let arguments = Arguments::new("f", &exprs, takes_dataset).ok()?;
+            let mut options: Vec<_> = arguments.options.into_iter().collect();
+            options.sort();
+            let options: Vec<String> =
+                options.into_iter().map(|(k, v)| format!("{k}={v}")).collect();
+            Some((arguments.location, arguments.dataset, options.join(",")))
+        };
+        let parts = |dataset: Option<&str>, options: &str| {
+            Some(("x".to_owned(), dataset.map(str::to_owned), options.to_owned()))
+        };
+        for takes_dataset in [false, true] {
+            assert_eq!(call(takes_dataset, &[]), None);
+            assert_eq!(call(takes_dataset, &["x"]), parts(None, ""));
+            assert_eq!(call(takes_dataset, &["x", "a", "1", "b", "2"]), parts(None, "a=1,b=2"));
+        }
+        assert_eq!(call(true, &["x", "t"]), parts(Some("t"), ""));
+        assert_eq!(call(true, &["x", "t", "a", "1"]), parts(Some("t"), "a=1"));
+        assert_eq!(call(false, &["x", "t"]), None);
+        assert!(Arguments::new("f", &[lit(1.5)], false).is_err());
+        let arguments = Arguments::new("f", &[lit("x"), lit("a"), lit(3_i64)], false).unwrap();
+        assert_eq!(arguments.options["a"], "3");
+    }
+}
