@@ -25,6 +25,8 @@ pub fn file(input: &[u8]) {
         cells(&folder, &file, dataset);
         zones(&folder, &file, dataset);
     }
+    index(&folder, &file);
+    all_zones(&folder, &file);
 }
 
 /// A package: the generation that is wanted, 0 for the current one, and a folder.
@@ -35,7 +37,12 @@ pub fn package(input: &[u8]) {
     let Some(generation) = check(folder.drive(OpenPackage::new(wanted))) else { return };
     assert!(wanted.is_none_or(|wanted| wanted == generation.number));
     let packed = folder.0[&generation.packed_file].clone();
-    let (Some((_, file)), Some(at)) = (open(packed), generation.zone_file) else { return };
+    let Some((_, file)) = open(packed) else { return };
+    if file.zone_maps_at().is_none() {
+        let machine = check(file.read_all_zone_maps(Some(&generation))).flatten();
+        machine.and_then(|machine| check(folder.drive(machine)));
+    }
+    let Some(at) = generation.zone_file else { return };
     for dataset in 0..file.datasets().len().min(MOST_DATASETS) {
         let machine = check(file.read_zone_file(dataset, at.clone(), generation.number));
         machine.and_then(|machine| check(folder.drive(machine)));
@@ -95,5 +102,27 @@ fn zones(folder: &Folder, file: &TetFile, dataset: usize) {
     let Some(zones) = check(folder.drive(machine)) else { return };
     for chunk in 0..MOST_CHUNKS {
         let _ = zones.zone(chunk);
+    }
+}
+
+/// The first rows of the index, whatever they are about.
+fn index(folder: &Folder, file: &Arc<TetFile>) {
+    let machine = file.read_index(0..MOST_CHUNKS, None);
+    for entry in check(folder.drive(machine)).unwrap_or_default() {
+        let described = &file.datasets()[entry.dataset];
+        let grid = check(described.grid()).expect("chunks of a dataset that can be read");
+        assert!(grid.chunk_number(&entry.coordinates).is_some());
+    }
+}
+
+fn all_zones(folder: &Folder, file: &TetFile) {
+    let Some(Some(machine)) = check(file.read_all_zone_maps(None)) else { return };
+    let Some(all) = check(folder.drive(machine)) else { return };
+    assert_eq!(all.len(), file.datasets().len());
+    for (dataset, zones) in all.into_iter().enumerate().take(MOST_DATASETS) {
+        // One by one they are the same.
+        let one = check(file.read_zone_maps(dataset)).flatten();
+        let one = one.and_then(|machine| check(folder.drive(machine)));
+        assert_eq!(check(zones), one);
     }
 }

@@ -23,7 +23,7 @@ use crate::exec::to_datafusion;
 /// Shapes and a chunk's coordinates are lists. `chunks` counts those of the grid, `stored_chunks` the rows
 /// that the index has for them; `codec` is `raw`, `zstd` or `mixed`. The last three columns of
 /// `tet_chunks` are the chunk's zone map, NULL where there is none: the least and the greatest element as
-/// stored, in decimal text, because 64-bit integers are exact in no number that all types share.
+/// stored, in decimal text (cast it to the element's type; CF packing is not undone), because 64-bit integers are exact in no number that all types share.
 /// `tet_chunks` streams: a `LIMIT` ends it early, and zone maps are read only if they are asked for.
 /// What the file says of itself has NULL for a dataset, and so has its history: `history.1.op`,
 /// `history.1.source`, `history.1.at`.

@@ -18,7 +18,7 @@ use crate::support::{query, rows_of};
 type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The directory of the files, or `None` where there is no corpus.
-fn corpus() -> Option<PathBuf> {
+pub(crate) fn corpus() -> Option<PathBuf> {
     let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
         eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
         return None;
@@ -28,13 +28,13 @@ fn corpus() -> Option<PathBuf> {
     Some(files)
 }
 
-fn read_json(path: &Path) -> Value {
+pub(crate) fn read_json(path: &Path) -> Value {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// All `.tet` files below `directory`, sorted.
-fn tet_files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn tet_files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
@@ -56,26 +56,26 @@ fn listing(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// The path below `files`, with slashes.
-fn relative(files: &Path, path: &Path) -> String {
+pub(crate) fn relative(files: &Path, path: &Path) -> String {
     path.strip_prefix(files).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
 /// What was checked and what went wrong.
 #[derive(Default)]
-struct Report {
+pub(crate) struct Report {
     /// What is being checked: begins with the file's path below the corpus.
-    subject: String,
+    pub(crate) subject: String,
     checks: usize,
     failures: Vec<String>,
 }
 
 impl Report {
-    fn fail(&mut self, failure: &str) {
+    pub(crate) fn fail(&mut self, failure: &str) {
         self.failures.push(format!("{}: {failure}", self.subject));
     }
 
     /// The value of what should have worked.
-    fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+    pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         self.checks += 1;
         match result {
             Ok(value) => Some(value),
@@ -86,7 +86,7 @@ impl Report {
         }
     }
 
-    fn equal(&mut self, what: &str, found: &str, expected: &str) {
+    pub(crate) fn equal(&mut self, what: &str, found: &str, expected: &str) {
         self.checks += 1;
         if found != expected {
             self.fail(&format!("{what} is {found}, expected {expected}"));
@@ -94,7 +94,7 @@ impl Report {
     }
 
     /// Numbers agree to 9 digits, or to within `slack`. `None` stands for NULL.
-    fn close(&mut self, what: &str, found: &str, expected: Option<f64>, slack: f64) {
+    pub(crate) fn close(&mut self, what: &str, found: &str, expected: Option<f64>, slack: f64) {
         let Some(expected) = expected else { return self.equal(what, found, "NULL") };
         self.checks += 1;
         let is_close = |found: f64| (found - expected).abs() <= 1e-9 * expected.abs() + slack;
@@ -113,7 +113,7 @@ impl Report {
     }
 
     /// An error that names the file and says `part`.
-    fn refused(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
+    pub(crate) fn refused(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
         let Some(error) = error else {
             return self.fail(&format!("{what} works, expected an error with '{part}'"));
         };
@@ -124,14 +124,14 @@ impl Report {
     }
 
     /// The same for bytes that contradict the format: the error says where they are.
-    fn corrupt(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
+    pub(crate) fn corrupt(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
         self.refused(what, error, part);
         if error.is_some_and(|error| !error.to_string().contains(" at byte ")) {
             self.fail(&format!("{what} gives an error without a place"));
         }
     }
 
-    fn finish(self) {
+    pub(crate) fn finish(self) {
         let Self { checks, failures, .. } = self;
         assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
         assert!(checks > 0, "nothing was checked");
@@ -623,7 +623,7 @@ async fn ask(ctx: &SessionContext, question: &Question, answers: &Value, report:
 }
 
 /// What becomes of a file that is not as it should be.
-enum Expected {
+pub(crate) enum Expected {
     /// It is refused, with an error that says this.
     OpenFails(&'static str),
     /// This dataset is refused; the others can be read.
@@ -682,7 +682,7 @@ const BAD_FILES: &[(&str, Expected)] = &[
     ("reference/reject/zstd_garbage_payload.tet", ScanFails(&["a"], "corrupt chunk payload")),
 ];
 
-fn expectation(file: &str) -> Option<&'static Expected> {
+pub(crate) fn expectation(file: &str) -> Option<&'static Expected> {
     BAD_FILES.iter().find(|(name, _)| *name == file).map(|(_, expected)| expected)
 }
 

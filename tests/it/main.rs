@@ -11,6 +11,7 @@ mod bad_input;
 mod cases;
 mod columns;
 mod corpus;
+mod corpus_facts;
 mod differential;
 mod dynamic;
 mod http;

@@ -69,7 +69,7 @@ fn print_tet(tet: &Tet, text: &mut String) {
         ("LAST", Left),
         ("UNITS", Left),
     ]);
-    for it in tet.dimensions.iter() {
+    for it in &tet.dimensions {
         table.add([
             Some(it.name.clone()),
             it.length.map(|length| length.to_string()),
@@ -185,8 +185,8 @@ fn print_array(array: &Array, text: &mut String) {
     }
     let cells = array.tile_shape.as_deref().map(|lengths| shape(lengths) + " ").unwrap_or_default();
     let (tile_order, cell_order) = (&array.tile_order, &array.cell_order);
-    facts.push(format!("{tile_order} tiles of {cells}{cell_order} cells"));
     print_title(&array.path, &facts, text);
+    text.push_str(&format!("  {tile_order} tiles of {cells}{cell_order} cells\n"));
     print_axes(array, text);
     let mut table = Columns::new(&[
         ("ATTRIBUTE", Left),
@@ -198,11 +198,12 @@ fn print_array(array: &Array, text: &mut String) {
         ("FILTERS", Left),
         ("ENUMERATION", Left),
     ]);
+    let one_value = array.attributes.iter().all(|it| it.values_per_cell == "1");
     for it in &array.attributes {
         table.add([
             Some(it.name.clone()),
             Some(it.datatype.clone()),
-            Some(it.values_per_cell.clone()).filter(|values| values != "1"),
+            (!one_value).then(|| it.values_per_cell.clone()),
             it.nullable.then(|| "yes".to_owned()),
             Some(bytes(it.stored_bytes)),
             it.ratio.map(|ratio| format!("{ratio:.2}")),

@@ -1,49 +1,11 @@
-//! The binary from outside: what it prints, where, and how it exits.
-
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+//! SQL from the command line: what is printed, where, and how the program exits.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
-const STATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/stations.tet");
-const NOT_TET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-
-/// How a run of the program ended.
-#[derive(Debug)]
-struct Outcome {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl From<Output> for Outcome {
-    fn from(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-}
-
-fn gridfusion(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gridfusion"));
-    command.args(args).env_remove("RUST_LOG");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn run(args: &[&str]) -> Outcome {
-    gridfusion(args).output().unwrap().into()
-}
-
-fn run_with_input(args: &[&str], input: &str) -> Outcome {
-    let mut child = gridfusion(args).stdin(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    child.wait_with_output().unwrap().into()
-}
+use crate::support::{
+    NOT_TET, Outcome, STATIONS, gridfusion, package, run, run_with_input, tiledb,
+};
 
 /// Runs SQL that must succeed without a word on standard error; returns its results as CSV.
 fn csv(paths: &[&str], sql: &str) -> String {
@@ -68,11 +30,6 @@ fn copies<const N: usize>(folder: &Path, names: [&str; N]) -> [String; N] {
         fs::copy(STATIONS, &path).unwrap();
         path.to_str().unwrap().to_owned()
     })
-}
-
-/// An array, group or folder of the library's tests.
-fn tiledb(name: &str) -> String {
-    format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
@@ -111,19 +68,6 @@ fn tiledb_tables_are_created_and_read_as_of_a_time() {
     let sql = format!("SELECT * FROM read_tiledb('{encrypted}', 'encryption_key', '{key}')");
     let message = failure(&[], &sql);
     assert!(message.contains("encrypt") && !message.contains(key), "{message}");
-}
-
-/// A package whose generations are copies of the example, of which the second is current.
-fn package(folder: &Path, name: &str) -> String {
-    let root = folder.join(name);
-    for number in 1..=2 {
-        let generation = root.join(format!("generations/{number:08}"));
-        fs::create_dir_all(&generation).unwrap();
-        fs::copy(STATIONS, generation.join("packed.tet")).unwrap();
-    }
-    fs::write(root.join("PROTOCOL"), r#"{"protocol_version":2}"#).unwrap();
-    fs::write(root.join("CURRENT"), "2\n").unwrap();
-    root.to_str().unwrap().to_owned()
 }
 
 #[test]
