@@ -72,10 +72,10 @@ pub(super) fn info(known: &[DatasetInfo]) -> Result<RecordBatch> {
 pub(super) fn attributes(file: &OpenedFile, only: Option<usize>) -> Result<RecordBatch> {
     let tet = file.tet();
     let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
-    let wanted = only.map_or(0..tet.datasets().len(), |id| id..id + 1);
-    for id in wanted {
-        let name = tet.datasets()[id].name();
-        if tet.dataset_id(name) == Some(id) {
+    for (id, dataset) in tet.datasets().iter().enumerate() {
+        let name = dataset.name();
+        // Of datasets with one name, the attributes are those of the first.
+        if only.is_none_or(|only| only == id) && tet.dataset_id(name) == Some(id) {
             let attributes = &tet.metadata_of(id).attrs;
             rows.extend(attributes.iter().map(|(key, value)| (Some(name), key.clone(), &**value)));
         }

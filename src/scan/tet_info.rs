@@ -125,7 +125,7 @@ impl OpenedFile {
             entries.iter().for_each(|entry| stored[entry.dataset].add(entry));
         }
         let zones = self.zone_maps().await;
-        let wanted = only.map_or(0..count, |id| id..(id + 1).min(count));
+        let wanted = (0..count).filter(|id| only.is_none_or(|only| only == *id));
         Ok(wanted.map(|id| self.info_of(id, stored[id], &zones)).collect())
     }
 
@@ -138,9 +138,11 @@ impl OpenedFile {
         let (file, dataset) = (self.tet(), &self.tet().datasets()[id]);
         // Metadata is by name, so it is about the first dataset of a name.
         let is_first = file.dataset_id(dataset.name()) == Some(id);
-        let (dimensions, mut warnings) =
-            if is_first { file.dimensions(id) } else { Default::default() };
-        if !is_first {
+        let (specs, mut warnings) = if is_first { file.dimensions(id) } else { Default::default() };
+        let mut attributes = BTreeMap::new();
+        if is_first {
+            attributes.clone_from(&file.metadata_of(id).attrs);
+        } else {
             warnings.push("a dataset before it has the same name; queries find that one".into());
         }
         match dataset.grid() {
@@ -160,8 +162,8 @@ impl OpenedFile {
             element: dataset.element().ok(),
             shape: dataset.shape().to_vec(),
             grid: dataset.grid().ok().cloned(),
-            dimensions: dimensions.into_iter().map(|spec| spec.name).collect(),
-            attributes: is_first.then(|| file.metadata_of(id).attrs.clone()).unwrap_or_default(),
+            dimensions: specs.into_iter().map(|spec| spec.name).collect(),
+            attributes,
             stored,
             is_coordinate: file.is_coordinate(id),
             has_zone_maps: zones.is_ok_and(|zones| zones.is_some_and(|zones| !zones.is_empty())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::TetFile;
 use super::index::{ROW_LEN, Row};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
 
 /// A stored chunk, as a row of the index has it.
@@ -46,8 +46,8 @@ impl ReadIndex {
         let datasets = self.file.datasets();
         let dataset = datasets.get(id).ok_or_else(|| row.no_such_dataset(datasets.len()))?;
         let Ok(grid) = dataset.grid() else { return Ok(None) };
-        let coordinates =
-            row.coordinates(grid).map_err(|error| error.about(dataset.name()))?.to_vec();
+        let about = |error: Error| error.about(&format!("dataset \"{}\"", dataset.name()));
+        let coordinates = row.coordinates(grid).map_err(about)?.to_vec();
         let payload = self.file.payload(id, &coordinates, row, object)?;
         Ok(Some(IndexEntry { dataset: id, coordinates, payload }))
     }

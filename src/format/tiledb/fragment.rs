@@ -198,8 +198,8 @@ impl Fragment {
         let cells = match self.schema.kind {
             ArrayKind::Sparse => self.cells?,
             ArrayKind::Dense => {
-                let extents = self.schema.tile_axes().ok()?.into_iter().map(|axis| axis.extent);
-                extents.fold(Some(self.tiles), |cells, extent| cells?.checked_mul(extent))?
+                let axes = self.schema.tile_axes().ok()?;
+                axes.iter().try_fold(self.tiles, |cells, axis| cells.checked_mul(axis.extent))?
             }
         };
         cells.checked_mul(cell)
