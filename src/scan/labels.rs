@@ -9,12 +9,12 @@ use arrow::array::{
     make_comparator,
 };
 use arrow::buffer::Buffer;
-use arrow::compute::{SortOptions, sort_to_indices, take};
+use arrow::compute::{SortOptions, cast, sort_to_indices, take};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow::util::display::array_value_to_string;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::cf_time::TimeUnits;
 use super::counter::Counter;
@@ -131,14 +131,21 @@ impl Labels {
         }
     }
 
-    /// The label of an element as text; `None` if it is NULL.
+    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as the count
+    /// that it is.
     ///
     /// # Errors
     /// `Internal` if the element lies outside the axis.
     pub fn text(&self, element: u64) -> Result<Option<String>> {
         let label = self.slice(element..element.saturating_add(1))?;
-        let text = (label.null_count() == 0).then(|| array_value_to_string(&label, 0)).transpose();
-        text.map_err(|error| Error::internal(error.to_string()))
+        if label.null_count() > 0 {
+            return Ok(None);
+        }
+        let options = FormatOptions::new().with_display_error(false);
+        let shown =
+            |label: &dyn Array| ArrayFormatter::try_new(label, &options)?.value(0).try_to_string();
+        let text = shown(&label).or_else(|_| shown(&cast(&label, &DataType::Int64)?));
+        text.map(Some).map_err(|error| Error::internal(error.to_string()))
     }
 
     /// The labels of the selected elements, in order; the selection is of the part of the axis that
@@ -324,6 +331,21 @@ mod tests {
         assert_eq!(days.order(), LabelOrder::Ascending);
         let (far, warnings) = labels(ElementType::I64, Buffer::from_vec(vec![0, i64::MAX]), &units);
         assert_eq!((far.data_type(), warnings.len()), (DataType::Int64, 1));
+    }
+
+    #[test]
+    fn labels_as_text() {
+        let units = [("units", "days since 2024-01-01"), ("calendar", "standard")];
+        // Arrow's dates end in the year 262142, its timestamps do not.
+        let far = 365 * 270_000;
+        let (days, _) = labels(ElementType::I64, Buffer::from_vec(vec![1, far]), &units);
+        assert_eq!(days.text(0).unwrap().as_deref(), Some("2024-01-02T00:00:00"));
+        let count: i64 = days.text(1).unwrap().unwrap().parse().unwrap();
+        assert_eq!(count, (far + 19_723) * 86_400_000_000);
+        assert!(days.text(2).is_err() && days.text(u64::MAX).is_err());
+        let (numbers, _) = labels(ElementType::F64, Buffer::from_vec(vec![f64::NAN, 0.5]), &[]);
+        assert_eq!(numbers.text(0).unwrap(), None);
+        assert_eq!(Labels::indices(3).text(2).unwrap().as_deref(), Some("2"));
     }
 
     #[test]

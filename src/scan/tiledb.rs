@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::ArrayRef;
-use arrow::util::display::array_value_to_string;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::{Mutex, OnceCell};
@@ -99,9 +98,9 @@ impl OpenedTileDb {
     /// is shown as it is stored.
     pub fn coordinate_text(&self, dimension: &DimensionSchema, coordinate: i128) -> String {
         let label = table_dimension(dimension, coordinate, 1)
-            .and_then(|dimension| dimension.labels().slice(0..1))
+            .and_then(|dimension| dimension.labels().text(0))
             .ok()
-            .and_then(|label| array_value_to_string(&label, 0).ok());
+            .flatten();
         label.unwrap_or_else(|| coordinate.to_string())
     }
 

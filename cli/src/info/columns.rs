@@ -138,7 +138,7 @@ mod tests {
         table.add([Some("\u{1b}[2J".into()), Some("123".into()), Some(String::new())]);
         let mut text = String::new();
         table.print(&mut text);
-        assert_eq!(text, "NAME           N\ngrün           7\n\\u{1b}[2J    123\n");
+        assert_eq!(text, "NAME         N\ngrün         7\n\\u{1b}[2J  123\n");
         Columns::new(&[("NAME", Side::Left)]).print(&mut text);
         assert_eq!(text.lines().count(), 3);
     }

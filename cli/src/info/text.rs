@@ -1,6 +1,6 @@
 //! The document as a text for people.
 
-use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::ScalarValue;
 
 use super::columns::Side::{Left, Right};
@@ -304,20 +304,21 @@ fn print_folder(folder: &Folder, text: &mut String) {
 
 /// A time in seconds since 1970, as a date; `None` beyond what a date can be.
 fn utc_seconds(seconds: i64) -> Option<String> {
-    utc(ScalarValue::TimestampSecond(Some(seconds), Some("UTC".into())))
+    utc(&ScalarValue::TimestampSecond(Some(seconds), Some("UTC".into())))
 }
 
 /// A time in milliseconds since 1970 as a date, or as it is beyond what a date can be.
 pub(super) fn utc_milliseconds(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(|milliseconds| {
-        utc(ScalarValue::TimestampMillisecond(Some(milliseconds), Some("UTC".into())))
+        utc(&ScalarValue::TimestampMillisecond(Some(milliseconds), Some("UTC".into())))
     });
     time.unwrap_or_else(|| milliseconds.to_string())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made for this call")]
-fn utc(time: ScalarValue) -> Option<String> {
-    array_value_to_string(&time.to_array().ok()?, 0).ok()
+fn utc(time: &ScalarValue) -> Option<String> {
+    let options = FormatOptions::new().with_display_error(false);
+    let time = time.to_array().ok()?;
+    ArrayFormatter::try_new(&time, &options).ok()?.value(0).try_to_string().ok()
 }
 
 #[cfg(test)]
