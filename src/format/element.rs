@@ -75,36 +75,6 @@ impl ElementType {
         (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
     }
 
-    /// A stored element in decimal, as exactly as its type: the shortest digits that give a float back.
-    /// `None` if there are too few bytes.
-    ///
-    /// ```
-    /// use gridfusion::format::ElementType;
-    ///
-    /// assert_eq!(ElementType::U64.text(&u64::MAX.to_le_bytes()).as_deref(), Some("18446744073709551615"));
-    /// assert_eq!(ElementType::F32.text(&0.1_f32.to_le_bytes()).as_deref(), Some("0.1"));
-    /// ```
-    pub fn text(self, bytes: &[u8]) -> Option<String> {
-        macro_rules! read {
-            ($number:ty) => {
-                <$number>::from_le_bytes(*bytes.first_chunk()?)
-            };
-        }
-        Some(match self {
-            Self::F16 => format!("{:?}", read!(half::f16)),
-            Self::F32 => format!("{:?}", read!(f32)),
-            Self::F64 => format!("{:?}", read!(f64)),
-            Self::I8 => read!(i8).to_string(),
-            Self::I16 => read!(i16).to_string(),
-            Self::I32 => read!(i32).to_string(),
-            Self::I64 => read!(i64).to_string(),
-            Self::U8 => read!(u8).to_string(),
-            Self::U16 => read!(u16).to_string(),
-            Self::U32 => read!(u32).to_string(),
-            Self::U64 => read!(u64).to_string(),
-        })
-    }
-
     /// Whether the elements are whole numbers.
     pub fn is_integer(self) -> bool {
         !matches!(self, Self::F16 | Self::F32 | Self::F64)
@@ -132,22 +102,6 @@ impl fmt::Display for ElementType {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elements_in_decimal() {
-        for (element, bytes, text) in [
-            (ElementType::F16, &[0x00, 0x3e, 0xff][..], Some("1.5")),
-            (ElementType::F32, &(-0.0_f32).to_le_bytes(), Some("-0.0")),
-            (ElementType::F64, &1e300_f64.to_le_bytes(), Some("1e300")),
-            (ElementType::F64, &f64::NEG_INFINITY.to_le_bytes(), Some("-inf")),
-            (ElementType::I8, &[0x80], Some("-128")),
-            (ElementType::I64, &i64::MIN.to_le_bytes(), Some("-9223372036854775808")),
-            (ElementType::U16, &[0xff, 0xff, 0, 0], Some("65535")),
-            (ElementType::U16, &[0xff], None),
-        ] {
-            assert_eq!(element.text(bytes).as_deref(), text, "{element} {bytes:?}");
-        }
-    }
 
     #[test]
     fn elements_are_ordered() {
