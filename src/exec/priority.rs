@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray};
+use arrow::array::{Array, BooleanArray, UInt64Array};
 use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use datafusion::error::Result;
 
@@ -66,6 +66,9 @@ impl Priority {
             let nulls = SortColumn { values: Arc::new(may_hold_nulls), options: options(true) };
             keys.insert(0, nulls);
         }
+        // Equals stay in their order, so that rows which are in order of the key stay in order.
+        let places_in_plan = UInt64Array::from(tasks.clone());
+        keys.push(SortColumn { values: Arc::new(places_in_plan), options: options(false) });
         let order = lexsort_to_indices(&keys, None)?;
         Ok(order.values().iter().map(|&at| tasks[at as usize]).collect())
     }
