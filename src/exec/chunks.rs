@@ -46,7 +46,7 @@ pub(super) struct ChunkReader {
     /// What the filters leave; made at the first chunk.
     examiner: Option<Examiner>,
     /// Which of these tasks to read first, where the filters depend on it.
-    priority: Option<(Priority, Vec<u64>)>,
+    priority: Option<(Priority, Box<dyn Iterator<Item = u64> + Send + Sync>)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -133,8 +133,12 @@ impl ChunkReader {
 
     /// Reads the most promising of `tasks`, which are all there are, first, if there are filters that
     /// become stricter with good rows.
-    pub(super) fn prioritized(mut self, priority: Option<Priority>, tasks: Vec<u64>) -> Self {
-        self.priority = priority.map(|priority| (priority, tasks));
+    pub(super) fn prioritized(
+        mut self,
+        priority: Option<Priority>,
+        tasks: impl IntoIterator<Item = u64, IntoIter: Send + Sync + 'static>,
+    ) -> Self {
+        self.priority = priority.map(|priority| (priority, Box::new(tasks.into_iter()) as _));
         self
     }
 
@@ -146,7 +150,7 @@ impl ChunkReader {
         let filters = std::mem::take(&mut self.filters);
         self.examiner = Some(Examiner::new(&self.array, &self.plan, filters).await?);
         if let Some((priority, tasks)) = self.priority.take() {
-            let tasks = priority.best_first(&self.array, &self.plan, tasks).await?;
+            let tasks = priority.best_first(&self.array, &self.plan, tasks.collect()).await?;
             self.tasks = Box::new(tasks.into_iter());
         }
         Ok(())
@@ -155,13 +159,13 @@ impl ChunkReader {
     /// The next chunk, or `None` at the end.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
         self.prepare().await?;
+        self.examine_again(metrics)?;
         if self.values.is_empty() {
-            return Ok(self.next_task(metrics)?.map(|task| {
+            return Ok(self.next_task(metrics).await?.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
                 OpenChunk { task, tiles: vec![], reserved: 0 }
             }));
         }
-        self.examine_again(metrics)?;
         self.start_fetches(metrics).await?;
         let Some(fetch) = self.in_flight.pop_front() else { return Ok(None) };
         if self.examiner.is_some() {
@@ -249,36 +253,44 @@ impl ChunkReader {
     /// Looks up the next chunks that filters leave; none at the end.
     async fn locate_group(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let timer = metrics.time_locate.timer();
-        loop {
-            let group: Vec<ChunkTask> =
-                self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
-            if group.is_empty() {
-                break;
-            }
-            let left: Vec<ChunkTask> =
-                self.examine(group, metrics)?.into_iter().flatten().collect();
-            if !left.is_empty() {
-                let stored = self.array.locate(&left, &self.values).await.map_err(to_datafusion)?;
-                self.located = left.into_iter().zip(stored).collect();
-                break;
-            }
+        let group = self.next_group(metrics).await?;
+        if !group.is_empty() {
+            let stored = self.array.locate(&group, &self.values).await.map_err(to_datafusion)?;
+            self.located = group.into_iter().zip(stored).collect();
         }
         timer.done();
         Ok(())
     }
 
     /// The next task that filters leave, where nothing but labels is wanted.
-    fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
-        while let Some(task) = self.tasks.next().map(|task| self.plan.task(task)) {
-            if self.examiner.is_none() {
-                return Ok(Some(task));
-            }
-            if let Some(task) = self.examine(vec![task], metrics)?.pop().flatten() {
-                metrics.chunks_examined.add_matched(1);
-                return Ok(Some(task));
-            }
+    async fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
+        if self.examiner.is_none() {
+            return Ok(self.tasks.next().map(|task| self.plan.task(task)));
         }
-        Ok(None)
+        if self.located.is_empty() {
+            let group = self.next_group(metrics).await?;
+            self.located = group.into_iter().map(|task| (task, vec![])).collect();
+        }
+        let next = self.located.pop_front();
+        metrics.chunks_examined.add_matched(usize::from(next.is_some()));
+        Ok(next.map(|(task, _)| task))
+    }
+
+    /// The next tasks, as many of a group as filters leave, at least one; none at the end.
+    async fn next_group(&mut self, metrics: &ScanMetrics) -> Result<Vec<ChunkTask>> {
+        loop {
+            let group: Vec<ChunkTask> =
+                self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
+            if group.is_empty() {
+                return Ok(group);
+            }
+            let left: Vec<ChunkTask> =
+                self.examine(group, metrics)?.into_iter().flatten().collect();
+            if !left.is_empty() {
+                return Ok(left);
+            }
+            tokio::task::yield_now().await;
+        }
     }
 
     /// What the filters leave of each task.

@@ -202,7 +202,7 @@ impl Examiner {
     fn look(&self) -> Result<Current> {
         let mut current = Current::default();
         for (filter, _) in &self.filters {
-            let filter = snapshot_physical_expr(Arc::clone(filter))?;
+            let Some(filter) = snapshot(filter)? else { continue };
             let filter = without_nulls(filter, &self.present)?;
             if self.facts.know_anything() {
                 let predicate = self.facts.predicate(over_columns(&filter, &self.of_facts)?);
@@ -256,6 +256,17 @@ impl Examiner {
         task.rows = task.selection.iter().map(AxisSelection::count).product();
         (task.rows > 0).then_some(task)
     }
+}
+
+/// What a filter says now; `None` if that cannot be relied on.
+///
+/// DataFusion 55 leaves an aggregate that has seen no value yet out of the filter of `min(a), max(b)`,
+/// instead of letting everything pass for it. Such a filter is over fewer columns than it will be.
+pub(super) fn snapshot(filter: &Expr) -> Result<Option<Expr>> {
+    let now = snapshot_physical_expr(Arc::clone(filter))?;
+    let columns = columns_of([&now]);
+    let is_whole = columns.is_empty() || columns == columns_of([filter]);
+    Ok(is_whole.then_some(now))
 }
 
 /// The columns of which `filters` let no NULL pass: those that are compared with something, or asked for

@@ -23,8 +23,8 @@ use datafusion::physical_expr::{
 use super::to_datafusion;
 use crate::scan::{Column, GridArray, LabelOrder, ScanPlan};
 
-/// What is known of the rows that `plan` yields, as `columns` show them; and they are in the order that
-/// was `asked` for, if one was.
+/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the order that was
+/// `asked` for, or, if none was, in that of the axes.
 ///
 /// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
 /// for one above an outer join too, where it may be NULL.
@@ -36,19 +36,25 @@ pub(super) fn equivalences(
     asked: &[PhysicalSortExpr],
 ) -> EquivalenceProperties {
     let mut known = EquivalenceProperties::new(Arc::clone(schema));
-    let orderings = orderings(array, plan, columns).into_iter().map(|ordering| {
+    if !asked.is_empty() {
+        // And nothing else: DataFusion does not find an order beside another one that begins alike.
+        known.add_ordering(asked.to_vec());
+        return known;
+    }
+    let orderings = orderings(array, plan, columns).into_iter();
+    known.add_orderings(orderings.filter(|ordering| !ordering.is_empty()).map(|ordering| {
         let key = |(at, options): (usize, SortOptions)| {
             let column = PhysicalColumn::new(schema.field(at).name(), at);
             PhysicalSortExpr::new(Arc::new(column), options)
         };
         ordering.into_iter().map(key).collect::<Vec<_>>()
-    });
-    known.add_orderings(orderings.chain([asked.to_vec()]).filter(|ordering| !ordering.is_empty()));
+    }));
     known
 }
 
-/// The columns by which rows are in order, and how. An axis with one label can be anywhere in an order: it
-/// is declared before all others, in its place, and not at all.
+/// The columns by which rows are in order, and how. An axis with one label could be anywhere in an order; it
+/// is declared in its place and not at all. (Before all others too would be true, but DataFusion loses
+/// orders that name each other's first key when it projects them.)
 fn orderings(
     array: &GridArray,
     plan: &ScanPlan,
@@ -69,22 +75,16 @@ fn orderings(
             Some((at, SortOptions { descending, nulls_first: false }))
         };
         let axes = 0..plan.grid().rank();
-        let singles: Vec<_> =
-            axes.clone().filter(|axis| is_single(*axis)).filter_map(key).collect();
-        let others: Vec<_> = axes.clone().filter(|axis| !is_single(*axis)).map_while(key).collect();
+        let others = axes.clone().filter(|axis| !is_single(*axis)).map_while(key).collect();
         let in_place = axes.map(|axis| (key(axis), is_single(axis)));
         let in_place = in_place.take_while(|(key, is_single)| key.is_some() || *is_single);
-        orderings.extend([
-            in_place.filter_map(|(key, _)| key).collect(),
-            singles.into_iter().chain(others.clone()).collect(),
-            others,
-        ]);
+        orderings.extend([in_place.filter_map(|(key, _)| key).collect(), others]);
     }
     orderings
 }
 
 /// How to read the leading axes so that rows are in `order`: per axis whether its index descends. `None`
-/// if `order` is not one of axes.
+/// if `order` is not one of axes, each once and from the first on.
 pub(super) fn by_axes(
     array: &GridArray,
     plan: &ScanPlan,
@@ -94,21 +94,24 @@ pub(super) fn by_axes(
     let selection = plan.selection().axes();
     let mut backwards: Vec<bool> = Vec::new();
     for key in order {
-        // An axis with one element is in every order.
-        while selection.get(backwards.len()).is_some_and(|axis| axis.count() == 1) {
-            backwards.push(false);
-        }
-        if backwards.len() == selection.len() {
+        if selection[backwards.len()..].iter().all(|axis| axis.count() == 1) {
             break; // a row for each combination of indices: nothing is left to order
         }
         let column = columns[key.expr.downcast_ref::<PhysicalColumn>()?.index()];
         let axis = column.axis()?;
-        if axis > backwards.len() && selection[axis].count() > 1 {
+        // An axis with one element is in every order.
+        while backwards.len() < axis && selection[backwards.len()].count() == 1 {
+            backwards.push(false);
+        }
+        if axis != backwards.len() {
             return None;
         }
-        if axis == backwards.len() {
-            backwards.push(descending(array, column)? != key.options.descending);
-        }
+        let turns = match selection[axis].count() {
+            1 if key.options.descending => return None,
+            1 => false,
+            _ => descending(array, column)? != key.options.descending,
+        };
+        backwards.push(turns);
     }
     Some(backwards)
 }
@@ -122,12 +125,15 @@ pub(super) fn partitioning(
 ) -> Result<Partitioning> {
     let unknown = Partitioning::UnknownPartitioning(plan.partition_count());
     let key = plan.cut_along().and_then(|axis| {
-        let at = columns.iter().position(|column| column.axis() == Some(axis))?;
-        Some((axis, at, descending(array, columns[at])?))
+        // Whichever order columns are in, the same one.
+        let of_axis = [Column::Label(axis), Column::Index(axis)];
+        of_axis.iter().find_map(|column| {
+            let at = columns.iter().position(|it| it == column)?;
+            Some((axis, at, descending(array, *column)?))
+        })
     });
     let Some((axis, at, descending)) = key else { return Ok(unknown) };
-    let backwards = plan.reordered().is_some_and(|order| order.get(axis) == Some(&true));
-    let options = SortOptions { descending: descending != backwards, nulls_first: false };
+    let options = SortOptions { descending, nulls_first: false };
     let column = Arc::new(PhysicalColumn::new(schema.field(at).name(), at));
     let Some(ordering) = LexOrdering::new([PhysicalSortExpr::new(column, options)]) else {
         return Ok(unknown);
@@ -135,12 +141,16 @@ pub(super) fn partitioning(
     let Some(labels) = array.labels_of(columns[at]) else { return Ok(unknown) };
     let mut splits = Vec::with_capacity(plan.partition_count() - 1);
     for partition in 1..plan.partition_count() {
-        let first = plan.task(plan.tasks(partition).start);
-        let selected = first.selection[axis].ranges();
-        let at = if backwards { selected.last() } else { selected.first() };
-        let Some(range) = at else { return Ok(unknown) };
-        let start = array.grid().axis_range(axis, first.coordinates[axis]).start;
-        let index = start + if backwards { range.end - 1 } else { range.start };
+        // Tasks may come from the last index to the first.
+        let tasks = plan.tasks(partition);
+        let ends = [plan.task(tasks.start), plan.task(tasks.end - 1)];
+        let first = ends.into_iter().min_by_key(|task| task.coordinates[axis]);
+        let Some((task, range)) =
+            first.as_ref().and_then(|task| Some((task, task.selection[axis].ranges().first()?)))
+        else {
+            return Ok(unknown);
+        };
+        let index = array.grid().axis_range(axis, task.coordinates[axis]).start + range.start;
         let label = labels.slice(index..index + 1).map_err(to_datafusion)?;
         splits.push(SplitPoint::new(vec![ScalarValue::try_from_array(&label, 0)?]));
     }

@@ -163,6 +163,8 @@ impl GridScanExec {
     /// Whether chunks of this plan, as many as are held together for `ordered` axes in order, fit in
     /// memory.
     fn fits(&self, ordered: usize) -> bool {
+        /// What is kept of each chunk besides its cells, in bytes.
+        const PER_CHUNK: u64 = 1 << 10;
         let slab = self.plan.slab_shape(ordered);
         if slab.axes == self.array.grid().rank() {
             return true; // one chunk at a time, as ever
@@ -170,6 +172,7 @@ impl GridScanExec {
         let values = values_of(&self.columns());
         let width = |&value: &usize| self.array.value(value).cell_bytes();
         let bytes = slab.cells.saturating_mul(values.iter().map(width).sum());
+        let bytes = bytes.saturating_add(slab.chunks.saturating_mul(PER_CHUNK));
         let is_fixed =
             |&value: &usize| self.array.value(value).data_type().primitive_width().is_some();
         bytes <= self.budget / self.plan.partition_count() as u64 && values.iter().all(is_fixed)
@@ -332,8 +335,9 @@ impl ExecutionPlan for GridScanExec {
         &self,
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        if self.plan.limit().is_some() {
-            return Ok(SortOrderPushdownResult::Unsupported); // it chose its rows in the order there is
+        if self.plan.limit().is_some() || !self.filters.is_empty() {
+            // A limit chose its rows in the order there is, and filters are for chunks one by one.
+            return Ok(SortOrderPushdownResult::Unsupported);
         }
         let columns = self.columns();
         if let Some(descending) = order::by_axes(&self.array, &self.plan, &columns, order)

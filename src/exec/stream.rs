@@ -80,7 +80,7 @@ impl GridStream {
             later: plan.tasks(partition),
             chunks: chunks
                 .filtered(scan.filters())
-                .prioritized(scan.priority(), plan.tasks(partition).collect()),
+                .prioritized(scan.priority(), plan.tasks(partition)),
             array: Arc::clone(array),
             plan: Arc::clone(plan),
             schema: Arc::clone(schema),

@@ -242,3 +242,68 @@ async fn sorts_that_are_not_needed_are_gone() {
     let by_both = "SELECT * FROM t WHERE time > '2024-01-02' ORDER BY time, station";
     assert_snapshot!(shown(4, 1, by_both).await, @"GridScanExec: dataset=t, chunks=5/8, selection=[time=2024-01-02T01:00:00..2024-01-03T15:00:00], projection=[time, station, value]");
 }
+
+/// Partitions that are ranges of labels are still the same ranges when their rows come in another order.
+#[tokio::test]
+async fn reordered_partitions_are_the_same_ranges() {
+    let file = file(2);
+    let ctx = session(2, 8192);
+    let options = TetReadOptions::default().with_dataset("t");
+    ctx.register_tet("t", file.location(), options).await.unwrap();
+    for setting in ["optimizer.prefer_hash_join = false", "optimizer.repartition_joins = true"] {
+        query(&ctx, &format!("SET datafusion.{setting}")).await.unwrap();
+    }
+    let sql = "SELECT value FROM t WHERE time IN \
+               (SELECT time FROM (SELECT time FROM t WHERE value < 8 ORDER BY time DESC) AS last)";
+    let mut rows = rows_of(&query(&ctx, sql).await.unwrap());
+    rows.sort();
+    assert_eq!(rows.len(), 8);
+    assert_eq!(rows[7], ["7.0"]);
+}
+
+/// What was planned for ranges of labels still holds when a sort or a limit reaches the scan: the slabs are
+/// uneven, so that cut anew, from the other end or of fewer, they would make other partitions.
+#[tokio::test]
+async fn ranges_outlive_sorts_and_limits() {
+    let data = (0..304).flat_map(|cell| (cell as f32).to_le_bytes()).collect();
+    let labels: Vec<String> = (0..38).map(|row| (90 - row).to_string()).collect();
+    let values = TestDataset::new("t", F32, &[38, 8], &[10, 4], data).with_metadata(
+        serde_json::json!({"dim_names": ["lat", "lon"], "coords": {"lat": {"labels": labels}}}),
+    );
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&[values], &layout));
+    let options = TetReadOptions::default().with_index_columns(true);
+    let whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
+    for partitions in 2..5 {
+        let (ours, plain) = (session(partitions, 16), session(1, 8192));
+        for ctx in [&ours, &plain] {
+            ctx.register_tet("t", file.location(), options.clone()).await.unwrap();
+            query(ctx, "SET datafusion.optimizer.prefer_hash_join = false").await.unwrap();
+        }
+        query(&plain, "SET datafusion.optimizer.enable_sort_pushdown = false").await.unwrap();
+        for sql in [
+            "SELECT lat, lon, sum(value) OVER (PARTITION BY lat ORDER BY lon) FROM t".to_owned(),
+            "SELECT lat, lon, sum(value) OVER (PARTITION BY lat ORDER BY lat, lon) FROM t".into(),
+            format!(
+                "SELECT lat, lon, sum(value) OVER (PARTITION BY lat ORDER BY lon {whole}) FROM t"
+            ),
+            "SELECT a.value, b.value FROM t AS a JOIN t AS b USING (lat) WHERE a.lon = b.lon"
+                .into(),
+            "SELECT lat_idx, lat, row_number() OVER (PARTITION BY lat ORDER BY lon) \
+             FROM (SELECT lat_idx, lat, lon, value FROM t)"
+                .into(),
+        ] {
+            let [found, expected] = [&ours, &plain].map(|ctx| query(ctx, &sql));
+            let mut found = rows_of(&found.await.unwrap_or_else(|error| panic!("{sql}: {error}")));
+            let mut expected = rows_of(&expected.await.unwrap());
+            (found.sort(), expected.sort());
+            assert_eq!(found, expected, "{sql}, {partitions} partitions");
+            let limited = format!("{sql} LIMIT 10");
+            let rows =
+                query(&ours, &limited).await.unwrap_or_else(|error| panic!("{limited}: {error}"));
+            let rows = rows_of(&rows);
+            assert_eq!(rows.len(), 10);
+            assert!(rows.iter().all(|row| expected.contains(row)), "{limited}");
+        }
+    }
+}

@@ -17,10 +17,10 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use datafusion::error::Result;
 use datafusion::physical_expr::split_conjunction;
-use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 
 use super::keys::{KeyColumn, Keys};
 use crate::exec::columns::{Expr, columns_of, over_columns};
+use crate::exec::dynamic::snapshot;
 use crate::exec::satisfied;
 use crate::grid::AxisSelection;
 use crate::scan::ScanPlan;
@@ -35,7 +35,7 @@ pub(super) fn wanted(
 ) -> Result<Vec<Option<AxisSelection>>> {
     let mut wanted: Vec<Option<AxisSelection>> = vec![None; keys.axes.len()];
     for filter in filters {
-        let filter = snapshot_physical_expr(Arc::clone(filter))?;
+        let Some(filter) = snapshot(filter)? else { continue };
         for conjunct in split_conjunction(&filter) {
             let Some((axis, groups)) = wanted_groups(conjunct, keys) else { continue };
             let left = elements(&groups, &keys.axes[axis], &plan.selection().axes()[axis]);

@@ -23,6 +23,16 @@ pub(super) struct Cut {
     pub(super) along: Option<usize>,
 }
 
+impl Cut {
+    /// The same partitions of tasks that are numbered from the other end.
+    pub(super) fn from_the_end(&self) -> Self {
+        let tasks = self.partitions.iter().map(|(tasks, _)| tasks.end).max().unwrap_or(0);
+        let turned =
+            |(range, rows): &(Range<u64>, u64)| (tasks - range.end..tasks - range.start, *rows);
+        Self { partitions: self.partitions.iter().map(turned).collect(), along: self.along }
+    }
+}
+
 /// Some tasks that go to one partition together.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
@@ -49,11 +59,30 @@ impl ScanPlan {
         if let Some(axis) = leading {
             let slabs = self.units(&weights, tasks, lens[axis + 1..].iter().product());
             if slabs.len() as u64 >= count && is_even(&slabs, count) {
-                return Cut { partitions: partitions(&slabs, count), along: Some(axis) };
+                let along = self.touched[axis].is_sorted().then_some(axis);
+                return Cut { partitions: partitions(&slabs, count), along };
             }
         }
         let partitions = partitions(&self.units(&weights, tasks, 1), count);
         Cut { partitions, along: None }
+    }
+
+    /// The partitions there are, without the tasks that a limit makes needless.
+    pub(super) fn cut_short(&self) -> Cut {
+        let weights = TaskWeights::new(self);
+        let needed = self.needed_tasks(&weights);
+        let partitions = self.cut.partitions.iter().map(|(tasks, _)| {
+            let tasks = tasks.start.min(needed)..tasks.end.min(needed);
+            let rows = tasks.clone().map(|task| weights.of(task).1).sum();
+            (tasks, rows)
+        });
+        let mut partitions: Vec<(Range<u64>, u64)> =
+            partitions.filter(|(tasks, _)| !tasks.is_empty()).collect();
+        if partitions.is_empty() {
+            partitions.push((0..0, 0));
+        }
+        let along = self.cut.along.filter(|_| partitions.len() > 1);
+        Cut { partitions, along }
     }
 
     /// How many tasks it takes to reach the limit. Rows in order come from whole slabs.

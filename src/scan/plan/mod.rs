@@ -189,12 +189,15 @@ impl ScanPlan {
         Pruned { by_selection, by_zones, by_limit: places - self.chunks() }
     }
 
-    /// The same plan with a limit, or without one, in at most as many partitions as it has now:
-    /// whoever reads it may count on that.
+    /// The same plan with a limit, or without one, in at most as many partitions as it has now, and in the
+    /// same ranges if they are such: whoever reads it may count on that.
     #[must_use = "the plan is not changed in place"]
     pub fn with_limit(&self, limit: Option<u64>) -> Self {
         let mut plan = Self { limit, max_partitions: self.partition_count(), ..self.clone() };
-        plan.cut = plan.cut();
+        plan.cut = match (limit, self.limit, self.cut.along) {
+            (Some(_), None, Some(_)) => plan.cut_short(),
+            _ => plan.cut(),
+        };
         plan
     }
 

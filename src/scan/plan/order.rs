@@ -22,7 +22,9 @@ use crate::grid::{ravel, unravel};
 pub struct SlabShape {
     /// Chunks of a slab have the coordinates on this many leading axes in common.
     pub axes: usize,
-    /// Cells of the chunks of the largest slab, at most.
+    /// Chunks of the largest slab, at most.
+    pub chunks: u64,
+    /// Cells of these chunks, at most.
     pub cells: u64,
 }
 
@@ -98,7 +100,12 @@ impl ScanPlan {
         let slab = self.slab_shape(descending.len());
         let places_per_slab = lens(&self.touched)[slab.axes..].iter().product();
         plan.order = Some(ReadOrder { descending, places_per_slab });
-        plan.cut = plan.cut();
+        plan.cut = match self.cut.along {
+            // Partitions that are ranges stay the same ones: others may rely on it.
+            Some(axis) if turned[axis] => self.cut.from_the_end(),
+            Some(_) => self.cut.clone(),
+            None => plan.cut(),
+        };
         plan
     }
 
@@ -115,7 +122,9 @@ impl ScanPlan {
             });
             if axis < axes { extents.max().unwrap_or(0) } else { extents.sum() }
         });
-        SlabShape { axes, cells: extents.fold(1, u64::saturating_mul) }
+        let chunks =
+            lens(&self.touched)[axes..].iter().fold(1, |all: u64, &len| all.saturating_mul(len));
+        SlabShape { axes, chunks, cells: extents.fold(1, u64::saturating_mul) }
     }
 
     /// The tasks of the slab with which `tasks` begin.
