@@ -25,7 +25,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// The same partitions of tasks that are numbered from the other end.
-    pub(super) fn from_the_end(&self) -> Self {
+    pub(super) fn turned_round(&self) -> Self {
         let tasks = self.partitions.iter().map(|(tasks, _)| tasks.end).max().unwrap_or(0);
         let turned =
             |(range, rows): &(Range<u64>, u64)| (tasks - range.end..tasks - range.start, *rows);

@@ -102,7 +102,7 @@ impl ScanPlan {
         plan.order = Some(ReadOrder { descending, places_per_slab });
         plan.cut = match self.cut.along {
             // Partitions that are ranges stay the same ones: others may rely on it.
-            Some(axis) if turned[axis] => self.cut.from_the_end(),
+            Some(axis) if turned[axis] => self.cut.turned_round(),
             Some(_) => self.cut.clone(),
             None => plan.cut(),
         };
