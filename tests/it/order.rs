@@ -296,7 +296,8 @@ async fn ranges_outlive_sorts_and_limits() {
             let [found, expected] = [&ours, &plain].map(|ctx| query(ctx, &sql));
             let mut found = rows_of(&found.await.unwrap_or_else(|error| panic!("{sql}: {error}")));
             let mut expected = rows_of(&expected.await.unwrap());
-            (found.sort(), expected.sort());
+            found.sort();
+            expected.sort();
             assert_eq!(found, expected, "{sql}, {partitions} partitions");
             let limited = format!("{sql} LIMIT 10");
             let rows =
