@@ -59,7 +59,7 @@ pub struct Placement {
     pub region: Vec<Range<u64>>,
     /// Elements per axis of the stored tile.
     pub tile_shape: Vec<u64>,
-    /// The cell of the tile that is the chunk's first.
+    /// The cell of the tile that is the region's first.
     pub origin: Vec<u64>,
     /// Whether the tile's first axis varies fastest.
     pub column_major: bool,

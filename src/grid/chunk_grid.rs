@@ -3,12 +3,13 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::{AxisSelection, order};
+use super::{AxisSelection, Cuts, order};
 use crate::error::{Error, Result};
 
-/// The regular grid of chunks that covers an array; chunks at its ends are clipped.
+/// The grid of chunks that covers an array. That of a stored array is regular; chunks at its ends are
+/// clipped. Where arrays stand side by side as one, an axis may be cut anywhere ([`Cuts`]).
 ///
-/// The grid may begin before the array does, so that the first chunk of an axis is clipped too:
+/// A regular grid may begin before the array does, so that the first chunk of an axis is clipped too:
 ///
 /// ```text
 ///   chunks    ├─────────┼─────────┼─────────┤     chunk shape 10
@@ -29,9 +30,7 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkGrid {
     shape: Vec<u64>,
-    chunk_shape: Vec<NonZeroU64>,
-    /// Per axis the elements of the first chunk that lie before the array.
-    origin: Vec<u64>,
+    cuts: Vec<Cuts>,
     chunks_per_axis: Vec<u64>,
     cells: u64,
     chunks: u64,
@@ -82,23 +81,30 @@ impl ChunkGrid {
                 "a grid whose origin {origin:?} does not lie in a chunk of shape {chunk_shape:?}"
             )));
         }
-        let covering = |((&len, &before), edge): ((&u64, &u64), &NonZeroU64)| match len {
-            0 => Some(0),
-            _ => Some(len.checked_add(before)?.div_ceil(edge.get())),
+        let every = |(&edge, &before)| Cuts::Every { edge, before };
+        Self::with_cuts(shape, chunk_shape.iter().zip(origin).map(every).collect())
+    }
+
+    /// A grid whose axes are cut like this; cuts at listed borders must end where their axis does.
+    ///
+    /// # Errors
+    /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if cuts do not fit the shape.
+    pub fn with_cuts(shape: &[u64], cuts: Vec<Cuts>) -> Result<Self> {
+        let fits = |(cuts, len): (&Cuts, &u64)| match cuts {
+            Cuts::Every { .. } => true,
+            Cuts::At(borders) => borders.last() == Some(len),
         };
+        if cuts.len() != shape.len() || !cuts.iter().zip(shape).all(fits) {
+            return Err(Error::internal("cuts of an axis of another length"));
+        }
         let too_large =
             || Error::unsupported(format!("an array of shape {shape:?} has more than 2^64 cells"));
-        let chunks_per_axis: Vec<u64> = shape
-            .iter()
-            .zip(origin)
-            .zip(&chunk_shape)
-            .map(covering)
-            .collect::<Option<_>>()
-            .ok_or_else(too_large)?;
+        let chunks_per_axis = cuts.iter().zip(shape).map(|(cuts, &len)| cuts.chunks(len));
+        let chunks_per_axis: Vec<u64> =
+            chunks_per_axis.collect::<Option<_>>().ok_or_else(too_large)?;
         let cells = checked_product(shape).ok_or_else(too_large)?;
         let chunks = checked_product(&chunks_per_axis).ok_or_else(too_large)?;
-        let (shape, origin) = (shape.to_vec(), origin.to_vec());
-        Ok(Self { shape, chunk_shape, origin, chunks_per_axis, cells, chunks })
+        Ok(Self { shape: shape.to_vec(), cuts, chunks_per_axis, cells, chunks })
     }
 
     /// The number of axes.
@@ -111,14 +117,22 @@ impl ChunkGrid {
         &self.shape
     }
 
-    /// Elements per axis of an unclipped chunk.
+    /// Elements per axis of the longest chunk, as if none were clipped.
     pub fn chunk_shape(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.chunk_shape.iter().map(|edge| edge.get())
+        self.cuts.iter().map(Cuts::edge)
     }
 
-    /// Per axis the elements of the first chunk that lie before the array.
-    pub fn origin(&self) -> &[u64] {
-        &self.origin
+    /// How each axis is cut.
+    pub fn cuts(&self) -> &[Cuts] {
+        &self.cuts
+    }
+
+    /// Elements of the first chunk of `axis` that lie before the array.
+    pub fn origin(&self, axis: usize) -> u64 {
+        match &self.cuts[axis] {
+            Cuts::Every { before, .. } => *before,
+            Cuts::At(_) => 0,
+        }
     }
 
     /// Chunks per axis.
@@ -138,14 +152,12 @@ impl ChunkGrid {
 
     /// The chunk coordinate on `axis` that holds the element `index`; `index` must lie in the axis.
     pub fn chunk_of(&self, axis: usize, index: u64) -> u64 {
-        index.saturating_add(self.origin[axis]) / self.chunk_shape[axis]
+        self.cuts[axis].chunk_of(index)
     }
 
     /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array.
     pub fn axis_range(&self, axis: usize, chunk: u64) -> Range<u64> {
-        let (len, edge) = (self.shape[axis], self.chunk_shape[axis].get());
-        let element = |chunk: u64| chunk.saturating_mul(edge).saturating_sub(self.origin[axis]);
-        element(chunk).min(len)..element(chunk.saturating_add(1)).min(len)
+        self.cuts[axis].range(chunk, self.shape[axis])
     }
 
     /// The chunk coordinates on `axis` that hold an index of `selection`.

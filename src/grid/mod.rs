@@ -24,10 +24,12 @@
 //! ```
 
 mod chunk_grid;
+mod cuts;
 mod order;
 mod selection;
 
 pub use chunk_grid::ChunkGrid;
+pub use cuts::Cuts;
 pub use order::{for_each_run, ravel, unravel};
 pub use selection::{AxisSelection, Selection};
 

@@ -171,6 +171,9 @@ fn unwritten(layers: &[Layer], chunk: &Chunk<'_>, width: usize, spare: Vec<u8>) 
         tile.resize(bytes, 0); // every cell will be written
     } else if chunk.format.fill.len() != width {
         return Err(Error::internal("a fill value of another width than its cells"));
+    } else if chunk.format.fill.iter().all(|byte| *byte == 0) {
+        tile.clear();
+        tile.resize(bytes, 0);
     } else {
         tile.clear();
         tile.reserve_exact(bytes);
@@ -412,10 +415,12 @@ mod tests {
 
     /// Where a tile's cell is that is the chunk's `at`.
     fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
-        let Some(Placement { tile_shape, origin, column_major, .. }) = placement else {
+        let Some(Placement { region, tile_shape, origin, column_major }) = placement else {
             return ravel(at, extents) as usize;
         };
-        let mut at: Vec<u64> = at.iter().zip(origin).map(|(at, first)| at + first).collect();
+        let moved = at.iter().zip(region).zip(origin);
+        let mut at: Vec<u64> =
+            moved.map(|((at, region), first)| at - region.start + first).collect();
         let mut shape = tile_shape.clone();
         if *column_major {
             at.reverse();
@@ -430,10 +435,12 @@ mod tests {
             let start = rng.random_range(0..len);
             start..rng.random_range(start + 1..=len)
         };
-        let region = extents.iter().map(&mut region).collect();
-        let origin: Vec<u64> = extents.iter().map(|_| rng.random_range(0..3)).collect();
-        let mut shape = |(len, origin): (&u64, &u64)| len + origin + rng.random_range(0..3);
-        let tile_shape = extents.iter().zip(&origin).map(&mut shape).collect();
+        let region: Vec<Range<u64>> = extents.iter().map(&mut region).collect();
+        let origin: Vec<u64> = extents.iter().map(|_| rng.random_range(0..9)).collect();
+        let mut shape = |(cells, origin): (&Range<u64>, &u64)| {
+            cells.end - cells.start + origin + rng.random_range(0..3)
+        };
+        let tile_shape = region.iter().zip(&origin).map(&mut shape).collect();
         Placement { region, tile_shape, origin, column_major: rng.random() }
     }
 
@@ -492,7 +499,7 @@ mod tests {
             let placement = Placement {
                 region: vec![row..row + 1, 0..1024],
                 tile_shape: extents.clone(),
-                origin: vec![0, 0],
+                origin: vec![row, 0],
                 column_major: false,
             };
             layers.push(Layer {

@@ -107,7 +107,7 @@ fn each_run(
             from: from_strides[axis],
         };
         to += cells.start as usize * steps.to;
-        from += (origin[axis] + cells.start) as usize * steps.from;
+        from += origin[axis] as usize * steps.from;
         push_merged(&mut axes, steps);
     }
     push_merged(&mut axes, Steps { count: parts, to: 1, from: 1 });
@@ -212,8 +212,9 @@ mod tests {
                     start..rng.random_range(start..=len)
                 }
             });
-            origin.push(if rng.random() { 0 } else { rng.random_range(0..3) });
-            tile_shape.push(len + origin[origin.len() - 1] + rng.random_range(0..2));
+            let before = if rng.random() { 0 } else { rng.random_range(0..3) };
+            tile_shape.push(len + before + rng.random_range(0..2));
+            origin.push(before + region[region.len() - 1].start);
         }
         Placement { region, tile_shape, origin, column_major: rng.random() }
     }
@@ -226,7 +227,8 @@ mod tests {
             if !at.iter().zip(region).all(|(at, region)| region.contains(at)) {
                 return None;
             }
-            at.iter_mut().zip(origin).for_each(|(at, origin)| *at += origin);
+            let moved = at.iter_mut().zip(region).zip(origin);
+            moved.for_each(|((at, region), origin)| *at = *at - region.start + origin);
             let mut shape = tile_shape.clone();
             if *column_major {
                 at.reverse();
@@ -274,7 +276,7 @@ mod tests {
             let placement = Placement {
                 region: region.to_vec(),
                 tile_shape: tile_shape.to_vec(),
-                origin: vec![0; 3],
+                origin: region.iter().map(|cells| cells.start).collect(),
                 column_major,
             };
             let mut runs = 0;

@@ -172,13 +172,15 @@ impl Locate {
         if whole && !column_major && piece.region == region {
             return None;
         }
-        // Only the first chunk of an axis does not begin where its tile does.
-        let first = |(at, origin): (&u64, &u64)| if *at == 0 { *origin } else { 0 };
-        let origin = chunk.iter().zip(self.window.grid.origin()).map(first).collect();
         let relative = |(cells, chunk): (&Range<u64>, &Range<u64>)| {
             cells.start - chunk.start..cells.end - chunk.start
         };
-        let region = piece.region.iter().zip(region).map(relative).collect();
+        let region: Vec<Range<u64>> = piece.region.iter().zip(region).map(relative).collect();
+        // Only the first chunk of an axis does not begin where its tile does.
+        let before =
+            |(axis, at): (usize, &u64)| if *at == 0 { self.window.grid.origin(axis) } else { 0 };
+        let before = chunk.iter().enumerate().map(before);
+        let origin = before.zip(&region).map(|(before, cells)| before + cells.start).collect();
         Some(Placement { region, tile_shape, origin, column_major })
     }
 }
@@ -241,15 +243,16 @@ mod tests {
                     Some(placed) => {
                         let shown =
                             at.iter().zip(&placed.region).all(|(at, axis)| axis.contains(at));
+                        if !shown {
+                            continue;
+                        }
+                        let moved = at.iter().zip(&placed.region).zip(&placed.origin);
                         let mut at: Vec<u64> =
-                            at.iter().zip(&placed.origin).map(|(at, first)| at + first).collect();
+                            moved.map(|((at, axis), first)| at - axis.start + first).collect();
                         let mut shape = placed.tile_shape.clone();
                         if placed.column_major {
                             at.reverse();
                             shape.reverse();
-                        }
-                        if !shown {
-                            continue;
                         }
                         ravel(&at, &shape)
                     }

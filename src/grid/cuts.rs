@@ -1,0 +1,230 @@
+//! How one axis is cut into chunks.
+//!
+//! ```text
+//!   Every { edge: 10, before: 4 }    0 ─── 6 ──────── 16 ── 19       a regular grid, as formats have it
+//!   At [0, 31, 59, 90]               0 ──────── 31 ──── 59 ── 90     arrays side by side
+//! ```
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The borders of the chunks of an axis, from 0 to its length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cuts {
+    /// A border every so many elements.
+    Every {
+        /// Elements of a chunk that is not clipped.
+        edge: NonZeroU64,
+        /// Elements of the first chunk that lie before the axis; fewer than `edge`.
+        before: u64,
+    },
+    /// Borders at these elements: ascending, the first 0 and the last the length of the axis; of an
+    /// axis of length 0 there is only one.
+    At(Arc<[u64]>),
+}
+
+/// Borders that are not regular are listed, and so many at most.
+const MAX_LISTED: u64 = 1 << 24;
+
+impl Cuts {
+    /// One chunk, however long the axis is.
+    pub fn none(len: u64) -> Self {
+        Self::Every { edge: NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN), before: 0 }
+    }
+
+    /// Chunks of an axis of length `len`; `None` if its last element is too far from the first border.
+    pub(super) fn chunks(&self, len: u64) -> Option<u64> {
+        match self {
+            _ if len == 0 => Some(0),
+            Self::Every { edge, before } => Some(len.checked_add(*before)?.div_ceil(edge.get())),
+            Self::At(borders) => Some(borders.len() as u64 - 1),
+        }
+    }
+
+    /// The chunk that holds element `index`, which must lie in the axis.
+    pub(super) fn chunk_of(&self, index: u64) -> u64 {
+        match self {
+            Self::Every { edge, before } => index.saturating_add(*before) / edge.get(),
+            Self::At(borders) => {
+                (borders.partition_point(|border| *border <= index) as u64).saturating_sub(1)
+            }
+        }
+    }
+
+    /// The elements of a chunk of an axis of length `len`.
+    pub(super) fn range(&self, chunk: u64, len: u64) -> Range<u64> {
+        match self {
+            Self::Every { edge, before } => {
+                let border = |chunk: u64| chunk.saturating_mul(edge.get()).saturating_sub(*before);
+                border(chunk).min(len)..border(chunk.saturating_add(1)).min(len)
+            }
+            Self::At(borders) => {
+                let border = |chunk: u64| {
+                    let at = usize::try_from(chunk).ok().and_then(|chunk| borders.get(chunk));
+                    at.copied().unwrap_or(len)
+                };
+                border(chunk)..border(chunk.saturating_add(1))
+            }
+        }
+    }
+
+    /// Elements of the longest chunk, as if none were clipped.
+    pub fn edge(&self) -> u64 {
+        match self {
+            Self::Every { edge, .. } => edge.get(),
+            Self::At(borders) => {
+                let edges = borders.windows(2).map(|pair| pair[1] - pair[0]);
+                edges.max().unwrap_or(1)
+            }
+        }
+    }
+
+    /// The borders that two ways to cut an axis of length `len` have in common.
+    ///
+    /// ```
+    /// use gridfusion::grid::Cuts;
+    /// # use std::num::NonZeroU64;
+    /// # let every = |edge| Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before: 0 };
+    ///
+    /// assert_eq!(every(4).common(&every(6), 100), every(12));
+    /// ```
+    #[must_use]
+    pub fn common(&self, other: &Self, len: u64) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        if let (Self::Every { edge, before }, Self::Every { edge: other, before: same }) =
+            (self, other)
+            && before == same
+        {
+            let edge = lcm(*edge, *other);
+            let reaches = len.saturating_add(*before);
+            return Self::Every {
+                edge: edge.filter(|edge| edge.get() < reaches).unwrap_or(longest(reaches)),
+                before: *before,
+            };
+        }
+        let chunks = |cuts: &Self| cuts.chunks(len).unwrap_or(u64::MAX);
+        let (few, many) = if chunks(self) <= chunks(other) { (self, other) } else { (other, self) };
+        if len == 0 || chunks(few) > MAX_LISTED {
+            return Self::none(len);
+        }
+        let is_border = |at: &u64| *at == len || many.range(many.chunk_of(*at), len).start == *at;
+        Self::At(few.borders(len).filter(is_border).collect())
+    }
+
+    /// The cuts of axes of these lengths, one after the other, as one; `None` if they are too many.
+    pub fn concat<'a>(parts: impl Iterator<Item = (&'a Self, u64)>) -> Option<Self> {
+        let mut borders = vec![0_u64];
+        let mut start = 0_u64;
+        for (cuts, len) in parts {
+            if cuts.chunks(len)?.checked_add(borders.len() as u64)? > MAX_LISTED {
+                return None;
+            }
+            let end = start.checked_add(len)?;
+            borders.extend(cuts.borders(len).skip(1).map(|border| start + border));
+            start = end;
+        }
+        Some(Self::At(borders.into()))
+    }
+
+    /// All borders of an axis of length `len`.
+    fn borders(&self, len: u64) -> impl Iterator<Item = u64> {
+        let chunks = self.chunks(len).unwrap_or_default();
+        std::iter::once(0).chain((0..chunks).map(move |chunk| self.range(chunk, len).end))
+    }
+}
+
+fn longest(len: u64) -> NonZeroU64 {
+    NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN)
+}
+
+/// The least common multiple, unless it overflows.
+fn lcm(a: NonZeroU64, b: NonZeroU64) -> Option<NonZeroU64> {
+    let (mut divisor, mut rest) = (a.get(), b.get());
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    NonZeroU64::new((a.get() / divisor).checked_mul(b.get())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn random(len: u64, rng: &mut StdRng) -> Cuts {
+        if rng.random_bool(0.7) {
+            let edge = rng.random_range(1..9);
+            let before = if rng.random() { 0 } else { rng.random_range(0..edge) };
+            return Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before };
+        }
+        let inner = (1..len).filter(|_| rng.random_bool(0.4));
+        let ends = if len > 0 { vec![0, len] } else { vec![0] };
+        Cuts::At(inner.chain(ends).collect::<BTreeSet<_>>().into_iter().collect())
+    }
+
+    fn borders(cuts: &Cuts, len: u64) -> BTreeSet<u64> {
+        cuts.borders(len).collect()
+    }
+
+    #[test]
+    fn chunks_cover_the_axis_once_and_know_their_elements() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..2_000 {
+            let len = rng.random_range(0..40);
+            let cuts = random(len, &mut rng);
+            let chunks = cuts.chunks(len).unwrap();
+            let covered: Vec<u64> = (0..chunks).flat_map(|chunk| cuts.range(chunk, len)).collect();
+            assert_eq!(covered, (0..len).collect::<Vec<_>>(), "{cuts:?}");
+            assert!((0..len).all(|at| cuts.range(cuts.chunk_of(at), len).contains(&at)));
+            assert!((0..chunks).all(|chunk| cuts.range(chunk, len).count() as u64 <= cuts.edge()));
+        }
+    }
+
+    #[test]
+    fn common_borders_are_those_of_both() {
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..2_000 {
+            let len = rng.random_range(0..60);
+            let (a, b) = (random(len, &mut rng), random(len, &mut rng));
+            let expected: BTreeSet<u64> =
+                borders(&a, len).intersection(&borders(&b, len)).copied().collect();
+            assert_eq!(borders(&a.common(&b, len), len), expected, "{a:?} {b:?} of {len}");
+        }
+    }
+
+    #[test]
+    fn axes_one_after_the_other_keep_their_borders() {
+        let mut rng = StdRng::seed_from_u64(3);
+        for _ in 0..500 {
+            let mut part = |_| {
+                let len = rng.random_range(0..20);
+                (random(len, &mut rng), len)
+            };
+            let parts: Vec<(Cuts, u64)> = [0; 4].map(&mut part).into();
+            let mut expected = BTreeSet::from([0]);
+            let mut start = 0;
+            for (cuts, len) in &parts {
+                expected.extend(borders(cuts, *len).iter().map(|border| start + border));
+                start += len;
+            }
+            let cuts = Cuts::concat(parts.iter().map(|(cuts, len)| (cuts, *len))).unwrap();
+            assert_eq!(borders(&cuts, start), expected);
+        }
+        let every_one = Cuts::Every { edge: NonZeroU64::MIN, before: 0 };
+        assert_eq!(Cuts::concat([(&every_one, u64::MAX)].into_iter()), None);
+    }
+
+    #[test]
+    fn what_is_too_much_to_list_is_one_chunk() {
+        let every = |edge, before| Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before };
+        assert_eq!(every(u64::MAX, 0).common(&every(2, 0), 1 << 60), Cuts::none(1 << 60));
+        assert_eq!(every(2, 1).common(&every(3, 0), 1 << 60), Cuts::none(1 << 60));
+    }
+}
