@@ -106,6 +106,12 @@ impl Error {
         self.edit(|inner| inner.file = Some(file.to_owned()))
     }
 
+    /// Names another file, or none.
+    #[must_use]
+    pub(crate) fn in_file_instead(self, file: Option<String>) -> Self {
+        self.edit(|inner| inner.file = file)
+    }
+
     /// Names the folder of the file that the error is about, or of the array if it names no file.
     #[must_use]
     pub fn in_folder(self, folder: &str) -> Self {

@@ -379,7 +379,7 @@ pub(super) async fn zones_of(
     value: usize,
 ) -> Option<Arc<dyn Zones>> {
     let bytes_to_read = plan.rows(None).saturating_mul(array.value(value).cell_bytes());
-    array.zones(value, bytes_to_read).await
+    array.zones(value, plan.selection(), bytes_to_read).await
 }
 
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {

@@ -300,7 +300,7 @@ async fn zones(array: &GridArray, selection: &Selection, value: usize) -> Option
         extents.sum::<u64>()
     };
     let cells = (0..grid.rank()).map(touched).fold(1, u64::saturating_mul);
-    array.zones(value, cells.saturating_mul(column.cell_bytes())).await
+    array.zones(value, selection, cells.saturating_mul(column.cell_bytes())).await
 }
 
 /// The least and greatest label of each touched chunk of `axis`.

@@ -50,6 +50,11 @@ impl Layer {
     pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
         std::iter::once(&self.values).chain(&self.content).chain(&self.validity)
     }
+
+    /// [`Layer::payloads`], to be changed.
+    pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut Payload> {
+        std::iter::once(&mut self.values).chain(&mut self.content).chain(&mut self.validity)
+    }
 }
 
 /// How the cells of a stored tile lie in a chunk.

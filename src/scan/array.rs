@@ -16,7 +16,7 @@ use super::values::ValueColumn;
 use crate::error::Result;
 use crate::format::tet::MemoryBudget;
 use crate::format::{Scratch, StoredChunk, Zones};
-use crate::grid::{AxisSelection, ChunkGrid};
+use crate::grid::{AxisSelection, ChunkGrid, Selection};
 
 /// How stored data becomes SQL values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +43,8 @@ impl Default for ReadOptions {
 pub struct Dimension {
     name: String,
     labels: Labels,
+    /// Whether the labels say more than the index.
+    is_labelled: bool,
     index: Labels,
     attributes: BTreeMap<String, String>,
 }
@@ -50,11 +52,38 @@ pub struct Dimension {
 impl Dimension {
     pub(super) fn new(
         name: String,
-        labels: Labels,
+        labels: Option<Labels>,
         len: u64,
         attributes: BTreeMap<String, String>,
     ) -> Self {
-        Self { name, labels, index: Labels::indices(len), attributes }
+        let (is_labelled, index) = (labels.is_some(), Labels::indices(len));
+        Self {
+            name,
+            labels: labels.unwrap_or_else(|| index.clone()),
+            is_labelled,
+            index,
+            attributes,
+        }
+    }
+
+    /// The same dimension, longer or shorter.
+    pub(super) fn with_labels(&self, labels: Labels) -> Self {
+        Self { index: Labels::indices(labels.len()), labels, ..self.clone() }
+    }
+
+    /// Whether the labels say more than the index.
+    pub(super) fn is_labelled(&self) -> bool {
+        self.is_labelled
+    }
+
+    /// The number of its elements.
+    pub fn len(&self) -> u64 {
+        self.index.len()
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The dimension's name, which is its column's.
@@ -75,6 +104,8 @@ pub enum Column {
     Label(usize),
     /// The 0-based index on an axis.
     Index(usize),
+    /// The name of the file, where files follow one another along an axis.
+    File(usize),
     /// The cells of a value, by number.
     Value(usize),
 }
@@ -83,7 +114,7 @@ impl Column {
     /// The axis, for columns of a dimension.
     pub fn axis(self) -> Option<usize> {
         match self {
-            Self::Label(axis) | Self::Index(axis) => Some(axis),
+            Self::Label(axis) | Self::Index(axis) | Self::File(axis) => Some(axis),
             Self::Value(_) => None,
         }
     }
@@ -92,13 +123,13 @@ impl Column {
     pub fn value(self) -> Option<usize> {
         match self {
             Self::Value(value) => Some(value),
-            Self::Label(_) | Self::Index(_) => None,
+            Self::Label(_) | Self::Index(_) | Self::File(_) => None,
         }
     }
 }
 
 /// One value of every cell.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Value {
     /// What its column is called, unless a column before it is.
     pub(super) name: String,
@@ -115,6 +146,8 @@ pub struct GridArray {
     grid: ChunkGrid,
     dims: Vec<Dimension>,
     values: Vec<Value>,
+    /// The names of the files, if there is a column of them.
+    files: Option<Labels>,
     schema: SchemaRef,
     columns: Vec<Column>,
 }
@@ -141,10 +174,29 @@ impl GridArray {
         grid: ChunkGrid,
         dims: Vec<Dimension>,
         values: Vec<Value>,
-        options: &ReadOptions,
+        index_columns: bool,
     ) -> Self {
-        let (schema, columns) = schema(&dims, &values, options);
-        Self { name, source, grid, dims, values, schema, columns }
+        let (schema, columns) = schema(&dims, &values, index_columns);
+        Self { name, source, grid, dims, values, files: None, schema, columns }
+    }
+
+    /// The same array with a column of the names of files, which follow one another along `axis`.
+    pub(super) fn with_files(mut self, axis: usize, names: Labels) -> Self {
+        let mut fields: Vec<Field> =
+            self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
+        fields.push(Field::new(unused_name("_file", &fields), names.data_type(), false));
+        self.columns.push(Column::File(axis));
+        Self { files: Some(names), schema: Arc::new(Schema::new(fields)), ..self }
+    }
+
+    /// The array without its labels.
+    pub(super) fn into_source(self) -> Arc<dyn ChunkSource> {
+        self.source
+    }
+
+    /// All values of a cell.
+    pub(super) fn values(&self) -> &[Value] {
+        &self.values
     }
 
     /// What the array is called.
@@ -187,6 +239,7 @@ impl GridArray {
         match column {
             Column::Label(axis) => Some(&self.dims[axis].labels),
             Column::Index(axis) => Some(&self.dims[axis].index),
+            Column::File(_) => self.files.as_ref(),
             Column::Value(_) => None,
         }
     }
@@ -245,15 +298,21 @@ impl GridArray {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// What is known of the chunks of `value`, with NULL as the table has it; `None` if there is
-    /// nothing, it cannot be believed, or reading it costs too much beside `bytes_to_read` of payloads.
-    pub async fn zones(&self, value: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
-        self.source.zones(value, bytes_to_read).await
+    /// What is known of the chunks of `value` that hold a cell of `selection`, with NULL as the table has
+    /// it; `None` if there is nothing, it cannot be believed, or reading it costs too much beside
+    /// `bytes_to_read` of payloads.
+    pub async fn zones(
+        &self,
+        value: usize,
+        selection: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
+        self.source.zones(value, selection, bytes_to_read).await
     }
 }
 
 /// The table's schema and what each of its columns shows.
-fn schema(dims: &[Dimension], values: &[Value], options: &ReadOptions) -> (SchemaRef, Vec<Column>) {
+fn schema(dims: &[Dimension], values: &[Value], index_columns: bool) -> (SchemaRef, Vec<Column>) {
     let mut fields: Vec<Field> = Vec::new();
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
@@ -267,7 +326,7 @@ fn schema(dims: &[Dimension], values: &[Value], options: &ReadOptions) -> (Schem
         fields.push(with_attributes(field, &value.attributes));
         columns.push(Column::Value(number));
     }
-    if options.index_columns {
+    if index_columns {
         for (axis, dim) in dims.iter().enumerate() {
             let name = unused_name(&format!("{}_idx", dim.name), &fields);
             fields.push(Field::new(name, DataType::Int64, false));

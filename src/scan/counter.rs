@@ -50,6 +50,16 @@ impl Counter {
         Ok(counter)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The labels' type.
     pub fn data_type(&self) -> DataType {
         self.scalar.data_type()

@@ -47,6 +47,13 @@ pub enum Labels {
         /// Found out once, when the labels were read.
         order: LabelOrder,
     },
+    /// Labels that repeat, each for a run of elements.
+    Repeated {
+        /// One element per run.
+        values: ArrayRef,
+        /// Where each run ends; the last one, where the axis does.
+        ends: Arc<[u64]>,
+    },
 }
 
 impl Labels {
@@ -88,23 +95,75 @@ impl Labels {
         })
     }
 
-    fn from_array(values: ArrayRef) -> Result<Self> {
+    pub(super) fn from_array(values: ArrayRef) -> Result<Self> {
         let order = order_of(&values)?;
         Ok(Self::Array { values, order })
+    }
+
+    /// Labels that repeat: each of `values` for so many elements.
+    pub(super) fn repeated(values: ArrayRef, lens: impl Iterator<Item = u64>) -> Result<Self> {
+        let ends: Arc<[u64]> = lens
+            .scan(0_u64, |end, len| {
+                *end = end.saturating_add(len);
+                Some(*end)
+            })
+            .collect();
+        match ends.len() == values.len() && values.null_count() == 0 {
+            true => Ok(Self::Repeated { values, ends }),
+            false => Err(Error::internal("labels without a length")),
+        }
     }
 
     /// The labels' type.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Counted(counter) => counter.data_type(),
-            Self::Array { values, .. } => values.data_type().clone(),
+            Self::Array { values, .. } | Self::Repeated { values, .. } => {
+                values.data_type().clone()
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Counted(counter) => counter.len(),
+            Self::Array { values, .. } => values.len() as u64,
+            Self::Repeated { ends, .. } => ends.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether these are the same labels in the same order.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Counted(a), Self::Counted(b)) => a == b,
+            (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// The first and the last label as text.
+    pub(super) fn ends(&self) -> String {
+        let text = |element| match self.text(element) {
+            Ok(Some(text)) => text,
+            _ => "NULL".to_owned(),
+        };
+        match self.len() {
+            0 => "none".to_owned(),
+            1 => text(0),
+            len => format!("{} .. {}", text(0), text(len - 1)),
         }
     }
 
     /// Whether a label is NULL.
     pub fn has_nulls(&self) -> bool {
         match self {
-            Self::Counted(_) => false,
+            Self::Counted(_) | Self::Repeated { .. } => false,
             Self::Array { values, .. } => values.null_count() > 0,
         }
     }
@@ -114,6 +173,7 @@ impl Labels {
         match self {
             Self::Counted(_) => LabelOrder::Ascending,
             Self::Array { order, .. } => *order,
+            Self::Repeated { .. } => LabelOrder::Unsorted,
         }
     }
 
@@ -128,6 +188,7 @@ impl Labels {
                 Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
             }
             Self::Array { .. } => Err(Error::internal("labels outside their axis")),
+            Self::Repeated { .. } => self.at(range.map(Some)),
         }
     }
 
@@ -211,6 +272,11 @@ impl Labels {
             Self::Array { values, .. } => {
                 let elements: UInt64Array = elements.collect();
                 take(values, &elements, None).map_err(|error| Error::internal(error.to_string()))
+            }
+            Self::Repeated { values, ends } => {
+                let run = |element: u64| ends.partition_point(|end| *end <= element) as u64;
+                let runs: UInt64Array = elements.map(|element| element.map(run)).collect();
+                take(values, &runs, None).map_err(|error| Error::internal(error.to_string()))
             }
         }
     }

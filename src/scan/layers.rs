@@ -115,7 +115,9 @@ impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
     fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
         let stored = self.payloads.next();
         let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;
-        payload.decode(stored, memory, self.scratch)
+        let decoded = payload.decode(stored, memory, self.scratch);
+        let object = &payload.at.object;
+        decoded.map_err(|error| if object.is_empty() { error } else { error.in_file(object) })
     }
 }
 

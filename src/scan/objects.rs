@@ -23,6 +23,27 @@ pub enum Objects {
         /// Those that are open.
         opened: Mutex<HashMap<Arc<str>, Arc<dyn ByteSource>>>,
     },
+    /// The objects of several arrays that are read as one; see [`object_of`].
+    Several {
+        /// What errors call all of them.
+        name: String,
+        /// Those of each array.
+        members: Vec<Arc<Objects>>,
+    },
+}
+
+/// What stands around the number of a member before the path of its object: no path has it.
+const MARK: char = '\0';
+
+/// What the object at `path` of the member with this number is called among those of several.
+pub(super) fn object_of(member: usize, path: &str) -> Arc<str> {
+    format!("{MARK}{member}{MARK}{path}").into()
+}
+
+/// The number of the member and the path of its object.
+fn member_of(object: &str) -> Option<(usize, &str)> {
+    let (member, path) = object.strip_prefix(MARK)?.split_once(MARK)?;
+    Some((member.parse().ok()?, path))
 }
 
 /// Files held open at once; systems allow more, but not without end.
@@ -41,6 +62,7 @@ impl Objects {
         match self {
             Self::One(source) => source.name(),
             Self::Many { folder, .. } => folder.name(),
+            Self::Several { name, .. } => name,
         }
     }
 
@@ -49,6 +71,13 @@ impl Objects {
         match self {
             Self::One(source) => error.in_file(source.name()),
             Self::Many { folder, .. } => error.in_folder(folder.name()),
+            Self::Several { name, members } => match error.file().and_then(member_of) {
+                Some((member, path)) if member < members.len() => {
+                    let path = (!path.is_empty()).then(|| path.to_owned());
+                    members[member].named(error.in_file_instead(path))
+                }
+                _ => error.in_file(name),
+            },
         }
     }
 
@@ -57,6 +86,7 @@ impl Objects {
         match self {
             Self::One(source) => source.is_resident(),
             Self::Many { folder, .. } => folder.is_resident(),
+            Self::Several { members, .. } => members.iter().all(|member| member.is_resident()),
         }
     }
 
@@ -88,7 +118,12 @@ impl Objects {
     }
 
     async fn read_one(&self, object: Arc<str>, wanted: Wanted) -> Result<(Vec<Bytes>, Vec<usize>)> {
-        let source = self.open(&object).await?;
+        let source = match (self, member_of(&object)) {
+            (Self::Several { members, .. }, Some((member, path))) if member < members.len() => {
+                members[member].open(&path.into()).await?
+            }
+            _ => self.open(&object).await?,
+        };
         Ok((source.read(&wanted.ranges).await?, wanted.places))
     }
 
@@ -96,6 +131,7 @@ impl Objects {
         let (folder, opened) = match self {
             Self::One(source) => return Ok(Arc::clone(source)),
             Self::Many { folder, opened } => (folder, opened),
+            Self::Several { .. } => return Err(Error::internal("an object of no array")),
         };
         let lock = || opened.lock().unwrap_or_else(PoisonError::into_inner);
         let held = lock().get(object).cloned();

@@ -18,7 +18,7 @@ use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
 use crate::format::{Location, Machine, Scratch, StoredChunk, Zone, Zones};
-use crate::grid::ChunkGrid;
+use crate::grid::{ChunkGrid, Selection};
 use crate::io::{ByteSource, Folder};
 
 /// A file whose directory and metadata have been read.
@@ -148,7 +148,6 @@ impl OpenedFile {
         for warning in &warnings {
             log::warn!("{}: dataset \"{}\": {warning}", self.name(), dataset.name());
         }
-        let options = options.clone();
         let name = dataset.name().to_owned();
         let source = TetDataset {
             file: self.clone(),
@@ -156,7 +155,7 @@ impl OpenedFile {
             options: options.clone(),
             zone_maps: OnceCell::new(),
         };
-        Ok(GridArray::new(name, Arc::new(source), grid, dims, vec![value], &options))
+        Ok(GridArray::new(name, Arc::new(source), grid, dims, vec![value], options.index_columns))
     }
 
     fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
@@ -180,12 +179,12 @@ impl OpenedFile {
     ) -> Result<Dimension> {
         let DimSpec { name, len, labels } = spec;
         let (labels, attributes) = match labels {
-            LabelSource::Index => (Labels::indices(len), BTreeMap::new()),
-            LabelSource::Text(text) => (Labels::from_text(&text)?, BTreeMap::new()),
+            LabelSource::Index => (None, BTreeMap::new()),
+            LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
             LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
                 warnings
                     .push(format!("the labels of \"{name}\" are too many for this file; ignored"));
-                (Labels::indices(len), BTreeMap::new())
+                (None, BTreeMap::new())
             }
             LabelSource::Dataset(id) => {
                 let elements = self.read_line(id).await?;
@@ -200,7 +199,7 @@ impl OpenedFile {
                     options,
                     warnings,
                 )?;
-                (labels, attributes)
+                (Some(labels), attributes)
             }
         };
         Ok(Dimension::new(name, labels, len, attributes))
@@ -311,7 +310,7 @@ struct TetDataset {
 
 #[async_trait]
 impl ChunkSource for TetDataset {
-    fn objects(&self) -> &Objects {
+    fn objects(&self) -> &Arc<Objects> {
         &self.file.objects
     }
 
@@ -325,7 +324,7 @@ impl ChunkSource for TetDataset {
         Ok(stored.map(|chunk| vec![chunk; values.len()]).collect())
     }
 
-    async fn zones(&self, _: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
+    async fn zones(&self, _: usize, _: &Selection, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
         /// Parsing JSON costs this many times more per byte than looking for NULLs.
         const RELATIVE_COST: u64 = 64;
         /// So little takes a fraction of a millisecond, once per table.

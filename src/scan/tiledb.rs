@@ -24,7 +24,7 @@ use crate::format::tiledb::{
     OpenOptions, TileDbArray, ValuesPerCell, Window,
 };
 use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
-use crate::grid::AxisSelection;
+use crate::grid::{AxisSelection, Selection};
 use crate::io::Folder;
 
 /// What of a TileDB array is shown, and how.
@@ -153,7 +153,7 @@ impl OpenedTileDb {
             view: view.clone(),
         };
         let (name, grid) = (self.name().to_owned(), window.grid.clone());
-        Ok(GridArray::new(name, Arc::new(source), grid, dims, values, &view.read))
+        Ok(GridArray::new(name, Arc::new(source), grid, dims, values, view.read.index_columns))
     }
 }
 
@@ -174,7 +174,7 @@ fn table_dimension(dimension: &DimensionSchema, low: i128, len: u64) -> Result<D
     let labels = Counter::new(low, len, scalar)
         .map_err(|error| error.about(&format!("dimension \"{}\"", dimension.name)))?;
     let attributes = attributes_of(dimension.datatype, scalar);
-    Ok(Dimension::new(dimension.name.clone(), Labels::Counted(labels), len, attributes))
+    Ok(Dimension::new(dimension.name.clone(), Some(Labels::Counted(labels)), len, attributes))
 }
 
 /// What a column's type alone does not tell: the unit of times that Arrow has none for.
@@ -347,7 +347,7 @@ struct TileDbSource {
 
 #[async_trait]
 impl ChunkSource for TileDbSource {
-    fn objects(&self) -> &Objects {
+    fn objects(&self) -> &Arc<Objects> {
         &self.objects
     }
 
@@ -358,7 +358,12 @@ impl ChunkSource for TileDbSource {
         drive(machine.map_err(|error| self.objects.named(error))?, &self.objects).await
     }
 
-    async fn zones(&self, value: usize, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
+    async fn zones(
+        &self,
+        value: usize,
+        _: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
         /// Bytes of statistics per tile.
         const NOTED: u64 = 32;
         /// So many bytes of them are read whatever is to be gained.

@@ -56,7 +56,7 @@ impl Axis {
     }
 
     /// The column of labels at these positions.
-    fn column(&self, at: impl Iterator<Item = u64>) -> ArrayRef {
+    pub(crate) fn column(&self, at: impl Iterator<Item = u64>) -> ArrayRef {
         match self {
             Self::Index(_) => Arc::new(Int64Array::from_iter_values(at.map(|i| i as i64))),
             Self::Text(labels) => {
@@ -72,7 +72,7 @@ impl Axis {
     }
 
     /// A dataset that carries the labels, for those that need one.
-    fn dataset(&self, name: &str) -> Option<TestDataset> {
+    pub(crate) fn dataset(&self, name: &str) -> Option<TestDataset> {
         let metadata = |attrs: Value| json!({"dim_names": [name], "attrs": attrs});
         Some(match self {
             Self::Index(_) | Self::Text(_) => return None,

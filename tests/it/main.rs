@@ -18,6 +18,7 @@ mod http;
 mod interop;
 mod layering;
 mod limits;
+mod mosaic;
 mod order;
 mod package;
 mod plans;

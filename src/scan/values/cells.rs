@@ -19,7 +19,7 @@ use crate::grid::AxisSelection;
 use crate::scan::Tile;
 
 /// What a cell is.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum CellKind {
     /// One value of fixed width.
     Scalar(Scalar),
@@ -43,7 +43,7 @@ pub enum CellKind {
 }
 
 /// How cells of one kind become a column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CellColumn {
     kind: CellKind,
     /// Whether cells come with a byte that says whether they are NULL.

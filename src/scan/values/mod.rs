@@ -27,7 +27,7 @@ use crate::format::Bound;
 use crate::grid::AxisSelection;
 
 /// How the cells of one value become a column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ValueColumn {
     /// Numbers.
     Number(NumberColumn),

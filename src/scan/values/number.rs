@@ -22,7 +22,7 @@ use crate::format::{Bound, ElementType, bound};
 use crate::scan::ReadOptions;
 
 /// How numbers of one type become a column.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NumberColumn {
     element: ElementType,
     nan_is_null: bool,
@@ -42,7 +42,7 @@ pub(in crate::scan) enum Form {
     Unpacked,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Meaning {
     Plain,
     Packed { scale: f64, offset: f64 },

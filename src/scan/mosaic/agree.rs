@@ -1,0 +1,59 @@
+//! Whether arrays can stand side by side, and if not, why.
+
+use crate::scan::array::{Dimension, GridArray, Value};
+
+/// Why two variables of one file are not columns of one table; `None` if they can be.
+pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
+    names_differ(a.dims(), b.dims())
+        .or_else(|| a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b)))
+}
+
+/// Why the dimensions are not the same ones, whatever their labels.
+pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
+    let names = |dims: &[Dimension]| {
+        let names: Vec<&str> = dims.iter().map(Dimension::name).collect();
+        names.join(", ")
+    };
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.len() != b.len() {
+        return Some(format!("its dimensions are {of_b}, not {of_a}"));
+    }
+    let types = a.iter().zip(b).find(|(a, b)| a.labels().data_type() != b.labels().data_type());
+    types.map(|(a, b)| {
+        let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
+        format!("its labels of \"{}\" are of type {of_b}, not {of_a}", a.name())
+    })
+}
+
+/// How the labels of two dimensions of one name differ; `None` if they do not.
+pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
+    let name = a.name();
+    if a.len() != b.len() {
+        return Some(format!("\"{name}\" has {} elements, not {}", b.len(), a.len()));
+    }
+    if a.labels().same(b.labels()) {
+        return None;
+    }
+    Some(format!("\"{name}\" has other labels: {}, not {}", b.labels().ends(), a.labels().ends()))
+}
+
+/// Why the values of a variable are not those of another file's; `None` if they are.
+pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
+    let names = |values: &[Value]| {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        names.join(", ")
+    };
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.len() != b.len() {
+        return Some(format!("its values are {of_b}, not {of_a}"));
+    }
+    a.iter().zip(b).find_map(|(a, b)| {
+        let (of_a, of_b) = (a.column.data_type(), b.column.data_type());
+        if of_a != of_b {
+            return Some(format!("\"{}\" is of type {of_b}, not {of_a}", a.name));
+        }
+        let same = a.column == b.column && a.cells == b.cells;
+        (!same)
+            .then(|| format!("\"{}\" has another fill value, packing or set of categories", a.name))
+    })
+}

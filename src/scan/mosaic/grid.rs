@@ -1,0 +1,122 @@
+//! How a mosaic is cut: at borders that all its parts have, if the chunks between them fit in memory.
+
+use crate::error::{Error, Result};
+use crate::grid::{ChunkGrid, Cuts};
+
+/// Chunks of the table that are made of several stored ones are put together in memory, and may have
+/// so many bytes, or as many as the stored ones if these are larger.
+const MOST_BYTES: u64 = 1 << 26;
+
+/// Cuts a table whose variables are cut like `grids`, per variable and per file, where files follow one
+/// another along `axis`. A cell of variable `v` is `widths[v]` bytes.
+///
+/// With common borders, each stored chunk lies in one chunk of the table and is decoded once. If those are
+/// too far apart, each axis is cut as coarsely as some variable is; if that is still too much, like the
+/// first variable. Then chunks of the others may be decoded more than once.
+pub(super) fn table_grid(
+    grids: &[Vec<ChunkGrid>],
+    axis: usize,
+    widths: &[u64],
+) -> Result<ChunkGrid> {
+    let stored = grids.iter().zip(widths).flat_map(|(files, width)| {
+        files.iter().map(move |grid| largest_chunk(grid).saturating_mul(*width))
+    });
+    let most = stored.max().unwrap_or_default().max(MOST_BYTES);
+    let width = widths.iter().copied().fold(0, u64::saturating_add);
+    let mut grid = cut(grids, axis, Cuts::common)?;
+    for pick in [coarser, first] {
+        if largest_chunk(&grid).saturating_mul(width) <= most {
+            break;
+        }
+        grid = cut(grids, axis, pick)?;
+    }
+    Ok(grid)
+}
+
+/// Cells of the largest chunk.
+fn largest_chunk(grid: &ChunkGrid) -> u64 {
+    let extents = grid.chunk_shape().zip(grid.shape()).map(|(edge, len)| edge.min(*len));
+    extents.fold(1, u64::saturating_mul)
+}
+
+/// One of two ways to cut an axis of some length, or something between them.
+type Pick = fn(&Cuts, &Cuts, u64) -> Cuts;
+
+fn coarser(a: &Cuts, b: &Cuts, _: u64) -> Cuts {
+    if b.edge() > a.edge() { b.clone() } else { a.clone() }
+}
+
+fn first(a: &Cuts, _: &Cuts, _: u64) -> Cuts {
+    a.clone()
+}
+
+fn cut(grids: &[Vec<ChunkGrid>], along: usize, pick: Pick) -> Result<ChunkGrid> {
+    let (Some(files), Some(grid)) = (grids.first(), grids.first().and_then(|files| files.first()))
+    else {
+        return Err(Error::internal("a table of no array"));
+    };
+    let mut shape = grid.shape().to_vec();
+    shape[along] = files.iter().map(|grid| grid.shape()[along]).sum();
+    let of_file = |file: usize, axis: usize| {
+        let len = files[file].shape()[axis];
+        let mut cuts = grids.iter().map(|files| &files[file].cuts()[axis]);
+        let first = cuts.next().cloned().unwrap_or_else(|| Cuts::none(len));
+        (cuts.fold(first, |a, b| pick(&a, b, len)), len)
+    };
+    let too_many = || Error::unsupported("files of too many chunks to be one table");
+    let cuts = (0..grid.rank()).map(|axis| {
+        let of_files: Vec<(Cuts, u64)> = (0..files.len()).map(|file| of_file(file, axis)).collect();
+        match of_files.as_slice() {
+            [(cuts, _)] => Ok(cuts.clone()),
+            _ if axis == along => {
+                Cuts::concat(of_files.iter().map(|(cuts, len)| (cuts, *len))).ok_or_else(too_many)
+            }
+            [(cuts, len), others @ ..] => {
+                Ok(others.iter().fold(cuts.clone(), |a, (b, _)| pick(&a, b, *len)))
+            }
+            [] => Err(too_many()),
+        }
+    });
+    ChunkGrid::with_cuts(&shape, cuts.collect::<Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(shape: &[u64], chunk: &[u64]) -> ChunkGrid {
+        ChunkGrid::new(shape, chunk).unwrap()
+    }
+
+    fn ranges(grid: &ChunkGrid, axis: usize) -> Vec<u64> {
+        (0..grid.chunks_per_axis()[axis]).map(|chunk| grid.axis_range(axis, chunk).end).collect()
+    }
+
+    #[test]
+    fn variables_share_the_borders_that_both_have() {
+        let grids = [vec![grid(&[24, 10], &[4, 10])], vec![grid(&[24, 10], &[6, 5])]];
+        let table = table_grid(&grids, 0, &[4, 4]).unwrap();
+        assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![12, 24], vec![10]));
+    }
+
+    #[test]
+    fn files_end_at_borders() {
+        let files = vec![grid(&[5, 8], &[3, 4]), grid(&[7, 8], &[4, 2])];
+        let table = table_grid(&[files], 0, &[4]).unwrap();
+        assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![3, 5, 9, 12], vec![4, 8]));
+    }
+
+    #[test]
+    fn borders_too_far_apart_are_not_waited_for() {
+        let shape = [1 << 20, 1 << 10];
+        let table = |a: &[u64], b: &[u64]| {
+            let table =
+                table_grid(&[vec![grid(&shape, a)], vec![grid(&shape, b)]], 0, &[4, 4]).unwrap();
+            table.chunk_shape().collect::<Vec<_>>()
+        };
+        assert_eq!(table(&[999, 1 << 10], &[1000, 1 << 10]), [1000, 1 << 10]);
+        assert_eq!(table(&[1, 1 << 10], &[1 << 20, 1]), [1, 1 << 10]);
+        // Not larger than what is stored, however large that is.
+        assert_eq!(table(&[1 << 20, 1 << 10], &[1 << 20, 1]), [1 << 20, 1 << 10]);
+    }
+}

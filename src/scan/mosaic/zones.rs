@@ -1,0 +1,85 @@
+//! What is known of a chunk of the table, from what is noted about the stored chunks in it.
+
+use std::sync::Arc;
+
+use super::cover::Layout;
+use crate::format::{Bound, ElementType, Sum, Zone, Zones};
+
+/// The zones of one value of a mosaic.
+#[derive(Debug)]
+pub(super) struct MosaicZones {
+    pub(super) layout: Arc<Layout>,
+    pub(super) variable: usize,
+    /// Per file what is noted of its part.
+    pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
+    pub(super) element: ElementType,
+}
+
+impl Zones for MosaicZones {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        let coordinates = self.layout.grid.chunk_coordinates(chunk);
+        let file = self.layout.file_of(&coordinates);
+        let zones = self.of_files[file].as_ref()?;
+        let grid = self.layout.grid_of(self.variable, file);
+        let covers = self.layout.covers(self.variable, &coordinates, None);
+        let mut known = Known::default();
+        for cover in &covers {
+            // What is noted about cells elsewhere too says nothing exact about those here.
+            let zone = zones.zone(cover.number(grid)).filter(|_| cover.is_all())?;
+            known.add(&zone, zone.null_count < cover.cells(), self.element);
+        }
+        let bounds = known.bounds.filter(|_| !known.unbounded);
+        Some(Zone { null_count: known.null_count, bounds, sum: known.sum.unwrap_or_default() })
+    }
+}
+
+/// What some stored chunks have in common.
+#[derive(Default)]
+struct Known {
+    null_count: u64,
+    /// Of the chunks that hold values.
+    bounds: Option<(Bound, Bound)>,
+    /// Whether a chunk holds values of which no bounds were noted.
+    unbounded: bool,
+    /// `None` before the first chunk.
+    sum: Option<Option<Sum>>,
+}
+
+impl Known {
+    fn add(&mut self, zone: &Zone, has_values: bool, element: ElementType) {
+        self.null_count = self.null_count.saturating_add(zone.null_count);
+        self.sum = Some(match self.sum {
+            None => zone.sum,
+            Some(sum) => sum.zip(zone.sum).and_then(|(a, b)| add(a, b)),
+        });
+        self.bounds = match (self.bounds, zone.bounds) {
+            (Some(a), Some(b)) => {
+                let hull = hull(a, b, element);
+                self.unbounded |= hull.is_none();
+                hull
+            }
+            (known, None) => {
+                self.unbounded |= has_values;
+                known
+            }
+            (None, bounds) => bounds,
+        };
+    }
+}
+
+fn hull(a: (Bound, Bound), b: (Bound, Bound), element: ElementType) -> Option<(Bound, Bound)> {
+    let rank = |bound: &Bound| element.rank(&bound[..element.size() as usize]);
+    let least = if rank(&a.0)? <= rank(&b.0)? { a.0 } else { b.0 };
+    let greatest = if rank(&a.1)? >= rank(&b.1)? { a.1 } else { b.1 };
+    Some((least, greatest))
+}
+
+/// The sum, unless it is not exact for integers or not finite.
+fn add(a: Sum, b: Sum) -> Option<Sum> {
+    match (a, b) {
+        (Sum::Signed(a), Sum::Signed(b)) => a.checked_add(b).map(Sum::Signed),
+        (Sum::Unsigned(a), Sum::Unsigned(b)) => a.checked_add(b).map(Sum::Unsigned),
+        (Sum::Float(a), Sum::Float(b)) => Some(Sum::Float(a + b)).filter(|_| (a + b).is_finite()),
+        _ => None,
+    }
+}
