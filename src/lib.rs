@@ -33,9 +33,9 @@
 //! # Layers
 //!
 //! ```text
-//! provider ── exec ── scan ──┬── format   bytes <-> meaning, no I/O
-//!                            ├── io       byte ranges, no arrays
-//!                            └── grid     N-d index arithmetic
+//! provider ── exec ── options ── scan ──┬── format   bytes <-> meaning, no I/O
+//!                                       ├── io       byte ranges, no arrays
+//!                                       └── grid     N-d index arithmetic
 //! ```
 //!
 //! A module imports only what stands to its right; nothing at or below `scan` knows DataFusion.
@@ -52,18 +52,25 @@ pub mod exec;
 pub mod format;
 pub mod grid;
 pub mod io;
+pub mod options;
 pub mod provider;
 pub mod scan;
 
 pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;
+pub use options::{IoMode, TetReadOptions, TileDbReadOptions};
 pub use provider::{
-    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, IoMode, TetFunction,
-    TetReadOptions, TetSchema, TetTableFactory, TileDbFunction, TileDbReadOptions, TileDbSchema,
-    TileDbTableFactory, open, open_tiledb,
+    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetFunction,
+    TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory, open, open_table,
+    open_tiledb, open_tiledb_table,
 };
 
 /// Compiles and runs the Rust of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Compiles and runs the Rust of the page about options.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/options.md")]
+struct OptionsPage;

@@ -8,8 +8,10 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
-use super::{GridTable, TetReadOptions, TileDbReadOptions, open, open_tiledb};
+use super::open_table::defaults;
+use super::{open_table, open_tiledb_table};
 use crate::exec::to_datafusion;
+use crate::options::{TetReadOptions, TileDbReadOptions};
 
 /// Makes tables for `STORED AS TET`.
 ///
@@ -72,9 +74,9 @@ impl TableProviderFactory for TetTableFactory {
     ) -> Result<Arc<dyn TableProvider>> {
         let location = only_location(cmd, Self::FILE_TYPE)?;
         let options = TetReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
-        let file = open(location, &options, state.runtime_env()).await.map_err(to_datafusion)?;
-        let table = GridTable::open(&file, &options).await.map_err(to_datafusion)?;
-        Ok(Arc::new(table))
+        let options = options.with_defaults(&defaults(state));
+        let table = open_table(location, &options, state.runtime_env()).await;
+        Ok(Arc::new(table.map_err(to_datafusion)?))
     }
 }
 
@@ -87,8 +89,8 @@ impl TableProviderFactory for TileDbTableFactory {
     ) -> Result<Arc<dyn TableProvider>> {
         let location = only_location(cmd, Self::FILE_TYPE)?;
         let options = TileDbReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
-        let array = open_tiledb(location, &options, state.runtime_env()).await;
-        let table = array.and_then(|array| GridTable::of_tiledb(&array, &options));
+        let options = options.with_defaults(&defaults(state));
+        let table = open_tiledb_table(location, &options, state.runtime_env()).await;
         Ok(Arc::new(table.map_err(to_datafusion)?))
     }
 }

@@ -9,11 +9,11 @@ use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-use super::{IoMode, TetReadOptions, TileDbReadOptions};
 use crate::error::{Error, Result};
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, StoreFolder,
 };
+use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
 use crate::scan::{OpenedFile, OpenedTileDb};
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
@@ -46,7 +46,7 @@ pub async fn open(
 ) -> Result<OpenedFile> {
     let place = Place::of(location, runtime)?;
     if place.is_package() {
-        let folder = place.folder(location, options.io)?;
+        let folder = place.folder(location, options.io())?;
         return OpenedFile::open_package(folder, options.generation).await;
     }
     if options.generation.is_some() {
@@ -54,7 +54,7 @@ pub async fn open(
         return Err(Error::usage(message).in_file(location));
     }
     let source: Arc<dyn ByteSource> = match place {
-        Place::Local(path) if options.io == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
+        Place::Local(path) if options.io() == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
         Place::Local(path) => Arc::new(FileSource::open(&path)?),
         Place::Store(store, path) => {
             Arc::new(ObjectSource::open(location.to_owned(), store, path).await?)
@@ -86,7 +86,7 @@ pub async fn open_tiledb(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<OpenedTileDb> {
-    let folder = folder(location, options.io, runtime)?;
+    let folder = folder(location, options.io(), runtime)?;
     OpenedTileDb::open(folder, options.open.clone()).await
 }
 

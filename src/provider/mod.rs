@@ -6,6 +6,8 @@
 
 mod factory;
 mod location;
+mod named_arguments;
+mod open_table;
 mod prune;
 mod pushdown;
 mod session;
@@ -14,20 +16,17 @@ mod table_function;
 mod tet_chunks;
 mod tet_facts;
 mod tet_functions;
-mod tet_options;
 mod tet_schema;
 mod tiledb_facts;
 mod tiledb_functions;
-mod tiledb_options;
 mod tiledb_schema;
 
 pub use factory::{TetTableFactory, TileDbTableFactory};
 pub use location::{open, open_tiledb};
+pub use open_table::{open_table, open_tiledb_table};
 pub use session::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 pub use table::GridTable;
 pub use tet_functions::TetFunction;
-pub use tet_options::{IoMode, TetReadOptions};
 pub use tet_schema::TetSchema;
 pub use tiledb_functions::TileDbFunction;
-pub use tiledb_options::TileDbReadOptions;
 pub use tiledb_schema::TileDbSchema;

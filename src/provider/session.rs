@@ -12,11 +12,13 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::prelude::SessionContext;
 
+use super::named_arguments::NamedArguments;
 use super::{
-    GridTable, TetFunction, TetReadOptions, TetSchema, TetTableFactory, TileDbFunction,
-    TileDbReadOptions, TileDbSchema, TileDbTableFactory, open, open_tiledb,
+    TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory,
+    open, open_table, open_tiledb_table,
 };
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion};
+use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
 
 /// Reaching `.tet` files and TileDB arrays from a [`SessionContext`].
 ///
@@ -135,8 +137,9 @@ impl GridfusionSessionContextExt for SessionContext {
         options: TetReadOptions,
     ) -> Result<()> {
         let name = name.into();
-        let table = table(self, location, &options).await?;
-        self.register_table(name, Arc::new(table))?;
+        let options = options.with_defaults(&defaults(self));
+        let table = open_table(location, &options, &self.runtime_env()).await;
+        self.register_table(name, Arc::new(table.map_err(to_datafusion)?))?;
         Ok(())
     }
 
@@ -151,14 +154,17 @@ impl GridfusionSessionContextExt for SessionContext {
                 "a schema holds every dataset of its file; option 'dataset' ('{dataset}') does not apply"
             );
         }
+        let options = options.with_defaults(&defaults(self));
         let file = open(location, &options, &self.runtime_env()).await.map_err(to_datafusion)?;
-        let catalog = default_catalog(self)?;
-        catalog.register_schema(name, Arc::new(TetSchema::new(file, options.read)))?;
+        let schema = TetSchema::new(file, options.read());
+        default_catalog(self)?.register_schema(name, Arc::new(schema))?;
         Ok(())
     }
 
     async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame> {
-        self.read_table(Arc::new(table(self, location, &options).await?))
+        let options = options.with_defaults(&defaults(self));
+        let table = open_table(location, &options, &self.runtime_env()).await;
+        self.read_table(Arc::new(table.map_err(to_datafusion)?))
     }
 
     async fn register_tiledb(
@@ -168,8 +174,9 @@ impl GridfusionSessionContextExt for SessionContext {
         options: TileDbReadOptions,
     ) -> Result<()> {
         let name = name.into();
-        let table = tiledb_table(self, location, &options).await?;
-        self.register_table(name, Arc::new(table))?;
+        let options = options.with_defaults(&defaults(self));
+        let table = open_tiledb_table(location, &options, &self.runtime_env()).await;
+        self.register_table(name, Arc::new(table.map_err(to_datafusion)?))?;
         Ok(())
     }
 
@@ -179,6 +186,7 @@ impl GridfusionSessionContextExt for SessionContext {
         location: &str,
         options: TileDbReadOptions,
     ) -> Result<()> {
+        let options = options.with_defaults(&defaults(self));
         let schema = TileDbSchema::open(location, options, self.runtime_env()).await;
         let schema = schema.map_err(to_datafusion)?;
         default_catalog(self)?.register_schema(name, Arc::new(schema))?;
@@ -186,26 +194,15 @@ impl GridfusionSessionContextExt for SessionContext {
     }
 
     async fn read_tiledb(&self, location: &str, options: TileDbReadOptions) -> Result<DataFrame> {
-        self.read_table(Arc::new(tiledb_table(self, location, &options).await?))
+        let options = options.with_defaults(&defaults(self));
+        let table = open_tiledb_table(location, &options, &self.runtime_env()).await;
+        self.read_table(Arc::new(table.map_err(to_datafusion)?))
     }
 }
 
-async fn tiledb_table(
-    ctx: &SessionContext,
-    location: &str,
-    options: &TileDbReadOptions,
-) -> Result<GridTable> {
-    let array = open_tiledb(location, options, &ctx.runtime_env()).await;
-    array.and_then(|array| GridTable::of_tiledb(&array, options)).map_err(to_datafusion)
-}
-
-async fn table(
-    ctx: &SessionContext,
-    location: &str,
-    options: &TetReadOptions,
-) -> Result<GridTable> {
-    let file = open(location, options, &ctx.runtime_env()).await.map_err(to_datafusion)?;
-    GridTable::open(&file, options).await.map_err(to_datafusion)
+/// What the session says for tables that say nothing.
+fn defaults(ctx: &SessionContext) -> TableDefaults {
+    GridfusionConfig::of(ctx.copied_config().options()).tables
 }
 
 fn default_catalog(ctx: &SessionContext) -> Result<Arc<dyn CatalogProvider>> {
@@ -258,6 +255,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
         if config.extensions.get::<GridfusionConfig>().is_none() {
             config.extensions.insert(GridfusionConfig::default());
         }
+        self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));
         let functions = self.table_functions().get_or_insert_default();
         let mut add = |name: &str, function: Arc<dyn TableFunctionImpl>| {
             functions.insert(name.into(), Arc::new(TableFunction::new(name.into(), function)));

@@ -11,11 +11,12 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::prune;
 use super::pushdown::{self, Reach};
-use super::{TetReadOptions, TileDbReadOptions, prune};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::{GridScanExec, to_datafusion};
 use crate::grid::AxisSelection;
+use crate::options::{TetReadOptions, TileDbReadOptions};
 use crate::scan::{GridArray, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
@@ -56,7 +57,7 @@ impl GridTable {
             Some(dataset) => dataset.clone(),
             None => only_data_variable(file)?,
         };
-        Ok(Self::new(Arc::new(file.array(&dataset, &options.read).await?)))
+        Ok(Self::new(Arc::new(file.array(&dataset, &options.read()).await?)))
     }
 
     /// The table of a TileDB array.
@@ -64,7 +65,7 @@ impl GridTable {
     /// # Errors
     /// Those of [`OpenedTileDb::array`].
     pub fn of_tiledb(array: &OpenedTileDb, options: &TileDbReadOptions) -> GridResult<Self> {
-        Ok(Self::new(Arc::new(array.array(&options.view)?)))
+        Ok(Self::new(Arc::new(array.array(&options.view())?)))
     }
 
     /// The table of an opened array.

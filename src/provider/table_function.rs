@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 
 /// A call: `(path)`, `(path, dataset)` if the function takes one, and names and values of options after
-/// that.
+/// that, which is what named arguments have become.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) location: String,
@@ -35,8 +35,13 @@ impl Arguments {
         }
         let location = texts.remove(0);
         let dataset = (!is_in_pairs).then(|| texts.remove(0));
-        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-        Ok(Self { location, dataset, options: pairs.collect() })
+        let mut options = HashMap::new();
+        for pair in texts.chunks_exact(2) {
+            if options.insert(pair[0].clone(), pair[1].clone()).is_some() {
+                return plan_err!("{name}: option '{}' is given twice", pair[0]);
+            }
+        }
+        Ok(Self { location, dataset, options })
     }
 }
 
@@ -97,6 +102,7 @@ mod tests {
         assert_eq!(call(true, &["x", "t"]), parts(Some("t"), ""));
         assert_eq!(call(true, &["x", "t", "a", "1"]), parts(Some("t"), "a=1"));
         assert_eq!(call(false, &["x", "t"]), None);
+        assert_eq!(call(false, &["x", "a", "1", "a", "1"]), None);
         assert!(Arguments::new("f", &[lit(1.5)], false).is_err());
         let arguments = Arguments::new("f", &[lit("x"), lit("a"), lit(3_i64)], false).unwrap();
         assert_eq!(arguments.options["a"], "3");

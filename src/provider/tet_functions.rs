@@ -1,21 +1,26 @@
-//! Table functions over `.tet` files and packages: what is known of them.
+//! Table functions over `.tet` files and packages: a dataset as a table, and what is known of the file.
 
 use std::sync::Arc;
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 
+use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
 use super::tet_chunks::TetChunks;
-use super::{TetReadOptions, open, tet_facts};
+use super::{open, open_table, tet_facts};
 use crate::exec::to_datafusion;
+use crate::options::TetReadOptions;
 
 /// A table function over one `.tet` file or `.tet.d` package. The first argument is its path or URL; the
-/// name of a dataset may follow, and then options of [`TetReadOptions`] as names and values, of which
-/// `dataset`, `generation` and `io` mean something here.
+/// name of a dataset may follow, and then options of [`TetReadOptions`]: named arguments, or names and
+/// values in turn. Of these, `dataset`, `generation` and `io` mean something to the functions other than
+/// `read_tet`.
 ///
 /// | function | a row per | columns |
 /// |---|---|---|
+/// | `read_tet(path)` | cell | those of the table, as `CREATE EXTERNAL TABLE` would make it |
 /// | `tet_info(path)` | dataset | `dataset`, `element_type`, `shape`, `chunk_shape`, `dimensions`, `chunks`, `stored_chunks`, `stored_bytes`, `raw_bytes`, `ratio`, `codec`, `units`, `long_name`, `is_coordinate`, `has_zone_maps`, `warnings` |
 /// | `tet_chunks(path)` | stored chunk | `dataset`, `chunk`, `file_offset`, `stored_bytes`, `raw_bytes`, `codec`, `null_count`, `min_value`, `max_value` |
 /// | `tet_attributes(path)` | attribute | `dataset` (NULL: of the file), `key`, `value` |
@@ -29,12 +34,15 @@ use crate::exec::to_datafusion;
 /// `history.1.source`, `history.1.at`.
 ///
 /// ```sql
+/// SELECT * FROM read_tet('stations.tet', 'temperature', index_columns => true) LIMIT 3;
 /// SELECT dataset, shape, chunk_shape, ratio FROM tet_info('stations.tet');
 /// SELECT chunk, stored_bytes FROM tet_chunks('stations.tet', 'temperature') ORDER BY stored_bytes DESC;
 /// SELECT value FROM tet_attributes('stations.tet') WHERE dataset = 'temperature' AND key = 'units';
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TetFunction {
+    /// `read_tet`.
+    Read,
     /// `tet_info`.
     Info,
     /// `tet_chunks`.
@@ -45,11 +53,12 @@ pub enum TetFunction {
 
 impl TetFunction {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Info, Self::Chunks, Self::Attributes];
+    pub const ALL: [Self; 4] = [Self::Read, Self::Info, Self::Chunks, Self::Attributes];
 
     /// What SQL calls it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Read => "read_tet",
             Self::Info => "tet_info",
             Self::Chunks => "tet_chunks",
             Self::Attributes => "tet_attributes",
@@ -62,22 +71,38 @@ impl TableFunctionImpl for TetFunction {
         let Arguments { location, dataset, options } =
             Arguments::new(self.name(), args.exprs(), true)?;
         let mut options = TetReadOptions::from_sql(&options).map_err(to_datafusion)?;
+        if dataset.is_some() && options.dataset.is_some() {
+            return plan_err!("{}: the dataset is given twice", self.name());
+        }
         options.dataset = dataset.or(options.dataset);
+        let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
+        let opened = async || {
+            let file = open(&location, &options, runtime).await?;
+            let dataset =
+                options.dataset.as_deref().map(|name| file.dataset_id(name)).transpose()?;
+            Ok((file, dataset))
+        };
         wait(async {
-            let file = open(&location, &options, runtime).await.map_err(to_datafusion)?;
-            let dataset = options.dataset.as_deref().map(|name| file.dataset_id(name));
-            let dataset = dataset.transpose().map_err(to_datafusion)?;
-            match self {
+            Ok(match self {
+                Self::Read => {
+                    let table = open_table(&location, &options, runtime).await;
+                    Arc::new(table.map_err(to_datafusion)?) as Arc<dyn TableProvider>
+                }
                 Self::Info => {
+                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
                     let known = file.dataset_info(dataset).await.map_err(to_datafusion)?;
-                    table_of(tet_facts::info(&known)?)
+                    table_of(tet_facts::info(&known)?)?
                 }
                 Self::Chunks => {
-                    Ok(Arc::new(TetChunks::new(file, dataset)) as Arc<dyn TableProvider>)
+                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
+                    Arc::new(TetChunks::new(file, dataset))
                 }
-                Self::Attributes => table_of(tet_facts::attributes(&file, dataset)?),
-            }
+                Self::Attributes => {
+                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
+                    table_of(tet_facts::attributes(&file, dataset)?)?
+                }
+            })
         })
     }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
 
+use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
-use super::{GridTable, TileDbReadOptions, open_tiledb, tiledb_facts};
+use super::{GridTable, open_tiledb, tiledb_facts};
 use crate::exec::to_datafusion;
+use crate::options::TileDbReadOptions;
 
 /// A table function over one TileDB array. The first argument is the array's path or URL; options of
-/// [`TileDbReadOptions`] follow as names and values.
+/// [`TileDbReadOptions`] follow as named arguments, or as names and values in turn.
 ///
 /// | function | table |
 /// |---|---|
@@ -20,7 +22,7 @@ use crate::exec::to_datafusion;
 /// | `tiledb_metadata(path)` | the array's own keys and values |
 ///
 /// ```sql
-/// SELECT * FROM read_tiledb('arrays/overlap', 'timestamp', '2024-03-01');
+/// SELECT * FROM read_tiledb('arrays/overlap', timestamp => '2024-03-01');
 /// SELECT name, value FROM tiledb_info('arrays/overlap') WHERE property = 'domain';
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,7 @@ impl TableFunctionImpl for TileDbFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let Arguments { location, options, .. } = Arguments::new(self.name(), args.exprs(), false)?;
         let options = TileDbReadOptions::from_sql(&options).map_err(to_datafusion)?;
+        let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
         wait(async {
             let array = open_tiledb(&location, &options, runtime).await.map_err(to_datafusion)?;

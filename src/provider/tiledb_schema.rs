@@ -12,11 +12,12 @@ use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
 use super::location::{below, folder};
-use super::{GridTable, TileDbReadOptions, open_tiledb};
+use super::{GridTable, open_tiledb};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
+use crate::options::TileDbReadOptions;
 use crate::scan::{AT_ONCE, Objects, drive, last_part};
 
 /// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
@@ -82,7 +83,7 @@ async fn kind(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> GridResult<(Option<FolderKind>, Vec<Entry>)> {
-    let objects = Objects::many(folder(location, options.io, runtime)?);
+    let objects = Objects::many(folder(location, options.io(), runtime)?);
     let entries = objects.list(vec![String::new()]).await?.pop().unwrap_or_default();
     Ok((folder_kind(&entries), entries))
 }
@@ -177,7 +178,7 @@ async fn group_members(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> GridResult<Vec<Member>> {
-    let objects = Objects::many(folder(location, options.io, runtime)?);
+    let objects = Objects::many(folder(location, options.io(), runtime)?);
     let members = drive(ReadGroup::new(options.open.clone()), &objects).await?;
     let named = members.into_iter().map(|member| {
         let place = if member.relative { below(location, &member.uri) } else { member.uri };

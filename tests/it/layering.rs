@@ -9,8 +9,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("io", &[]),
     ("format", &["grid"]),
     ("scan", &["format", "io", "grid"]),
-    ("exec", &["scan", "format", "io", "grid"]),
-    ("provider", &["exec", "scan", "format", "io", "grid"]),
+    ("options", &["scan", "format", "io", "grid"]),
+    ("exec", &["options", "scan", "format", "io", "grid"]),
+    ("provider", &["exec", "options", "scan", "format", "io", "grid"]),
 ];
 
 /// Modules that know nothing of DataFusion, and those that know nothing of Arrow either.

@@ -19,6 +19,7 @@ mod interop;
 mod layering;
 mod limits;
 mod mosaic;
+mod options;
 mod order;
 mod package;
 mod plans;

@@ -73,7 +73,7 @@ impl<'a> Seen<'a> {
         };
         let window = match &schema.current_domain {
             Some(ranges) => Some(ranges.clone()),
-            None if options.view.full_domain => Some(domain.clone()),
+            None if options.view().full_domain => Some(domain.clone()),
             None => union.map(clip),
         };
         Self { options, schema, fragments, schemas: &array.schemas, window }
@@ -144,9 +144,9 @@ impl<'a> Seen<'a> {
             };
             let cells: Vec<Cell> = all.iter().map(cell).collect();
             let name = if attribute.name.is_empty() { "value" } else { &attribute.name };
-            add(name, column(attribute, &cells, self.options.view.text_as_binary)?);
+            add(name, column(attribute, &cells, self.options.view().text_as_binary)?);
         }
-        if self.options.view.read.index_columns {
+        if self.options.view().read.index_columns {
             for (axis, dimension) in self.schema.dimensions.iter().enumerate() {
                 let low = self.window.as_ref().map_or(0, |window| window[axis].0);
                 let indices =
@@ -159,7 +159,7 @@ impl<'a> Seen<'a> {
 
     /// Whether the content of a cell makes it NULL.
     fn is_null(&self, attribute: &TestAttribute, bytes: &[u8]) -> bool {
-        let read = &self.options.view.read;
+        let read = self.options.view().read;
         let code = attribute.code;
         let missing = attribute.values == Some(1)
             && match code {

@@ -252,8 +252,8 @@ fn random_numbers(rng: &mut StdRng, tag: u32, grid: &Grid, fill: Option<Number>)
 /// The numbers as bytes, and as the column that a table with these options shows.
 fn values(tag: u32, numbers: &[Number], fill: Option<Number>, options: &TetReadOptions) -> Values {
     let is_null = |number: &Number| {
-        options.read.nan_as_null && number.is_nan()
-            || options.read.fill_as_null && is_fill(tag, *number, fill)
+        options.read().nan_as_null && number.is_nan()
+            || options.read().fill_as_null && is_fill(tag, *number, fill)
     };
     let data: Vec<u8> = numbers.iter().flat_map(|number| number.bytes(tag)).collect();
     let nulls: NullBuffer = numbers.iter().map(|number| !is_null(number)).collect();

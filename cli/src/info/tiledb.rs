@@ -47,7 +47,7 @@ async fn array(
     let options = TileDbReadOptions::default();
     let opened = open_tiledb(location, &options, runtime).await?;
     let (schema, fragments) = (opened.tiledb().schema(), opened.tiledb().fragments());
-    let (table, warnings) = match opened.array(&options.view) {
+    let (table, warnings) = match opened.array(&options.view()) {
         Ok(table) => (Some(table), vec![]),
         Err(error) => (None, vec![format!("not a table: {error}")]),
     };

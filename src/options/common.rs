@@ -1,0 +1,74 @@
+//! Options of tables of every format, and what a session says for all tables.
+
+use super::slot::{IoMode, Slot};
+use crate::scan::ReadOptions;
+
+/// What tables of every format can be told. `None`: nothing was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct CommonOptions {
+    /// How local files are read.
+    pub io: Option<IoMode>,
+    /// NaN is NULL.
+    pub nan_as_null: Option<bool>,
+    /// The declared fill value is NULL.
+    pub fill_as_null: Option<bool>,
+    /// Adds a column `<dimension>_idx` for each dimension.
+    pub index_columns: Option<bool>,
+    /// Believes what was noted about chunks.
+    pub trust_zone_maps: Option<bool>,
+}
+
+impl CommonOptions {
+    pub(super) fn slot(&mut self, name: &str) -> Option<Slot<'_>> {
+        Some(match name {
+            "io" => Slot::Io(&mut self.io),
+            "nan_as_null" => Slot::Flag(&mut self.nan_as_null),
+            "fill_as_null" => Slot::Flag(&mut self.fill_as_null),
+            "index_columns" => Slot::Flag(&mut self.index_columns),
+            "trust_zone_maps" => Slot::Flag(&mut self.trust_zone_maps),
+            _ => return None,
+        })
+    }
+
+    /// What is said here, and for the rest what `defaults` say.
+    pub(super) fn or(self, defaults: &Self) -> Self {
+        Self {
+            io: self.io.or(defaults.io),
+            nan_as_null: self.nan_as_null.or(defaults.nan_as_null),
+            fill_as_null: self.fill_as_null.or(defaults.fill_as_null),
+            index_columns: self.index_columns.or(defaults.index_columns),
+            trust_zone_maps: self.trust_zone_maps.or(defaults.trust_zone_maps),
+        }
+    }
+
+    /// How stored data becomes SQL values; what is not said is as in `built_in`.
+    pub(super) fn read(self, built_in: &ReadOptions) -> ReadOptions {
+        ReadOptions {
+            nan_as_null: self.nan_as_null.unwrap_or(built_in.nan_as_null),
+            fill_as_null: self.fill_as_null.unwrap_or(built_in.fill_as_null),
+            index_columns: self.index_columns.unwrap_or(built_in.index_columns),
+            trust_zone_maps: self.trust_zone_maps.unwrap_or(built_in.trust_zone_maps),
+        }
+    }
+}
+
+/// What a session says for every table that is opened in it and says nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct TableDefaults {
+    /// For tables of every format.
+    pub common: CommonOptions,
+    /// TileDB: shows the whole domain.
+    pub full_domain: Option<bool>,
+    /// TileDB: shows text as bytes.
+    pub text_as_binary: Option<bool>,
+}
+
+impl TableDefaults {
+    pub(crate) fn slot(&mut self, name: &str) -> Option<Slot<'_>> {
+        match name {
+            "full_domain" => Some(Slot::Flag(&mut self.full_domain)),
+            "text_as_binary" => Some(Slot::Flag(&mut self.text_as_binary)),
+            _ => self.common.slot(name),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `read_tet('x.tet', index_columns => true)`: named arguments of our table functions.
+//!
+//! DataFusion hands table functions expressions without names, so a name becomes an argument of its own
+//! before that: `read_tet('x.tet', 'index_columns', true)`, which the functions understand anyway.
+
+use std::mem;
+
+use datafusion::common::plan_err;
+use datafusion::error::Result;
+use datafusion::logical_expr::planner::{
+    RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value,
+};
+
+use super::{TetFunction, TileDbFunction};
+
+/// Makes names into arguments.
+#[derive(Debug)]
+pub(super) struct NamedArguments;
+
+impl RelationPlanner for NamedArguments {
+    fn plan_relation(
+        &self,
+        mut relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let call = match &mut relation {
+            TableFactor::Table { name, args: Some(call), .. } => Some((name, &mut call.args)),
+            // After LATERAL.
+            TableFactor::Function { name, args, .. } => Some((name, args)),
+            _ => None,
+        };
+        if let Some((name, args)) = call
+            && is_ours(name, context)
+        {
+            *args = in_pairs(mem::take(args), context)?;
+        }
+        Ok(RelationPlanning::Original(Box::new(relation)))
+    }
+}
+
+fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
+    let [part] = name.0.as_slice() else { return false };
+    let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
+        return false;
+    };
+    TetFunction::ALL.iter().any(|it| it.name() == name)
+        || TileDbFunction::ALL.iter().any(|it| it.name() == name)
+}
+
+/// The arguments, with each name as one before its value.
+fn in_pairs(
+    args: Vec<FunctionArg>,
+    context: &dyn RelationPlannerContext,
+) -> Result<Vec<FunctionArg>> {
+    let mut pairs = Vec::with_capacity(args.len());
+    let mut last_name: Option<Ident> = None;
+    for arg in args {
+        let (name, value) = match arg {
+            FunctionArg::Named { name, arg, .. }
+            | FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => (name, arg),
+            other if last_name.is_none() => {
+                pairs.push(other);
+                continue;
+            }
+            other => return plan_err!("{other} has no name, but comes after an argument with one"),
+        };
+        let text = Value::SingleQuotedString(context.normalize_ident(name.clone()));
+        let text = FunctionArgExpr::Expr(Expr::value(text));
+        pairs.extend([FunctionArg::Unnamed(text), FunctionArg::Unnamed(value)]);
+        last_name = Some(name);
+    }
+    Ok(pairs)
+}

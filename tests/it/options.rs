@@ -1,0 +1,201 @@
+//! Options: one table of names, said in every way, and which of them counts.
+
+use datafusion::prelude::SessionContext;
+use gridfusion::options::{OPTIONS, OptionInfo, Scope};
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions};
+
+use crate::support::{cell, query, reducing, rows_from, shipped};
+
+fn stations() -> String {
+    shipped("examples/data/stations.tet")
+}
+
+async fn error(ctx: &SessionContext, sql: &str) -> String {
+    query(ctx, sql).await.expect_err(sql).to_string()
+}
+
+async fn columns(ctx: &SessionContext, table: &str) -> Vec<String> {
+    let described = rows_from(ctx, &format!("DESCRIBE {table}")).await;
+    described.into_iter().map(|row| row[0].clone()).collect()
+}
+
+const PLAIN: [&str; 3] = ["time", "station", "value"];
+const INDEXED: [&str; 5] = ["time", "time_idx", "station", "station_idx", "value"];
+
+/// The document with its table of options replaced by what `OPTIONS` says; the table starts after the line
+/// that begins with `head`.
+fn with_table(document: &str, head: &str, rows: &[String]) -> String {
+    let start = document.find(head).unwrap_or_else(|| panic!("no table {head}"));
+    let is_row = |line: &&str| line.starts_with('|');
+    let old: usize = document[start..].split_inclusive('\n').take_while(is_row).map(str::len).sum();
+    let (before, after) = (&document[..start], &document[start + old..]);
+    let rule = "|---".repeat(head.matches('|').count() - 1);
+    format!("{before}{head}\n{rule}|\n{}{after}", rows.concat())
+}
+
+/// `UPDATE_DOCS=1` writes what it should be.
+#[test]
+fn the_documents_say_what_the_table_says() {
+    let row = |it: &OptionInfo| {
+        format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
+    };
+    let everywhere = |it: &OptionInfo| {
+        let mark = |scope: Scope| if it.scopes.contains(&scope) { "✓" } else { "" };
+        let marks = [Scope::Tet, Scope::TileDb, Scope::Session].map(mark).join(" | ");
+        format!("{}| {marks} |\n", row(it).trim_end_matches("|\n").trim_end().to_owned() + " ")
+    };
+    let head = "| option | values | default | meaning |";
+    for (document, head, rows) in [
+        ("README.md", head.to_owned(), Scope::Tet.options().map(row).collect::<Vec<_>>()),
+        ("docs/tiledb.md", head.to_owned(), Scope::TileDb.options().map(row).collect()),
+        (
+            "docs/options.md",
+            format!("{head} `.tet` | TileDB | `SET` |"),
+            OPTIONS.iter().map(everywhere).collect(),
+        ),
+    ] {
+        let path = shipped(document);
+        let found = std::fs::read_to_string(&path).unwrap();
+        let expected = with_table(&found, &head, &rows);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &expected).unwrap();
+        } else {
+            assert!(found == expected, "{document}: the table should be\n{}", rows.concat());
+        }
+    }
+}
+
+#[test]
+fn names_are_unique_and_have_a_place() {
+    for (at, option) in OPTIONS.iter().enumerate() {
+        assert!(!option.scopes.is_empty(), "{}", option.name);
+        assert!(OPTIONS[..at].iter().all(|other| other.name != option.name), "{}", option.name);
+    }
+}
+
+/// Built in, then the session, then what is said of the table: for each way to a table.
+#[tokio::test]
+async fn what_is_said_nearest_counts() {
+    let ctx = reducing(1, 8192);
+    let location = stations();
+    let temperature = || TetReadOptions::default().with_dataset("temperature");
+    let create = |name: &str, options: &str| {
+        format!(
+            "CREATE EXTERNAL TABLE {name} STORED AS TET LOCATION '{location}' OPTIONS (dataset 'temperature'{options})"
+        )
+    };
+    for (at, (set, expected)) in
+        [("default", &PLAIN[..]), ("true", &INDEXED), ("false", &PLAIN), ("default", &PLAIN)]
+            .into_iter()
+            .enumerate()
+    {
+        query(&ctx, &format!("SET gridfusion.index_columns = '{set}'")).await.unwrap();
+        for (way, said, expected) in [
+            ("said", Some(true), &INDEXED[..]),
+            ("denied", Some(false), &PLAIN),
+            ("", None, expected),
+        ] {
+            let options = match said {
+                Some(yes) => temperature().with_index_columns(yes),
+                None => temperature(),
+            };
+            let name = format!("{way}_{at}");
+            ctx.register_tet(&*format!("rust_{name}"), &location, options.clone()).await.unwrap();
+            assert_eq!(columns(&ctx, &format!("rust_{name}")).await, expected, "{set} {way}");
+            let frame = ctx.read_tet(&location, options).await.unwrap();
+            assert_eq!(frame.schema().fields().len(), expected.len(), "{set} {way}");
+
+            let in_sql = said.map_or(String::new(), |yes| format!(", index_columns '{yes}'"));
+            query(&ctx, &create(&format!("sql_{name}"), &in_sql)).await.unwrap();
+            assert_eq!(columns(&ctx, &format!("sql_{name}")).await, expected, "{set} {way}");
+
+            let named = said.map_or(String::new(), |yes| format!(", index_columns => {yes}"));
+            let call =
+                format!("SELECT * FROM read_tet('{location}', 'temperature'{named}) LIMIT 1");
+            assert_eq!(rows_from(&ctx, &call).await[0].len(), expected.len(), "{set} {way}");
+        }
+        let schema = format!("schema_{at}");
+        ctx.register_tet_schema(&schema, &location, TetReadOptions::default()).await.unwrap();
+        assert_eq!(columns(&ctx, &format!("{schema}.temperature")).await, expected, "{set}");
+    }
+    // What is open already stays as it is.
+    assert_eq!(columns(&ctx, "rust__1").await, INDEXED);
+}
+
+#[tokio::test]
+async fn tiledb_tables_follow_the_session_too() {
+    let ctx = reducing(1, 8192);
+    let location = shipped("tests/data/tiledb/overlap");
+    let count = format!("SELECT count(*) - count(a) FROM read_tiledb('{location}')");
+    assert_eq!(cell(&ctx, &count).await, "0");
+    query(&ctx, "SET gridfusion.fill_as_null = true").await.unwrap();
+    let nulls = cell(&ctx, &count).await;
+    assert_ne!(nulls, "0");
+    ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM t").await, nulls);
+    let said = count.replace("')", "', fill_as_null => false)");
+    assert_eq!(cell(&ctx, &said).await, "0");
+    ctx.register_tiledb_schema("s", &location, TileDbReadOptions::default()).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM s.overlap").await, nulls);
+}
+
+#[tokio::test]
+async fn settings_are_shown_and_mistakes_explained() {
+    let ctx = reducing(1, 8192);
+    assert_eq!(rows_from(&ctx, "SHOW gridfusion.io").await, [["gridfusion.io", "NULL"]]);
+    query(&ctx, "SET gridfusion.io = 'pread'").await.unwrap();
+    assert_eq!(rows_from(&ctx, "SHOW gridfusion.io").await, [["gridfusion.io", "pread"]]);
+    assert_eq!(
+        rows_from(&ctx, "SHOW gridfusion.reduce_memory").await,
+        [["gridfusion.reduce_memory", "1073741824"]]
+    );
+    for (sql, expected) in [
+        ("SET gridfusion.io = 'carrier pigeon'", "expected 'mmap' or 'pread'"),
+        ("SET gridfusion.index_colums = true", "did you mean 'gridfusion.index_columns'?"),
+        ("SET gridfusion.nan_as_null = 'yes'", "option 'nan_as_null' is 'yes'"),
+        ("SET gridfusion.reduce_memory = '1 GB'", "is '1 GB', expected a number"),
+        ("SET gridfusion.dataset = 't'", "'gridfusion.dataset', which is for .tet tables only"),
+    ] {
+        let found = error(&ctx, sql).await;
+        assert!(found.contains(expected), "{sql}: {found}");
+    }
+    // A mistake changes nothing.
+    assert_eq!(rows_from(&ctx, "SHOW gridfusion.io").await, [["gridfusion.io", "pread"]]);
+}
+
+#[tokio::test]
+async fn table_functions_take_names() {
+    let ctx = reducing(1, 8192);
+    let location = stations();
+    let count = |call: &str| format!("SELECT count(*) FROM {call}");
+    for call in [
+        format!("read_tet('{location}', 'elevation')"),
+        format!("read_tet('{location}', dataset => 'elevation')"),
+        format!("read_tet('{location}', DATASET => 'elevation', io => 'pread')"),
+        format!("read_tet('{location}', 'dataset', 'elevation')"),
+        format!("READ_TET('{location}', 'elevation', 'io', 'pread', nan_as_null => false)"),
+        format!("read_tet('{location}', 'elevation', index_columns => TRUE) AS e(a, b, c)"),
+        format!("(SELECT 1) one CROSS JOIN LATERAL read_tet('{location}', dataset => 'elevation')"),
+    ] {
+        assert_eq!(cell(&ctx, &count(&call)).await, "6", "{call}");
+    }
+    let info = format!("tet_info('{location}', dataset => 'elevation')");
+    assert_eq!(cell(&ctx, &count(&info)).await, "1");
+    let array = shipped("tests/data/tiledb/overlap");
+    assert_eq!(cell(&ctx, &count(&format!("read_tiledb('{array}', timestamp => 20)"))).await, "30");
+    for (call, expected) in [
+        (format!("read_tet('{location}', datset => 'elevation')"), "did you mean 'dataset'?"),
+        (format!("read_tet('{location}', io => 'pread', 'elevation')"), "has no name, but comes"),
+        (format!("read_tet('{location}', 'time', dataset => 'time')"), "dataset is given twice"),
+        (format!("read_tet('{location}', io => 'mmap', io => 'pread')"), "'io' is given twice"),
+        (format!("read_tet('{location}')"), "choose one with the option 'dataset'"),
+        (format!("read_tet('{location}', 'tempreture')"), "no dataset \"tempreture\""),
+        (format!("read_tet('{location}', io => 1.5)"), "takes text"),
+        ("read_tet()".to_owned(), "a path"),
+        ("read_tet('nowhere.tet')".to_owned(), "nowhere.tet: cannot open the file"),
+        ("range(start => 1)".to_owned(), ""),
+    ] {
+        let found = error(&ctx, &count(&call)).await;
+        assert!(found.contains(expected), "{call}: {found}");
+    }
+}
