@@ -60,9 +60,9 @@ pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;
 pub use options::{IoMode, TetReadOptions, TileDbReadOptions};
 pub use provider::{
-    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetFunction,
-    TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory, open, open_table,
-    open_tiledb, open_tiledb_table,
+    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations,
+    TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory,
+    open, open_table, open_tiledb, open_tiledb_table,
 };
 
 /// Compiles and runs the Rust of the README.

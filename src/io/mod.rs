@@ -10,6 +10,7 @@ mod memory;
 #[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
 mod mmap;
 mod object;
+mod reopened;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -22,6 +23,7 @@ pub use folder::{Folder, FolderEntry, LocalFolder, StoreFolder};
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;
+pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
 //! Options of tables of every format, and what a session says for all tables.
 
 use super::slot::{IoMode, Slot};
-use crate::scan::ReadOptions;
+use crate::scan::{MosaicOptions, ReadOptions};
 
 /// What tables of every format can be told. `None`: nothing was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -16,6 +16,8 @@ pub struct CommonOptions {
     pub index_columns: Option<bool>,
     /// Believes what was noted about chunks.
     pub trust_zone_maps: Option<bool>,
+    /// Adds a column `_file`.
+    pub file_column: Option<bool>,
 }
 
 impl CommonOptions {
@@ -26,6 +28,7 @@ impl CommonOptions {
             "fill_as_null" => Slot::Flag(&mut self.fill_as_null),
             "index_columns" => Slot::Flag(&mut self.index_columns),
             "trust_zone_maps" => Slot::Flag(&mut self.trust_zone_maps),
+            "file_column" => Slot::Flag(&mut self.file_column),
             _ => return None,
         })
     }
@@ -38,6 +41,20 @@ impl CommonOptions {
             fill_as_null: self.fill_as_null.or(defaults.fill_as_null),
             index_columns: self.index_columns.or(defaults.index_columns),
             trust_zone_maps: self.trust_zone_maps.or(defaults.trust_zone_maps),
+            file_column: self.file_column.or(defaults.file_column),
+        }
+    }
+
+    /// How arrays become one table.
+    pub(super) fn mosaic(
+        self,
+        concat_dimension: Option<&String>,
+        read: &ReadOptions,
+    ) -> MosaicOptions {
+        MosaicOptions {
+            concat_dimension: concat_dimension.cloned(),
+            file_column: self.file_column.unwrap_or_default(),
+            index_columns: read.index_columns,
         }
     }
 

@@ -36,6 +36,7 @@ pub struct OptionInfo {
 
 const TET: &[Scope] = &[Scope::Tet];
 const TILEDB: &[Scope] = &[Scope::TileDb];
+const BOTH: &[Scope] = &[Scope::Tet, Scope::TileDb];
 const SESSION: &[Scope] = &[Scope::Session];
 const TABLES: &[Scope] = &[Scope::Tet, Scope::TileDb, Scope::Session];
 const TILEDB_TABLES: &[Scope] = &[Scope::TileDb, Scope::Session];
@@ -45,7 +46,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "dataset",
         kind: ValueKind::Name,
-        default: "the only data variable",
+        default: "all data variables, a column each",
         meaning: "which dataset of the file",
         scopes: TET,
     },
@@ -55,6 +56,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         default: "the current one",
         meaning: "which generation of a `.tet.d` package",
         scopes: TET,
+    },
+    OptionInfo {
+        name: "concat_dimension",
+        kind: ValueKind::Name,
+        default: "the one whose labels differ",
+        meaning: "the dimension along which several files follow one another",
+        scopes: BOTH,
     },
     OptionInfo {
         name: "timestamp",
@@ -117,6 +125,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         kind: ValueKind::Flag,
         default: "`false`",
         meaning: "adds `<dimension>_idx`, the 0-based index",
+        scopes: TABLES,
+    },
+    OptionInfo {
+        name: "file_column",
+        kind: ValueKind::Flag,
+        default: "`false`",
+        meaning: "adds `_file`, the path or URL that a row is from",
         scopes: TABLES,
     },
     OptionInfo {

@@ -6,7 +6,7 @@ use super::common::{CommonOptions, TableDefaults};
 use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
 use crate::error::{Error, Result};
-use crate::scan::ReadOptions;
+use crate::scan::{MosaicOptions, ReadOptions};
 
 /// How to read a `.tet` file, or a `.tet.d` package of them, as a table. [`OPTIONS`](super::OPTIONS) says
 /// what there is to say.
@@ -26,6 +26,8 @@ pub struct TetReadOptions {
     pub dataset: Option<String>,
     /// Which generation of a package; `None` means the current one.
     pub generation: Option<u64>,
+    /// Along which dimension several files follow one another; `None`: the one whose labels differ.
+    pub concat_dimension: Option<String>,
     /// What tables of every format can be told.
     pub common: CommonOptions,
 }
@@ -66,6 +68,20 @@ impl TetReadOptions {
         self
     }
 
+    /// Chooses the dimension along which several files or arrays follow one another.
+    #[must_use]
+    pub fn with_concat_dimension(mut self, dimension: impl Into<String>) -> Self {
+        self.concat_dimension = Some(dimension.into());
+        self
+    }
+
+    /// Whether there is a column `_file` with the path or URL that a row is from.
+    #[must_use]
+    pub fn with_file_column(mut self, yes: bool) -> Self {
+        self.common.file_column = Some(yes);
+        self
+    }
+
     /// Whether there is a column `<dimension>_idx` for each dimension.
     #[must_use]
     pub fn with_index_columns(mut self, yes: bool) -> Self {
@@ -88,6 +104,11 @@ impl TetReadOptions {
     /// How stored data becomes SQL values.
     pub fn read(&self) -> ReadOptions {
         self.common.read(&ReadOptions::default())
+    }
+
+    /// How arrays become one table.
+    pub(crate) fn mosaic(&self) -> MosaicOptions {
+        self.common.mosaic(self.concat_dimension.as_ref(), &self.read())
     }
 
     /// What is said here, and for the rest what `defaults` say.
@@ -125,6 +146,7 @@ impl TetReadOptions {
         match name {
             "dataset" => Some(Slot::Name(&mut self.dataset)),
             "generation" => Some(Slot::Number(&mut self.generation)),
+            "concat_dimension" => Some(Slot::Name(&mut self.concat_dimension)),
             _ => self.common.slot(name),
         }
     }
@@ -146,10 +168,10 @@ mod tests {
             let kind = TetReadOptions::default().slot(option.name).map(|slot| slot.kind());
             assert_eq!(kind, Some(option.kind), "{}", option.name);
             let value = match option.name {
-                "dataset" => "t",
+                "dataset" | "concat_dimension" => "t",
                 "generation" => "3",
                 "io" => "pread",
-                "index_columns" => "TRUE",
+                "index_columns" | "file_column" => "TRUE",
                 _ => "false",
             };
             for prefix in ["", "format.", "tet."] {

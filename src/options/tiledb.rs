@@ -7,7 +7,7 @@ use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{EncryptionKey, OpenOptions};
-use crate::scan::TileDbView;
+use crate::scan::{MosaicOptions, TileDbView};
 
 /// How to read a TileDB array as a table. [`OPTIONS`](super::OPTIONS) says what there is to say.
 ///
@@ -30,6 +30,8 @@ pub struct TileDbReadOptions {
     pub full_domain: Option<bool>,
     /// Shows text as bytes, valid or not.
     pub text_as_binary: Option<bool>,
+    /// Along which dimension several arrays follow one another; `None`: the one whose labels differ.
+    pub concat_dimension: Option<String>,
     /// What tables of every format can be told.
     pub common: CommonOptions,
 }
@@ -84,6 +86,20 @@ impl TileDbReadOptions {
         self
     }
 
+    /// Chooses the dimension along which several files or arrays follow one another.
+    #[must_use]
+    pub fn with_concat_dimension(mut self, dimension: impl Into<String>) -> Self {
+        self.concat_dimension = Some(dimension.into());
+        self
+    }
+
+    /// Whether there is a column `_file` with the path or URL that a row is from.
+    #[must_use]
+    pub fn with_file_column(mut self, yes: bool) -> Self {
+        self.common.file_column = Some(yes);
+        self
+    }
+
     /// Whether there is a column `<dimension>_idx` for each dimension.
     #[must_use]
     pub fn with_index_columns(mut self, yes: bool) -> Self {
@@ -118,6 +134,11 @@ impl TileDbReadOptions {
             text_as_binary: self.text_as_binary.unwrap_or(built_in.text_as_binary),
             read: self.common.read(&built_in.read),
         }
+    }
+
+    /// How arrays become one table.
+    pub(crate) fn mosaic(&self) -> MosaicOptions {
+        self.common.mosaic(self.concat_dimension.as_ref(), &self.view().read)
     }
 
     /// What is said here, and for the rest what `defaults` say.
@@ -159,6 +180,7 @@ impl TileDbReadOptions {
             "encryption_key" => Slot::Key(&mut self.open.key),
             "full_domain" => Slot::Flag(&mut self.full_domain),
             "text_as_binary" => Slot::Flag(&mut self.text_as_binary),
+            "concat_dimension" => Slot::Name(&mut self.concat_dimension),
             _ => return self.common.slot(name),
         })
     }
@@ -183,6 +205,7 @@ mod tests {
                 "timestamp" | "timestamp_start" => "17",
                 "encryption_key" => "0123456789abcdef0123456789ABCDEF",
                 "io" => "pread",
+                "concat_dimension" => "t",
                 _ => "TRUE",
             };
             for prefix in ["", "format.", "tiledb."] {

@@ -44,9 +44,9 @@ impl TileDbTableFactory {
     pub const FILE_TYPE: &'static str = "TILEDB";
 }
 
-/// The location of a table that takes its columns from what is stored, and everything else from
+/// The locations of a table that takes its columns from what is stored, and everything else from
 /// options.
-fn only_location<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&'a str> {
+fn only_locations<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&'a [String]> {
     if !cmd.schema.fields().is_empty() {
         return plan_err!(
             "a {file_type} table takes its columns from what is stored; leave the column list out"
@@ -57,12 +57,7 @@ fn only_location<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&'
             "a {file_type} table takes neither PARTITIONED BY nor WITH ORDER, and is not UNBOUNDED"
         );
     }
-    match cmd.locations.as_slice() {
-        [location] => Ok(location),
-        locations => {
-            plan_err!("a {file_type} table has one LOCATION, found {}", locations.len())
-        }
-    }
+    Ok(&cmd.locations)
 }
 
 #[async_trait]
@@ -72,10 +67,10 @@ impl TableProviderFactory for TetTableFactory {
         state: &dyn Session,
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let location = only_location(cmd, Self::FILE_TYPE)?;
+        let locations = only_locations(cmd, Self::FILE_TYPE)?;
         let options = TetReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
         let options = options.with_defaults(&defaults(state));
-        let table = open_table(location, &options, state.runtime_env()).await;
+        let table = open_table(locations, &options, state.runtime_env()).await;
         Ok(Arc::new(table.map_err(to_datafusion)?))
     }
 }
@@ -87,10 +82,10 @@ impl TableProviderFactory for TileDbTableFactory {
         state: &dyn Session,
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let location = only_location(cmd, Self::FILE_TYPE)?;
+        let locations = only_locations(cmd, Self::FILE_TYPE)?;
         let options = TileDbReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
         let options = options.with_defaults(&defaults(state));
-        let table = open_tiledb_table(location, &options, state.runtime_env()).await;
+        let table = open_tiledb_table(locations, &options, state.runtime_env()).await;
         Ok(Arc::new(table.map_err(to_datafusion)?))
     }
 }

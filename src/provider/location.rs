@@ -11,7 +11,8 @@ use url::Url;
 
 use crate::error::{Error, Result};
 use crate::io::{
-    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, StoreFolder,
+    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles,
+    ReopenedSource, StoreFolder,
 };
 use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
 use crate::scan::{OpenedFile, OpenedTileDb};
@@ -44,6 +45,16 @@ pub async fn open(
     options: &TetReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<OpenedFile> {
+    open_among(location, options, runtime, None).await
+}
+
+/// The same for one of many local files, of which only some are held open.
+pub(super) async fn open_among(
+    location: &str,
+    options: &TetReadOptions,
+    runtime: &RuntimeEnv,
+    many: Option<&Arc<OpenFiles>>,
+) -> Result<OpenedFile> {
     let place = Place::of(location, runtime)?;
     if place.is_package() {
         let folder = place.folder(location, options.io())?;
@@ -53,10 +64,13 @@ pub async fn open(
         let message = "a file has no generations; option 'generation' is for .tet.d packages";
         return Err(Error::usage(message).in_file(location));
     }
-    let source: Arc<dyn ByteSource> = match place {
-        Place::Local(path) if options.io() == IoMode::Mmap => Arc::new(MmapSource::open(&path)?),
-        Place::Local(path) => Arc::new(FileSource::open(&path)?),
-        Place::Store(store, path) => {
+    let source: Arc<dyn ByteSource> = match (place, many) {
+        (Place::Local(path), Some(files)) => Arc::new(ReopenedSource::open(&path, files)?),
+        (Place::Local(path), None) if options.io() == IoMode::Mmap => {
+            Arc::new(MmapSource::open(&path)?)
+        }
+        (Place::Local(path), None) => Arc::new(FileSource::open(&path)?),
+        (Place::Store(store, path), _) => {
             Arc::new(ObjectSource::open(location.to_owned(), store, path).await?)
         }
     };
@@ -101,13 +115,13 @@ pub(super) fn below(location: &str, path: &str) -> String {
 }
 
 /// Where something is.
-enum Place {
+pub(super) enum Place {
     Local(PathBuf),
     Store(Arc<dyn ObjectStore>, ObjectPath),
 }
 
 impl Place {
-    fn of(location: &str, runtime: &RuntimeEnv) -> Result<Self> {
+    pub(super) fn of(location: &str, runtime: &RuntimeEnv) -> Result<Self> {
         let Some(url) = parse_url(location) else {
             return Ok(Self::Local(Path::new(location).to_owned()));
         };

@@ -6,6 +6,7 @@
 
 mod factory;
 mod location;
+mod locations;
 mod named_arguments;
 mod open_table;
 mod prune;
@@ -20,9 +21,11 @@ mod tet_schema;
 mod tiledb_facts;
 mod tiledb_functions;
 mod tiledb_schema;
+mod variables;
 
 pub use factory::{TetTableFactory, TileDbTableFactory};
 pub use location::{open, open_tiledb};
+pub use locations::Locations;
 pub use open_table::{open_table, open_tiledb_table};
 pub use session::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 pub use table::GridTable;

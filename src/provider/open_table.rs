@@ -1,17 +1,31 @@
-//! From a location to a table: what every way to a table ends in.
+//! From locations to a table: what every way to a table ends in.
 //!
 //! Rust's `register_…` and `read_…`, `CREATE EXTERNAL TABLE`, the table functions and quoted paths differ
-//! in how a location and options reach them, and in nothing else.
+//! in how locations and options reach them, and in nothing else.
+
+use std::sync::Arc;
 
 use datafusion::catalog::Session;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{GridTable, open, open_tiledb};
+use super::location::open_among;
+use super::locations::Found;
+use super::variables::arrays_of;
+use super::{GridTable, Locations, open, open_tiledb};
 use crate::error::Result;
 use crate::exec::GridfusionConfig;
-use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
+use crate::io::OpenFiles;
+use crate::options::{IoMode, TableDefaults, TetReadOptions, TileDbReadOptions};
+use crate::scan::{AT_ONCE, FileArrays, GridArray};
 
-/// The table of a dataset in what is at `location`, as [`open`] understands it.
+/// Of many files, so many are held open at once.
+const MOST_OPEN: usize = 512;
+
+/// The table of a dataset in what is at `locations`, as [`open`] understands it. Without a dataset in the
+/// options, the data variables of a file are columns of one table, if they have the same dimensions. Several
+/// files are one table too: they follow one another along the dimension whose labels differ, in the
+/// order of these labels, and are opened once, to be opened again when a query wants them.
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -28,27 +42,57 @@ use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
 /// ```
 ///
 /// # Errors
-/// Those of [`open`] and [`GridTable::open`].
+/// Those of [`open`], [`GridTable::open`] and [`GridArray::side_by_side`]; `Usage` for a pattern that nothing
+/// matches.
 pub async fn open_table(
-    location: &str,
+    locations: impl Into<Locations>,
     options: &TetReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<GridTable> {
-    let file = open(location, options, runtime).await?;
-    GridTable::open(&file, options).await
+    let locations = locations.into();
+    let found = match locations.expand(runtime).await? {
+        Found::One(location) => {
+            let file = open(&location, options, runtime).await?;
+            return GridTable::open(&file, options).await;
+        }
+        Found::Many(found) => found,
+    };
+    let opened = OpenFiles::new(options.io() == IoMode::Mmap, MOST_OPEN);
+    let opened = &opened;
+    let files = found.into_iter().map(|location| async move {
+        let file = open_among(&location, options, runtime, Some(opened)).await?;
+        arrays_of(&file, options.dataset.as_deref(), &options.read()).await
+    });
+    let files: Vec<FileArrays> = stream::iter(files).buffered(AT_ONCE).try_collect().await?;
+    let array = GridArray::side_by_side(locations.name(), files, &options.mosaic())?;
+    Ok(GridTable::new(Arc::new(array)))
 }
 
-/// The table of the TileDB array at `location`.
+/// The table of the TileDB array at `locations`, or of several, as [`open_table`] has it of files.
 ///
 /// # Errors
-/// Those of [`open_tiledb`] and [`GridTable::of_tiledb`].
+/// Those of [`open_tiledb`], [`GridTable::of_tiledb`] and [`GridArray::side_by_side`]; `Usage` for a pattern
+/// that nothing matches.
 pub async fn open_tiledb_table(
-    location: &str,
+    locations: impl Into<Locations>,
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<GridTable> {
-    let array = open_tiledb(location, options, runtime).await?;
-    GridTable::of_tiledb(&array, options)
+    let locations = locations.into();
+    let found = match locations.expand(runtime).await? {
+        Found::One(location) => {
+            let array = open_tiledb(&location, options, runtime).await?;
+            return GridTable::of_tiledb(&array, options);
+        }
+        Found::Many(found) => found,
+    };
+    let arrays = found.into_iter().map(|location| async move {
+        let array = open_tiledb(&location, options, runtime).await?.array(&options.view())?;
+        Ok::<_, crate::Error>(FileArrays { name: location, arrays: vec![array] })
+    });
+    let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
+    let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;
+    Ok(GridTable::new(Arc::new(array)))
 }
 
 /// What the session says for tables that say nothing.

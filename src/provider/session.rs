@@ -14,8 +14,8 @@ use datafusion::prelude::SessionContext;
 
 use super::named_arguments::NamedArguments;
 use super::{
-    TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory,
-    open, open_table, open_tiledb_table,
+    Locations, TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema,
+    TileDbTableFactory, open, open_table, open_tiledb_table,
 };
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion};
 use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
@@ -51,7 +51,7 @@ pub trait GridfusionSessionContextExt {
     async fn register_tet(
         &self,
         name: impl Into<TableReference> + Send,
-        location: &str,
+        locations: impl Into<Locations> + Send,
         options: TetReadOptions,
     ) -> Result<()>;
 
@@ -72,7 +72,11 @@ pub trait GridfusionSessionContextExt {
     ///
     /// # Errors
     /// Those of [`GridfusionSessionContextExt::register_tet`].
-    async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame>;
+    async fn read_tet(
+        &self,
+        locations: impl Into<Locations> + Send,
+        options: TetReadOptions,
+    ) -> Result<DataFrame>;
 
     /// Registers a TileDB array as the table `name`.
     ///
@@ -95,7 +99,7 @@ pub trait GridfusionSessionContextExt {
     async fn register_tiledb(
         &self,
         name: impl Into<TableReference> + Send,
-        location: &str,
+        locations: impl Into<Locations> + Send,
         options: TileDbReadOptions,
     ) -> Result<()>;
 
@@ -115,7 +119,11 @@ pub trait GridfusionSessionContextExt {
     ///
     /// # Errors
     /// Those of [`GridfusionSessionContextExt::register_tiledb`].
-    async fn read_tiledb(&self, location: &str, options: TileDbReadOptions) -> Result<DataFrame>;
+    async fn read_tiledb(
+        &self,
+        locations: impl Into<Locations> + Send,
+        options: TileDbReadOptions,
+    ) -> Result<DataFrame>;
 }
 
 #[async_trait]
@@ -133,12 +141,12 @@ impl GridfusionSessionContextExt for SessionContext {
     async fn register_tet(
         &self,
         name: impl Into<TableReference> + Send,
-        location: &str,
+        locations: impl Into<Locations> + Send,
         options: TetReadOptions,
     ) -> Result<()> {
         let name = name.into();
         let options = options.with_defaults(&defaults(self));
-        let table = open_table(location, &options, &self.runtime_env()).await;
+        let table = open_table(locations, &options, &self.runtime_env()).await;
         self.register_table(name, Arc::new(table.map_err(to_datafusion)?))?;
         Ok(())
     }
@@ -161,21 +169,25 @@ impl GridfusionSessionContextExt for SessionContext {
         Ok(())
     }
 
-    async fn read_tet(&self, location: &str, options: TetReadOptions) -> Result<DataFrame> {
+    async fn read_tet(
+        &self,
+        locations: impl Into<Locations> + Send,
+        options: TetReadOptions,
+    ) -> Result<DataFrame> {
         let options = options.with_defaults(&defaults(self));
-        let table = open_table(location, &options, &self.runtime_env()).await;
+        let table = open_table(locations, &options, &self.runtime_env()).await;
         self.read_table(Arc::new(table.map_err(to_datafusion)?))
     }
 
     async fn register_tiledb(
         &self,
         name: impl Into<TableReference> + Send,
-        location: &str,
+        locations: impl Into<Locations> + Send,
         options: TileDbReadOptions,
     ) -> Result<()> {
         let name = name.into();
         let options = options.with_defaults(&defaults(self));
-        let table = open_tiledb_table(location, &options, &self.runtime_env()).await;
+        let table = open_tiledb_table(locations, &options, &self.runtime_env()).await;
         self.register_table(name, Arc::new(table.map_err(to_datafusion)?))?;
         Ok(())
     }
@@ -193,9 +205,13 @@ impl GridfusionSessionContextExt for SessionContext {
         Ok(())
     }
 
-    async fn read_tiledb(&self, location: &str, options: TileDbReadOptions) -> Result<DataFrame> {
+    async fn read_tiledb(
+        &self,
+        locations: impl Into<Locations> + Send,
+        options: TileDbReadOptions,
+    ) -> Result<DataFrame> {
         let options = options.with_defaults(&defaults(self));
-        let table = open_tiledb_table(location, &options, &self.runtime_env()).await;
+        let table = open_tiledb_table(locations, &options, &self.runtime_env()).await;
         self.read_table(Arc::new(table.map_err(to_datafusion)?))
     }
 }

@@ -13,11 +13,15 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::prune;
 use super::pushdown::{self, Reach};
-use crate::error::{Error, Result as GridResult};
+use super::variables::arrays_of;
+use crate::error::Result as GridResult;
 use crate::exec::{GridScanExec, to_datafusion};
 use crate::grid::AxisSelection;
 use crate::options::{TetReadOptions, TileDbReadOptions};
-use crate::scan::{GridArray, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest};
+use crate::scan::{
+    FileArrays, GridArray, MosaicOptions, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest,
+    last_part,
+};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
 ///
@@ -46,18 +50,15 @@ pub struct GridTable {
 }
 
 impl GridTable {
-    /// Opens a dataset of a file as a table. Without a dataset in the options, the file must have
-    /// exactly one data variable.
+    /// Opens a dataset of a file as a table. Without a dataset in the options, it is all data variables of
+    /// the file, a column each, if they have the same dimensions.
     ///
     /// # Errors
     /// `Usage` if the dataset is not there or it is not clear which one is meant; otherwise those of
     /// [`OpenedFile::array`].
     pub async fn open(file: &OpenedFile, options: &TetReadOptions) -> GridResult<Self> {
-        let dataset = match &options.dataset {
-            Some(dataset) => dataset.clone(),
-            None => only_data_variable(file)?,
-        };
-        Ok(Self::new(Arc::new(file.array(&dataset, &options.read()).await?)))
+        let arrays = arrays_of(file, options.dataset.as_deref(), &options.read()).await?;
+        Self::of_file(arrays, &options.mosaic())
     }
 
     /// The table of a TileDB array.
@@ -65,7 +66,19 @@ impl GridTable {
     /// # Errors
     /// Those of [`OpenedTileDb::array`].
     pub fn of_tiledb(array: &OpenedTileDb, options: &TileDbReadOptions) -> GridResult<Self> {
-        Ok(Self::new(Arc::new(array.array(&options.view())?)))
+        let (name, arrays) = (array.location().to_owned(), vec![array.array(&options.view())?]);
+        Self::of_file(FileArrays { name, arrays }, &options.mosaic())
+    }
+
+    fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
+        if file.arrays.len() == 1
+            && !options.file_column
+            && let Some(array) = file.arrays.pop()
+        {
+            return Ok(Self::new(Arc::new(array)));
+        }
+        let name = last_part(&file.name).to_owned();
+        Ok(Self::new(Arc::new(GridArray::side_by_side(name, vec![file], options)?)))
     }
 
     /// The table of an opened array.
@@ -115,29 +128,6 @@ impl GridTable {
         request.limit = limit.map(|limit| limit as u64);
         request.partitions = state.config().target_partitions();
         Ok(request)
-    }
-}
-
-fn only_data_variable(file: &OpenedFile) -> GridResult<String> {
-    let variables = file.data_variables();
-    match variables.as_slice() {
-        [variable] => Ok(variable.clone()),
-        [] => Err(Error::usage("the file has no data variable").in_file(file.name())),
-        _ => {
-            let listed: Vec<String> = variables
-                .iter()
-                .map(|name| {
-                    let id = file.tet().dataset_id(name);
-                    let shape = id.map_or(&[][..], |id| file.tet().datasets()[id].shape());
-                    format!("\"{name}\" {shape:?}")
-                })
-                .collect();
-            let message = format!(
-                "the file has several data variables; choose one with the option 'dataset': {}",
-                listed.join(", ")
-            );
-            Err(Error::usage(message).in_file(file.name()))
-        }
     }
 }
 

@@ -13,7 +13,8 @@ use datafusion::logical_expr::Expr;
 /// that, which is what named arguments have become.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
-    pub(super) location: String,
+    /// At least one.
+    pub(super) locations: Vec<String>,
     /// The argument between the path and the options.
     pub(super) dataset: Option<String>,
     pub(super) options: HashMap<String, String>,
@@ -23,17 +24,18 @@ impl Arguments {
     /// Takes the arguments of the function called `name` apart.
     pub(super) fn new(name: &str, exprs: &[Expr], takes_dataset: bool) -> Result<Self> {
         let what = if takes_dataset { "a path, perhaps a dataset" } else { "a path" };
-        let mut texts = exprs.iter().map(text).collect::<Option<Vec<_>>>().ok_or_else(|| {
-            plan_datafusion_err!("{name} takes text: {what}, then names and values of options")
-        })?;
-        let is_in_pairs = texts.len() % 2 == 1;
-        if texts.is_empty() || !(is_in_pairs || takes_dataset) {
+        let is_in_pairs = exprs.len() % 2 == 1;
+        let (Some((first, others)), true) = (exprs.split_first(), is_in_pairs || takes_dataset)
+        else {
             return plan_err!(
                 "{name} takes {what}, then names and values of options in pairs, found {} arguments",
-                texts.len()
+                exprs.len()
             );
-        }
-        let location = texts.remove(0);
+        };
+        let not_text =
+            || plan_datafusion_err!("{name} takes text: {what}, then names and values of options");
+        let locations = texts(first).filter(|texts| !texts.is_empty()).ok_or_else(not_text)?;
+        let mut texts = others.iter().map(text).collect::<Option<Vec<_>>>().ok_or_else(not_text)?;
         let dataset = (!is_in_pairs).then(|| texts.remove(0));
         let mut options = HashMap::new();
         for pair in texts.chunks_exact(2) {
@@ -41,7 +43,32 @@ impl Arguments {
                 return plan_err!("{name}: option '{}' is given twice", pair[0]);
             }
         }
-        Ok(Self { location, dataset, options })
+        Ok(Self { locations, dataset, options })
+    }
+}
+
+/// A constant text, or a list of such.
+fn texts(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::ScalarFunction(function) if function.name() == "make_array" => {
+            function.args.iter().map(text).collect()
+        }
+        Expr::Literal(ScalarValue::List(list), _) => {
+            let items = list.iter().flatten().next()?;
+            let items = (0..items.len()).map(|at| ScalarValue::try_from_array(&items, at).ok());
+            items.map(|item| text(&Expr::Literal(item?, None))).collect()
+        }
+        _ => Some(vec![text(expr)?]),
+    }
+}
+
+impl Arguments {
+    /// The location, for functions that are about one place.
+    pub(super) fn location(&self, name: &str) -> Result<&str> {
+        match self.locations.as_slice() {
+            [location] => Ok(location),
+            _ => plan_err!("{name} takes one path, not a list"),
+        }
     }
 }
 
@@ -89,7 +116,7 @@ mod tests {
             options.sort();
             let options: Vec<String> =
                 options.into_iter().map(|(k, v)| format!("{k}={v}")).collect();
-            Some((arguments.location, arguments.dataset, options.join(",")))
+            Some((arguments.locations.join(";"), arguments.dataset, options.join(",")))
         };
         let parts = |dataset: Option<&str>, options: &str| {
             Some(("x".to_owned(), dataset.map(str::to_owned), options.to_owned()))

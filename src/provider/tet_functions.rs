@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::plan_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 
 use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
@@ -68,9 +68,9 @@ impl TetFunction {
 
 impl TableFunctionImpl for TetFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let Arguments { location, dataset, options } =
-            Arguments::new(self.name(), args.exprs(), true)?;
-        let mut options = TetReadOptions::from_sql(&options).map_err(to_datafusion)?;
+        let arguments = Arguments::new(self.name(), args.exprs(), true)?;
+        let mut options = TetReadOptions::from_sql(&arguments.options).map_err(to_datafusion)?;
+        let dataset = arguments.dataset.clone();
         if dataset.is_some() && options.dataset.is_some() {
             return plan_err!("{}: the dataset is given twice", self.name());
         }
@@ -78,28 +78,28 @@ impl TableFunctionImpl for TetFunction {
         let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
         let opened = async || {
-            let file = open(&location, &options, runtime).await?;
-            let dataset =
-                options.dataset.as_deref().map(|name| file.dataset_id(name)).transpose()?;
-            Ok((file, dataset))
+            let location = arguments.location(self.name())?;
+            let file = open(location, &options, runtime).await.map_err(to_datafusion)?;
+            let dataset = options.dataset.as_deref().map(|name| file.dataset_id(name));
+            Ok::<_, DataFusionError>((file, dataset.transpose().map_err(to_datafusion)?))
         };
         wait(async {
             Ok(match self {
                 Self::Read => {
-                    let table = open_table(&location, &options, runtime).await;
+                    let table = open_table(arguments.locations.clone(), &options, runtime).await;
                     Arc::new(table.map_err(to_datafusion)?) as Arc<dyn TableProvider>
                 }
                 Self::Info => {
-                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
+                    let (file, dataset) = opened().await?;
                     let known = file.dataset_info(dataset).await.map_err(to_datafusion)?;
                     table_of(tet_facts::info(&known)?)?
                 }
                 Self::Chunks => {
-                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
+                    let (file, dataset) = opened().await?;
                     Arc::new(TetChunks::new(file, dataset))
                 }
                 Self::Attributes => {
-                    let (file, dataset) = opened().await.map_err(to_datafusion)?;
+                    let (file, dataset) = opened().await?;
                     table_of(tet_facts::attributes(&file, dataset)?)?
                 }
             })

@@ -7,7 +7,7 @@ use datafusion::error::Result;
 
 use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
-use super::{GridTable, open_tiledb, tiledb_facts};
+use super::{open_tiledb, open_tiledb_table, tiledb_facts};
 use crate::exec::to_datafusion;
 use crate::options::TileDbReadOptions;
 
@@ -54,21 +54,26 @@ impl TileDbFunction {
 
 impl TableFunctionImpl for TileDbFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let Arguments { location, options, .. } = Arguments::new(self.name(), args.exprs(), false)?;
-        let options = TileDbReadOptions::from_sql(&options).map_err(to_datafusion)?;
+        let arguments = Arguments::new(self.name(), args.exprs(), false)?;
+        let options = TileDbReadOptions::from_sql(&arguments.options).map_err(to_datafusion)?;
         let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
+        let opened = async || {
+            let location = arguments.location(self.name())?;
+            open_tiledb(location, &options, runtime).await.map_err(to_datafusion)
+        };
         wait(async {
-            let array = open_tiledb(&location, &options, runtime).await.map_err(to_datafusion)?;
             let facts = match self {
                 Self::Read => {
-                    let table = GridTable::of_tiledb(&array, &options).map_err(to_datafusion)?;
+                    let table = open_tiledb_table(arguments.locations.clone(), &options, runtime);
+                    let table = table.await.map_err(to_datafusion)?;
                     return Ok(Arc::new(table) as Arc<dyn TableProvider>);
                 }
-                Self::Info => tiledb_facts::info(&array)?,
-                Self::Fragments => tiledb_facts::fragments(&array)?,
+                Self::Info => tiledb_facts::info(&opened().await?)?,
+                Self::Fragments => tiledb_facts::fragments(&opened().await?)?,
                 Self::Metadata => {
-                    tiledb_facts::metadata(&array.metadata().await.map_err(to_datafusion)?)?
+                    let metadata = opened().await?.metadata().await.map_err(to_datafusion)?;
+                    tiledb_facts::metadata(&metadata)?
                 }
             };
             table_of(facts)

@@ -1,0 +1,161 @@
+//! Local files of which there may be more than may be open at once.
+//!
+//! ```text
+//!   ReopenedSource ─┐                      ┌─▶ MmapSource
+//!   ReopenedSource ─┼─▶ OpenFiles (so many)┼─▶ MmapSource      a file that was closed is opened
+//!   ReopenedSource ─┘                      └─▶ …               again when it is read
+//! ```
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::{ByteSource, FileSource, MmapSource};
+use crate::error::{Error, Result};
+
+/// Files that are held open, up to a number.
+#[derive(Debug)]
+pub struct OpenFiles {
+    mmap: bool,
+    most: usize,
+    held: Mutex<HashMap<PathBuf, Arc<dyn ByteSource>>>,
+}
+
+impl OpenFiles {
+    /// Holds at most `most` files, which are mapped or read by positioned reads.
+    pub fn new(mmap: bool, most: usize) -> Arc<Self> {
+        Arc::new(Self { mmap, most, held: Mutex::default() })
+    }
+
+    /// How many are open now.
+    pub fn count(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Arc<dyn ByteSource>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self, path: &Path) -> Option<Arc<dyn ByteSource>> {
+        self.lock().get(path).cloned()
+    }
+
+    fn open(&self, path: &Path) -> Result<Arc<dyn ByteSource>> {
+        let source: Arc<dyn ByteSource> = match self.mmap {
+            true => Arc::new(MmapSource::open(path)?),
+            false => Arc::new(FileSource::open(path)?),
+        };
+        let mut held = self.lock();
+        if held.len() >= self.most {
+            held.clear(); // whoever reads one of them holds it
+        }
+        held.insert(path.to_owned(), Arc::clone(&source));
+        Ok(source)
+    }
+}
+
+/// One of many files. It must stay as it was when it was first opened.
+#[derive(Debug)]
+pub struct ReopenedSource {
+    name: String,
+    path: PathBuf,
+    size: u64,
+    modified: Option<SystemTime>,
+    files: Arc<OpenFiles>,
+}
+
+impl ReopenedSource {
+    /// Opens the file for the first time.
+    ///
+    /// # Errors
+    /// `Io` if it cannot be opened or mapped, or is not a regular file.
+    pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
+        let source = files.open(path)?;
+        Ok(Self {
+            name: source.name().to_owned(),
+            path: path.to_owned(),
+            size: source.size(),
+            modified: modified(path),
+            files: Arc::clone(files),
+        })
+    }
+
+    fn source(&self) -> Result<Arc<dyn ByteSource>> {
+        if let Some(source) = self.files.held(&self.path) {
+            return Ok(source);
+        }
+        let source = self.files.open(&self.path)?;
+        if source.size() != self.size || modified(&self.path) != self.modified {
+            let error = std::io::Error::other("it was written since the table was made");
+            return Err(Error::io("cannot open the file again", error).in_file(&self.name));
+        }
+        Ok(source)
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+}
+
+#[async_trait]
+impl ByteSource for ReopenedSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn is_resident(&self) -> bool {
+        self.files.mmap
+    }
+
+    async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.source()?.read(ranges).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_are_closed_and_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        for mmap in [true, false] {
+            let files = OpenFiles::new(mmap, 3);
+            let open = |number: u8| {
+                let path = dir.path().join(number.to_string());
+                std::fs::write(&path, [number; 4]).unwrap();
+                ReopenedSource::open(&path, &files).unwrap()
+            };
+            let sources: Vec<ReopenedSource> = (0..10).map(open).collect();
+            for _ in 0..2 {
+                for (number, source) in sources.iter().enumerate() {
+                    let read = source.read(&[1..3]).await.unwrap();
+                    assert_eq!(read[0].as_ref(), [number as u8; 2]);
+                    assert!(files.count() <= 3);
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_replaced_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        ["a", "b"].map(|name| std::fs::write(path(name), "1234").unwrap());
+        let files = OpenFiles::new(true, 1);
+        let a = ReopenedSource::open(&path("a"), &files).unwrap();
+        ReopenedSource::open(&path("b"), &files).unwrap();
+        std::fs::write(path("a"), "12345").unwrap();
+        let error = a.read(&[0..1]).await.unwrap_err().to_string();
+        assert!(error.contains("written since the table was made"), "{error}");
+    }
+}

@@ -1,0 +1,232 @@
+//! From what a user calls one or many places to the list of them.
+//!
+//! ```text
+//!   'year-*.tet'                     year-2023.tet, year-2024.tet      sorted, each once
+//!   's3://bucket/*/era5.tet'         as the store lists them
+//!   ['a.tet', 'more/b.tet']          as they are
+//! ```
+
+use std::collections::BTreeSet;
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::TryStreamExt;
+use glob::{MatchOptions, Pattern};
+use object_store::path::Path as ObjectPath;
+
+use super::location::Place;
+use crate::error::{Error, Result};
+
+/// One or more paths or URLs. Each may be a pattern in which `*` stands for any part of a name, `**` for
+/// any folders, and `[a-c]` for one of some characters (and in a path, `?` for one character), unless a
+/// file of that very name is there.
+///
+/// ```
+/// use gridfusion::Locations;
+///
+/// let one: Locations = "year-*.tet".into();
+/// let many: Locations = vec!["2023.tet", "2024.tet"].into();
+/// # let _ = (one, many);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locations(Vec<String>);
+
+impl From<&str> for Locations {
+    fn from(location: &str) -> Self {
+        Self(vec![location.to_owned()])
+    }
+}
+
+impl From<&String> for Locations {
+    fn from(location: &String) -> Self {
+        Self(vec![location.clone()])
+    }
+}
+
+impl From<String> for Locations {
+    fn from(location: String) -> Self {
+        Self(vec![location])
+    }
+}
+
+impl<T: Into<String>> From<Vec<T>> for Locations {
+    fn from(locations: Vec<T>) -> Self {
+        Self(locations.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<&[String]> for Locations {
+    fn from(locations: &[String]) -> Self {
+        Self(locations.to_vec())
+    }
+}
+
+/// `*` and `?` stand for parts of one name, as in a shell.
+const OPTIONS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
+impl Locations {
+    /// What all of them are called together.
+    pub(super) fn name(&self) -> String {
+        self.0.join(", ")
+    }
+
+    /// The places, and whether they were asked for as several. Those that a pattern stands for are sorted.
+    ///
+    /// # Errors
+    /// `Usage` if there are none, or a pattern is malformed or stands for nothing; `Io` if a folder cannot
+    /// be listed.
+    pub(super) async fn expand(&self, runtime: &RuntimeEnv) -> Result<Found> {
+        match self.0.as_slice() {
+            [] => Err(Error::usage("a table needs a path or URL, or several")),
+            [location] if !is_pattern(location) => Ok(Found::One(location.clone())),
+            locations => {
+                let mut found = Vec::new();
+                for location in locations {
+                    match is_pattern(location) {
+                        true => found.extend(matches(location, runtime).await?),
+                        false => found.push(location.clone()),
+                    }
+                }
+                let mut seen = BTreeSet::new();
+                found.retain(|location| seen.insert(location.clone()));
+                Ok(Found::Many(found))
+            }
+        }
+    }
+}
+
+/// The places that were found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    One(String),
+    /// At least one.
+    Many(Vec<String>),
+}
+
+fn is_pattern(location: &str) -> bool {
+    let is_url = location.contains("://");
+    let special = if is_url { &['*', '['][..] } else { &['*', '?', '['] };
+    location.contains(special) && (is_url || !std::path::Path::new(location).exists())
+}
+
+async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>> {
+    let malformed = |error: glob::PatternError| {
+        Error::usage(format!("'{pattern}' is no pattern: {error}; use '[*]' for a star in a name"))
+    };
+    let found: BTreeSet<String> = match Place::of(pattern, runtime)? {
+        Place::Local(path) => {
+            let pattern = path.to_string_lossy();
+            let paths = glob::glob_with(&pattern, OPTIONS).map_err(malformed)?;
+            let text = |path: Result<std::path::PathBuf, glob::GlobError>| match path {
+                Ok(path) => Ok(path.to_string_lossy().into_owned()),
+                Err(error) => {
+                    let folder = error.path().display().to_string();
+                    Err(Error::io("cannot list the folder", std::io::Error::from(error))
+                        .in_file(&folder))
+                }
+            };
+            paths.map(text).collect::<Result<_>>()?
+        }
+        Place::Store(store, path) => {
+            let base = pattern.find("://").map_or(0, |at| at + 3);
+            let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
+            let wanted =
+                Pattern::new(pattern[base..].trim_start_matches('/')).map_err(malformed)?;
+            let listed = store.list(folder_of(&path).as_ref());
+            let listed: Vec<_> =
+                listed.map_ok(|object| object.location).try_collect().await.map_err(|error| {
+                    Error::io("cannot list the objects", error).in_file(pattern)
+                })?;
+            let parts = wanted.as_str().split('/').count();
+            let found = listed.iter().flat_map(|path| beginnings(path.as_ref(), parts, &wanted));
+            found.map(|path| format!("{}/{path}", &pattern[..base])).collect()
+        }
+    };
+    match found.is_empty() {
+        true => Err(Error::usage(format!("nothing matches '{pattern}'"))),
+        false => Ok(found),
+    }
+}
+
+/// The folder below which everything is that a pattern may stand for.
+fn folder_of(pattern: &ObjectPath) -> Option<ObjectPath> {
+    let literal = pattern.parts().take_while(|part| !part.as_ref().contains(['*', '[', '?', '%']));
+    let folder: ObjectPath = literal.collect();
+    (!folder.as_ref().is_empty()).then_some(folder)
+}
+
+/// The object at `path`, or a folder that it is in, if `wanted` stands for it. A package or an array is a
+/// folder, which object stores list nowhere.
+fn beginnings<'a>(path: &'a str, parts: usize, wanted: &Pattern) -> Option<&'a str> {
+    let is_deep = wanted.as_str().contains("**");
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    ends.enumerate()
+        .filter(|(number, _)| is_deep || number + 1 == parts)
+        .map(|(_, end)| &path[..end])
+        .find(|path| wanted.matches_with(path, OPTIONS))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+
+    use super::*;
+
+    async fn expand(locations: impl Into<Locations>, runtime: &RuntimeEnv) -> Result<Found> {
+        locations.into().expand(runtime).await
+    }
+
+    #[tokio::test]
+    async fn patterns_stand_for_files_that_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| format!("{}/{name}", dir.path().display());
+        ["b.tet", "a.tet", "c.txt", ".d.tet", "odd[1].tet"]
+            .map(|name| std::fs::write(path(name), "").unwrap());
+        std::fs::create_dir(path("p.tet.d")).unwrap();
+        let runtime = RuntimeEnv::default();
+        let many = |names: &[&str]| Found::Many(names.iter().map(|name| path(name)).collect());
+        let found = expand(path("?.tet"), &runtime).await.unwrap();
+        assert_eq!(found, many(&["a.tet", "b.tet"]));
+        let found = expand(vec![path("b.tet"), path("*.tet*")], &runtime).await.unwrap();
+        assert_eq!(found, many(&["b.tet", "a.tet", "odd[1].tet", "p.tet.d"]));
+        let odd = expand(path("odd[1].tet"), &runtime).await.unwrap();
+        assert_eq!(odd, Found::One(path("odd[1].tet")));
+        assert_eq!(expand("gone.tet", &runtime).await.unwrap(), Found::One("gone.tet".into()));
+        for wrong in [path("*.nc"), path("[a.tet"), "***".into()] {
+            assert!(expand(wrong.as_str(), &runtime).await.is_err(), "{wrong}");
+        }
+        assert!(expand(Vec::<String>::new(), &runtime).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn patterns_stand_for_objects_and_folders_of_stores() {
+        let store = Arc::new(InMemory::new());
+        for path in ["y/2023/t.tet", "y/2024/t.tet", "y/2024/u.tet", "y/p.tet.d/CURRENT", "t.tet"] {
+            store.put(&path.into(), PutPayload::new()).await.unwrap();
+        }
+        let runtime = RuntimeEnv::default();
+        let url = url::Url::parse("mem://bucket").unwrap();
+        runtime.register_object_store(&url, Arc::clone(&store) as Arc<dyn ObjectStore>);
+        for (pattern, expected) in [
+            ("mem://bucket/y/*/t.tet", &["y/2023/t.tet", "y/2024/t.tet"][..]),
+            ("mem://bucket/y/*.tet.d", &["y/p.tet.d"]),
+            ("mem://bucket/**/t.tet", &["t.tet", "y/2023/t.tet", "y/2024/t.tet"]),
+            ("mem://bucket/*.tet", &["t.tet"]),
+            ("mem://bucket/y/202[4-5]/*.tet", &["y/2024/t.tet", "y/2024/u.tet"]),
+        ] {
+            let expected = expected.iter().map(|path| format!("mem://bucket/{path}")).collect();
+            assert_eq!(
+                expand(pattern, &runtime).await.unwrap(),
+                Found::Many(expected),
+                "{pattern}"
+            );
+        }
+        assert!(expand("mem://bucket/z/*.tet", &runtime).await.is_err());
+    }
+}

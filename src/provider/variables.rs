@@ -1,0 +1,57 @@
+//! Which datasets of a file a table is made of.
+
+use crate::error::{Error, Result};
+use crate::scan::{FileArrays, GridArray, OpenedFile, ReadOptions};
+
+/// The dataset of this name; without a name all data variables, which must have the same dimensions.
+///
+/// # Errors
+/// `Usage` if there is no such dataset, or none is named and the variables have not the same dimensions;
+/// otherwise those of [`OpenedFile::array`].
+pub(super) async fn arrays_of(
+    file: &OpenedFile,
+    dataset: Option<&str>,
+    options: &ReadOptions,
+) -> Result<FileArrays> {
+    let names = match dataset {
+        Some(dataset) => vec![dataset.to_owned()],
+        None => data_variables(file)?,
+    };
+    let mut arrays: Vec<GridArray> = Vec::with_capacity(names.len());
+    for name in &names {
+        arrays.push(file.array(name, options).await?);
+    }
+    Ok(FileArrays { name: file.name().to_owned(), arrays })
+}
+
+/// All data variables, if they can be columns of one table.
+fn data_variables(file: &OpenedFile) -> Result<Vec<String>> {
+    let names = file.data_variables();
+    let mut axes = names.iter().map(|name| axes_of(file, name));
+    let first = axes.next();
+    if names.is_empty() {
+        return Err(Error::usage("the file has no data variable").in_file(file.name()));
+    }
+    if axes.all(|axes| Some(axes) == first) {
+        return Ok(names);
+    }
+    let listed = names.iter().map(|name| {
+        let axes = axes_of(file, name);
+        let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
+        format!("\"{name}\" ({})", axes.join(", "))
+    });
+    let listed: Vec<String> = listed.collect();
+    let message = format!(
+        "the file has several data variables over different dimensions, which cannot be columns of one \
+         table; choose one with the option 'dataset': {}",
+        listed.join(", ")
+    );
+    Err(Error::usage(message).in_file(file.name()))
+}
+
+/// The names and lengths of the dimensions of a dataset.
+fn axes_of(file: &OpenedFile, dataset: &str) -> Vec<(String, u64)> {
+    let Some(id) = file.tet().dataset_id(dataset) else { return vec![] };
+    let (dimensions, _) = file.tet().dimensions(id);
+    dimensions.into_iter().map(|dimension| (dimension.name, dimension.len)).collect()
+}
