@@ -52,10 +52,15 @@ fn only_locations<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&
             "a {file_type} table takes its columns from what is stored; leave the column list out"
         );
     }
-    if !cmd.table_partition_cols.is_empty() || !cmd.order_exprs.is_empty() || cmd.unbounded {
-        return plan_err!(
-            "a {file_type} table takes neither PARTITIONED BY nor WITH ORDER, and is not UNBOUNDED"
-        );
+    for (clause, is_there) in [
+        ("PARTITIONED BY", !cmd.table_partition_cols.is_empty()),
+        ("WITH ORDER; the order of its rows is known", !cmd.order_exprs.is_empty()),
+        ("UNBOUNDED", cmd.unbounded),
+        ("constraints", !cmd.constraints.is_empty()),
+    ] {
+        if is_there {
+            return plan_err!("a {file_type} table has no {clause}");
+        }
     }
     Ok(&cmd.locations)
 }
