@@ -25,9 +25,9 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb` |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, `read_tiledb('path')`, `tet_info('path')` |
-//! | my own catalog | [`open`] or [`open_tiledb`] and [`GridTable`], or [`TetSchema`], [`TileDbSchema`] |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb`; `register_grid_catalog` for a directory |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, `read_tet('path')`, `read_tiledb('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
+//! | my own catalog | [`open_table`] or [`open_tiledb_table`], or [`TetSchema`], [`TileDbSchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
 //!
 //! # Layers
@@ -60,9 +60,10 @@ pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;
 pub use options::{IoMode, TetReadOptions, TileDbReadOptions};
 pub use provider::{
-    GridTable, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations,
-    TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema, TileDbTableFactory,
-    open, open_table, open_tiledb, open_tiledb_table,
+    GridCatalog, GridTable, GridUrlTables, GridfusionSessionContextExt,
+    GridfusionSessionStateBuilderExt, Locations, TetFunction, TetSchema, TetTableFactory,
+    TileDbFunction, TileDbSchema, TileDbTableFactory, UrlCatalogs, open, open_table, open_tiledb,
+    open_tiledb_table,
 };
 
 /// Compiles and runs the Rust of the README.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::scan::OpenedFile;
-use gridfusion::{TetReadOptions, TileDbReadOptions, TileDbSchema};
+use gridfusion::{GridCatalog, TetReadOptions, TileDbReadOptions, TileDbSchema};
 
 use crate::store;
 
@@ -16,6 +16,8 @@ pub(crate) enum Place {
     Tet(OpenedFile),
     /// A TileDB array, or a group or folder of such arrays.
     TileDb(TileDbSchema),
+    /// A directory with `.tet` files or packages in it, and perhaps arrays.
+    Directory(GridCatalog),
 }
 
 impl Place {
@@ -26,18 +28,19 @@ impl Place {
     pub(crate) async fn open(path: &str, runtime: &Arc<RuntimeEnv>) -> gridfusion::Result<Self> {
         store::register(path, &HashMap::new(), runtime)?;
         let arrays = || TileDbSchema::open(path, TileDbReadOptions::default(), Arc::clone(runtime));
-        let is_package = is_package(path);
-        if Path::new(path).is_dir() && !is_package {
-            return Ok(Self::TileDb(arrays().await?));
-        }
+        let options = TetReadOptions::default();
+        let is_dir = Path::new(path).is_dir();
         // What a store has at a URL is not known before it is asked for.
-        if path.contains("://") && !path.ends_with(".tet") && !is_package {
-            match arrays().await {
-                Ok(arrays) => return Ok(Self::TileDb(arrays)),
-                Err(error) => log::debug!("not TileDB, so it should be a .tet file: {error}"),
+        let may_be_dir = is_dir || path.contains("://") && !path.ends_with(".tet");
+        if may_be_dir && !is_package(path) {
+            match GridCatalog::find(path, options.clone(), Arc::clone(runtime)).await {
+                Ok(Some(catalog)) if catalog.has_tet() => return Ok(Self::Directory(catalog)),
+                Ok(_) => return Ok(Self::TileDb(arrays().await?)),
+                Err(error) if is_dir => return Err(error),
+                Err(error) => log::debug!("no directory, so it should be a .tet file: {error}"),
             }
         }
-        Ok(Self::Tet(gridfusion::open(path, &TetReadOptions::default(), runtime).await?))
+        Ok(Self::Tet(gridfusion::open(path, &options, runtime).await?))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::env;
 use std::sync::Arc;
 
-use datafusion::catalog::CatalogProvider;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList};
 use datafusion::common::plan_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -15,10 +15,12 @@ use datafusion_cli::catalog::DynamicObjectStoreCatalog;
 use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 use datafusion_cli::print_options::PrintOptions;
-use gridfusion::{GridfusionSessionStateBuilderExt, TetFunction, TileDbFunction};
+use gridfusion::{
+    GridUrlTables, GridfusionSessionStateBuilderExt, TetFunction, TileDbFunction, UrlCatalogs,
+};
 
 use crate::args::Args;
-use crate::catalog::LazyCatalogs;
+use crate::catalog::UrlTables;
 use crate::store::WithStore;
 
 /// Everything a statement needs.
@@ -46,19 +48,22 @@ impl Session {
         }
         let plain = Arc::clone(ctx.state().catalog_list());
 
-        // Rebuilds the context, so it comes before anything that keeps a reference to its state.
-        let ctx = ctx.enable_url_table();
-        let dynamic = Arc::new(DynamicObjectStoreCatalog::new(
-            Arc::clone(ctx.state().catalog_list()),
-            ctx.state_weak_ref(),
-        ));
-        ctx.register_catalog_list(Arc::new(LazyCatalogs { dynamic, plain: Arc::clone(&plain) }));
-
         let config = ctx.copied_config();
         let names = &config.options().catalog;
-        let catalog = plain.catalog(&names.default_catalog).ok_or_else(|| {
-            plan_datafusion_err!("there is no catalog \"{}\"", names.default_catalog)
-        })?;
+        let missing = || plan_datafusion_err!("there is no catalog \"{}\"", names.default_catalog);
+        let catalog = plain.catalog(&names.default_catalog).ok_or_else(missing)?;
+
+        // Rebuilds the context, so it comes before anything that keeps a reference to its state.
+        let ctx = ctx.enable_url_table();
+        let wrapped = DynamicObjectStoreCatalog::new(
+            Arc::clone(ctx.state().catalog_list()),
+            ctx.state_weak_ref(),
+        );
+        let files = wrapped.catalog(&names.default_catalog).ok_or_else(missing)?;
+        let files = files.schema(&names.default_schema).ok_or_else(missing)?;
+        let (arrays, runtime) = (GridUrlTables::new(&ctx), ctx.runtime_env());
+        let urls = Arc::new(UrlTables { arrays, files, runtime });
+        ctx.register_catalog_list(Arc::new(UrlCatalogs::new(plain, urls)));
         let print_options = PrintOptions {
             format: args.format,
             quiet: args.quiet,

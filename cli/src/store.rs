@@ -36,6 +36,22 @@ pub(crate) fn register(
     Ok(())
 }
 
+/// The same, but a store that is there already stays.
+///
+/// # Errors
+/// Those of [`register`].
+pub(crate) fn register_new(
+    location: &str,
+    options: &HashMap<String, String>,
+    runtime: &RuntimeEnv,
+) -> gridfusion::Result<()> {
+    let is_known = |url: Url| runtime.object_store_registry.get_store(&url).is_ok();
+    match remote_url(location).is_none_or(is_known) {
+        true => Ok(()),
+        false => register(location, options, runtime),
+    }
+}
+
 /// A table function of the library over URLs of which nobody has told the session before.
 #[derive(Debug)]
 pub(crate) struct WithStore<F>(pub(crate) F);
@@ -48,10 +64,7 @@ impl<F: TableFunctionImpl> TableFunctionImpl for WithStore<F> {
         });
         if let Some(location) = location {
             let runtime = args.session().runtime_env();
-            let is_known = |url: Url| runtime.object_store_registry.get_store(&url).is_ok();
-            if !remote_url(location).is_none_or(is_known) {
-                register(location, &HashMap::new(), runtime).map_err(to_datafusion)?;
-            }
+            register_new(location, &HashMap::new(), runtime).map_err(to_datafusion)?;
         }
         self.0.call_with_args(args)
     }

@@ -9,7 +9,6 @@ use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
 use gridfusion::TetSchema;
 use gridfusion::exec::to_datafusion;
@@ -20,7 +19,7 @@ use crate::place::Place;
 use crate::session::Session;
 
 /// Opens each path and registers it: a schema per path, and its datasets or arrays by their bare
-/// names.
+/// names. A directory of `.tet` files is a catalog, in which nothing is opened yet.
 ///
 /// # Errors
 /// If a path cannot be opened. A dataset that cannot be read is no error before it is queried.
@@ -30,7 +29,15 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
     for path in paths {
-        let tables = open(path, session.ctx.runtime_env()).await.map_err(to_datafusion)?;
+        let place = Place::open(path, &session.ctx.runtime_env()).await.map_err(to_datafusion)?;
+        let tables: Arc<dyn SchemaProvider> = match place {
+            Place::Tet(file) => Arc::new(TetSchema::new(file, ReadOptions::default())),
+            Place::TileDb(arrays) => Arc::new(arrays),
+            Place::Directory(files) => {
+                session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
+                continue;
+            }
+        };
         let file = SourceFile { schema: schema_name(path, &*session.catalog), tables };
         session.catalog.register_schema(&file.schema, Arc::clone(&file.tables))?;
         for dataset in file.tables.table_names() {
@@ -47,12 +54,17 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
     Ok(())
 }
 
-/// The tables of what is at a path.
-async fn open(path: &str, runtime: Arc<RuntimeEnv>) -> gridfusion::Result<Arc<dyn SchemaProvider>> {
-    Ok(match Place::open(path, &runtime).await? {
-        Place::Tet(file) => Arc::new(TetSchema::new(file, ReadOptions::default())),
-        Place::TileDb(arrays) => Arc::new(arrays),
-    })
+/// The catalog of a directory: its name, with a number if there is such a catalog already.
+fn catalog_name(path: &str, session: &Session) -> String {
+    // `.` and `..` are called something, too.
+    let resolved = Path::new(path).canonicalize().ok();
+    let name = resolved.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    let stem = name.map_or_else(|| stem(path), str::to_owned);
+    let name = first_free(&stem, |name| session.ctx.catalog(name).is_some());
+    if name != stem {
+        log::warn!("{path}: its catalog is \"{name}\", because there is a \"{stem}\" already");
+    }
+    name
 }
 
 /// The schema of a file: its stem, with a number if there is such a schema already.

@@ -10,12 +10,13 @@ use object_store::path::Path as ObjectPath;
 use url::Url;
 
 use crate::error::{Error, Result};
+use crate::format::Entry;
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles,
     ReopenedSource, StoreFolder,
 };
 use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
-use crate::scan::{OpenedFile, OpenedTileDb};
+use crate::scan::{Objects, OpenedFile, OpenedTileDb};
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
 /// that is registered with the session (`s3://bucket/key`, `https://host/path`, …). If that is a local
@@ -114,6 +115,31 @@ pub(super) fn below(location: &str, path: &str) -> String {
     format!("{}/{}", location.trim_end_matches('/'), path.trim_start_matches("./"))
 }
 
+/// What is in the folder at `location`, not below it.
+pub(super) async fn entries(
+    location: &str,
+    io: IoMode,
+    runtime: &RuntimeEnv,
+) -> Result<Vec<Entry>> {
+    let objects = Objects::many(folder(location, io, runtime)?);
+    Ok(objects.list(vec![String::new()]).await?.pop().unwrap_or_default())
+}
+
+/// The place of what is called `name` in the folder at `location`.
+pub(super) fn child(location: &str, name: &str) -> String {
+    let Some(mut url) = parse_url(location) else { return below(location, name) };
+    // In a URL, a name may need escapes.
+    match url.path_segments_mut().map(|mut path| _ = path.pop_if_empty().push(name)) {
+        Ok(()) => url.into(),
+        Err(()) => below(location, name),
+    }
+}
+
+/// The path of a location, without what a URL has around it.
+pub(super) fn path_of(location: &str) -> String {
+    parse_url(location).map_or_else(|| location.to_owned(), |url| url.path().to_owned())
+}
+
 /// Where something is.
 pub(super) enum Place {
     Local(PathBuf),
@@ -163,6 +189,6 @@ impl Place {
 }
 
 /// A URL, but not a path that happens to look like one (`C:\data`).
-fn parse_url(location: &str) -> Option<Url> {
+pub(super) fn parse_url(location: &str) -> Option<Url> {
     location.contains("://").then(|| Url::parse(location).ok()).flatten()
 }

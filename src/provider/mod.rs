@@ -5,6 +5,9 @@
 //! ```
 
 mod factory;
+mod grid_catalog;
+mod holding;
+mod lazy_schema;
 mod location;
 mod locations;
 mod named_arguments;
@@ -21,9 +24,12 @@ mod tet_schema;
 mod tiledb_facts;
 mod tiledb_functions;
 mod tiledb_schema;
+mod url_catalogs;
+mod url_tables;
 mod variables;
 
 pub use factory::{TetTableFactory, TileDbTableFactory};
+pub use grid_catalog::GridCatalog;
 pub use location::{open, open_tiledb};
 pub use locations::Locations;
 pub use open_table::{open_table, open_tiledb_table};
@@ -33,3 +39,5 @@ pub use tet_functions::TetFunction;
 pub use tet_schema::TetSchema;
 pub use tiledb_functions::TileDbFunction;
 pub use tiledb_schema::TileDbSchema;
+pub use url_catalogs::UrlCatalogs;
+pub use url_tables::GridUrlTables;

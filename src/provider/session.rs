@@ -14,8 +14,8 @@ use datafusion::prelude::SessionContext;
 
 use super::named_arguments::NamedArguments;
 use super::{
-    Locations, TetFunction, TetSchema, TetTableFactory, TileDbFunction, TileDbSchema,
-    TileDbTableFactory, open, open_table, open_tiledb_table,
+    GridCatalog, GridUrlTables, Locations, TetFunction, TetSchema, TetTableFactory, TileDbFunction,
+    TileDbSchema, TileDbTableFactory, UrlCatalogs, open, open_table, open_tiledb_table,
 };
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, to_datafusion};
 use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
@@ -115,6 +115,52 @@ pub trait GridfusionSessionContextExt {
         options: TileDbReadOptions,
     ) -> Result<()>;
 
+    /// Registers a directory as the catalog `name`: each `.tet` file, package, and TileDB array or group in
+    /// it is a schema, as [`GridCatalog`] has it. Of the options, those of all formats hold for TileDB too.
+    ///
+    /// ```
+    /// use datafusion::prelude::SessionContext;
+    /// use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// let ctx = SessionContext::new();
+    /// ctx.register_grid_catalog("climate", "examples/data", TetReadOptions::default()).await?;
+    /// let frame = ctx.sql("SELECT station, value FROM climate.stations.elevation").await?;
+    /// assert_eq!(frame.count().await?, 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`GridCatalog::open`].
+    async fn register_grid_catalog(
+        &self,
+        name: &str,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()>;
+
+    /// Makes quoted paths and URLs tables, as [`GridUrlTables`] has it: those of arrays, and those that
+    /// [`SessionContext::enable_url_table`] knows, which need not be called.
+    ///
+    /// As with that function, whoever may run SQL may then read every file that the process can read.
+    ///
+    /// ```
+    /// use datafusion::prelude::SessionContext;
+    /// use gridfusion::GridfusionSessionContextExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// let ctx = SessionContext::new();
+    /// ctx.enable_gridfusion_urls();
+    /// let frame = ctx.sql("SELECT * FROM 'examples/data/stations.tet#elevation'").await?;
+    /// assert_eq!(frame.count().await?, 6);
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn enable_gridfusion_urls(&self);
+
     /// A TileDB array as a [`DataFrame`].
     ///
     /// # Errors
@@ -203,6 +249,24 @@ impl GridfusionSessionContextExt for SessionContext {
         let schema = schema.map_err(to_datafusion)?;
         default_catalog(self)?.register_schema(name, Arc::new(schema))?;
         Ok(())
+    }
+
+    async fn register_grid_catalog(
+        &self,
+        name: &str,
+        location: &str,
+        options: TetReadOptions,
+    ) -> Result<()> {
+        let options = options.with_defaults(&defaults(self));
+        let catalog = GridCatalog::open(location, options, self.runtime_env()).await;
+        self.register_catalog(name, Arc::new(catalog.map_err(to_datafusion)?));
+        Ok(())
+    }
+
+    fn enable_gridfusion_urls(&self) {
+        let catalogs = Arc::clone(self.state_ref().read().catalog_list());
+        let tables = Arc::new(GridUrlTables::new(self));
+        self.register_catalog_list(Arc::new(UrlCatalogs::new(catalogs, tables)));
     }
 
     async fn read_tiledb(

@@ -11,7 +11,7 @@ use datafusion::logical_expr::TableType;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
-use super::location::{below, folder};
+use super::location::{below, entries, folder};
 use super::{GridTable, open_tiledb};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
@@ -83,8 +83,7 @@ async fn kind(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> GridResult<(Option<FolderKind>, Vec<Entry>)> {
-    let objects = Objects::many(folder(location, options.io(), runtime)?);
-    let entries = objects.list(vec![String::new()]).await?.pop().unwrap_or_default();
+    let entries = entries(location, options.io(), runtime).await?;
     Ok((folder_kind(&entries), entries))
 }
 

@@ -42,4 +42,5 @@ mod tiledb_queries;
 mod tiledb_random;
 mod tiledb_sql;
 mod tiledb_writer;
+mod ways_in;
 mod zoned;

@@ -20,7 +20,7 @@ async fn columns(ctx: &SessionContext, table: &str) -> Vec<String> {
 }
 
 const PLAIN: [&str; 3] = ["time", "station", "value"];
-const INDEXED: [&str; 5] = ["time", "time_idx", "station", "station_idx", "value"];
+const INDEXED: [&str; 5] = ["time", "station", "value", "time_idx", "station_idx"];
 
 /// The document with its table of options replaced by what `OPTIONS` says; the table starts after the line
 /// that begins with `head`.
@@ -173,7 +173,7 @@ async fn table_functions_take_names() {
         format!("read_tet('{location}', dataset => 'elevation')"),
         format!("read_tet('{location}', DATASET => 'elevation', io => 'pread')"),
         format!("read_tet('{location}', 'dataset', 'elevation')"),
-        format!("READ_TET('{location}', 'elevation', 'io', 'pread', nan_as_null => false)"),
+        format!("read_tet('{location}', 'elevation', 'io', 'pread', nan_as_null => false)"),
         format!("read_tet('{location}', 'elevation', index_columns => TRUE) AS e(a, b, c)"),
         format!("(SELECT 1) one CROSS JOIN LATERAL read_tet('{location}', dataset => 'elevation')"),
     ] {

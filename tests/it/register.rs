@@ -48,7 +48,7 @@ async fn external_tables_take_every_spelling_of_options() {
             ),
             (
                 "OPTIONS ('datset' 'x')",
-                "unknown option 'datset'; the options are dataset, generation, io",
+                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, io",
             ),
             (
                 "OPTIONS ('dataset' 'x')",

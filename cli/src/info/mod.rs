@@ -18,6 +18,7 @@ use std::sync::Arc;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_cli::print_options::MaxRows;
+use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
 
 use self::document::Document;
@@ -46,6 +47,11 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
     match Place::open(&args.path, &runtime).await? {
         Place::Tet(file) => tet::describe(&file, args).await.map(Document::Tet),
         Place::TileDb(arrays) => tiledb::describe(&arrays, args, &runtime).await,
+        Place::Directory(catalog) => {
+            let places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
+            let message = format!("this is a directory; ask about one of {}", places.join(", "));
+            Err(Error::usage(message).in_file(&args.path))
+        }
     }
 }
 

@@ -21,6 +21,12 @@ use crate::error::{Error, Result};
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
 const PROTOCOL: &str = "PROTOCOL";
+
+/// Whether a folder with these `entries` is a package.
+pub fn is_package(entries: &[Entry]) -> bool {
+    entries.iter().any(|entry| entry.name == PROTOCOL && entry.size.is_some())
+}
+
 const CURRENT: &str = "CURRENT";
 const GENERATIONS: &str = "generations";
 const PACKED_FILE: &str = "packed.tet";

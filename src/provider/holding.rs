@@ -1,0 +1,124 @@
+//! What is at a place, as far as names and listings tell: before anything is opened.
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+
+use super::location::{Place, entries, path_of};
+use crate::format::Entry;
+use crate::format::tet::is_package;
+use crate::format::tiledb::{FolderKind, folder_kind};
+use crate::options::IoMode;
+
+/// Something that holds arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holding {
+    /// A `.tet` file.
+    Tet,
+    /// A `.tet.d` package.
+    Package,
+    /// A TileDB array.
+    Array,
+    /// A TileDB group.
+    Group,
+}
+
+impl Holding {
+    /// What is at `location`; `None` if it is nothing of ours, or nothing at all.
+    ///
+    /// In an object store, an object is known by its name, and a folder is looked into only if its name
+    /// has no extension or that of TileDB: whatever else is there shall not be listed for nothing.
+    pub(super) async fn at(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Option<Self> {
+        let path = path_of(location);
+        let is_folder = match Place::of(location, runtime) {
+            Ok(Place::Local(path)) if !path.exists() => return None,
+            Ok(Place::Local(path)) => path.is_dir(),
+            Ok(Place::Store(..)) | Err(_) if is_tet(&path) => false,
+            Ok(Place::Store(..)) | Err(_) => {
+                may_be_array(&path) || Self::of_name(&path) == Some(Self::Package)
+            }
+        };
+        if !is_folder {
+            return is_tet(&path).then_some(Self::Tet);
+        }
+        match entries(location, io, runtime).await {
+            Ok(entries) => Self::of_folder(&entries).or_else(|| Self::of_name(&path)),
+            Err(error) => {
+                log::debug!("not looked into: {error}");
+                Self::of_name(&path)
+            }
+        }
+    }
+
+    /// What a folder with these entries is.
+    pub(super) fn of_folder(entries: &[Entry]) -> Option<Self> {
+        match folder_kind(entries) {
+            _ if is_package(entries) => Some(Self::Package),
+            Some(FolderKind::Array) => Some(Self::Array),
+            Some(FolderKind::Group) => Some(Self::Group),
+            None => None,
+        }
+    }
+
+    /// What something is called like.
+    pub(super) fn of_name(path: &str) -> Option<Self> {
+        let path = path.trim_end_matches('/');
+        match path {
+            _ if is_tet(path) => Some(Self::Tet),
+            _ if ends_with(path, ".tet.d") => Some(Self::Package),
+            _ => None,
+        }
+    }
+}
+
+/// A name without the ending that says what it is the name of.
+pub(super) fn stem(name: &str) -> &str {
+    let endings = [".tet", ".tet.d", ".tdb", ".tiledb"];
+    let ending = endings.into_iter().find(|ending| ends_with(name, ending));
+    let stem = &name[..name.len() - ending.map_or(0, str::len)];
+    if stem.is_empty() { name } else { stem }
+}
+
+fn is_tet(path: &str) -> bool {
+    ends_with(path, ".tet")
+}
+
+fn may_be_array(path: &str) -> bool {
+    let name = path.trim_end_matches('/');
+    let name = name.rsplit('/').next().unwrap_or(name);
+    !name.contains('.') || ends_with(name, ".tdb") || ends_with(name, ".tiledb")
+}
+
+fn ends_with(name: &str, ending: &str) -> bool {
+    let at = name.len().checked_sub(ending.len());
+    at.and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (name, expected) in [
+            ("a.tet", Some(Holding::Tet)),
+            ("dir/A.TET", Some(Holding::Tet)),
+            ("a.tet.d/", Some(Holding::Package)),
+            ("a.csv", None),
+            ("tet", None),
+            ("ätet", None),
+        ] {
+            assert_eq!(Holding::of_name(name), expected, "{name}");
+        }
+        for (name, expected) in [
+            ("stations.tet", "stations"),
+            ("soil.v1.tet", "soil.v1"),
+            ("demo.tet.d", "demo"),
+            ("forecast.TDB", "forecast"),
+            ("runs", "runs"),
+            (".tet", ".tet"),
+        ] {
+            assert_eq!(stem(name), expected, "{name}");
+        }
+        assert!(may_be_array("a/b") && may_be_array("a.b/c/") && may_be_array("c.tiledb"));
+        assert!(!may_be_array("a/b.parquet"));
+    }
+}

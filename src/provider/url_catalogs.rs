@@ -1,0 +1,124 @@
+//! Catalogs in which a name that nothing has may be a path or URL.
+//!
+//! DataFusion has such a wrapper too, but that one asks for the *type* of a table by opening it:
+//! `SHOW TABLES` would read the coordinates of every dataset of every file, and one bad dataset would break
+//! it. Here, only tables are looked for twice; all else is asked of what is wrapped.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider, UrlTableFactory,
+};
+use datafusion::error::Result;
+use datafusion::logical_expr::TableType;
+
+/// The catalogs of a session, with tables for paths and URLs.
+#[derive(Debug)]
+pub struct UrlCatalogs {
+    inner: Arc<dyn CatalogProviderList>,
+    urls: Arc<dyn UrlTableFactory>,
+}
+
+impl UrlCatalogs {
+    /// Asks `urls` for tables that `inner` does not have.
+    pub fn new(inner: Arc<dyn CatalogProviderList>, urls: Arc<dyn UrlTableFactory>) -> Self {
+        Self { inner, urls }
+    }
+}
+
+impl CatalogProviderList for UrlCatalogs {
+    fn register_catalog(
+        &self,
+        name: String,
+        catalog: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        self.inner.register_catalog(name, catalog)
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        self.inner.catalog_names()
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        let inner = self.inner.catalog(name)?;
+        Some(Arc::new(UrlCatalog { inner, urls: Arc::clone(&self.urls) }))
+    }
+}
+
+#[derive(Debug)]
+struct UrlCatalog {
+    inner: Arc<dyn CatalogProvider>,
+    urls: Arc<dyn UrlTableFactory>,
+}
+
+impl CatalogProvider for UrlCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.inner.schema_names()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let inner = self.inner.schema(name)?;
+        Some(Arc::new(UrlSchema { inner, urls: Arc::clone(&self.urls) }))
+    }
+
+    fn register_schema(
+        &self,
+        name: &str,
+        schema: Arc<dyn SchemaProvider>,
+    ) -> Result<Option<Arc<dyn SchemaProvider>>> {
+        self.inner.register_schema(name, schema)
+    }
+
+    fn deregister_schema(
+        &self,
+        name: &str,
+        cascade: bool,
+    ) -> Result<Option<Arc<dyn SchemaProvider>>> {
+        self.inner.deregister_schema(name, cascade)
+    }
+}
+
+#[derive(Debug)]
+struct UrlSchema {
+    inner: Arc<dyn SchemaProvider>,
+    urls: Arc<dyn UrlTableFactory>,
+}
+
+#[async_trait]
+impl SchemaProvider for UrlSchema {
+    fn owner_name(&self) -> Option<&str> {
+        self.inner.owner_name()
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match self.inner.table(name).await? {
+            Some(table) => Ok(Some(table)),
+            None => self.urls.try_new(name).await,
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        self.inner.table_type(name).await
+    }
+
+    fn register_table(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.inner.register_table(name, table)
+    }
+
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.inner.deregister_table(name)
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name)
+    }
+}

@@ -1,0 +1,157 @@
+//! Quoted paths and URLs as tables: `SELECT * FROM 'stations.tet#temperature'`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{TableProvider, UrlTableFactory};
+use datafusion::datasource::dynamic_file::DynamicListTableFactory;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::SessionContext;
+
+use super::holding::Holding;
+use super::location::{parse_url, path_of};
+use super::open_table::defaults;
+use super::{GridTable, TileDbSchema, open_table, open_tiledb_table};
+use crate::error::{Error, Result as GridResult};
+use crate::exec::to_datafusion;
+use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
+
+/// Makes a table of what a query names by path or URL: a `.tet` file or package, a TileDB array, and what
+/// DataFusion makes tables of (CSV, Parquet, …).
+///
+/// | name | table |
+/// |---|---|
+/// | `'x.tet'`, `'x.tet.d'` | the only data variable |
+/// | `'x.tet#temperature'` | this dataset |
+/// | `'arrays/forecast'` | a TileDB array |
+/// | `'group#forecast'` | an array of a TileDB group |
+///
+/// A path is first taken as it is, so that `#` may be part of a file's name; then the last `#` is tried,
+/// then the one before it. In a URL, what follows `#` is the dataset, and a `#` in a name is `%23`. What the
+/// session was told with `SET gridfusion.…` holds for these tables too.
+#[derive(Debug)]
+pub struct GridUrlTables {
+    /// Makes the tables of other formats, and knows the session.
+    listing: DynamicListTableFactory,
+}
+
+impl GridUrlTables {
+    /// Tables of a session.
+    pub fn new(ctx: &SessionContext) -> Self {
+        let listing = DynamicListTableFactory::default();
+        listing.session_store().with_state(ctx.state_weak_ref());
+        Self { listing }
+    }
+
+    /// The table of an array; `None` if nothing here looks like one.
+    ///
+    /// # Errors
+    /// Those of [`open_table`] and [`open_tiledb_table`].
+    pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
+        let (runtime, defaults) = self.session()?;
+        let io = defaults.common.io.unwrap_or_default();
+        for (location, dataset) in readings(name) {
+            if let Some(holding) = Holding::at(location, io, &runtime).await {
+                return table(holding, location, dataset, &defaults, &runtime).await.map(Some);
+            }
+        }
+        // There is nothing, but if it is called like a file of ours, opening it says why.
+        for (location, dataset) in readings(name) {
+            if let Some(holding) = Holding::of_name(&path_of(location)) {
+                return table(holding, location, dataset, &defaults, &runtime).await.map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn session(&self) -> GridResult<(Arc<RuntimeEnv>, TableDefaults)> {
+        let session = self.listing.session_store().get_session().upgrade();
+        let session = session.ok_or_else(|| Error::usage("the session of this table has ended"))?;
+        let session = session.read();
+        Ok((Arc::clone(session.runtime_env()), defaults(&*session)))
+    }
+}
+
+/// The ways to read a name: a location, and perhaps a dataset.
+fn readings(name: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    let is_url = parse_url(name).is_some();
+    let parts = |at: usize| (&name[..at], Some(&name[at + 1..]));
+    let (whole, first, marks) = match name.find('#') {
+        Some(at) if is_url => (None, Some(parts(at)), None),
+        _ => (Some((name, None)), None, Some(name.rmatch_indices('#'))),
+    };
+    let split = marks.into_iter().flatten().map(move |(at, _)| parts(at));
+    whole.into_iter().chain(first).chain(split)
+}
+
+async fn table(
+    holding: Holding,
+    location: &str,
+    dataset: Option<&str>,
+    defaults: &TableDefaults,
+    runtime: &Arc<RuntimeEnv>,
+) -> GridResult<GridTable> {
+    let arrays = TileDbReadOptions::default().with_defaults(defaults);
+    match (holding, dataset) {
+        (Holding::Tet | Holding::Package, dataset) => {
+            let dataset = dataset.map(str::to_owned);
+            let options = TetReadOptions { dataset, ..TetReadOptions::default() };
+            open_table(location, &options.with_defaults(defaults), runtime).await
+        }
+        (Holding::Array, None) => open_tiledb_table(location, &arrays, runtime).await,
+        (Holding::Array | Holding::Group, name) => {
+            let schema = TileDbSchema::open(location, arrays, Arc::clone(runtime)).await?;
+            member(&schema, name).await.map_err(|error| error.in_file(location))
+        }
+    }
+}
+
+/// The array of this name, or the only one.
+async fn member(schema: &TileDbSchema, name: Option<&str>) -> GridResult<GridTable> {
+    let names: Vec<&str> = schema.arrays().map(|(name, _)| name).collect();
+    let listed = || names.iter().map(|it| format!("\"{it}\"")).collect::<Vec<_>>().join(", ");
+    let name = match (name, names.as_slice()) {
+        (Some(name), _) => name,
+        (None, [only]) => only,
+        (None, _) => {
+            let message = format!("a group of several arrays; put one after #: {}", listed());
+            return Err(Error::usage(message));
+        }
+    };
+    let table = schema.grid_table(name).await?;
+    let missing = || Error::usage(format!("no array \"{name}\"; there is {}", listed()));
+    table.map(Arc::unwrap_or_clone).ok_or_else(missing)
+}
+
+#[async_trait]
+impl UrlTableFactory for GridUrlTables {
+    async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match self.grid_table(url).await.map_err(to_datafusion)? {
+            Some(table) => Ok(Some(Arc::new(table))),
+            None => self.listing.try_new(url).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_in_every_way() {
+        let read = |name| readings(name).collect::<Vec<_>>();
+        assert_eq!(read("x.tet"), [("x.tet", None)]);
+        assert_eq!(
+            read("a#1.tet#b#c"),
+            [
+                ("a#1.tet#b#c", None),
+                ("a#1.tet#b", Some("c")),
+                ("a#1.tet", Some("b#c")),
+                ("a", Some("1.tet#b#c"))
+            ]
+        );
+        assert_eq!(read("s3://b/a%231.tet#t#u"), [("s3://b/a%231.tet", Some("t#u"))]);
+        assert_eq!(read("s3://b/a.tet"), [("s3://b/a.tet", None)]);
+    }
+}
