@@ -13,6 +13,8 @@ mod columns;
 mod corpus;
 mod corpus_facts;
 mod differential;
+mod doc_blocks;
+mod docs;
 mod dynamic;
 mod http;
 mod interop;

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+#[path = "../../../tests/it/doc_blocks.rs"]
+mod doc_blocks;
+#[cfg(unix)] // commands are run by a shell
+mod docs;
 mod info;
 mod sql;
 mod support;
