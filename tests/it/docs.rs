@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -54,7 +55,7 @@ async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
         let plan = ctx.state().statement_to_plan(statement).await?;
         let frame = ctx.execute_logical_plan(plan).await?;
         let has_columns = !frame.schema().fields().is_empty();
-        let schema = frame.schema().inner().clone();
+        let schema = Arc::clone(frame.schema().inner());
         let mut batches = frame.collect().await?;
         if !has_columns {
             continue;

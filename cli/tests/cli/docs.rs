@@ -53,21 +53,17 @@ fn commands(page: &Page, block: &Range<usize>) -> Vec<(String, Range<usize>)> {
 
 /// Whether a command goes on in the next line, because a quote is open or the line feed is escaped.
 fn is_open(command: &str) -> bool {
-    let mut quote = None;
-    let mut characters = command.chars().peekable();
-    while let Some(character) = characters.next() {
+    let (mut quote, mut is_escaped) = (None, false);
+    for character in command.chars() {
         match (quote, character) {
-            (None | Some('"'), '\\') if characters.next() == Some('\n') => {
-                if characters.peek().is_none() {
-                    return true;
-                }
-            }
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
             (None, '"' | '\'') => quote = Some(character),
             (Some(open), character) if open == character => quote = None,
             _ => {}
         }
     }
-    quote.is_some()
+    quote.is_some() || command.ends_with("\\\n")
 }
 
 #[test]
