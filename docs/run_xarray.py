@@ -28,7 +28,7 @@ def dataset(file, dims, **columns):
         dates = [dim for dim in dims if dim == "time"]
         frame = pd.read_csv(io.StringIO(rows), na_values="NULL", parse_dates=dates)
         arrays.append(frame.set_index(dims)["value"].astype(dtype).rename(table))
-    found = pd.concat(arrays, axis=1).to_xarray()
+    found = pd.concat(arrays, axis=1).astype("f8").to_xarray()  # SQL adds in 64 bits too
     return found.isel(lat=slice(None, None, -1))  # as in the file, from north to south
 
 
@@ -47,7 +47,7 @@ def main():
     page = (ROOT / "docs/xarray.md").read_text()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        dataset("climate.tet", ["time", "lat", "lon"], t2m="f8", tp="f8").to_netcdf("climate.nc")
+        dataset("climate.tet", ["time", "lat", "lon"], t2m="f4", tp="f8").to_netcdf("climate.nc")
         dataset("land.tet", ["lat", "lon"], land="u1").to_netcdf("land.nc")
         names = {}
         for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
