@@ -146,6 +146,19 @@ impl Error {
         self.0.place.as_ref().map(|place| place.offset)
     }
 
+    /// The part of the file the error is about, for errors about a place in it.
+    pub fn region(&self) -> Option<&'static str> {
+        self.0.place.as_ref().map(|place| place.region)
+    }
+
+    /// What is wrong, without where: `Display` says both.
+    pub fn detail(&self) -> String {
+        match &self.0.source {
+            Some(source) => format!("{}: {source}", self.0.message),
+            None => self.0.message.clone(),
+        }
+    }
+
     fn edit(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
@@ -165,11 +178,7 @@ impl fmt::Display for Error {
         if inner.kind == Kind::Internal {
             f.write_str("this is a bug in gridfusion, please report it: ")?;
         }
-        f.write_str(&inner.message)?;
-        match &inner.source {
-            Some(source) => write!(f, ": {source}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.detail())
     }
 }
 
@@ -189,6 +198,7 @@ mod tests {
         let error = Error::io("cannot read bytes 0..8", cause).in_file("a.tet").in_file("b.tet");
         assert_eq!(error.to_string(), "a.tet: cannot read bytes 0..8: disk on fire");
         assert_eq!((error.kind(), error.file(), error.offset()), (Kind::Io, Some("a.tet"), None));
+        assert_eq!((error.detail().as_str(), error.region()), ("cannot read bytes 0..8: disk on fire", None));
         assert!(std::error::Error::source(&error).is_some());
     }
 

@@ -114,7 +114,7 @@ impl ChunkList {
 
 /// A stored element in decimal, as exactly as its type: the shortest digits that give a float back.
 /// `None` if there are too few bytes.
-fn decimal(element: ElementType, bytes: &[u8]) -> Option<String> {
+pub(in crate::scan) fn decimal(element: ElementType, bytes: &[u8]) -> Option<String> {
     macro_rules! read {
         ($number:ty) => {
             <$number>::from_le_bytes(*bytes.first_chunk()?)

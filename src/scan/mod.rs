@@ -32,6 +32,7 @@ mod text_labels;
 mod tile;
 mod tiledb;
 mod values;
+pub mod verify;
 
 pub use array::{Column, Dimension, GridArray, ReadOptions, Workspace};
 pub use assemble::{Assembler, Block, Blocks};

@@ -72,6 +72,16 @@ impl OpenedFile {
         self.package.as_ref().map(|package| package.generation())
     }
 
+    /// The package that the file is a generation of.
+    pub(super) fn package(&self) -> Option<&Package> {
+        self.package.as_deref()
+    }
+
+    /// Where the bytes of the file are.
+    pub(super) fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
     /// What errors call the file.
     pub fn name(&self) -> &str {
         self.objects.name()

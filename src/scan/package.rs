@@ -32,6 +32,21 @@ impl Package {
         self.generation.number
     }
 
+    pub(super) fn folder(&self) -> &Arc<dyn Folder> {
+        &self.folder
+    }
+
+    /// Its objects, none of which is open yet.
+    pub(super) fn objects(&self) -> Objects {
+        Objects::many(Arc::clone(&self.folder))
+    }
+
+    /// The folder of the generation.
+    pub(super) fn generation_folder(&self) -> String {
+        let packed = &self.generation.packed_file;
+        packed.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned()
+    }
+
     /// Its files.
     pub(super) fn generation_files(&self) -> &Generation {
         &self.generation
@@ -56,6 +71,6 @@ impl Package {
     /// Runs a machine over the files of the package. It is for what is read once, so nothing is kept
     /// open.
     pub(super) async fn run<M: Machine>(&self, machine: M) -> Result<M::Output> {
-        drive(machine, &Objects::many(Arc::clone(&self.folder))).await
+        drive(machine, &self.objects()).await
     }
 }

@@ -76,6 +76,11 @@ impl OpenedTileDb {
         &self.array
     }
 
+    /// The objects that the array is stored in.
+    pub(super) fn objects(&self) -> &Arc<Objects> {
+        &self.objects
+    }
+
     /// The path or URL of the array.
     pub fn location(&self) -> &str {
         self.objects.name()
@@ -276,7 +281,7 @@ fn scalar(datatype: Datatype) -> Option<Scalar> {
     })
 }
 
-fn element(datatype: Datatype) -> Option<ElementType> {
+pub(super) fn element(datatype: Datatype) -> Option<ElementType> {
     Some(match datatype {
         Datatype::Int8 => ElementType::I8,
         Datatype::Int16 => ElementType::I16,

@@ -17,7 +17,7 @@ pub(super) const TAIL_LEN: u64 = 16;
 /// The tail: how long the JSON before it is, and which rules it follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
-    version: u32,
+    pub(super) version: u32,
     /// The JSON's bytes in the file.
     pub(super) json: Range<u64>,
 }

@@ -148,35 +148,62 @@ impl Row {
         tile_len: u64,
         payload_end: u64,
     ) -> Result<Payload> {
-        let codec = match self.codec {
-            0 => Codec::Raw,
-            1 => Codec::Zstd,
+        let codec = self.codec()?;
+        self.check_raw_len(tile_len)?;
+        self.check_stored_len(&codec)?;
+        let at = Location { object: Arc::clone(object), range: self.span(payload_end)? };
+        Ok(Payload { at, raw_len: self.raw_len, codec })
+    }
+
+    pub(super) fn codec(&self) -> Result<Codec> {
+        match self.codec {
+            0 => Ok(Codec::Raw),
+            1 => Ok(Codec::Zstd),
             other => {
-                return Err(
-                    self.corrupt(96, format!("codec {other}, expected 0 (raw) or 1 (zstd)"))
-                );
+                Err(self.corrupt(96, format!("codec {other}, expected 0 (raw) or 1 (zstd)")))
             }
-        };
-        if self.raw_len != tile_len {
-            let message = format!("a tile of {} bytes, expected {tile_len}", self.raw_len);
-            return Err(self.corrupt(80, message));
         }
-        if codec.is_raw() && self.stored_len != self.raw_len {
-            let message = format!("{} stored bytes of a raw tile of {tile_len}", self.stored_len);
-            return Err(self.corrupt(88, message));
+    }
+
+    pub(super) fn check_raw_len(&self, tile_len: u64) -> Result<()> {
+        if self.raw_len == tile_len {
+            return Ok(());
         }
-        match self.payload_offset.checked_add(self.stored_len) {
-            Some(end) if end <= payload_end => {
-                let object = Arc::clone(object);
-                let at = Location { object, range: self.payload_offset..end };
-                Ok(Payload { at, raw_len: self.raw_len, codec })
-            }
+        let message = format!("a tile of {} bytes, expected {tile_len}", self.raw_len);
+        Err(self.corrupt(80, message))
+    }
+
+    pub(super) fn check_stored_len(&self, codec: &Codec) -> Result<()> {
+        let (stored, raw) = (self.stored_len, self.raw_len);
+        if !codec.is_raw() || stored == raw {
+            return Ok(());
+        }
+        Err(self.corrupt(88, format!("{stored} stored bytes of a raw tile of {raw}")))
+    }
+
+    /// The bytes of the payload, which lie before `payload_end`.
+    pub(super) fn span(&self, payload_end: u64) -> Result<Range<u64>> {
+        let (at, len) = (self.payload_offset, self.stored_len);
+        match at.checked_add(len) {
+            Some(end) if end <= payload_end => Ok(at..end),
             _ => {
-                let (at, len) = (self.payload_offset, self.stored_len);
                 let message = format!(
                     "a payload of {len} bytes at byte {at}, but payloads end at byte {payload_end}"
                 );
                 Err(self.corrupt(72, message))
+            }
+        }
+    }
+
+    /// Coordinates on axes that an array of this `rank` does not have are 0.
+    pub(super) fn check_unused(&self, rank: usize) -> Result<()> {
+        match self.coordinates[rank..].iter().position(|&coordinate| coordinate != 0) {
+            None => Ok(()),
+            Some(place) => {
+                let (axis, found) = (rank + place, self.coordinates[rank + place]);
+                let message =
+                    format!("coordinate {found} on axis {axis} of {rank}, expected 0; ignored");
+                Err(self.corrupt(8 + 8 * axis as u64, message))
             }
         }
     }

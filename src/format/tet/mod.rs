@@ -14,10 +14,14 @@
 //!
 //! A package is a folder of such files, the generations of one; [`OpenPackage`] finds the current one.
 
+mod check_footer;
+mod check_index;
+mod check_zones;
 mod directory;
 mod footer;
 mod index;
 mod labels;
+mod limits;
 mod locate;
 mod metadata;
 mod open;
@@ -30,6 +34,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+pub use check_footer::{CheckFooter, CheckedFooter};
+pub use check_index::{CheckIndex, CheckedRow, RowField};
+pub use check_zones::{CheckZoneMaps, CheckedZoneMaps, ZoneFault};
 pub use directory::Dataset;
 pub use index::MemoryBudget;
 pub use labels::{DimSpec, LabelSource};
@@ -59,6 +66,8 @@ pub struct TetFile {
     /// Payloads end at or before this byte.
     payload_end: u64,
     zone_maps_at: Option<Range<u64>>,
+    /// The end of the footer, if there is one.
+    tail: Option<footer::Tail>,
     warnings: Vec<String>,
     /// Where each chunk's row is, built on the first surprise in the index.
     row_map: OnceLock<Arc<index::RowMap>>,
@@ -108,6 +117,12 @@ impl TetFile {
         self.index.row_count
     }
 
+    /// The part of the file where payloads may be.
+    pub fn payload_area(&self) -> Range<u64> {
+        let index = self.index.bytes_of(0..self.index.row_count);
+        index.end.max(superblock::SUPERBLOCK_LEN)..self.payload_end
+    }
+
     /// How much memory the writer suggests for reading.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.index.memory_budget
@@ -139,6 +154,32 @@ impl TetFile {
         ReadIndex::new(Arc::clone(self), rows, dataset)
     }
 
+    /// A machine that reads these `rows` of the chunk index with all that is wrong with each.
+    pub fn check_index(self: &Arc<Self>, rows: Range<u64>) -> CheckIndex {
+        CheckIndex::new(Arc::clone(self), rows)
+    }
+
+    /// A machine that looks for what is wrong with the footer, though it can be read; `None` if the file
+    /// has none.
+    pub fn check_footer(&self) -> Option<CheckFooter> {
+        self.tail.clone().map(|tail| CheckFooter::new(tail, self.payload_end))
+    }
+
+    /// A machine that reads the zone maps in the file with all that is wrong with them; `None` if the
+    /// file has none.
+    pub fn check_zone_maps(&self) -> Option<CheckZoneMaps> {
+        self.embedded_zones().map(|text| CheckZoneMaps::new(text, self.zone_targets()))
+    }
+
+    /// The same for the zone file `at` of a package, see [`TetFile::read_zone_file`].
+    ///
+    /// # Errors
+    /// `Corrupt` if the zone file is too long.
+    pub fn check_zone_file(&self, at: Location, generation: u64) -> Result<CheckZoneMaps> {
+        let text = self.zones_beside(at, generation)?;
+        Ok(CheckZoneMaps::new(text, self.zone_targets()))
+    }
+
     /// A machine that reads the zone maps of `dataset`, if the file has any.
     ///
     /// # Errors
@@ -164,8 +205,7 @@ impl TetFile {
             }
             (None, _) => return Ok(None),
         };
-        let targets = (0..self.datasets.len()).map(|dataset| self.zone_target(dataset));
-        Ok(Some(ReadAllZoneMaps::new(text, targets.collect())))
+        Ok(Some(ReadAllZoneMaps::new(text, self.zone_targets())))
     }
 
     fn embedded_zones(&self) -> Option<ZoneText> {
@@ -197,6 +237,10 @@ impl TetFile {
             return Err(Error::corrupt("zone maps", 0, message).in_file(&at.object));
         }
         Ok(ZoneText { at, generation: Some(generation) })
+    }
+
+    fn zone_targets(&self) -> Vec<Result<Target>> {
+        (0..self.datasets.len()).map(|dataset| self.zone_target(dataset)).collect()
     }
 
     fn zone_target(&self, dataset: usize) -> Result<Target> {

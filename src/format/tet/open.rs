@@ -106,6 +106,7 @@ struct FooterParts {
     history: Vec<HistoryEvent>,
     payload_end: u64,
     zone_maps_at: Option<Range<u64>>,
+    tail: Option<Tail>,
     warnings: Vec<String>,
 }
 
@@ -148,6 +149,7 @@ impl Open {
             index,
             payload_end: footer.payload_end,
             zone_maps_at: footer.zone_maps_at,
+            tail: footer.tail,
             warnings: footer.warnings,
             row_map: Default::default(),
         };
@@ -229,6 +231,7 @@ impl Open {
             None => json.metadata.unwrap_or_default(),
         };
         parts.history = json.history;
+        parts.tail = Some(tail);
         Ok(parts)
     }
 

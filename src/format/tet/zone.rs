@@ -20,6 +20,24 @@ pub struct ZoneMaps {
 }
 
 impl ZoneMaps {
+    /// The maps of chunks by number, sorted, none of them twice.
+    pub(super) fn sorted(zones: Vec<(u64, Zone)>) -> Self {
+        Self { zones }
+    }
+
+    /// The number of the first chunk of which `other` says something else.
+    pub fn first_difference(&self, other: &Self) -> Option<u64> {
+        let number = |zones: &Self, at: usize| Some(zones.zones.get(at)?.0);
+        let same = self.zones.iter().zip(&other.zones).take_while(|(a, b)| a == b).count();
+        let (own, theirs) = (number(self, same), number(other, same));
+        own.into_iter().chain(theirs).min()
+    }
+
+    /// How many chunks something is said of.
+    pub fn len(&self) -> usize {
+        self.zones.len()
+    }
+
     /// Whether nothing is said of any chunk.
     pub fn is_empty(&self) -> bool {
         self.zones.is_empty()
@@ -48,9 +66,9 @@ struct ZoneJson {
 }
 
 #[derive(Deserialize)]
-struct ZoneEntry {
-    dataset_id: u64,
-    chunk_index: Vec<u64>,
+pub(super) struct ZoneEntry {
+    pub(super) dataset_id: u64,
+    pub(super) chunk_index: Vec<u64>,
     element_count: u64,
     null_count: u64,
     /// Hexadecimal digits of the element's bytes, as stored.
@@ -67,7 +85,7 @@ pub(super) struct ZoneText {
 }
 
 impl ZoneText {
-    fn parse(&self, json: &[u8]) -> Result<Vec<ZoneEntry>> {
+    pub(super) fn parse(&self, json: &[u8]) -> Result<Vec<ZoneEntry>> {
         let json: ZoneJson = serde_json::from_slice(json)
             .map_err(|error| self.corrupt(format!("not zone maps ({error})")))?;
         if json.version != 1 {
@@ -82,7 +100,7 @@ impl ZoneText {
         Ok(json.chunks)
     }
 
-    fn corrupt(&self, message: String) -> Error {
+    pub(super) fn corrupt(&self, message: String) -> Error {
         let error = Error::corrupt("zone maps", self.at.range.start, message);
         if self.at.object.is_empty() { error } else { error.in_file(&self.at.object) }
     }
@@ -114,7 +132,7 @@ impl Target {
     }
 
     /// The number of a chunk and what is said of it.
-    fn zone(&self, entry: &ZoneEntry, text: &ZoneText) -> Result<(u64, Zone)> {
+    pub(super) fn zone(&self, entry: &ZoneEntry, text: &ZoneText) -> Result<(u64, Zone)> {
         let at = &entry.chunk_index;
         let number = self
             .grid

@@ -18,7 +18,7 @@ use super::domain::integer_of;
 use super::fragment::TileBox;
 use super::schema::CellOrder;
 use super::text::numbers;
-use super::{Datatype, EncryptionKey, Fragment, generic_tile};
+use super::{Datatype, EncryptionKey, Fragment, NotedFigures, generic_tile};
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 use crate::format::{Bound, Location, Sum, Zone};
@@ -91,6 +91,17 @@ impl Figures {
             _ => ((min, max), self.believe_integers(min, max, sum, values)?),
         };
         Some(Zone { null_count, bounds: Some(bounds), sum })
+    }
+
+    /// What is noted about the tile at a place, whether it can be believed or not.
+    pub(super) fn noted(&self, place: u64) -> Option<NotedFigures> {
+        let place = usize::try_from(place).ok()?;
+        let per_tile = |noted: &Option<Vec<u64>>| noted.as_ref()?.get(place).copied();
+        Some(NotedFigures {
+            bounds: (self.bound(&self.mins, place)?, self.bound(&self.maxs, place)?),
+            sum: per_tile(&self.sums),
+            null_count: per_tile(&self.null_counts),
+        })
     }
 
     fn bound(&self, bounds: &[u8], place: usize) -> Option<Bound> {

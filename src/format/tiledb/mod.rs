@@ -20,6 +20,7 @@
 //! that lists arrays and other groups.
 
 mod attribute;
+mod check_tiles;
 mod datatype;
 mod domain;
 mod enumeration;
@@ -53,6 +54,7 @@ mod window;
 use std::sync::{Arc, OnceLock};
 
 pub use attribute::{Attribute, ValuesPerCell};
+pub use check_tiles::{FragmentTiles, NotedFigures, ReadTiles};
 pub use datatype::{Datatype, TimeUnit};
 pub use domain::{DimensionDomain, DimensionSchema};
 pub use enumeration::Enumeration;

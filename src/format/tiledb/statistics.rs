@@ -128,14 +128,14 @@ impl ReadZones {
 }
 
 /// Whether figures about an attribute mean something: it has one number per cell.
-fn has_figures(attribute: &Attribute) -> bool {
+pub(super) fn has_figures(attribute: &Attribute) -> bool {
     let datatype = attribute.datatype;
     attribute.values_per_cell == ValuesPerCell::Fixed(1)
         && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
 }
 
 /// Where the figures of a fragment are, if they can be believed.
-fn figure_locations(fragment: &Fragment, field: usize) -> Option<Vec<Location>> {
+pub(super) fn figure_locations(fragment: &Fragment, field: usize) -> Option<Vec<Location>> {
     let attribute = fragment.schema.attributes.get(field)?;
     let consolidated = fragment.t1 != fragment.t2;
     if consolidated || attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {

@@ -56,7 +56,7 @@ pub(super) type Payloads = (Payload, Option<Payload>, Option<Payload>);
 
 const REGION: &str = "tile index";
 /// The ends of file names after the attribute's.
-const VALUES: &str = "";
+pub(super) const VALUES: &str = "";
 pub(super) const CONTENT: &str = "_var";
 pub(super) const VALIDITY: &str = "_validity";
 

@@ -16,7 +16,7 @@ use arrow::datatypes::DataType;
 
 pub use cells::{CellColumn, CellKind};
 pub use number::NumberColumn;
-pub(super) use number::{Element, Form};
+pub(super) use number::{Element, Form, declared_fill};
 pub use scalar::Scalar;
 pub use temporal::Temporal;
 pub use text::Encoding;

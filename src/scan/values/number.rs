@@ -248,7 +248,7 @@ pub(super) fn arrow_type(element: ElementType) -> DataType {
 }
 
 /// The first fill attribute there is, if it is a value of the element type.
-fn declared_fill(
+pub(in crate::scan) fn declared_fill(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
     warnings: &mut Vec<String>,

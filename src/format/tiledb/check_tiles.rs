@@ -1,0 +1,216 @@
+//! The tiles of one attribute of one fragment, one by one, for those who report on an array rather than
+//! read it. The attribute is one of the fragment's own schema, which may have others than the array's.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::domain::TileAxis;
+use super::figures::Figures;
+use super::statistics::{figure_locations, has_figures};
+use super::tile_index::{TileIndex, block_locations};
+use super::{Attribute, Fragment, TileDbArray};
+use crate::error::{Error, Result};
+use crate::format::{Bound, Layer, Location, Machine, Replies, Step};
+use crate::grid::unravel;
+
+/// The tiles of one attribute of one fragment.
+#[derive(Debug)]
+pub struct FragmentTiles {
+    array: Arc<TileDbArray>,
+    fragment: usize,
+    field: usize,
+    axes: Vec<TileAxis>,
+    index: TileIndex,
+    /// What is noted about their values, if it is noted and says something.
+    figures: Result<Option<Figures>>,
+}
+
+/// What is noted about the values of a tile that are not NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotedFigures {
+    /// The least and the greatest as stored.
+    pub bounds: (Bound, Bound),
+    /// The bits of the sum.
+    pub sum: Option<u64>,
+    /// How many are NULL, if any can be.
+    pub null_count: Option<u64>,
+}
+
+impl FragmentTiles {
+    /// The fragment that they are of.
+    pub fn fragment(&self) -> &Fragment {
+        &self.array.fragments[self.fragment]
+    }
+
+    /// The attribute that they are of.
+    pub fn attribute(&self) -> &Attribute {
+        &self.fragment().schema.attributes[self.field]
+    }
+
+    /// Cells per axis of a tile.
+    pub fn tile_shape(&self) -> Vec<u64> {
+        self.axes.iter().map(|axis| axis.extent).collect()
+    }
+
+    /// The numbers on the axes of the tile at a place in the fragment.
+    pub fn coordinates(&self, place: u64) -> Vec<u64> {
+        let fragment = self.fragment();
+        fragment.tile_box.coordinates(place, fragment.schema.tile_order)
+    }
+
+    /// Where the tile at a place is stored, with its cells in the order in which they are stored.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is not in its files.
+    pub fn stored(&self, place: u64) -> Result<Layer> {
+        let (values, content, validity) = self.index.payloads(place)?;
+        Ok(Layer { placement: None, values, content, validity })
+    }
+
+    /// Why nothing can be said of what is noted, if it is not as it should be.
+    pub fn figures_error(&self) -> Option<&Error> {
+        self.figures.as_ref().err()
+    }
+
+    /// Whether figures of these tiles are noted.
+    pub fn has_figures(&self) -> bool {
+        matches!(self.figures, Ok(Some(_)))
+    }
+
+    /// What is noted about the tile at a place; `None` if it may be about other cells than those that are
+    /// stored, which is so of tiles that the border of the fragment cuts.
+    pub fn noted(&self, place: u64) -> Option<NotedFigures> {
+        let figures = self.figures.as_ref().ok()?.as_ref()?;
+        let covered = self.fragment().non_empty_domain.as_deref()?;
+        let coordinates = self.coordinates(place);
+        let whole = self.axes.iter().zip(&coordinates).zip(covered).all(|((axis, tile), range)| {
+            let first = axis.first_of(*tile);
+            let last = first + i128::from(axis.extent) - 1;
+            range.0.max(axis.low) <= first && last <= range.1.min(axis.high)
+        });
+        if whole { figures.noted(place) } else { None }
+    }
+}
+
+/// Reads where tiles are and what is noted about them; made by [`TileDbArray::read_tiles`].
+#[derive(Debug)]
+pub struct ReadTiles {
+    array: Arc<TileDbArray>,
+    fragment: usize,
+    field: usize,
+    blocks: Vec<Location>,
+    figures: Vec<Location>,
+}
+
+impl ReadTiles {
+    pub(super) fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
+        let of = &array.fragments[fragment];
+        let blocks = block_locations(of, field)?;
+        let figures = match of.schema.attributes.get(field).is_some_and(has_figures) {
+            true => figure_locations(of, field).unwrap_or_default(),
+            false => vec![],
+        };
+        Ok(Self { array, fragment, field, blocks, figures })
+    }
+
+    fn finish(&self, replies: &[Bytes]) -> Result<FragmentTiles> {
+        let fragment = &self.array.fragments[self.fragment];
+        let (blocks, figures) = replies
+            .split_at_checked(self.blocks.len())
+            .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
+        let key = self.array.options.key.as_ref();
+        let index = TileIndex::parse(fragment, self.field, &self.blocks, blocks, key)?;
+        let figures = match self.figures.is_empty() {
+            true => Ok(None),
+            false => {
+                let datatype = fragment.schema.attributes[self.field].datatype;
+                Figures::parse(fragment, datatype, &self.figures, figures, key)
+                    .map_err(|error| error.about(&fragment.metadata_object()))
+            }
+        };
+        Ok(FragmentTiles {
+            array: Arc::clone(&self.array),
+            fragment: self.fragment,
+            field: self.field,
+            axes: fragment.schema.tile_axes()?,
+            index,
+            figures,
+        })
+    }
+}
+
+impl Machine for ReadTiles {
+    type Output = FragmentTiles;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<FragmentTiles>> {
+        match replies {
+            Replies::Start => Ok(Step::Read([&self.blocks[..], &self.figures].concat())),
+            replies => self.finish(&replies.into_bytes()).map(Step::Done),
+        }
+    }
+}
+
+impl TileDbArray {
+    /// A machine that reads where the tiles of an attribute of a fragment are, both by their places: in
+    /// [`TileDbArray::fragments`], and in the schema of the fragment.
+    ///
+    /// # Errors
+    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell.
+    pub fn read_tiles(self: &Arc<Self>, fragment: usize, field: usize) -> Result<ReadTiles> {
+        self.check_dense()?;
+        ReadTiles::new(Arc::clone(self), fragment, field)
+    }
+}
+
+impl Fragment {
+    /// The schema that it was written with.
+    pub fn schema(&self) -> &super::ArraySchema {
+        &self.schema
+    }
+
+    /// Files of tiles that are missing, or have another size than its footer says.
+    pub fn misfit_files(&self) -> Vec<Error> {
+        let fields = &self.footer.fields;
+        let mut misfits = vec![];
+        for (field, attribute) in self.schema.attributes.iter().enumerate() {
+            let files = [
+                (super::tile_index::VALUES, &fields.file_sizes, true),
+                (super::tile_index::CONTENT, &fields.var_file_sizes, attribute.is_variable()),
+                (super::tile_index::VALIDITY, &fields.validity_file_sizes, attribute.nullable),
+            ];
+            for (suffix, sizes, wanted) in files {
+                let noted = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
+                let name = self.data_file(field, suffix);
+                let found = self.files.get(&name).copied();
+                if found.unwrap_or(0) == noted {
+                    continue;
+                }
+                let found = match found {
+                    Some(found) => format!("it has {found} bytes"),
+                    None => "it does not exist".to_owned(),
+                };
+                let message = format!("{found}, the footer of the fragment says {noted}");
+                let file = format!("{}/{name}", self.folder);
+                misfits.push(Error::corrupt("fragment", 0, message).in_file(&file));
+            }
+        }
+        misfits
+    }
+}
+
+impl super::fragment::TileBox {
+    /// The tile at a place of the box.
+    fn coordinates(&self, place: u64, order: super::CellOrder) -> Vec<u64> {
+        let mut count = self.count.clone();
+        let column_major = order == super::CellOrder::ColumnMajor;
+        if column_major {
+            count.reverse();
+        }
+        let mut within = unravel(place, &count);
+        if column_major {
+            within.reverse();
+        }
+        within.iter().zip(&self.first).map(|(at, first)| at.saturating_add(*first)).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! Ranges that should cover something once: what they leave out, and what they cover twice.
+
+use std::ops::Range;
+
+/// Ranges, in the order in which they come. Those that follow one another are one, so that what a writer
+/// left in order takes no memory.
+#[derive(Debug, Default)]
+pub(super) struct Extents {
+    ranges: Vec<Range<u64>>,
+}
+
+impl Extents {
+    /// Adds a range, unless it is empty.
+    pub(super) fn add(&mut self, range: Range<u64>) {
+        match self.ranges.last_mut() {
+            _ if range.is_empty() => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.ranges.push(range),
+        }
+    }
+
+    /// How many stretches of ranges that follow one another there are.
+    pub(super) fn stretches(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// What is left out of `whole`, and what is covered again, in order.
+    pub(super) fn compare(mut self, whole: Range<u64>) -> Comparison {
+        self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        let (mut gaps, mut overlaps) = (vec![], vec![]);
+        let mut covered = whole.start;
+        for range in self.ranges {
+            if range.start > covered {
+                gaps.push(covered..range.start);
+            } else if range.start < covered {
+                overlaps.push(range.start..range.end.min(covered));
+            }
+            covered = covered.max(range.end);
+        }
+        if covered < whole.end {
+            gaps.push(covered..whole.end);
+        }
+        Comparison { gaps, overlaps }
+    }
+}
+
+/// What [`Extents`] cover not at all, and what more than once.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Comparison {
+    pub(super) gaps: Vec<Range<u64>>,
+    pub(super) overlaps: Vec<Range<u64>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_order_is_one_stretch() {
+        let mut extents = Extents::default();
+        (0..1000).for_each(|at| extents.add(at * 3..at * 3 + 3));
+        assert_eq!(extents.stretches(), 1);
+        assert_eq!(extents.compare(0..3000), Comparison { gaps: vec![], overlaps: vec![] });
+    }
+
+    #[test]
+    fn gaps_and_overlaps_are_those_of_counting() {
+        let mut rng = StdRng::seed_from_u64(5);
+        for _ in 0..500 {
+            let mut extents = Extents::default();
+            let mut counts = [0_u64; 40];
+            for _ in 0..rng.random_range(0..8) {
+                let start = rng.random_range(0..35_u64);
+                let range = start..start + rng.random_range(0..5);
+                range.clone().for_each(|at| counts[at as usize] += 1);
+                extents.add(range);
+            }
+            let found = extents.compare(0..40);
+            for at in 0..40_u64 {
+                let count = counts[at as usize];
+                assert_eq!(found.gaps.iter().any(|gap| gap.contains(&at)), count == 0);
+                let twice = found.overlaps.iter().filter(|range| range.contains(&at)).count();
+                assert_eq!(twice as u64, count.saturating_sub(1));
+            }
+        }
+    }
+}

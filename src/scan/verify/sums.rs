@@ -1,0 +1,121 @@
+//! Sums of the elements of a tile, to be held against one that was noted.
+
+use crate::format::ElementType;
+
+/// The sum of the elements of a tile that are not NULL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum TileSum {
+    /// Exact, and the sum of absolute values.
+    Integer { sum: i128, magnitude: u128, signed: bool },
+    /// In doubles, and the sum of absolute values.
+    Float { sum: f64, magnitude: f64 },
+}
+
+/// Sums in doubles differ with the order of additions by no more than this share of the magnitude.
+const ROUNDING: f64 = 1e-9;
+
+impl TileSum {
+    /// Adds little-endian `elements` up, but those with a 0 in `validity`.
+    pub(super) fn of(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
+        macro_rules! add {
+            ($number:ty, $wide:ty) => {{
+                let (elements, _) = elements.as_chunks::<{ size_of::<$number>() }>();
+                let is_valid = |at: usize| {
+                    validity.is_none_or(|valid| valid.get(at).is_none_or(|byte| *byte != 0))
+                };
+                let valid = elements.iter().enumerate().filter(move |(at, _)| is_valid(*at));
+                valid.map(|(_, bytes)| <$wide>::from(<$number>::from_le_bytes(*bytes)))
+            }};
+        }
+        macro_rules! integer {
+            ($number:ty) => {{
+                let add = |(sum, magnitude): (i128, u128), value: i128| {
+                    (sum + value, magnitude + value.unsigned_abs())
+                };
+                let (sum, magnitude) = add!($number, i128).fold((0, 0), add);
+                Self::Integer { sum, magnitude, signed: !element.is_unsigned() }
+            }};
+        }
+        macro_rules! float {
+            ($number:ty) => {{
+                let add = |(sum, magnitude): (f64, f64), value: f64| (sum + value, magnitude + value.abs());
+                let (sum, magnitude) = add!($number, f64).fold((0.0, 0.0), add);
+                Self::Float { sum, magnitude }
+            }};
+        }
+        match element {
+            ElementType::F16 => float!(half::f16),
+            ElementType::F32 => float!(f32),
+            ElementType::F64 => float!(f64),
+            ElementType::I8 => integer!(i8),
+            ElementType::I16 => integer!(i16),
+            ElementType::I32 => integer!(i32),
+            ElementType::I64 => integer!(i64),
+            ElementType::U8 => integer!(u8),
+            ElementType::U16 => integer!(u16),
+            ElementType::U32 => integer!(u32),
+            ElementType::U64 => integer!(u64),
+        }
+    }
+
+    /// Whether no part of the sum, in whatever order, can leave the type that sums are noted in.
+    pub(super) fn cannot_overflow(self) -> bool {
+        match self {
+            Self::Integer { magnitude, signed: true, .. } => magnitude <= i64::MAX.unsigned_abs().into(),
+            Self::Integer { magnitude, signed: false, .. } => magnitude <= u64::MAX.into(),
+            Self::Float { magnitude, .. } => magnitude < f64::MAX / 4.0,
+        }
+    }
+
+    /// Whether the bits of a sum that was noted are those of this one.
+    pub(super) fn is(self, noted: u64) -> bool {
+        match self {
+            Self::Integer { sum, signed: true, .. } => sum == i128::from(noted.cast_signed()),
+            Self::Integer { sum, signed: false, .. } => sum == i128::from(noted),
+            Self::Float { sum, magnitude } => {
+                (f64::from_bits(noted) - sum).abs() <= magnitude * ROUNDING
+            }
+        }
+    }
+
+    /// A noted sum as a number.
+    pub(super) fn text(self, noted: u64) -> String {
+        match self {
+            Self::Integer { signed: true, .. } => noted.cast_signed().to_string(),
+            Self::Integer { signed: false, .. } => noted.to_string(),
+            Self::Float { .. } => f64::from_bits(noted).to_string(),
+        }
+    }
+}
+
+impl std::fmt::Display for TileSum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer { sum, .. } => sum.fmt(f),
+            Self::Float { sum, .. } => sum.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_exact_or_nearly_so() {
+        let of = TileSum::of(ElementType::I16, &[0xff, 0xff, 5, 0, 7, 0], Some(&[1, 1, 0]));
+        assert!(of.is(4) && !of.is(5));
+        assert_eq!(of.to_string(), "4");
+        let negative = TileSum::of(ElementType::I8, &[0xfe], None);
+        assert!(negative.is(u64::MAX - 1));
+        assert_eq!(negative.text(u64::MAX), "-1");
+        assert!(TileSum::of(ElementType::U8, &[0xfe, 1], None).is(255));
+        let huge: Vec<u8> = [i64::MAX, 1, -1].iter().flat_map(|it| it.to_le_bytes()).collect();
+        assert!(!TileSum::of(ElementType::I64, &huge, None).cannot_overflow());
+        assert!(of.cannot_overflow());
+        let floats: Vec<u8> = [0.1_f32, 0.2, -0.3].iter().flat_map(|it| it.to_le_bytes()).collect();
+        let sum = f64::from(0.1_f32) + f64::from(0.2_f32) - f64::from(0.3_f32);
+        let of = TileSum::of(ElementType::F32, &floats, None);
+        assert!(of.is(sum.to_bits()) && !of.is((sum + 1e-6).to_bits()) && !of.is(f64::NAN.to_bits()));
+    }
+}

@@ -1,0 +1,91 @@
+//! Zone maps: whether they can be right, and which chunks they are about.
+
+use super::report::{Check, Finding};
+use crate::error::Error;
+use crate::format::tet::{CheckedZoneMaps, TetFile, ZoneFault, ZoneMaps};
+use crate::scan::OpenedFile;
+use crate::scan::package::Package;
+
+/// The maps that were found, by dataset, with the check that looked at them.
+pub(super) struct FoundZones {
+    pub(super) maps: Vec<ZoneMaps>,
+    pub(super) check: Check,
+}
+
+impl FoundZones {
+    /// Of the maps that queries use: those in the file or, if it has none, beside it in its package, where
+    /// the checks of the package look at them.
+    pub(super) async fn used(file: &OpenedFile) -> Self {
+        if let Some(machine) = file.tet().check_zone_maps() {
+            return Self::of(file.tet(), file.run(machine).await);
+        }
+        let none = Check::new("zone_maps").with_detail("none");
+        let Some(package) = file.package() else { return Self { maps: vec![], check: none } };
+        let beside = Self::beside(file, package).await;
+        Self { maps: beside.map_or(vec![], |found| found.maps), check: none }
+    }
+
+    /// Of the zone file of a package, if there is one.
+    pub(super) async fn beside(file: &OpenedFile, package: &Package) -> Option<Self> {
+        let at = package.zone_file()?.clone();
+        let found = match file.tet().check_zone_file(at, package.generation()) {
+            Ok(machine) => package.run(machine).await,
+            Err(error) => Err(error),
+        };
+        Some(Self::of(file.tet(), found))
+    }
+
+    /// Of what was read.
+    pub(super) fn of(file: &TetFile, found: Result<CheckedZoneMaps, Error>) -> Self {
+        let mut check = Check::new("zone_maps");
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                check.add(Finding::of_error(&error));
+                return Self { maps: vec![], check };
+            }
+        };
+        check = check.with_detail(format!("{} maps", found.entries));
+        for fault in &found.faults {
+            check.add(finding(file, fault));
+        }
+        if !found.in_order {
+            check.add(Finding::warning("maps that are not in the order of datasets and chunks"));
+        }
+        for (dataset, maps) in file.datasets().iter().zip(&found.maps) {
+            let chunks = dataset.grid().map_or(0, |grid| grid.chunks());
+            let missing = chunks.saturating_sub(maps.len() as u64);
+            if missing > 0 {
+                let message = format!("no map of {missing} of {chunks} chunks; none is skipped");
+                check.add(Finding::warning(message).in_dataset(dataset.name()));
+            }
+        }
+        Self { maps: found.maps, check }
+    }
+
+    /// Says what differs from other maps of the same file.
+    pub(super) fn compare(&mut self, file: &TetFile, others: &[ZoneMaps]) {
+        for ((dataset, own), other) in file.datasets().iter().zip(&self.maps).zip(others) {
+            if own == other {
+                continue;
+            }
+            let finding = Finding::failure("maps that differ from those in the file");
+            let finding = finding.in_dataset(dataset.name());
+            let chunk = own.first_difference(other);
+            let coordinates = dataset.grid().ok().zip(chunk);
+            self.check.add(match coordinates {
+                Some((grid, number)) => finding.of_chunk(&grid.chunk_coordinates(number)),
+                None => finding,
+            });
+        }
+    }
+}
+
+fn finding(file: &TetFile, fault: &ZoneFault) -> Finding {
+    let id = usize::try_from(fault.dataset).unwrap_or(usize::MAX);
+    let finding = Finding::of_error(&fault.error).of_chunk(&fault.coordinates);
+    match file.datasets().get(id) {
+        Some(dataset) => finding.in_dataset(dataset.name()),
+        None => finding,
+    }
+}
