@@ -198,7 +198,10 @@ mod tests {
         let error = Error::io("cannot read bytes 0..8", cause).in_file("a.tet").in_file("b.tet");
         assert_eq!(error.to_string(), "a.tet: cannot read bytes 0..8: disk on fire");
         assert_eq!((error.kind(), error.file(), error.offset()), (Kind::Io, Some("a.tet"), None));
-        assert_eq!((error.detail().as_str(), error.region()), ("cannot read bytes 0..8: disk on fire", None));
+        assert_eq!(
+            (error.detail().as_str(), error.region()),
+            ("cannot read bytes 0..8: disk on fire", None)
+        );
         assert!(std::error::Error::source(&error).is_some());
     }
 

@@ -39,6 +39,9 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion info arrays/forecast --metadata --json
     gridfusion -c "SELECT dataset, shape, ratio FROM tet_info('stations.tet')"
 
+  Whether it is what it should be, down to the last cell:
+    gridfusion verify stations.tet --deep
+
   A TileDB array as it was then:
     gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', 'timestamp', '2024-03-01')"
 
@@ -58,7 +61,7 @@ Environment:
   RUST_LOG                   What is logged to standard error, for instance gridfusion=debug
 
 Exit status:
-  0 when all statements succeeded, 1 when one failed, 2 for a mistake on the command line"#;
+  0 when all statements or checks succeeded, 1 when one failed, 2 for a mistake on the command line"#;
 
 /// SQL over `.tet` files and TileDB arrays: every dataset or array is a table
 ///
@@ -155,6 +158,24 @@ impl Args {
 pub(crate) enum Task {
     /// Say what a file, an array, or a folder of arrays is
     Info(InfoArgs),
+    /// Look for everything that is wrong with a file, an array, or a folder of arrays
+    Verify(VerifyArgs),
+}
+
+/// What to verify, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+
+    /// Decode all cells, and compute again what is noted about them
+    #[arg(long)]
+    pub(crate) deep: bool,
+
+    /// Print one JSON document instead of a text
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What to say of what.
@@ -290,6 +311,10 @@ mod tests {
                 "{words:?}"
             );
         }
+        let args = parse(&["verify", "a.tet", "--deep"]).unwrap();
+        let Some(Task::Verify(verify)) = args.task else { panic!("{args:?}") };
+        assert!(verify.path == "a.tet" && verify.deep && !verify.json);
+        assert_eq!(parse(&["verify"]).unwrap_err().exit_code(), 2);
         assert_eq!(parse(&["help"]).unwrap().paths, ["help"]);
         for words in [&["info"][..], &["info", "a", "b"], &["info", "a", "-n", "3"]] {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");

@@ -4,11 +4,11 @@
 //! ```text
 //!   args ──▶ session ──▶ tables ──▶ run ◀── repl
 //!     │      context     PATH…      SQL     prompt
-//!     └────▶ info: PATH ──▶ text or JSON
+//!     └────▶ info, verify: PATH ──▶ text or JSON
 //! ```
 //!
 //! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]) and keeps the promises of a
+//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]), checks them ([`verify`]) and keeps the promises of a
 //! command: exit codes, errors on standard error, and silence when a reader like `head` has left.
 
 mod args;
@@ -21,6 +21,7 @@ mod run;
 mod session;
 mod store;
 mod tables;
+mod verify;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -44,15 +45,19 @@ async fn main() -> ExitCode {
         // Says itself what there is to warn of.
         Some(Task::Info(info)) => {
             start_log(true);
-            Box::pin(info::run(info)).await
+            Box::pin(info::run(info)).await.map(|()| ExitCode::SUCCESS)
+        }
+        Some(Task::Verify(verify)) => {
+            start_log(true);
+            Box::pin(verify::run(verify)).await
         }
         None => {
             start_log(args.quiet);
-            Box::pin(execute(&args)).await
+            Box::pin(execute(&args)).await.map(|()| ExitCode::SUCCESS)
         }
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever read the output has seen enough; that is not a failure.
         Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {

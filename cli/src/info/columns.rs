@@ -65,7 +65,7 @@ fn length(text: &str) -> usize {
 }
 
 /// Text of which nothing reaches the terminal as a command: names come from files.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character.is_control() {
@@ -107,7 +107,7 @@ pub(super) fn shape(lengths: &[u64]) -> String {
 }
 
 /// `1 array`, `2 arrays`.
-pub(super) fn counted(count: u64, what: &str) -> String {
+pub(crate) fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }

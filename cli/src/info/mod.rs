@@ -6,7 +6,7 @@
 //!            library          said
 //! ```
 
-mod columns;
+pub(crate) mod columns;
 mod document;
 mod tet;
 mod text;

@@ -71,9 +71,9 @@ impl CheckIndex {
             faults.note(RowField::StoredLength, row.check_stored_len(codec));
         }
         let span = faults.note(RowField::Payload, row.span(self.file.payload_end));
-        let payload = tile.as_ref().and_then(|(_, tile_len)| {
-            row.payload(object, *tile_len, self.file.payload_end).ok()
-        });
+        let payload = tile
+            .as_ref()
+            .and_then(|(_, tile_len)| row.payload(object, *tile_len, self.file.payload_end).ok());
         let coordinates = tile.map(|(coordinates, _)| coordinates);
         CheckedRow { offset, dataset, coordinates, span, payload, faults: faults.0 }
     }

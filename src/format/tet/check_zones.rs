@@ -54,9 +54,9 @@ impl CheckZoneMaps {
                 Err(error) => faults.push(fault(entry.dataset_id, &entry.chunk_index, error)),
             }
         }
-        let maps = (0_u64..).zip(zones).map(|(dataset, zones)| {
-            self.without_doubles(dataset, zones, &mut faults)
-        });
+        let maps = (0_u64..)
+            .zip(zones)
+            .map(|(dataset, zones)| self.without_doubles(dataset, zones, &mut faults));
         let maps = maps.collect();
         Ok(CheckedZoneMaps { maps, entries: entries.len() as u64, in_order, faults })
     }

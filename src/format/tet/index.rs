@@ -159,9 +159,7 @@ impl Row {
         match self.codec {
             0 => Ok(Codec::Raw),
             1 => Ok(Codec::Zstd),
-            other => {
-                Err(self.corrupt(96, format!("codec {other}, expected 0 (raw) or 1 (zstd)")))
-            }
+            other => Err(self.corrupt(96, format!("codec {other}, expected 0 (raw) or 1 (zstd)"))),
         }
     }
 

@@ -202,7 +202,11 @@ mod tests {
             let validity: Vec<u8> = (0..cells).map(|_| rng.random_range(0..2)).collect();
             let validity = (round % 5 == 0).then_some(&validity[..]);
             let found = Figures::of(element, &elements, fill, validity);
-            assert_eq!(found, naively(element, &elements, fill, validity), "{element} {elements:?}");
+            assert_eq!(
+                found,
+                naively(element, &elements, fill, validity),
+                "{element} {elements:?}"
+            );
         }
     }
 

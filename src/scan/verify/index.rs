@@ -166,7 +166,8 @@ impl Overlaps {
             let [first, second] = &rows[..] else {
                 let message = "a payload in the bytes of the directory or the index";
                 let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
-                overlap.add(rows.first().map_or(found.clone(), |row| about(file.tet(), row, found)));
+                overlap
+                    .add(rows.first().map_or(found.clone(), |row| about(file.tet(), row, found)));
                 continue;
             };
             let is_same = start(first) == start(second);
@@ -200,7 +201,9 @@ impl Overlaps {
                     };
                     match holders.len() {
                         ..2 => holders.push(row.clone()),
-                        _ if begins(&row) && !holders.iter().any(begins) => holders[1] = row.clone(),
+                        _ if begins(&row) && !holders.iter().any(begins) => {
+                            holders[1] = row.clone()
+                        }
                         _ => {}
                     }
                 }

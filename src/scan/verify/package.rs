@@ -64,9 +64,8 @@ pub(super) async fn verify_package(
 /// What a writer left in a folder that readers never look into.
 fn left_behind(name: &'static str, entries: &[Entry], what: &str) -> Check {
     let folders = entries.iter().filter(|entry| entry.size.is_none());
-    let findings = folders.map(|entry| {
-        Finding::warning(what).in_file(&format!("{name}/{}", entry.name))
-    });
+    let findings =
+        folders.map(|entry| Finding::warning(what).in_file(&format!("{name}/{}", entry.name)));
     let mut check = Check::new(name);
     check.extend(findings);
     check
@@ -240,7 +239,8 @@ async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
         }
         (None, _) => return check.with(Finding::warning("the manifest says nothing about them")),
         (Some(other), _) => {
-            let message = format!("indexes that are \"{other}\", expected \"present\" or \"omitted\"");
+            let message =
+                format!("indexes that are \"{other}\", expected \"present\" or \"omitted\"");
             return check.with(Finding::failure(message).in_file(MANIFEST));
         }
     }

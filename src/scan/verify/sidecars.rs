@@ -96,7 +96,8 @@ impl Sidecars<'_> {
         }
         let (noted, found) = (&self.manifest["packed_sha256"], &json["packed_sha256"]);
         if !noted.is_null() && !found.is_null() && noted != found {
-            let message = format!("it is about a file of SHA-256 {found}, the manifest says {noted}");
+            let message =
+                format!("it is about a file of SHA-256 {found}, the manifest says {noted}");
             check.add(Finding::failure(message).in_file(&self.path(name)));
         }
     }

@@ -38,7 +38,9 @@ impl TileSum {
         }
         macro_rules! float {
             ($number:ty) => {{
-                let add = |(sum, magnitude): (f64, f64), value: f64| (sum + value, magnitude + value.abs());
+                let add = |(sum, magnitude): (f64, f64), value: f64| {
+                    (sum + value, magnitude + value.abs())
+                };
                 let (sum, magnitude) = add!($number, f64).fold((0.0, 0.0), add);
                 Self::Float { sum, magnitude }
             }};
@@ -61,7 +63,9 @@ impl TileSum {
     /// Whether no part of the sum, in whatever order, can leave the type that sums are noted in.
     pub(super) fn cannot_overflow(self) -> bool {
         match self {
-            Self::Integer { magnitude, signed: true, .. } => magnitude <= i64::MAX.unsigned_abs().into(),
+            Self::Integer { magnitude, signed: true, .. } => {
+                magnitude <= i64::MAX.unsigned_abs().into()
+            }
             Self::Integer { magnitude, signed: false, .. } => magnitude <= u64::MAX.into(),
             Self::Float { magnitude, .. } => magnitude < f64::MAX / 4.0,
         }
@@ -116,6 +120,8 @@ mod tests {
         let floats: Vec<u8> = [0.1_f32, 0.2, -0.3].iter().flat_map(|it| it.to_le_bytes()).collect();
         let sum = f64::from(0.1_f32) + f64::from(0.2_f32) - f64::from(0.3_f32);
         let of = TileSum::of(ElementType::F32, &floats, None);
-        assert!(of.is(sum.to_bits()) && !of.is((sum + 1e-6).to_bits()) && !of.is(f64::NAN.to_bits()));
+        assert!(
+            of.is(sum.to_bits()) && !of.is((sum + 1e-6).to_bits()) && !of.is(f64::NAN.to_bits())
+        );
     }
 }

@@ -102,7 +102,8 @@ impl OpenedFile {
         footer.extend(found.misplaced.iter().map(Finding::of_error));
         footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).as_warning()));
         report.add(footer);
-        let mut limits = Check::new("footer_metadata").with_detail("within the limits of the format");
+        let mut limits =
+            Check::new("footer_metadata").with_detail("within the limits of the format");
         limits.extend(found.exceeded.iter().map(Finding::of_error));
         report.add(limits);
     }
@@ -118,9 +119,11 @@ impl OpenedFile {
                 continue;
             }
             let (_, warnings) = file.dimensions(id);
-            check.extend(warnings.into_iter().map(|warning| {
-                Finding::warning(warning).in_dataset(dataset.name())
-            }));
+            check.extend(
+                warnings
+                    .into_iter()
+                    .map(|warning| Finding::warning(warning).in_dataset(dataset.name())),
+            );
         }
         check
     }
@@ -135,9 +138,11 @@ impl OpenedFile {
             let options = ReadOptions::default();
             let (_, problems) =
                 NumberColumn::new(element, attributes, file.is_packed(id), &options);
-            check.extend(problems.into_iter().map(|problem| {
-                Finding::warning(problem).in_dataset(dataset.name())
-            }));
+            check.extend(
+                problems
+                    .into_iter()
+                    .map(|problem| Finding::warning(problem).in_dataset(dataset.name())),
+            );
         }
         check
     }

@@ -143,12 +143,7 @@ async fn check(
     (decoded, faults)
 }
 
-fn decode(
-    work: &Work,
-    stored: Vec<Bytes>,
-    memory: Vec<u8>,
-    scratch: &mut Scratch,
-) -> Result<Tile> {
+fn decode(work: &Work, stored: Vec<Bytes>, memory: Vec<u8>, scratch: &mut Scratch) -> Result<Tile> {
     let format = cell_format(work.tiles.attribute())?;
     let chunk = StoredChunk { layers: vec![work.layer.clone()] };
     let shape = work.tiles.tile_shape();
@@ -198,7 +193,9 @@ fn difference(
     // Of a tile without values nothing is noted, and a NaN makes writers forget what came before.
     let has_nan = found.nulls != nulls;
     let bounds = found.bounds.filter(|_| !has_nan)?;
-    if !is_same(element, &noted.bounds.0, &bounds.0) || !is_same(element, &noted.bounds.1, &bounds.1) {
+    if !is_same(element, &noted.bounds.0, &bounds.0)
+        || !is_same(element, &noted.bounds.1, &bounds.1)
+    {
         let noted = range_text(element, &Some(noted.bounds));
         let found = range_text(element, &found.bounds);
         return Some(format!("the fragment notes {noted}, the tile has {found}"));

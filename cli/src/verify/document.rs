@@ -1,0 +1,110 @@
+//! The reports as one JSON document, whose fields `docs/verify.md` lists. Their names are stable.
+
+use gridfusion::scan::verify::{self, Depth, Severity};
+use serde::Serialize;
+
+use super::Subject;
+
+#[derive(Debug, Serialize)]
+pub(super) struct Document<'a> {
+    path: &'a str,
+    status: Status,
+    /// Whether cells were read.
+    deep: bool,
+    /// The file, or each array.
+    subjects: Vec<Verified<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Verified<'a> {
+    path: &'a str,
+    status: Status,
+    checks: Vec<Check<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Check<'a> {
+    check: &'static str,
+    status: Status,
+    detail: &'a str,
+    failures: u64,
+    warnings: u64,
+    findings: Vec<Finding<'a>>,
+    /// Findings that are not listed.
+    left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding<'a> {
+    status: Status,
+    file: Option<&'a str>,
+    region: Option<&'static str>,
+    offset: Option<u64>,
+    dataset: Option<&'a str>,
+    chunk: Option<&'a [u64]>,
+    message: &'a str,
+}
+
+/// How it is, from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    Ok,
+    Warning,
+    Failed,
+}
+
+impl From<Option<Severity>> for Status {
+    fn from(severity: Option<Severity>) -> Self {
+        match severity {
+            None => Self::Ok,
+            Some(Severity::Warning) => Self::Warning,
+            Some(Severity::Failure) => Self::Failed,
+        }
+    }
+}
+
+impl Status {
+    /// The worst of several.
+    fn worst(all: impl Iterator<Item = Self>) -> Self {
+        all.max().unwrap_or(Self::Ok)
+    }
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(path: &'a str, depth: Depth, subjects: &'a [Subject]) -> Self {
+        let subjects: Vec<Verified<'_>> = subjects.iter().map(verified).collect();
+        let status = Status::worst(subjects.iter().map(|subject| subject.status));
+        Self { path, status, deep: depth == Depth::Cells, subjects }
+    }
+}
+
+fn verified(subject: &Subject) -> Verified<'_> {
+    let checks: Vec<Check<'_>> = subject.report.checks().iter().map(check).collect();
+    let status = Status::worst(checks.iter().map(|check| check.status));
+    Verified { path: &subject.path, status, checks }
+}
+
+fn check(made: &verify::Check) -> Check<'_> {
+    Check {
+        check: made.name(),
+        status: made.severity().into(),
+        detail: made.detail(),
+        failures: made.failures(),
+        warnings: made.warnings(),
+        findings: made.findings().iter().map(finding).collect(),
+        left_out: made.left_out(),
+    }
+}
+
+fn finding(found: &verify::Finding) -> Finding<'_> {
+    Finding {
+        status: Some(found.severity).into(),
+        file: found.file.as_deref(),
+        region: found.region,
+        offset: found.offset,
+        dataset: found.dataset.as_deref(),
+        chunk: found.chunk.as_deref(),
+        message: &found.message,
+    }
+}

@@ -1,0 +1,79 @@
+//! `gridfusion verify`: whether a file, a package or arrays are what they should be.
+//!
+//! ```text
+//!   PATH ──▶ reports of the library, one per file or array ──▶ text, or document ──▶ JSON
+//! ```
+
+mod document;
+mod text;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use gridfusion::scan::verify::{Depth, Progress, Report};
+use gridfusion::{TileDbReadOptions, TileDbSchema, open_tiledb};
+
+use self::document::Document;
+use crate::args::VerifyArgs;
+use crate::place::Place;
+
+/// A file or an array, and what was found.
+struct Subject {
+    path: String,
+    report: Report,
+}
+
+/// Verifies what is at a path and prints the reports; the exit code says whether a check failed.
+///
+/// # Errors
+/// If the reports cannot be written: whatever is wrong with what is at the path is in them.
+pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let depth = if args.deep { Depth::Cells } else { Depth::Structure };
+    let progress = Arc::new(Progress::default());
+    let subjects = verify(&args.path, depth, &progress).await;
+    let text = if args.json {
+        let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
+        json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
+    } else {
+        text::of(depth, &subjects)
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    let is_ok = subjects.iter().all(|subject| subject.report.is_ok());
+    Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The reports about the file or the arrays at `path`; one about what cannot be opened.
+async fn verify(path: &str, depth: Depth, progress: &Arc<Progress>) -> Vec<Subject> {
+    let runtime = Arc::new(RuntimeEnv::default());
+    let report = match Place::open(path, &runtime).await {
+        Ok(Place::Tet(file)) => file.verify(depth, progress).await,
+        Ok(Place::TileDb(arrays)) => {
+            return verify_arrays(&arrays, depth, progress, &runtime).await;
+        }
+        Err(error) => Report::of_error(depth, &error),
+    };
+    vec![Subject { path: path.to_owned(), report }]
+}
+
+async fn verify_arrays(
+    arrays: &TileDbSchema,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    runtime: &RuntimeEnv,
+) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for (_, location) in arrays.arrays() {
+        let opened = open_tiledb(location, &TileDbReadOptions::default(), runtime).await;
+        let report = match opened {
+            Ok(array) => array.verify(depth, progress).await,
+            Err(error) => Report::of_error(depth, &error),
+        };
+        subjects.push(Subject { path: location.to_owned(), report });
+    }
+    subjects
+}
