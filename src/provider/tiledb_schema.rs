@@ -8,7 +8,6 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
-use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
 use super::location::{below, entries, folder};
@@ -29,6 +28,8 @@ use crate::scan::{AT_ONCE, Objects, drive, last_part};
 pub struct TileDbSchema {
     /// Names of tables, and where they are.
     arrays: BTreeMap<String, String>,
+    /// What could not be looked into.
+    left_out: Vec<Error>,
     options: TileDbReadOptions,
     runtime: Arc<RuntimeEnv>,
     opened: Mutex<HashMap<String, Arc<GridTable>>>,
@@ -47,17 +48,22 @@ impl TileDbSchema {
         options: TileDbReadOptions,
         runtime: Arc<RuntimeEnv>,
     ) -> GridResult<Self> {
-        let arrays = arrays_below(location, &options, &runtime).await?;
+        let (arrays, left_out) = arrays_below(location, &options, &runtime).await?;
         if arrays.is_empty() {
             let message = "no TileDB array in this folder, and it is no TileDB group";
             return Err(Error::usage(message).in_file(location));
         }
-        Ok(Self { arrays, options, runtime, opened: Mutex::default() })
+        Ok(Self { arrays, left_out, options, runtime, opened: Mutex::default() })
     }
 
     /// The names of the arrays' tables, and the paths or URLs of the arrays.
     pub fn arrays(&self) -> impl Iterator<Item = (&str, &str)> {
         self.arrays.iter().map(|(name, location)| (name.as_str(), location.as_str()))
+    }
+
+    /// Why groups and folders within are left out, if they could not be looked into.
+    pub fn left_out(&self) -> &[Error] {
+        &self.left_out
     }
 
     /// The table of an array; `None` if there is none of this name.
@@ -87,13 +93,15 @@ async fn kind(
     Ok((folder_kind(&entries), entries))
 }
 
-/// Names of tables and places of the arrays at `location`, and in the groups there.
+/// Names of tables and places of the arrays at `location`, and in the groups there; and what could not
+/// be looked into.
 async fn arrays_below(
     location: &str,
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
-) -> GridResult<BTreeMap<String, String>> {
+) -> GridResult<(BTreeMap<String, String>, Vec<Error>)> {
     let mut arrays = BTreeMap::new();
+    let mut left_out = Vec::new();
     let mut groups = vec![(location.to_owned(), String::new())];
     let mut visited = 0;
     while let Some((location, prefix)) = groups.pop() {
@@ -102,11 +110,11 @@ async fn arrays_below(
             let message = format!("more than {MAX_GROUPS} groups within groups");
             return Err(Error::unsupported(message).in_file(&location));
         }
-        let members = match members_of(&location, options, runtime).await {
+        let members = match members_of(&location, options, runtime, &mut left_out).await {
             Ok(members) => members,
             Err(error) if prefix.is_empty() => return Err(error),
             Err(error) => {
-                log::warn!("left out: {error}");
+                left_out.push(error.in_folder(&location));
                 continue;
             }
         };
@@ -122,7 +130,10 @@ async fn arrays_below(
             }
         }
     }
-    Ok(arrays)
+    for error in &left_out {
+        log::warn!("left out: {error}");
+    }
+    Ok((arrays, left_out))
 }
 
 /// What is at `location`: an array, the members of a group, or the arrays and groups in a folder.
@@ -130,6 +141,7 @@ async fn members_of(
     location: &str,
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
+    left_out: &mut Vec<Error>,
 ) -> GridResult<Vec<Member>> {
     Ok(match kind(location, options, runtime).await? {
         (Some(FolderKind::Array), _) => {
@@ -137,7 +149,7 @@ async fn members_of(
             vec![Member { name, location, kind: FolderKind::Array }]
         }
         (Some(FolderKind::Group), _) => group_members(location, options, runtime).await?,
-        (None, entries) => folders_within(location, &entries, options, runtime).await,
+        (None, entries) => folders_within(location, &entries, options, runtime, left_out).await,
     })
 }
 
@@ -154,22 +166,28 @@ async fn folders_within(
     entries: &[Entry],
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
+    left_out: &mut Vec<Error>,
 ) -> Vec<Member> {
     let folders = entries.iter().filter(|entry| entry.size.is_none());
     let looks = folders.map(|entry| {
         let (name, location) = (entry.name.clone(), below(location, &entry.name));
         async move {
-            match kind(&location, options, runtime).await {
-                Ok((kind, _)) => kind.map(|kind| Member { name, location, kind }),
-                Err(error) => {
-                    log::warn!("left out: {error}");
-                    None
-                }
-            }
+            let (kind, _) = kind(&location, options, runtime)
+                .await
+                .map_err(|error| error.in_folder(&location))?;
+            Ok(kind.map(|kind| Member { name, location, kind }))
         }
     });
     let looks: Vec<_> = looks.collect();
-    stream::iter(looks).buffered(AT_ONCE).filter_map(ready).collect().await
+    let mut looks = stream::iter(looks).buffered(AT_ONCE);
+    let mut members = Vec::new();
+    while let Some(looked) = looks.next().await {
+        match looked {
+            Ok(member) => members.extend(member),
+            Err(error) => left_out.push(error),
+        }
+    }
+    members
 }
 
 async fn group_members(

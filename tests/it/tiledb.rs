@@ -3,7 +3,7 @@
 //! `tests/data/tiledb` ships with the project. `GRIDFUSION_CORPUS` names a directory with more of them,
 //! in `tiledb/arrays`. `tests/data/tiledb/README.md` describes the expected files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, concat_batches};
@@ -56,6 +56,17 @@ fn cases_in(directory: &Path) -> Vec<Case> {
 /// The arrays that ship with the project.
 pub(crate) fn shipped_cases() -> Vec<Case> {
     cases_in(Path::new(&shipped("tests/data/tiledb")))
+}
+
+/// The arrays of the corpus; none where there is no corpus.
+pub(crate) fn corpus_cases() -> Vec<Case> {
+    let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
+        eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
+        return vec![];
+    };
+    let arrays = Path::new(&root).join("tiledb").join("arrays");
+    assert!(arrays.is_dir(), "GRIDFUSION_CORPUS is set, but {} is no directory", arrays.display());
+    cases_in(&arrays)
 }
 
 /// Checks all reads of all arrays; gives how many cells were compared.
@@ -293,13 +304,10 @@ async fn shipped_arrays_are_read_cell_by_cell() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn corpus_arrays_are_read_cell_by_cell() {
-    let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
-        eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
+    let cases = corpus_cases();
+    if cases.is_empty() {
         return;
-    };
-    let arrays: PathBuf = Path::new(&root).join("tiledb").join("arrays");
-    assert!(arrays.is_dir(), "GRIDFUSION_CORPUS is set, but {} is no directory", arrays.display());
-    let cases = cases_in(&arrays);
+    }
     assert!(cases.len() > 80, "{}", cases.len());
     let cells = check_all(&cases).await;
     assert!(cells > 30_000, "{cells}");

@@ -18,6 +18,7 @@ use gridfusion::{TileDbReadOptions, TileDbSchema, open_tiledb};
 
 use self::document::Document;
 use crate::args::VerifyArgs;
+use crate::errors::stdout_is_closed;
 use crate::place::Place;
 
 /// A file or an array, and what was found.
@@ -40,11 +41,19 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     } else {
         text::of(depth, &subjects)
     };
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
+    // Who has seen enough of the text still gets the verdict.
+    match print(&text) {
+        Err(error) if !stdout_is_closed(&error) => return Err(error),
+        _ => {}
+    }
     let is_ok = subjects.iter().all(|subject| subject.report.is_ok());
     Ok(if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
 }
 
 /// The reports about the file or the arrays at `path`; one about what cannot be opened.
@@ -55,7 +64,7 @@ async fn verify(path: &str, depth: Depth, progress: &Arc<Progress>) -> Vec<Subje
         Ok(Place::TileDb(arrays)) => {
             return verify_arrays(&arrays, depth, progress, &runtime).await;
         }
-        Err(error) => Report::of_error(depth, &error),
+        Err(error) => Report::of_error(path, depth, &error),
     };
     vec![Subject { path: path.to_owned(), report }]
 }
@@ -71,9 +80,14 @@ async fn verify_arrays(
         let opened = open_tiledb(location, &TileDbReadOptions::default(), runtime).await;
         let report = match opened {
             Ok(array) => array.verify(depth, progress).await,
-            Err(error) => Report::of_error(depth, &error),
+            Err(error) => Report::of_error(location, depth, &error),
         };
         subjects.push(Subject { path: location.to_owned(), report });
+    }
+    for error in arrays.left_out() {
+        let path = error.file().unwrap_or_default().to_owned();
+        let report = Report::of_error(&path, depth, error);
+        subjects.push(Subject { path, report });
     }
     subjects
 }

@@ -9,3 +9,4 @@ mod docs;
 mod info;
 mod sql;
 mod support;
+mod verify;

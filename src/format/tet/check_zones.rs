@@ -50,7 +50,9 @@ impl CheckZoneMaps {
         let mut zones: Vec<Vec<(u64, Zone)>> = self.targets.iter().map(|_| vec![]).collect();
         for entry in &entries {
             match self.zone(entry) {
-                Ok((dataset, zone)) => zones[dataset].push(zone),
+                Ok(Some((dataset, zone))) => zones[dataset].push(zone),
+                // What is wrong with the dataset is not the fault of its maps.
+                Ok(None) => {}
                 Err(error) => faults.push(fault(entry.dataset_id, &entry.chunk_index, error)),
             }
         }
@@ -61,15 +63,16 @@ impl CheckZoneMaps {
         Ok(CheckedZoneMaps { maps, entries: entries.len() as u64, in_order, faults })
     }
 
-    /// The dataset of an entry, the number of its chunk, and what is said of it.
-    fn zone(&self, entry: &ZoneEntry) -> Result<(usize, (u64, Zone))> {
+    /// The dataset of an entry, the number of its chunk, and what is said of it; `None` if the dataset
+    /// cannot be read.
+    fn zone(&self, entry: &ZoneEntry) -> Result<Option<(usize, (u64, Zone))>> {
         let dataset = usize::try_from(entry.dataset_id).unwrap_or(usize::MAX);
         let target = self.targets.get(dataset).ok_or_else(|| {
             let (id, count) = (entry.dataset_id, self.targets.len());
             self.text.corrupt(format!("a map of dataset {id}, but there are {count}"))
         })?;
-        let zone = target.as_ref().map_err(Clone::clone)?.zone(entry, &self.text)?;
-        Ok((dataset, zone))
+        let Ok(target) = target else { return Ok(None) };
+        Ok(Some((dataset, target.zone(entry, &self.text)?)))
     }
 
     /// The maps of a dataset, of several for one chunk the first.

@@ -6,7 +6,7 @@ use super::batch::{Batch, read_each};
 use super::figures::{Figures, is_same, range_text};
 use super::pool::Pool;
 use super::progress::Progress;
-use super::report::{Check, Finding};
+use super::report::{Check, Finding, counted};
 use crate::error::Result;
 use crate::format::tet::{CheckedRow, ZoneMaps};
 use crate::format::{Bound, ElementType, Location, Payload, Scratch, Zone, Zones};
@@ -138,9 +138,9 @@ impl CellChecks {
             );
             self.decode.add(Finding::failure(message));
         }
-        let mut checks = vec![self.decode.with_detail(format!("{} chunks", self.decoded))];
+        let mut checks = vec![self.decode.with_detail(counted(self.decoded, "chunk"))];
         if self.has_zones {
-            checks.push(self.stale.with_detail("made again"));
+            checks.push(self.stale);
         }
         Ok(checks)
     }

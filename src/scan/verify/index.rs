@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::extents::Extents;
-use super::report::{Check, Finding, Severity};
+use super::report::{Check, Finding, Severity, counted};
 use crate::error::Result;
 use crate::format::tet::{CheckedRow, RowField, TetFile};
 use crate::scan::OpenedFile;
@@ -39,8 +39,8 @@ pub(super) struct IndexChecks {
 impl IndexChecks {
     pub(super) fn new(file: &TetFile) -> Self {
         Self {
-            index: Check::new("chunk_index").with_detail(format!("{} rows", file.index_rows())),
-            payloads: Check::new("chunk_payloads").with_detail("inside the file"),
+            index: Check::new("chunk_index").with_detail(counted(file.index_rows(), "row")),
+            payloads: Check::new("chunk_payloads"),
             dataset_ids: Check::new("chunk_dataset_ids"),
             tensor_bytes: Check::new("dataset_tensor_bytes"),
             coords: Check::new("chunk_coords"),
@@ -76,12 +76,12 @@ impl IndexChecks {
         for (id, chunks) in std::mem::take(&mut self.chunks).into_iter().enumerate() {
             self.check_grid(tet, id, chunks);
         }
-        let mut order = Check::new("payload_order").with_detail("one after the other");
+        let mut order = Check::new("payload_order");
         let stretches = self.spans.stretches();
         if stretches > 1 {
-            order = Check::new("payload_order").with(Finding::warning(format!(
-                "payloads lie in {stretches} stretches, which takes longer to read than one after the other"
-            )));
+            let slow = "which takes longer to read than one after the other";
+            let message = format!("payloads lie in {stretches} stretches, {slow}");
+            order.add(Finding::warning(message));
         }
         let overlaps = self.spans.compare(tet.payload_area()).overlaps;
         let mut checks = vec![self.index, self.payloads, self.dataset_ids, self.tensor_bytes];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::progress::Progress;
-use super::report::{Check, Depth, Finding, Report, Severity};
+use super::report::{Check, Depth, Finding, Report, Severity, counted};
 use super::sidecars::Sidecars;
 use super::zones::FoundZones;
 use crate::error::Error;
@@ -105,8 +105,8 @@ async fn verify_others(
             packed.leave_out(Severity::Failure, check.left_out().min(check.failures()));
         }
     }
-    let detail = format!("{} folders", entries.len());
-    [folders.with_detail(detail), packed.with_detail(format!("{verified} other generations"))]
+    let detail = counted(entries.len() as u64, "folder");
+    [folders.with_detail(detail), packed.with_detail(counted(verified, "other generation"))]
 }
 
 async fn verify_other(
@@ -118,7 +118,7 @@ async fn verify_other(
     let opened = OpenedFile::open_package(Arc::clone(package.folder()), Some(number)).await;
     let file = match opened {
         Ok(file) => file,
-        Err(error) => return Report::of_error(depth, &error),
+        Err(error) => return Report::of_error(package.folder().name(), depth, &error),
     };
     let zones = FoundZones::used(&file).await;
     let mut report = file.verify_file(depth, progress, &zones).await;

@@ -104,6 +104,12 @@ impl fmt::Display for Finding {
     }
 }
 
+/// `1 chunk`, `2 chunks`.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// Findings of one severity that a check lists; more are counted.
 const MOST_LISTED: u64 = 20;
 
@@ -218,22 +224,36 @@ impl Report {
         Self { depth, checks: vec![] }
     }
 
-    /// The report about something that cannot be opened: one failed check, `open` if it cannot be had,
-    /// `parse` if it is not what it should be.
-    pub fn of_error(depth: Depth, error: &Error) -> Self {
+    /// The report about something at `location` that cannot be opened: one failed check, `open` if it
+    /// cannot be had, `parse` if it is not what it should be.
+    pub fn of_error(location: &str, depth: Depth, error: &Error) -> Self {
         let name = match error.kind() {
             Kind::Corrupt | Kind::Unsupported => "parse",
             Kind::Usage | Kind::Io | Kind::Internal => "open",
         };
         let checks = vec![Check::new(name).with(Finding::of_error(error))];
-        Self { depth, checks }
+        Self { depth, checks }.relative_to(location)
+    }
+
+    /// Names files by their places in the folder, and the file that all is about not at all.
+    pub(super) fn relative_to(mut self, location: &str) -> Self {
+        let relative = |file: String| {
+            let within = match file.strip_prefix(location) {
+                Some(within) => within.trim_start_matches('/').to_owned(),
+                None => file,
+            };
+            Some(within).filter(|within| !within.is_empty())
+        };
+        let findings = self.checks.iter_mut().flat_map(|check| &mut check.findings);
+        findings.for_each(|finding| finding.file = finding.file.take().and_then(relative));
+        self
     }
 
     pub(super) fn add(&mut self, check: Check) {
         self.checks.push(check);
     }
 
-    /// Adds checks with nothing to say of each.
+    /// Adds the checks of another report.
     pub(super) fn append(&mut self, other: Self) {
         self.checks.extend(other.checks);
     }
@@ -287,5 +307,18 @@ mod tests {
         assert!(report.is_ok());
         report.add(check);
         assert!(!report.is_ok() && report.check("c").is_some() && report.check("d").is_none());
+    }
+
+    #[test]
+    fn files_are_named_by_their_places_in_the_folder() {
+        for (file, expected) in [("x/a.tet", None), ("x/a.tet/b/c", Some("b/c")), ("y", Some("y"))]
+        {
+            let error = Error::corrupt("footer", 0, "odd").in_file(file);
+            let report = Report::of_error("x/a.tet", Depth::Cells, &error);
+            let check = report.check("parse").unwrap();
+            assert_eq!(check.findings()[0].file.as_deref(), expected);
+        }
+        let error = Error::usage("no such file");
+        assert!(Report::of_error("x", Depth::Cells, &error).check("open").is_some());
     }
 }

@@ -6,7 +6,7 @@ use super::cells::CellChecks;
 use super::index::IndexChecks;
 use super::package::verify_package;
 use super::progress::Progress;
-use super::report::{Check, Depth, Finding, Report};
+use super::report::{Check, Depth, Finding, Report, counted};
 use super::zones::FoundZones;
 use crate::error::Result;
 use crate::scan::values::NumberColumn;
@@ -20,7 +20,8 @@ impl OpenedFile {
         let zones = FoundZones::used(self).await;
         let mut report = self.verify_file(depth, progress, &zones).await;
         if let Some(package) = self.package() {
-            report.append(verify_package(self, package, depth, progress, &zones).await);
+            let beside = verify_package(self, package, depth, progress, &zones).await;
+            report.append(beside.relative_to(package.folder().name()));
         }
         report
     }
@@ -35,31 +36,29 @@ impl OpenedFile {
         let file = self.tet();
         let mut report = Report::new(depth);
         report.add(Check::new("superblock").with_detail("layout version 1"));
-        let datasets = format!("{} datasets", file.datasets().len());
+        let datasets = counted(file.datasets().len() as u64, "dataset");
         report.add(Check::new("dataset_directory").with_detail(datasets));
-        let mut index = Check::new("chunk_index");
-        let checked = self.verify_index(depth, progress, zones).await;
-        match checked {
-            Ok(checks) => checks.into_iter().for_each(|check| report.add(check)),
-            Err(error) => {
-                index.add(Finding::of_error(&error));
-                report.add(index);
-            }
-        }
+        let (index, cells) = match self.verify_index(depth, progress, zones).await {
+            Ok(checks) => checks,
+            Err(error) => (vec![Check::new("chunk_index").with(Finding::of_error(&error))], vec![]),
+        };
+        index.into_iter().for_each(|check| report.add(check));
         self.verify_footer(&mut report).await;
         report.add(self.labels());
         report.add(self.attributes());
         report.add(zones.check.clone());
-        report
+        cells.into_iter().for_each(|check| report.add(check));
+        report.relative_to(self.name())
     }
 
-    /// One pass over the index, which reads the payloads on the way if they are wanted.
+    /// One pass over the index, which reads the payloads on the way if they are wanted: the checks of
+    /// the index, and those of the cells.
     async fn verify_index(
         &self,
         depth: Depth,
         progress: &Arc<Progress>,
         zones: &FoundZones,
-    ) -> Result<Vec<Check>> {
+    ) -> Result<(Vec<Check>, Vec<Check>)> {
         let rows = self.tet().index_rows();
         progress.expect(rows);
         let mut index = IndexChecks::new(self.tet());
@@ -82,11 +81,11 @@ impl OpenedFile {
                 }
             }
         }
-        let mut checks = index.finish(self).await;
-        if let Some(cells) = cells {
-            checks.extend(cells.finish().await?);
-        }
-        Ok(checks)
+        let cells = match cells {
+            Some(cells) => cells.finish().await?,
+            None => vec![],
+        };
+        Ok((index.finish(self).await, cells))
     }
 
     async fn verify_footer(&self, report: &mut Report) {
@@ -102,8 +101,7 @@ impl OpenedFile {
         footer.extend(found.misplaced.iter().map(Finding::of_error));
         footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).as_warning()));
         report.add(footer);
-        let mut limits =
-            Check::new("footer_metadata").with_detail("within the limits of the format");
+        let mut limits = Check::new("footer_metadata");
         limits.extend(found.exceeded.iter().map(Finding::of_error));
         report.add(limits);
     }

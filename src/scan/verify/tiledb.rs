@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::progress::Progress;
-use super::report::{Check, Depth, Finding, Report};
+use super::report::{Check, Depth, Finding, Report, counted};
 use super::tiles::{TileChecks, located};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
@@ -16,12 +16,9 @@ impl OpenedTileDb {
     pub async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Report {
         let mut report = Report::new(depth);
         let (schema, fragments) = (self.tiledb().schema(), self.tiledb().fragments());
-        let detail = format!(
-            "format version {}, {} dimensions, {} attributes",
-            schema.version,
-            schema.dimensions.len(),
-            schema.attributes.len()
-        );
+        let dimensions = counted(schema.dimensions.len() as u64, "dimension");
+        let attributes = counted(schema.attributes.len() as u64, "attribute");
+        let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
         report.add(Check::new("schema").with_detail(detail));
         let mut table = Check::new("table");
         if let Err(error) = self.array(&TileDbView::default()) {
@@ -29,17 +26,17 @@ impl OpenedTileDb {
         }
         report.add(table);
         report.add(match self.metadata().await {
-            Ok(pairs) => Check::new("metadata").with_detail(format!("{} keys", pairs.len())),
+            Ok(pairs) => Check::new("metadata").with_detail(counted(pairs.len() as u64, "key")),
             Err(error) => Check::new("metadata").with(Finding::of_error(&error)),
         });
         report.add(Check::new("fragments").with_detail(format!("{} visible", fragments.len())));
-        let mut files = Check::new("fragment_files").with_detail("all there, and as long as noted");
+        let mut files = Check::new("fragment_files");
         for fragment in fragments {
             files.extend(fragment.misfit_files().iter().map(Finding::of_error));
         }
         report.add(files);
         self.verify_tiles(depth, progress, &mut report).await;
-        report
+        report.relative_to(self.location())
     }
 
     async fn verify_tiles(&self, depth: Depth, progress: &Arc<Progress>, report: &mut Report) {
@@ -59,7 +56,7 @@ impl OpenedTileDb {
             progress.expect(fragment.tiles.saturating_mul(attributes));
         }
         let died = self.each_fragment(&mut checks).await.err();
-        report.add(checks.offsets.with_detail(format!("{} tiles", checks.tiles)));
+        report.add(checks.offsets.with_detail(counted(checks.tiles, "tile")));
         report.add(checks.statistics);
         let Some(cells) = checks.cells else { return };
         let finished = match died {

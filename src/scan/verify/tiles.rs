@@ -8,7 +8,7 @@ use super::batch::{Batch, read_each};
 use super::figures::{Figures, is_same, range_text};
 use super::pool::Pool;
 use super::progress::Progress;
-use super::report::{Check, Finding};
+use super::report::{Check, Finding, counted};
 use super::sums::TileSum;
 use crate::error::{Error, Result};
 use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
@@ -105,8 +105,8 @@ impl TileChecks {
         while let Some(ended) = self.pool.next().await? {
             self.note(ended);
         }
-        let decode = self.decode.with_detail(format!("{} tiles", self.decoded));
-        Ok([decode, self.figures.with_detail("made again")])
+        let decode = self.decode.with_detail(counted(self.decoded, "tile"));
+        Ok([decode, self.figures])
     }
 }
 

@@ -1,6 +1,6 @@
 //! Zone maps: whether they can be right, and which chunks they are about.
 
-use super::report::{Check, Finding};
+use super::report::{Check, Finding, counted};
 use crate::error::Error;
 use crate::format::tet::{CheckedZoneMaps, TetFile, ZoneFault, ZoneMaps};
 use crate::scan::OpenedFile;
@@ -45,7 +45,7 @@ impl FoundZones {
                 return Self { maps: vec![], check };
             }
         };
-        check = check.with_detail(format!("{} maps", found.entries));
+        check = check.with_detail(counted(found.entries, "map"));
         for fault in &found.faults {
             check.add(finding(file, fault));
         }
