@@ -1,6 +1,6 @@
 //! What an error means for the program: a message, or a reader that has gone.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -13,6 +13,11 @@ pub(crate) fn describe(error: &DataFusionError) -> String {
         DataFusionError::External(cause) if cause.is::<gridfusion::Error>() => cause.to_string(),
         _ => error.to_string(),
     }
+}
+
+/// Tells the user. If even that cannot be written, there is nobody left to tell.
+pub(crate) fn report(error: &DataFusionError) {
+    let _ = writeln!(io::stderr(), "Error: {}", describe(error));
 }
 
 /// Whether a result could not be printed because nobody reads standard output any more.

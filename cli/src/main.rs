@@ -14,6 +14,7 @@
 mod args;
 mod catalog;
 mod errors;
+mod hints;
 mod info;
 mod place;
 mod repl;
@@ -61,7 +62,7 @@ async fn main() -> ExitCode {
         // Whoever read the output has seen enough; that is not a failure.
         Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("Error: {}", errors::describe(&error));
+            errors::report(&error);
             ExitCode::FAILURE
         }
     }

@@ -20,7 +20,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 
 use crate::args::Script;
-use crate::errors::{describe, stdout_is_closed};
+use crate::errors::{report, stdout_is_closed};
 use crate::run::run_sql;
 
 type Prompt = Editor<CliHelper, DefaultHistory>;
@@ -92,7 +92,7 @@ async fn read_and_run(
             Ok(Next::Line) => {}
             Ok(Next::Quit) => return Ok(()),
             Err(error) if stdout_is_closed(&error) => return Err(error),
-            Err(error) => eprintln!("Error: {}", describe(&error)),
+            Err(error) => report(&error),
         }
         // The line may have been a SET of the dialect.
         if let Some(helper) = prompt.helper_mut() {
@@ -167,6 +167,7 @@ mod tests {
     use datafusion_cli::print_options::MaxRows;
 
     use super::*;
+    use crate::errors::describe;
 
     #[tokio::test]
     async fn commands() {

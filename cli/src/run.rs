@@ -29,6 +29,7 @@ use futures::TryStreamExt;
 use gridfusion::exec::to_datafusion;
 use gridfusion::{TetTableFactory, TileDbTableFactory};
 
+use crate::hints::with_hint;
 use crate::store;
 
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
@@ -37,7 +38,8 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, options: &PrintOpti
     let statements = split(sql, &*dialect(ctx)?)?;
     for statement in statements {
         let text = in_place(&sql[..statement.start], &sql[statement]);
-        Box::pin(run_statement(ctx, text, &options)).await?;
+        let outcome = Box::pin(run_statement(ctx, text, &options)).await;
+        outcome.map_err(|error| with_hint(error, ctx))?;
     }
     Ok(())
 }

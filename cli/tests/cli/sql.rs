@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::{
-    NOT_TET, Outcome, STATIONS, gridfusion, package, run, run_with_input, tiledb,
+    NOT_TET, Outcome, STATIONS, failure, gridfusion, package, run, run_with_input, tiledb,
 };
 
 /// Runs SQL that must succeed without a word on standard error; returns its results as CSV.
@@ -12,14 +12,6 @@ fn csv(paths: &[&str], sql: &str) -> String {
     let outcome = run(&[paths, &["-q", "--format", "csv", "-c", sql]].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{sql}");
     outcome.stdout
-}
-
-/// Runs SQL that must fail with nothing on standard output; returns the message.
-fn failure(paths: &[&str], sql: &str) -> String {
-    let outcome = run(&[paths, &["-q", "-c", sql]].concat());
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{sql}");
-    let message = outcome.stderr.strip_prefix("Error: ").unwrap_or_else(|| panic!("{outcome:?}"));
-    message.trim_end().to_owned()
 }
 
 /// Copies the example to each of `names` in `folder`.

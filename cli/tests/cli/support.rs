@@ -44,6 +44,14 @@ pub(crate) fn run_with_input(args: &[&str], input: &str) -> Outcome {
     child.wait_with_output().unwrap().into()
 }
 
+/// Runs SQL that must fail with nothing on standard output; returns the message.
+pub(crate) fn failure(paths: &[&str], sql: &str) -> String {
+    let outcome = run(&[paths, &["-q", "-c", sql]].concat());
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{sql}");
+    let message = outcome.stderr.strip_prefix("Error: ").unwrap_or_else(|| panic!("{outcome:?}"));
+    message.trim_end().to_owned()
+}
+
 /// An array, group or folder of the library's tests.
 pub(crate) fn tiledb(name: &str) -> String {
     format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))

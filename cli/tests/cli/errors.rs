@@ -1,0 +1,170 @@
+//! What the program says when something is wrong, and how it ends then.
+
+use std::fs::{self, File};
+use std::process::Stdio;
+
+use crate::support::{
+    NOT_TET, Outcome, STATIONS, failure, gridfusion, run, run_with_input, tiledb,
+};
+
+#[test]
+fn a_missing_table_is_guessed() {
+    for (name, meant) in [
+        ("tempreture", "temperature"),
+        ("\"Temperature\"", "temperature"),
+        ("stations.tempreture", "stations.temperature"),
+        ("station.temperature", "stations.temperature"),
+        ("statoins.elevaton", "stations.elevation"),
+    ] {
+        for sql in [format!("SELECT * FROM {name}"), format!("DESCRIBE {name}")] {
+            let message = failure(&[STATIONS], &sql);
+            assert!(message.starts_with("table 'datafusion."), "{message}");
+            assert!(message.ends_with(&format!("' not found; did you mean {meant}?")), "{message}");
+        }
+    }
+    let message = failure(&[STATIONS], "DROP TABLE tempreture");
+    assert!(
+        message.ends_with("'tempreture' doesn't exist; did you mean temperature?"),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_there_is_is_listed_if_nothing_is_alike() {
+    let message = failure(&[STATIONS], "SELECT * FROM rain");
+    let tables = "the tables are elevation, precipitation, temperature, time";
+    assert_eq!(message, format!("table 'datafusion.public.rain' not found; {tables}"));
+    let message = failure(&[STATIONS], "SELECT * FROM warehouse.rain");
+    assert!(message.ends_with("; the schemas are public, stations"), "{message}");
+    let message = failure(&[], "SELECT * FROM temperature");
+    assert!(message.contains("there are no tables at all: name a file"), "{message}");
+}
+
+#[test]
+fn other_names_are_guessed_too() {
+    for (sql, meant) in [
+        ("SELECT statoin FROM temperature", "Did you mean 'temperature.station'?"),
+        ("SELECT coun(*) FROM temperature", "Did you mean 'count'?"),
+        ("SELECT * FROM tet_inof('x')", "; did you mean tet_info?"),
+        ("CREATE TABLE publik.t AS SELECT 1", "; did you mean public?"),
+        ("CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'x'", "; did you mean tet?"),
+        ("SET gridfusion.redus = 3", "; did you mean gridfusion.reduce?"),
+        (
+            "SET datafusion.execution.batchsize = 3",
+            "; did you mean datafusion.execution.batch_size?",
+        ),
+        ("SHOW datafusion.execution.batchsize", "; did you mean datafusion.execution.batch_size?"),
+    ] {
+        let message = failure(&[STATIONS], sql);
+        assert!(message.contains(meant), "{sql}: {message}");
+    }
+    let options = "OPTIONS ('dataset' 'tempreture')";
+    let sql = format!("CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{STATIONS}' {options}");
+    let message = failure(&[], &sql);
+    assert!(message.contains("the file has \"temperature\", "), "{message}");
+    assert!(message.ends_with("; did you mean temperature?"), "{message}");
+}
+
+#[test]
+fn paths_that_hold_no_arrays_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.tet");
+    File::create(&empty).unwrap();
+    let (folder, empty) = (folder.path().to_str().unwrap(), empty.to_str().unwrap());
+    for (path, reason) in [
+        ("nowhere.tet", "No such file"),
+        (NOT_TET, "expected \"TETR\" (a .tet file)"),
+        (folder, "no TileDB array in this folder"),
+        (empty, ""),
+        ("", "No such file"),
+        ("gopher://host/a.tet", "no object store"),
+    ] {
+        for args in [&[path, "-c", "SELECT 1"][..], &["info", path]] {
+            let outcome = run(args);
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{args:?}");
+            assert!(outcome.stderr.starts_with("Error: "), "{args:?}: {outcome:?}");
+            assert!(outcome.stderr.contains(path), "{args:?}: {outcome:?}");
+            assert!(outcome.stderr.contains(reason), "{args:?}: {outcome:?}");
+            assert_eq!(outcome.stderr.lines().count(), 1, "{args:?}: {outcome:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn files_that_may_not_be_read_are_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.tet");
+    fs::copy(STATIONS, &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    if File::open(&path).is_ok() {
+        return; // whoever runs this may read everything
+    }
+    let path = path.to_str().unwrap();
+    let message = failure(&[path], "SELECT 1");
+    assert!(message.contains(path) && message.contains("Permission denied"), "{message}");
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_status_2() {
+    let outcome = run(&["--fromat", "csv"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
+    assert!(outcome.stderr.contains("--format"), "{outcome:?}");
+    for args in [&["-c"][..], &["--format", "xls"], &["--maxrows", "x"], &["info"]] {
+        let outcome = run(args);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(outcome.stderr.starts_with("error: "), "{outcome:?}");
+    }
+}
+
+#[test]
+fn errors_come_after_what_was_printed_before() {
+    let outcome = run_with_input(&["-q", "--format", "csv"], "SELECT 1 AS a;\nSELECT * FROM b");
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), "a\n1\n"));
+    assert!(outcome.stderr.contains("no tables at all"), "{outcome:?}");
+}
+
+/// What becomes of a run whose standard output is closed before anything is written.
+fn unread(args: &[&str]) -> Outcome {
+    let mut child = gridfusion(args).spawn().unwrap();
+    drop(child.stdout.take());
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn a_closed_stdout_is_a_quiet_end() {
+    let overlap = tiledb("overlap");
+    for format in ["automatic", "table", "csv", "tsv", "json", "nd-json"] {
+        for sql in ["SELECT * FROM temperature", "SHOW TABLES", "EXPLAIN SELECT 1", "SELECT 1"] {
+            let args = [STATIONS, "--maxrows", "inf", "--format", format, "-c", sql];
+            let outcome = unread(&args);
+            assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+        }
+    }
+    for args in [
+        &["info", STATIONS][..],
+        &["info", STATIONS, "--json", "--chunks", "--metadata"],
+        &["info", overlap.as_str()],
+        &["--help"],
+        &["--version"],
+    ] {
+        let outcome = unread(args);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_never_a_panic() {
+    let full = || Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for args in [&[STATIONS, "-c", "SELECT * FROM elevation"][..], &["info", STATIONS]] {
+        let output = gridfusion(args).stdout(full()).output().unwrap();
+        let outcome = Outcome::from(output);
+        assert_eq!(outcome.code, Some(1), "{outcome:?}");
+        assert!(outcome.stderr.contains("No space left"), "{outcome:?}");
+    }
+    let status = gridfusion(&["-c", "SELECT * FROM nope"]).stderr(full()).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+}
