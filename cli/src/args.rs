@@ -111,6 +111,14 @@ pub(crate) struct Args {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Say after each statement how long it took and what it read, on standard error
+    ///
+    /// Planning looks up names, labels and zone maps, execution reads chunks and, where rows are printed as
+    /// they come, prints them. Chunks and bytes are sums over all arrays of the statement. Unlike
+    /// EXPLAIN ANALYZE, which says it of each operator, the result is printed too.
+    #[arg(long)]
+    pub(crate) timing: bool,
+
     /// Rows shown of a table, or 'inf'; other formats always print all rows
     #[arg(long, value_name = "N", default_value = "40")]
     pub(crate) maxrows: MaxRows,

@@ -17,12 +17,15 @@ mod errors;
 mod hints;
 mod info;
 mod place;
+mod query;
+mod reads;
 mod repl;
 mod run;
 mod session;
 mod store;
 mod tables;
 mod verify;
+mod timing;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -73,13 +76,13 @@ async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(args)?;
     tables::register(&session, &args.paths).await?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
-        return repl::run(&session.ctx, &mut session.print_options).await;
+        return repl::run(&session.ctx, &mut session.output).await;
     }
     let piped = [Script::Stdin];
     let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };
     for script in scripts {
         let sql = script.read().map_err(to_datafusion)?;
-        run::run_sql(&session.ctx, &sql, &session.print_options).await?;
+        run::run_sql(&session.ctx, &sql, &session.output).await?;
     }
     Ok(())
 }

@@ -13,7 +13,6 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use datafusion_cli::command::{Command, OutputFormat};
 use datafusion_cli::helper::CliHelper;
-use datafusion_cli::print_options::PrintOptions;
 use gridfusion::exec::to_datafusion;
 use rustyline::Editor;
 use rustyline::error::ReadlineError;
@@ -22,18 +21,19 @@ use rustyline::history::DefaultHistory;
 use crate::args::Script;
 use crate::errors::{report, stdout_is_closed};
 use crate::run::run_sql;
+use crate::session::Output;
 
 type Prompt = Editor<CliHelper, DefaultHistory>;
 
 /// Reads statements and commands until `\q` or the end of the input. An error of a statement is
 /// printed and ends nothing.
-pub(crate) async fn run(ctx: &SessionContext, options: &mut PrintOptions) -> Result<()> {
+pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()> {
     let history = dirs::data_dir().map(|folder| folder.join("gridfusion").join("history"));
-    let mut prompt = open(ctx, options, history.as_deref()).map_err(external)?;
-    if !options.quiet {
+    let mut prompt = open(ctx, output, history.as_deref()).map_err(external)?;
+    if !output.print.quiet {
         eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
     }
-    let outcome = read_and_run(&mut prompt, ctx, options).await;
+    let outcome = read_and_run(&mut prompt, ctx, output).await;
     if let Some(path) = history
         && let Err(error) = save(&mut prompt, &path)
     {
@@ -44,11 +44,11 @@ pub(crate) async fn run(ctx: &SessionContext, options: &mut PrintOptions) -> Res
 
 fn open(
     ctx: &SessionContext,
-    options: &PrintOptions,
+    output: &Output,
     history: Option<&Path>,
 ) -> rustyline::Result<Prompt> {
     let mut prompt = Prompt::new()?;
-    prompt.set_helper(Some(CliHelper::new(&dialect(ctx), options.color)));
+    prompt.set_helper(Some(CliHelper::new(&dialect(ctx), output.print.color)));
     if let Some(path) = history.filter(|path| path.exists())
         && let Err(error) = prompt.load_history(path)
     {
@@ -68,7 +68,7 @@ fn save(prompt: &mut Prompt, path: &Path) -> rustyline::Result<()> {
 async fn read_and_run(
     prompt: &mut Prompt,
     ctx: &SessionContext,
-    options: &mut PrintOptions,
+    output: &mut Output,
 ) -> Result<()> {
     loop {
         let line = match prompt.readline("> ") {
@@ -85,8 +85,8 @@ async fn read_and_run(
         };
         prompt.add_history_entry(line.trim_end()).map_err(external)?;
         let outcome = match line.strip_prefix('\\') {
-            Some(command) => Box::pin(obey(ctx, command, options)).await,
-            None => unless_interrupted(ctx, &line, options).await.map(|()| Next::Line),
+            Some(command) => Box::pin(obey(ctx, command, output)).await,
+            None => unless_interrupted(ctx, &line, output).await.map(|()| Next::Line),
         };
         match outcome {
             Ok(Next::Line) => {}
@@ -109,28 +109,28 @@ enum Next {
 }
 
 /// Does what a backslash command says; `command` is the line without the backslash.
-async fn obey(ctx: &SessionContext, command: &str, options: &mut PrintOptions) -> Result<Next> {
+async fn obey(ctx: &SessionContext, command: &str, output: &mut Output) -> Result<Next> {
     let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
     let Ok(parsed) = command.parse::<Command>() else { return unknown(&command) };
     match parsed {
         Command::Quit => return Ok(Next::Quit),
         Command::OutputFormat(None) => {
-            writeln!(io::stdout(), "Output format is {:?}.", options.format)?;
+            writeln!(io::stdout(), "Output format is {:?}.", output.print.format)?;
         }
         Command::OutputFormat(Some(setting)) => match setting.parse::<OutputFormat>() {
-            Ok(format) => format.execute(options)?,
+            Ok(format) => format.execute(&mut output.print)?,
             Err(()) => return unknown(&command),
         },
         // Unlike datafusion-cli: stops at the first error, and knows our statements.
         Command::Include(Some(file)) => {
             let sql = Script::of_file(Path::new(&file)).read().map_err(to_datafusion)?;
-            unless_interrupted(ctx, &sql, options).await?;
+            unless_interrupted(ctx, &sql, output).await?;
         }
         // datafusion-cli asks the information schema, which opens the datasets of all files.
         Command::DescribeTableStmt(table) => {
-            unless_interrupted(ctx, &format!("DESCRIBE {table}"), options).await?;
+            unless_interrupted(ctx, &format!("DESCRIBE {table}"), output).await?;
         }
-        other => other.execute(ctx, options).await?,
+        other => other.execute(ctx, &mut output.print).await?,
     }
     Ok(Next::Line)
 }
@@ -140,9 +140,9 @@ fn unknown(command: &str) -> Result<Next> {
 }
 
 /// Runs SQL until it is done, or until Ctrl-C.
-async fn unless_interrupted(ctx: &SessionContext, sql: &str, options: &PrintOptions) -> Result<()> {
+async fn unless_interrupted(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     tokio::select! {
-        outcome = run_sql(ctx, sql, options) => outcome,
+        outcome = run_sql(ctx, sql, output) => outcome,
         Ok(()) = tokio::signal::ctrl_c() => {
             eprintln!("^C");
             Ok(())
@@ -164,7 +164,7 @@ mod tests {
 
     use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
     use datafusion_cli::print_format::PrintFormat;
-    use datafusion_cli::print_options::MaxRows;
+    use datafusion_cli::print_options::{MaxRows, PrintOptions};
 
     use super::*;
     use crate::errors::describe;
@@ -172,21 +172,22 @@ mod tests {
     #[tokio::test]
     async fn commands() {
         let ctx = SessionContext::new();
-        let mut options = PrintOptions {
+        let print = PrintOptions {
             format: PrintFormat::Automatic,
             quiet: true,
             maxrows: MaxRows::Unlimited,
             color: false,
             instrumented_registry: Arc::new(InstrumentedObjectStoreRegistry::new()),
         };
-        assert_eq!(obey(&ctx, "q", &mut options).await.unwrap(), Next::Quit);
-        assert_eq!(obey(&ctx, "pset  format csv", &mut options).await.unwrap(), Next::Line);
-        assert_eq!(options.format, PrintFormat::Csv);
+        let mut output = Output { print, timing: false };
+        assert_eq!(obey(&ctx, "q", &mut output).await.unwrap(), Next::Quit);
+        assert_eq!(obey(&ctx, "pset  format csv", &mut output).await.unwrap(), Next::Line);
+        assert_eq!(output.print.format, PrintFormat::Csv);
         for wrong in ["frobnicate", "pset colour red", ""] {
-            let error = obey(&ctx, wrong, &mut options).await.unwrap_err();
+            let error = obey(&ctx, wrong, &mut output).await.unwrap_err();
             assert!(describe(&error).contains("is not a command"), "{error}");
         }
-        let error = obey(&ctx, "i nowhere.sql", &mut options).await.unwrap_err();
+        let error = obey(&ctx, "i nowhere.sql", &mut output).await.unwrap_err();
         assert!(describe(&error).starts_with("nowhere.sql: cannot read the file"), "{error}");
     }
 }

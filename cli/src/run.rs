@@ -1,11 +1,10 @@
 //! Running SQL text: one statement after the other, each by whoever does it best.
 //!
-//! Nearly all of it is datafusion-cli's work. Two kinds of statements are ours: `CREATE EXTERNAL
-//! TABLE … STORED AS TET` or `TILEDB`, whose options datafusion-cli refuses, and queries that are printed row by
-//! row, which it would collect first.
+//! What is left to datafusion-cli is whatever needs no watching. Two kinds of statements are ours:
+//! `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, whose options datafusion-cli refuses, and
+//! [queries](crate::query).
 
 use std::collections::HashSet;
-use std::future::ready;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,50 +14,63 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CreateExternalTable, DFParser, Statement};
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use datafusion_cli::exec::exec_from_commands;
 use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::{MaxRows, PrintOptions};
-use futures::TryStreamExt;
 use gridfusion::exec::to_datafusion;
 use gridfusion::{TetTableFactory, TileDbTableFactory};
 
 use crate::hints::with_hint;
+use crate::query::{Query, is_query};
+use crate::session::Output;
 use crate::store;
+use crate::timing::Timing;
 
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
-pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, options: &PrintOptions) -> Result<()> {
-    let options = all_rows_unless_table(options);
+pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
+    let print = all_rows_unless_table(&output.print);
     let statements = split(sql, &*dialect(ctx)?)?;
     for statement in statements {
         let text = in_place(&sql[..statement.start], &sql[statement]);
-        let outcome = Box::pin(run_statement(ctx, text, &options)).await;
-        outcome.map_err(|error| with_hint(error, ctx))?;
+        let outcome = Box::pin(run_statement(ctx, text, &print)).await;
+        let timing = outcome.map_err(|error| with_hint(error, ctx))?;
+        if let Some(timing) = timing.filter(|_| output.timing) {
+            timing.report();
+        }
     }
     Ok(())
 }
 
-async fn run_statement(ctx: &SessionContext, text: String, options: &PrintOptions) -> Result<()> {
+/// Runs a statement, if there is one in the text.
+async fn run_statement(
+    ctx: &SessionContext,
+    text: String,
+    print: &PrintOptions,
+) -> Result<Option<Timing>> {
+    let start = Instant::now();
     let mut parsed = DFParser::parse_sql_with_dialect(&text, &*dialect(ctx)?)?;
-    let statement = parsed.pop_front();
+    let Some(statement) = parsed.pop_front() else { return Ok(None) };
     // Only a text that was not split as the parser does it has a second statement.
     let is_single = parsed.is_empty();
     match statement {
-        None => Ok(()),
-        Some(Statement::CreateExternalTable(table)) if is_single && is_of_arrays(&table) => {
-            create_table(ctx, table, options).await
+        Statement::CreateExternalTable(table) if is_single && is_of_arrays(&table) => {
+            create_table(ctx, table, print, start).await?;
         }
-        Some(Statement::Statement(query)) if is_single && is_streamed(&query, options.format) => {
-            print_query(ctx, Statement::Statement(query), options).await
+        statement if is_single && is_query(&statement) => {
+            let query = Query::plan(ctx, statement, print, start).await?;
+            if !query.is_endless() {
+                return query.run().await.map(Some);
+            }
+            exec_from_commands(ctx, vec![text], print).await?;
         }
-        Some(_) => exec_from_commands(ctx, vec![text], options).await,
+        _ => exec_from_commands(ctx, vec![text], print).await?,
     }
+    Ok(Some(Timing::Whole(start.elapsed())))
 }
 
 /// The SQL dialect of the session; a statement may change it.
@@ -105,13 +117,6 @@ fn is_of_arrays(table: &CreateExternalTable) -> bool {
     ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type))
 }
 
-/// Whether a statement is printed while it runs: JSON is one array and a table has aligned columns,
-/// so these need all rows first.
-fn is_streamed(statement: &SqlStatement, format: PrintFormat) -> bool {
-    matches!(statement, SqlStatement::Query(_))
-        && matches!(format, PrintFormat::Csv | PrintFormat::Tsv | PrintFormat::NdJson)
-}
-
 /// `--maxrows` is for tables that people look at. datafusion-cli also stops to *collect* rows there,
 /// which would cut the other formats short without a word.
 fn all_rows_unless_table(options: &PrintOptions) -> PrintOptions {
@@ -126,28 +131,17 @@ fn all_rows_unless_table(options: &PrintOptions) -> PrintOptions {
 async fn create_table(
     ctx: &SessionContext,
     table: CreateExternalTable,
-    options: &PrintOptions,
+    print: &PrintOptions,
+    start: Instant,
 ) -> Result<()> {
-    let start = Instant::now();
     execute(ctx, Statement::CreateExternalTable(table)).await?;
     let config = ctx.copied_config();
     let nothing = Arc::new(Schema::empty());
-    options.print_batches(nothing, &[], start, 0, &config.options().format)
+    print.print_batches(nothing, &[], start, 0, &config.options().format)
 }
 
-/// Prints the rows of a query as they come, in memory that does not grow with their number.
-async fn print_query(ctx: &SessionContext, query: Statement, options: &PrintOptions) -> Result<()> {
-    let start = Instant::now();
-    let rows = Box::pin(execute(ctx, query).await?.execute_stream()).await?;
-    // The header is printed with the first batch, and lost if that has no rows.
-    let schema = rows.schema();
-    let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
-    let rows = RecordBatchStreamAdapter::new(schema, rows);
-    let config = ctx.copied_config();
-    options.print_stream(Box::pin(rows), start, &config.options().format).await
-}
-
-async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
+/// Plans a statement, and does what it says unless that is left to the frame.
+pub(crate) async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
     let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
     if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &plan {
         for location in &table.locations {
@@ -205,22 +199,6 @@ mod tests {
             let sql = format!("CREATE EXTERNAL TABLE t STORED AS {file_type} LOCATION 'x'");
             let Statement::CreateExternalTable(table) = parse(&sql) else { panic!("{sql}") };
             assert_eq!(is_of_arrays(&table), ours, "{sql}");
-        }
-    }
-
-    #[test]
-    fn queries_are_streamed_in_formats_that_allow_it() {
-        let streamed = |sql: &str, format| match parse(sql) {
-            Statement::Statement(statement) => is_streamed(&statement, format),
-            _ => false,
-        };
-        for format in [PrintFormat::Csv, PrintFormat::Tsv, PrintFormat::NdJson] {
-            assert!(streamed("SELECT 1", format));
-            assert!(streamed("WITH a AS (SELECT 1) SELECT * FROM a", format));
-            assert!(!streamed("SHOW TABLES", format));
-        }
-        for format in [PrintFormat::Table, PrintFormat::Automatic, PrintFormat::Json] {
-            assert!(!streamed("SELECT 1", format));
         }
     }
 }

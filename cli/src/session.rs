@@ -31,8 +31,16 @@ pub(crate) struct Session {
     pub(crate) catalog: Arc<dyn CatalogProvider>,
     /// The schema of `catalog` in which bare table names are looked up.
     pub(crate) default_schema: String,
+    /// What is shown.
+    pub(crate) output: Output,
+}
+
+/// What is shown of statements.
+pub(crate) struct Output {
     /// How results are printed.
-    pub(crate) print_options: PrintOptions,
+    pub(crate) print: PrintOptions,
+    /// Whether to say how long each statement took.
+    pub(crate) timing: bool,
 }
 
 impl Session {
@@ -64,14 +72,15 @@ impl Session {
         let (arrays, runtime) = (GridUrlTables::new(&ctx), ctx.runtime_env());
         let urls = Arc::new(UrlTables { arrays, files, runtime });
         ctx.register_catalog_list(Arc::new(UrlCatalogs::new(plain, urls)));
-        let print_options = PrintOptions {
+        let print = PrintOptions {
             format: args.format,
             quiet: args.quiet,
             maxrows: args.maxrows,
             color: args.color,
             instrumented_registry: stores,
         };
-        Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), print_options })
+        let output = Output { print, timing: args.timing };
+        Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// `512 B`, `1.5 GiB`: three digits or more.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if count < 1024 {
         return format!("{count} B");

@@ -11,3 +11,4 @@ mod info;
 mod sql;
 mod support;
 mod verify;
+mod timing;

@@ -1,0 +1,87 @@
+//! What a plan reads: its chunks and bytes, by the metrics of its scans and reductions.
+
+use std::fmt;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::MetricValue;
+
+use crate::info::bytes;
+
+/// Chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables that
+/// are no arrays, count nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reads {
+    /// Chunks of the arrays, as often as they are scanned.
+    pub(crate) chunks: u64,
+    /// Those that labels, zone maps, limits or filters of other operators ruled out.
+    pub(crate) pruned: u64,
+    /// Those that were ruled out before the scan began; they are among the pruned.
+    pub(crate) pruned_by_plan: u64,
+    /// Those that zone maps answered for.
+    pub(crate) answered: u64,
+    /// Those whose payload was read.
+    pub(crate) read: u64,
+    /// Bytes of these payloads.
+    pub(crate) bytes: u64,
+}
+
+impl Reads {
+    /// What `plan` has read.
+    pub(crate) fn of(plan: &dyn ExecutionPlan) -> Self {
+        let mut reads = Self::default();
+        reads.add(plan);
+        reads
+    }
+
+    fn add(&mut self, plan: &dyn ExecutionPlan) {
+        for metric in plan.metrics().iter().flat_map(|metrics| metrics.iter()) {
+            self.count(metric.value());
+        }
+        for child in plan.children() {
+            self.add(child.as_ref());
+        }
+    }
+
+    /// The names are those of the library's metrics; no other operator has such.
+    fn count(&mut self, metric: &MetricValue) {
+        match metric {
+            MetricValue::PruningMetrics { name, pruning_metrics } => {
+                let pruned = pruning_metrics.pruned() as u64;
+                match name.as_ref() {
+                    "chunks_pruned_selection" => {
+                        // The first to look: what it saw is what there is.
+                        self.chunks += pruned + pruning_metrics.matched() as u64;
+                        self.pruned_by_plan += pruned;
+                    }
+                    "chunks_pruned_zone_map" | "chunks_pruned_limit" => {
+                        self.pruned_by_plan += pruned;
+                    }
+                    "chunks_pruned_dynamic_filter" => {}
+                    _ => return,
+                }
+                self.pruned += pruned;
+            }
+            MetricValue::Count { name, count } => {
+                let count = count.value() as u64;
+                match name.as_ref() {
+                    "chunks_answered" => self.answered += count,
+                    "chunks_read" => self.read += count,
+                    "bytes_read" => self.bytes += count,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { chunks, pruned, answered, read, .. } = self;
+        write!(f, "chunks: {read} read, {pruned} pruned")?;
+        if *answered > 0 {
+            write!(f, ", {answered} answered by zone maps")?;
+        }
+        write!(f, ", {chunks} in all; {} read", bytes(self.bytes))
+    }
+}

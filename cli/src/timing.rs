@@ -1,0 +1,65 @@
+//! How long a statement took, and what it read: `--timing`.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::reads::Reads;
+
+/// What `--timing` says of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// Of a statement that plans nothing, or is planned and run by datafusion-cli.
+    Whole(Duration),
+    /// Of a query, or another statement that is planned first.
+    Query {
+        /// From the text to the physical plan: names, labels and zone maps are looked up here.
+        planning: Duration,
+        /// From the plan to the last row; where rows are printed as they come, with the printing.
+        execution: Duration,
+        /// Rows of the result.
+        rows: usize,
+        /// What was read for them.
+        reads: Reads,
+    },
+}
+
+impl Timing {
+    /// Prints it on standard error, and does without if that cannot be written.
+    pub(crate) fn report(&self) {
+        let _ = writeln!(io::stderr(), "{self}");
+    }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(time) => write!(f, "Timing: {:.3} s", time.as_secs_f64()),
+            Self::Query { planning, execution, rows, reads } => {
+                let (planning, execution) = (planning.as_secs_f64(), execution.as_secs_f64());
+                write!(f, "Timing: planning {planning:.3} s, execution {execution:.3} s; ")?;
+                write!(f, "{rows} row{}", if *rows == 1 { "" } else { "s" })?;
+                if reads.chunks > 0 { write!(f, "; {reads}") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let ms = Duration::from_millis;
+        assert_eq!(Timing::Whole(ms(1234)).to_string(), "Timing: 1.234 s");
+        let (planning, execution, rows) = (ms(2), ms(70_000), 1);
+        let reads = Reads::default();
+        let timing = Timing::Query { planning, execution, rows, reads };
+        assert_eq!(timing.to_string(), "Timing: planning 0.002 s, execution 70.000 s; 1 row");
+        let reads = Reads { chunks: 9, pruned: 4, answered: 1, read: 4, bytes: 2048, ..reads };
+        let timing = Timing::Query { planning, execution, rows: 0, reads };
+        let chunks = "chunks: 4 read, 4 pruned, 1 answered by zone maps, 9 in all; 2.0 KiB read";
+        assert!(timing.to_string().ends_with(&format!("; 0 rows; {chunks}")), "{timing}");
+    }
+}
