@@ -119,6 +119,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) timing: bool,
 
+    /// Show no progress bar; without a terminal on standard error there is none anyway
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+
     /// Rows shown of a table, or 'inf'; other formats always print all rows
     #[arg(long, value_name = "N", default_value = "40")]
     pub(crate) maxrows: MaxRows,

@@ -17,6 +17,7 @@ mod errors;
 mod hints;
 mod info;
 mod place;
+mod progress;
 mod query;
 mod reads;
 mod repl;

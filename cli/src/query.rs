@@ -3,13 +3,14 @@
 //! ```text
 //!   statement ──▶ physical plan ──▶ rows ──▶ datafusion-cli prints them
 //!                      │
-//!                      └── metrics ──▶ timing
+//!                      └── metrics ──▶ progress, timing
 //! ```
 //!
 //! What is printed is what datafusion-cli prints; it would run the plan where nobody sees it, and
 //! collect rows that can be printed one by one.
 
 use std::future::ready;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -28,8 +29,10 @@ use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::{MaxRows, PrintOptions};
 use futures::TryStreamExt;
 
+use crate::progress::Progress;
 use crate::reads::Reads;
 use crate::run::execute;
+use crate::session::Output;
 use crate::timing::Timing;
 
 /// Whether a statement is planned as a whole and yields rows. `COPY` to another machine needs an
@@ -50,6 +53,8 @@ pub(crate) struct Query {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     print: PrintOptions,
+    /// Whether to show how far it is.
+    progress: bool,
     /// Whether rows are printed as they come: JSON is one array and a table has aligned columns, so
     /// these need all rows first.
     is_streamed: bool,
@@ -62,14 +67,16 @@ impl Query {
     pub(crate) async fn plan(
         ctx: &SessionContext,
         statement: Statement,
-        print: &PrintOptions,
+        output: &Output,
         start: Instant,
     ) -> Result<Self> {
-        let (is_streamed, print) = printed(&statement, print);
+        let progress = output.progress;
+        let (is_streamed, print) = printed(&statement, &output.print);
         let frame = execute(ctx, statement).await?;
         let context = Arc::new(frame.task_ctx());
         let plan = Box::pin(frame.create_physical_plan()).await?;
-        Ok(Self { plan, context, print, is_streamed, start, planning: start.elapsed() })
+        let planning = start.elapsed();
+        Ok(Self { plan, context, print, progress, is_streamed, start, planning })
     }
 
     /// Whether it may never end. datafusion-cli prints the rows of such queries as they come, in
@@ -81,26 +88,38 @@ impl Query {
     /// Runs it and prints its rows.
     pub(crate) async fn run(self) -> Result<Timing> {
         let begin = Instant::now();
+        let progress = self.progress.then(|| {
+            let plan = Arc::clone(&self.plan);
+            Progress::start(move || Reads::of(plan.as_ref()).done())
+        });
         let rows = execute_stream(Arc::clone(&self.plan), Arc::clone(&self.context))?;
         let (rows, execution) = if self.is_streamed {
-            let rows = self.print_streamed(rows).await?;
+            let rows = self.print_streamed(rows, progress).await?;
             (rows, begin.elapsed())
         } else {
-            self.print_collected(rows, begin).await?
+            self.print_collected(rows, progress, begin).await?
         };
         let reads = Reads::of(self.plan.as_ref());
         Ok(Timing::Query { planning: self.planning, execution, rows, reads })
     }
 
     /// Prints rows as they come, in memory that does not grow with their number.
-    async fn print_streamed(&self, rows: SendableRecordBatchStream) -> Result<usize> {
+    async fn print_streamed(
+        &self,
+        rows: SendableRecordBatchStream,
+        progress: Option<Progress>,
+    ) -> Result<usize> {
+        // Rows on the terminal are progress enough; in a file nobody sees them.
+        let mut progress = progress;
+        let is_seen = io::stdout().is_terminal();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         // The header is printed with the first batch, and lost if that has no rows.
         let schema = rows.schema();
-        let rows = rows
-            .try_filter(|batch| ready(batch.num_rows() > 0))
-            .inspect_ok(move |batch| _ = counted.fetch_add(batch.num_rows(), Ordering::Relaxed));
+        let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0)).inspect_ok(move |batch| {
+            counted.fetch_add(batch.num_rows(), Ordering::Relaxed);
+            progress.take_if(|_| is_seen);
+        });
         let rows = RecordBatchStreamAdapter::new(schema, rows);
         let format = &self.context.session_config().options().format;
         self.print.print_stream(Box::pin(rows), self.start, format).await?;
@@ -111,6 +130,7 @@ impl Query {
     async fn print_collected(
         &self,
         mut rows: SendableRecordBatchStream,
+        progress: Option<Progress>,
         begin: Instant,
     ) -> Result<(usize, Duration)> {
         let most = match self.print.maxrows {
@@ -130,6 +150,7 @@ impl Query {
             }
         }
         let execution = begin.elapsed();
+        drop(progress);
         let format = &self.context.session_config().options().format;
         self.print.print_batches(self.plan.schema(), &batches, self.start, count, format)?;
         Ok((count, execution))

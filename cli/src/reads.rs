@@ -6,6 +6,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
 
 use crate::info::bytes;
+use crate::progress::Done;
 
 /// Chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables that
 /// are no arrays, count nothing.
@@ -31,6 +32,15 @@ impl Reads {
         let mut reads = Self::default();
         reads.add(plan);
         reads
+    }
+
+    /// How far that is, if payloads are what takes its time.
+    pub(crate) fn done(&self) -> Done {
+        let by_run = self.pruned - self.pruned_by_plan + self.answered;
+        let chunks = by_run + self.read;
+        // A scan of dimensions alone reads no chunk: then nobody knows how far it is.
+        let of = if chunks > 0 { self.chunks - self.pruned_by_plan } else { 0 };
+        Done { chunks, of, bytes: self.bytes }
     }
 
     fn add(&mut self, plan: &dyn ExecutionPlan) {
@@ -83,5 +93,19 @@ impl fmt::Display for Reads {
             write!(f, ", {answered} answered by zone maps")?;
         }
         write!(f, ", {chunks} in all; {} read", bytes(self.bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_that_nobody_planned_to_read_are_not_to_do() {
+        let reads =
+            Reads { chunks: 20, pruned: 9, pruned_by_plan: 6, answered: 1, read: 2, bytes: 7 };
+        assert_eq!(reads.done(), Done { chunks: 6, of: 14, bytes: 7 });
+        let unread = Reads { chunks: 20, pruned: 6, pruned_by_plan: 6, ..Reads::default() };
+        assert_eq!(unread.done(), Done::default());
     }
 }

@@ -179,7 +179,7 @@ mod tests {
             color: false,
             instrumented_registry: Arc::new(InstrumentedObjectStoreRegistry::new()),
         };
-        let mut output = Output { print, timing: false };
+        let mut output = Output { print, timing: false, progress: false };
         assert_eq!(obey(&ctx, "q", &mut output).await.unwrap(), Next::Quit);
         assert_eq!(obey(&ctx, "pset  format csv", &mut output).await.unwrap(), Next::Line);
         assert_eq!(output.print.format, PrintFormat::Csv);

@@ -34,10 +34,11 @@ use crate::timing::Timing;
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     let print = all_rows_unless_table(&output.print);
+    let output = Output { print, ..*output };
     let statements = split(sql, &*dialect(ctx)?)?;
     for statement in statements {
         let text = in_place(&sql[..statement.start], &sql[statement]);
-        let outcome = Box::pin(run_statement(ctx, text, &print)).await;
+        let outcome = Box::pin(run_statement(ctx, text, &output)).await;
         let timing = outcome.map_err(|error| with_hint(error, ctx))?;
         if let Some(timing) = timing.filter(|_| output.timing) {
             timing.report();
@@ -50,7 +51,7 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) ->
 async fn run_statement(
     ctx: &SessionContext,
     text: String,
-    print: &PrintOptions,
+    output: &Output,
 ) -> Result<Option<Timing>> {
     let start = Instant::now();
     let mut parsed = DFParser::parse_sql_with_dialect(&text, &*dialect(ctx)?)?;
@@ -59,16 +60,16 @@ async fn run_statement(
     let is_single = parsed.is_empty();
     match statement {
         Statement::CreateExternalTable(table) if is_single && is_of_arrays(&table) => {
-            create_table(ctx, table, print, start).await?;
+            create_table(ctx, table, &output.print, start).await?;
         }
         statement if is_single && is_query(&statement) => {
-            let query = Query::plan(ctx, statement, print, start).await?;
+            let query = Query::plan(ctx, statement, output, start).await?;
             if !query.is_endless() {
                 return query.run().await.map(Some);
             }
-            exec_from_commands(ctx, vec![text], print).await?;
+            exec_from_commands(ctx, vec![text], &output.print).await?;
         }
-        _ => exec_from_commands(ctx, vec![text], print).await?,
+        _ => exec_from_commands(ctx, vec![text], &output.print).await?,
     }
     Ok(Some(Timing::Whole(start.elapsed())))
 }

@@ -21,6 +21,7 @@ use gridfusion::{
 
 use crate::args::Args;
 use crate::catalog::UrlTables;
+use crate::progress::Progress;
 use crate::store::WithStore;
 
 /// Everything a statement needs.
@@ -41,6 +42,8 @@ pub(crate) struct Output {
     pub(crate) print: PrintOptions,
     /// Whether to say how long each statement took.
     pub(crate) timing: bool,
+    /// Whether to show how far queries are.
+    pub(crate) progress: bool,
 }
 
 impl Session {
@@ -79,7 +82,11 @@ impl Session {
             color: args.color,
             instrumented_registry: stores,
         };
-        let output = Output { print, timing: args.timing };
+        let output = Output {
+            print,
+            timing: args.timing,
+            progress: !args.no_progress && Progress::is_possible(),
+        };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }
 }

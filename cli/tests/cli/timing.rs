@@ -46,22 +46,15 @@ fn a_reduction_and_what_zone_maps_answer() {
 
 #[test]
 fn each_statement_in_each_format() {
-    let sql = "SET gridfusion.reduce = false; SELECT a FROM overlap; SHOW TABLES; ; \
-               EXPLAIN ANALYZE SELECT a FROM overlap";
+    let query = "SELECT a FROM overlap ORDER BY r, c";
+    let sql = format!(
+        "SET gridfusion.reduce = false; {query}; SHOW TABLES; ; EXPLAIN ANALYZE SELECT a FROM overlap"
+    );
     let overlap = tiledb("overlap");
     for format in ["table", "csv", "tsv", "json", "nd-json", "automatic"] {
-        let args = [&overlap, "-q", "--timing", "--maxrows", "2", "--format", format, "-c", sql];
-        let plain = run(&[
-            &overlap,
-            "-q",
-            "--maxrows",
-            "2",
-            "--format",
-            format,
-            "-c",
-            "SELECT a FROM overlap",
-        ]);
-        let outcome = run(&args);
+        let args = [&overlap, "-q", "--maxrows", "2", "--format", format, "-c"];
+        let plain = run(&[&args[..], &[query]].concat());
+        let outcome = run(&[&args[..], &[&sql, "--timing"]].concat());
         let lines: Vec<String> = outcome.stderr.lines().map(without_times).collect();
         let [set, select, show, explain] = &lines[..] else { panic!("{outcome:?}") };
         assert_eq!((set.as_str(), show.as_str()), ("Timing: T s", "Timing: T s"));

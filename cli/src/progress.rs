@@ -1,0 +1,220 @@
+//! A line on the terminal that says how far something is: chunks done of all, and bytes per second.
+//!
+//! It is drawn on standard error, after half a second, by a thread of its own: whoever works need not
+//! think of it, and a session whose threads are all busy still shows it.
+
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::info::bytes;
+
+/// What is done sooner shows nothing.
+const DELAY: Duration = Duration::from_millis(500);
+/// Between two looks at what is done.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// How far something is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// Chunks that are done.
+    pub(crate) chunks: u64,
+    /// Chunks to do; 0 if that is not known.
+    pub(crate) of: u64,
+    /// Bytes read for them.
+    pub(crate) bytes: u64,
+}
+
+/// The line; dropping it clears it from the terminal before it returns.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// Closing it is what ends the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Whether there is a terminal to draw on.
+    pub(crate) fn is_possible() -> bool {
+        io::stderr().is_terminal()
+    }
+
+    /// Shows what `measure` says from time to time, if there is a terminal.
+    pub(crate) fn start(measure: impl Fn() -> Done + Send + 'static) -> Self {
+        Self::on(ProgressDrawTarget::stderr(), DELAY, measure)
+    }
+
+    fn on(
+        target: ProgressDrawTarget,
+        delay: Duration,
+        measure: impl Fn() -> Done + Send + 'static,
+    ) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let draw = move || draw(target, delay, &stopped, measure);
+        // Without a thread there is no line, which is no reason to fail.
+        let thread = thread::Builder::new().name("progress".to_owned()).spawn(draw).ok();
+        Self { stop: Some(stop), thread }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn draw(
+    target: ProgressDrawTarget,
+    delay: Duration,
+    stopped: &Receiver<()>,
+    measure: impl Fn() -> Done,
+) {
+    let start = Instant::now();
+    let goes_on = |wait| stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+    if !goes_on(delay) {
+        return;
+    }
+    let bar = ProgressBar::with_draw_target(None, target);
+    loop {
+        let done = measure();
+        bar.set_style(style(done, message(done, start.elapsed())));
+        // Draws, once.
+        bar.update(|state| {
+            state.set_len(done.of.max(1));
+            state.set_pos(done.chunks.min(done.of));
+        });
+        if !goes_on(INTERVAL) {
+            break;
+        }
+    }
+    bar.finish_and_clear();
+}
+
+/// The line with this text; with a bar only where there is something to compare with.
+fn style(done: Done, text: String) -> ProgressStyle {
+    let template = match done.of {
+        0 => "{text}",
+        _ => "{bar:20} {percent:>3}% {text}",
+    };
+    // The templates are known to be right.
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("█▉▊▋▌▍▎▏ ")
+        .with_key("text", move |_: &ProgressState, to: &mut dyn Write| _ = to.write_str(&text))
+}
+
+fn message(done: Done, elapsed: Duration) -> String {
+    let mut parts = vec![];
+    if done.of > 0 {
+        parts.push(format!("{}/{} chunks", done.chunks.min(done.of), done.of));
+    }
+    if done.bytes > 0 {
+        let rate = done.bytes as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        parts.push(format!("{}, {}/s", bytes(done.bytes), bytes(rate as u64)));
+    }
+    parts.push(format!("{} s", elapsed.as_secs()));
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal that remembers what was on it.
+    #[derive(Debug, Clone, Default)]
+    struct Screen(Arc<Mutex<(String, Vec<String>)>>);
+
+    impl Screen {
+        fn line(&self) -> String {
+            self.0.lock().unwrap().0.clone()
+        }
+
+        fn shown(&self) -> Vec<String> {
+            self.0.lock().unwrap().1.clone()
+        }
+    }
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            120
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().0.push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.0.lock().unwrap().0.clear();
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            let mut screen = self.0.lock().unwrap();
+            let line = screen.0.clone();
+            screen.1.push(line);
+            Ok(())
+        }
+    }
+
+    fn run(delay: Duration, done: Done, wait: impl Fn(&Screen) -> bool) -> Screen {
+        let screen = Screen::default();
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let progress = Progress::on(target, delay, move || done);
+        let start = Instant::now();
+        while !wait(&screen) && start.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        drop(progress);
+        screen
+    }
+
+    #[test]
+    fn the_line_is_drawn_and_cleared() {
+        let done = Done { chunks: 3, of: 4, bytes: 5 << 20 };
+        let is_drawn = |line: &str| line.contains(" 75% 3/4 chunks, 5.0 MiB, ");
+        let screen = run(Duration::ZERO, done, |screen| is_drawn(&screen.line()));
+        let drawn = screen.shown().into_iter().find(|line| is_drawn(line)).unwrap();
+        assert!(drawn.contains("█") && drawn.trim_end().ends_with("B/s, 0 s"), "{drawn:?}");
+        assert_eq!(screen.line().trim(), "");
+    }
+
+    #[test]
+    fn what_is_fast_shows_nothing() {
+        let screen = run(Duration::from_secs(60), Done::default(), |_| true);
+        assert_eq!(screen.shown(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn messages() {
+        let second = Duration::from_secs(1);
+        assert_eq!(message(Done::default(), second), "1 s");
+        let done = Done { chunks: 7, of: 5, bytes: 4096 };
+        assert_eq!(message(done, 2 * second), "5/5 chunks, 4.0 KiB, 2.0 KiB/s, 2 s");
+        assert_eq!(message(Done { of: 0, ..done }, second), "4.0 KiB, 4.0 KiB/s, 1 s");
+        assert_eq!(message(Done { bytes: 0, ..done }, Duration::ZERO), "5/5 chunks, 0 s");
+    }
+}
