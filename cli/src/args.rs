@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use datafusion_cli::object_storage::is_stdin_location;
 use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::MaxRows;
@@ -172,6 +173,8 @@ pub(crate) enum Task {
     Info(InfoArgs),
     /// Look for everything that is wrong with a file, an array, or a folder of arrays
     Verify(VerifyArgs),
+    /// Print a script that completes command lines in a shell
+    Completions(CompletionsArgs),
 }
 
 /// What to verify, and how.
@@ -212,6 +215,14 @@ pub(crate) struct InfoArgs {
     /// Print one JSON document instead of a text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which script to print.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell that is to read it
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
 }
 
 /// Where on the command line the values of an option stand.

@@ -13,6 +13,7 @@
 
 mod args;
 mod catalog;
+mod completions;
 mod errors;
 mod hints;
 mod info;
@@ -56,6 +57,7 @@ async fn main() -> ExitCode {
             start_log(true);
             Box::pin(verify::run(verify)).await
         }
+        Some(Task::Completions(completions)) => completions::run(completions),
         None => {
             start_log(args.quiet);
             Box::pin(execute(&args)).await.map(|()| ExitCode::SUCCESS)

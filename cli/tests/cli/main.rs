@@ -6,6 +6,7 @@
 mod doc_blocks;
 #[cfg(unix)] // commands are run by a shell
 mod docs;
+mod completions;
 mod errors;
 mod info;
 mod sql;
