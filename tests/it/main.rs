@@ -25,6 +25,7 @@ mod mosaic;
 mod options;
 mod order;
 mod package;
+mod parity;
 mod plans;
 mod pruning;
 mod pruning_predicates;
