@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{query, rows_of};
 
-type Result<T> = std::result::Result<T, DataFusionError>;
+pub(crate) type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The directory of the files, or `None` where there is no corpus.
 pub(crate) fn corpus() -> Option<PathBuf> {
@@ -154,7 +154,10 @@ fn raw() -> (&'static str, TetReadOptions) {
 }
 
 /// A session with `path` registered under each schema.
-async fn open(path: &Path, schemas: &[(&str, TetReadOptions)]) -> Result<SessionContext> {
+pub(crate) async fn open(
+    path: &Path,
+    schemas: &[(&str, TetReadOptions)],
+) -> Result<SessionContext> {
     let ctx = SessionContext::new();
     let location = path.to_str().expect("corpus paths are UTF-8");
     for (schema, options) in schemas {
@@ -169,7 +172,7 @@ fn dataset_names(ctx: &SessionContext) -> Vec<String> {
     catalog.schema("f").expect("the schema was registered").table_names()
 }
 
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -178,13 +181,17 @@ fn table(schema: &str, dataset: &str) -> String {
 }
 
 /// The rows of a query as text; NULL is `NULL`.
-async fn rows(ctx: &SessionContext, sql: &str) -> Result<Vec<Vec<String>>> {
+pub(crate) async fn rows(ctx: &SessionContext, sql: &str) -> Result<Vec<Vec<String>>> {
     let batches = Box::pin(query(ctx, sql)).await.map_err(|error| error.context(sql))?;
     Ok(rows_of(&batches))
 }
 
 /// The names of a dataset's columns.
-async fn columns(ctx: &SessionContext, schema: &str, dataset: &str) -> Result<Vec<String>> {
+pub(crate) async fn columns(
+    ctx: &SessionContext,
+    schema: &str,
+    dataset: &str,
+) -> Result<Vec<String>> {
     let sql = format!("SELECT * FROM {}", table(schema, dataset));
     let frame = Box::pin(ctx.sql(&sql)).await.map_err(|error| error.context(&sql))?;
     Ok(frame.schema().fields().iter().map(|field| field.name().clone()).collect())
@@ -227,7 +234,7 @@ async fn answers() {
 }
 
 /// The truth about a dataset, which is not what the answers say in two cases.
-fn truth_of(file: &str, dataset: &str, truth: &Value) -> Value {
+pub(crate) fn truth_of(file: &str, dataset: &str, truth: &Value) -> Value {
     match (file, dataset) {
         // Two datasets have this name. The answers are about the second; a name means the first.
         ("crafted/dup_dataset_names.tet", "a") => json!({
@@ -271,14 +278,14 @@ async fn check_dataset(ctx: &SessionContext, dataset: &str, truth: &Value, repor
 
 /// What rounding may cost, beyond the last digits of the result: terms of a sum may cancel out, and
 /// are not added in numpy's order.
-struct Slack {
-    sum: f64,
-    mean: f64,
-    variance: f64,
+pub(crate) struct Slack {
+    pub(crate) sum: f64,
+    pub(crate) mean: f64,
+    pub(crate) variance: f64,
 }
 
 impl Slack {
-    fn of(truth: &Value) -> Self {
+    pub(crate) fn of(truth: &Value) -> Self {
         let number = |key: &str| truth["nonnull"][key].as_f64().unwrap_or(0.0);
         let size = number("min").abs().max(number("max").abs());
         // Around 2^53 a variance of a few thousand is nothing but rounding.

@@ -74,7 +74,9 @@ fn operations(document: &str) -> Vec<(&str, &str)> {
 
 /// The statements of the document's SQL blocks.
 fn statements(document: &str) -> Vec<&str> {
-    let blocks = document.split("```sql").skip(1).map(|rest| rest.split("```").next().unwrap());
+    // The rest of a fence's line is for other readers.
+    let blocks = document.split("```sql").skip(1).filter_map(|rest| rest.split_once('\n'));
+    let blocks = blocks.map(|(_, rest)| rest.split("```").next().unwrap());
     let statements = blocks.flat_map(|block| block.split(";\n"));
     statements.map(str::trim).filter(|statement| !statement.is_empty()).collect()
 }
