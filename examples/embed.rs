@@ -12,6 +12,7 @@ use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    // Opening reads the directory, the labels and no payload: every dataset becomes a table.
     ctx.register_tet_schema("stations", path, TetReadOptions::default()).await?;
     let wet_and_cold = ctx
         .sql(
@@ -22,5 +23,6 @@ async fn main() -> Result<()> {
              GROUP BY t.station, elevation ORDER BY rain DESC",
         )
         .await?;
+    assert_eq!(wet_and_cold.clone().count().await?, 6, "a row per station");
     wet_and_cold.show().await
 }

@@ -30,6 +30,20 @@
 //! | my own catalog | [`open_table`] or [`open_tiledb_table`], or [`TetSchema`], [`TileDbSchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
 //!
+//! # Examples
+//!
+//! Programs below `examples/`, each of a page, that need nothing but the files there:
+//!
+//! | program | shows |
+//! |---|---|
+//! | `embed` | a file as a schema, joined with itself |
+//! | `directory` | a schema per file, and a query over all of them |
+//! | `memory` | an object in a store, here in memory |
+//! | `session` | a session built by hand, with settings and the reduction rule |
+//! | `metrics` | what a query read, as numbers |
+//! | `export` | a query as a Parquet file, and back |
+//! | `make_stations` | writes the file that the others read |
+//!
 //! # Layers
 //!
 //! ```text

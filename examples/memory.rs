@@ -1,0 +1,38 @@
+//! An object in a store: here in memory, in the same way on S3, GCS, Azure or HTTP.
+//!
+//! ```sh
+//! cargo run --release --example memory
+//! ```
+
+use std::error::Error;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
+use url::Url;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let store = InMemory::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
+    store.put(&"2024/stations.tet".into(), std::fs::read(path)?.into()).await?;
+
+    // Whatever implements `ObjectStore` is registered for the scheme and host of its URLs. Of the
+    // object, only the byte ranges are fetched that a query needs.
+    let ctx = SessionContext::new();
+    ctx.register_object_store(&Url::parse("memory://archive")?, Arc::new(store));
+
+    let options = TetReadOptions::default().with_dataset("temperature");
+    ctx.register_tet("temperature", "memory://archive/2024/stations.tet", options).await?;
+    let frost =
+        ctx.sql("SELECT count(*) FROM temperature WHERE station = 'Oslo' AND value < 0").await?;
+    let batches = frost.collect().await?;
+    let hours = batches[0].column(0).as_primitive::<Int64Type>().value(0);
+    println!("{hours} hours of frost in Oslo");
+    assert!(hours > 1000, "it was a winter");
+    Ok(())
+}
