@@ -26,8 +26,8 @@ mod run;
 mod session;
 mod store;
 mod tables;
-mod verify;
 mod timing;
+mod verify;
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
