@@ -1,5 +1,6 @@
 //! A file, package, array or group as a schema that is opened when it is first asked for something.
 
+use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -38,11 +39,11 @@ impl LazySchema {
         Self { location, holding, reading, opened: OnceLock::new() }
     }
 
-    async fn opened(&self) -> Result<&Arc<dyn SchemaProvider>> {
+    async fn opened(&self) -> GridResult<&Arc<dyn SchemaProvider>> {
         match self.opened.get() {
             Some(schema) => Ok(schema),
             None => {
-                let schema = self.open().await.map_err(to_datafusion)?;
+                let schema = self.open().await?;
                 Ok(self.opened.get_or_init(|| schema))
             }
         }
@@ -63,13 +64,13 @@ impl LazySchema {
 
     /// For callers that cannot wait. What cannot be opened has no tables, so that the others can be listed.
     fn opened_now(&self) -> Option<&Arc<dyn SchemaProvider>> {
-        match wait(self.opened()) {
-            Ok(schema) => Some(schema),
-            Err(error) => {
-                log::warn!("its tables are not listed: {error}");
-                None
-            }
+        let warn = |error: &dyn Display| log::warn!("left out of the list of tables: {error}");
+        match wait(async { Ok(self.opened().await) }) {
+            Ok(Ok(schema)) => return Some(schema),
+            Ok(Err(error)) => warn(&error),
+            Err(error) => warn(&error),
         }
+        None
     }
 }
 
@@ -80,11 +81,11 @@ impl SchemaProvider for LazySchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.opened().await?.table(name).await
+        self.opened().await.map_err(to_datafusion)?.table(name).await
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        self.opened().await?.table_type(name).await
+        self.opened().await.map_err(to_datafusion)?.table_type(name).await
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -13,3 +13,4 @@ mod sql;
 mod support;
 mod timing;
 mod verify;
+mod ways_in;
