@@ -58,8 +58,7 @@ pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> 
 fn catalog_name(path: &str, session: &Session) -> String {
     // `.` and `..` are called something, too.
     let resolved = Path::new(path).canonicalize().ok();
-    let name = resolved.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    let stem = name.map_or_else(|| stem(path), str::to_owned);
+    let stem = stem(resolved.as_deref().and_then(Path::to_str).unwrap_or(path));
     let name = first_free(&stem, |name| session.ctx.catalog(name).is_some());
     if name != stem {
         log::warn!("{path}: its catalog is \"{name}\", because there is a \"{stem}\" already");

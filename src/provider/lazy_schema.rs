@@ -64,6 +64,9 @@ impl LazySchema {
 
     /// For callers that cannot wait. What cannot be opened has no tables, so that the others can be listed.
     fn opened_now(&self) -> Option<&Arc<dyn SchemaProvider>> {
+        if let Some(schema) = self.opened.get() {
+            return Some(schema);
+        }
         let warn = |error: &dyn Display| log::warn!("left out of the list of tables: {error}");
         match wait(async { Ok(self.opened().await) }) {
             Ok(Ok(schema)) => return Some(schema),
