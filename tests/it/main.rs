@@ -23,6 +23,7 @@ mod http;
 mod interop;
 mod layering;
 mod limits;
+mod many_files;
 mod mosaic;
 mod options;
 mod order;

@@ -44,11 +44,11 @@ async fn external_tables_take_every_spelling_of_options() {
         for (rest, expected) in [
             (
                 "",
-                "several data variables; choose one with the option 'dataset': \"temperature\" [1440, 6]",
+                "choose one with the option 'dataset': \"temperature\" (time: 1440, station: 6), ",
             ),
             (
                 "OPTIONS ('datset' 'x')",
-                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, io",
+                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, concat_dimension, io",
             ),
             (
                 "OPTIONS ('dataset' 'x')",

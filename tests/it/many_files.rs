@@ -1,0 +1,293 @@
+//! Many files as one table: by patterns and lists, in any order, refused where they disagree, and not
+//! opened again where labels rule them out.
+
+use std::path::PathBuf;
+
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::support::{
+    F32, I32, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
+};
+
+/// Days of a year over 2 stations, in one file per year, in a folder.
+struct Years {
+    dir: tempfile::TempDir,
+}
+
+impl Years {
+    /// One file per year from 2001 on, of 10 days each: `year-2001.tet`, …
+    fn new(years: i32) -> Self {
+        let this = Self { dir: tempfile::tempdir().unwrap() };
+        for year in 0..years {
+            this.write(&format!("year-{}.tet", 2001 + year), &year_file(year, &["A", "B"], "K"));
+        }
+        this
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, datasets: &[TestDataset]) {
+        let layout = Layout { history_version: Some(1), ..Layout::default() };
+        std::fs::write(self.path(name), tet_bytes(datasets, &layout)).unwrap();
+    }
+}
+
+const DAYS: u64 = 10;
+
+/// `temperature` and `rain` in chunks of their own; a value is its day, and the station's number behind the point.
+fn year_file(year: i32, stations: &[&str], units: &str) -> Vec<TestDataset> {
+    let width = stations.len() as u64;
+    let shape = [DAYS, width];
+    let cells = || (0..DAYS).flat_map(|day| (0..width).map(move |station| (day, station)));
+    let day = |day: u64| year * DAYS as i32 + day as i32;
+    let temperature =
+        cells().flat_map(|(at, station)| (day(at) as f32 + station as f32 / 4.0).to_le_bytes());
+    let rain = cells().flat_map(|(at, station)| (day(at) * 2 + station as i32).to_le_bytes());
+    let metadata = json!({
+        "dim_names": ["time", "station"],
+        "coords": {"station": {"labels": stations}},
+        "attrs": {"units": units},
+    });
+    let time = (0..DAYS).flat_map(|at| day(at).to_le_bytes()).collect();
+    vec![
+        TestDataset::new("temperature", F32, &shape, &[4, width], temperature.collect())
+            .with_zstd(true)
+            .with_metadata(metadata.clone()),
+        TestDataset::new("rain", I32, &shape, &[3, 1], rain.collect()).with_metadata(metadata),
+        TestDataset::new("time", I32, &[DAYS], &[DAYS], time).with_metadata(json!({
+            "dim_names": ["time"],
+            "attrs": {"units": "days since 2001-01-01"},
+        })),
+    ]
+}
+
+async fn error(
+    ctx: &SessionContext,
+    locations: impl Into<gridfusion::Locations> + Send,
+    options: TetReadOptions,
+) -> String {
+    ctx.register_tet("x", locations, options).await.unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn a_pattern_is_one_table_whatever_the_order() {
+    let years = Years::new(3);
+    let ctx = reducing(2, 8192);
+    let named = |name: &str| years.text(&format!("year-{name}.tet"));
+    for (table, locations) in [
+        ("pattern", vec![named("*")]),
+        ("list", vec![named("2003"), named("2001"), named("2002")]),
+        ("twice", vec![named("2003"), named("200[1-3]")]),
+    ] {
+        let options = TetReadOptions::default().with_file_column(true).with_index_columns(true);
+        ctx.register_tet(table, locations, options).await.unwrap();
+        let rows = rows_from(
+            &ctx,
+            &format!("SELECT * FROM {table} WHERE time_idx IN (9, 10) AND station = 'B'"),
+        )
+        .await;
+        let [a, b] = [named("2001"), named("2002")];
+        assert_eq!(
+            rows,
+            [
+                ["2001-01-10T00:00:00", "B", "9.25", "19", "9", "1", &a],
+                ["2001-01-11T00:00:00", "B", "10.25", "21", "10", "1", &b],
+            ]
+        );
+        let sql = format!(
+            "SELECT station, count(*), sum(temperature), max(rain) FROM {table} GROUP BY station ORDER BY station"
+        );
+        assert_eq!(
+            rows_from(&ctx, &sql).await,
+            [["A", "30", "435.0", "58"], ["B", "30", "442.5", "59"]]
+        );
+    }
+}
+
+#[tokio::test]
+async fn sql_takes_patterns_and_lists() {
+    let years = Years::new(3);
+    let ctx = reducing(2, 8192);
+    let pattern = years.text("year-*.tet");
+    let list = format!("['{}', '{}']", years.text("year-2002.tet"), years.text("year-2001.tet"));
+    let sum = |from: &str| format!("SELECT count(*), max(value) FROM {from}");
+    let all = rows_from(&ctx, &sum(&format!("read_tet('{pattern}', 'temperature')"))).await;
+    assert_eq!(all, [["60", "29.25"]]);
+    let two = rows_from(&ctx, &sum(&format!("read_tet({list}, dataset => 'rain')"))).await;
+    assert_eq!(two, [["40", "39"]]);
+    let create = format!(
+        "CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{pattern}' OPTIONS (dataset 'rain', file_column true)"
+    );
+    query(&ctx, &create).await.unwrap();
+    let per_file = "SELECT right(_file, 8) AS file, sum(value) FROM t GROUP BY file ORDER BY file";
+    assert_eq!(
+        rows_from(&ctx, per_file).await,
+        [["2001.tet", "190"], ["2002.tet", "590"], ["2003.tet", "990"]]
+    );
+    let chunks = format!("SELECT count(*) FROM tet_chunks({list})");
+    assert!(
+        query(&ctx, &chunks).await.unwrap_err().to_string().contains("takes one path, not a list")
+    );
+}
+
+/// Half of the files are gone when a query needs the other half.
+#[tokio::test]
+async fn files_that_labels_rule_out_are_not_opened_again() {
+    let years = Years::new(1_100);
+    let files = 1_100;
+    let ctx = reducing(2, 8192);
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        let options = TetReadOptions::default().with_io(io);
+        let name = format!("t_{io}");
+        ctx.register_tet(name.as_str(), years.text("year-*.tet"), options).await.unwrap();
+    }
+    for year in 0..files {
+        if year != 500 {
+            std::fs::remove_file(years.path(&format!("year-{}.tet", 2001 + year))).unwrap();
+        }
+    }
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        let count = cell(&ctx, &format!("SELECT count(*) FROM t_{io}")).await;
+        assert_eq!(count, (files * 20).to_string());
+        // Day 5000 is the first of file 500.
+        let sql = format!(
+            "SELECT sum(rain) FROM t_{io} WHERE time >= TIMESTAMP '2001-01-01' + INTERVAL '5000 days'
+             AND time < TIMESTAMP '2001-01-01' + INTERVAL '5010 days'"
+        );
+        assert_eq!(cell(&ctx, &sql).await, (2 * 2 * (5000..5010).sum::<i32>() + 10).to_string());
+        let gone =
+            query(&ctx, &format!("SELECT sum(rain) FROM t_{io}")).await.unwrap_err().to_string();
+        assert!(gone.contains("year-") && gone.contains("No such file"), "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn files_that_disagree_are_refused_with_the_reason() {
+    let years = Years::new(2);
+    let ctx = session(1, 8192);
+    let pattern = || years.text("year-*.tet");
+    let default = TetReadOptions::default;
+    let third = years.text("year-2003.tet");
+    let mut only_rain = year_file(2, &["A", "B"], "K");
+    only_rain.remove(0);
+    let mut packed = year_file(2, &["A", "B"], "K");
+    packed[1].metadata["attrs"]["_FillValue"] = json!("-1");
+    let mut swapped = year_file(2, &["A", "B"], "K");
+    for dataset in &mut swapped[..2] {
+        dataset.metadata["dim_names"] = json!(["time", "place"]);
+        dataset.metadata["coords"] = json!({"place": {"labels": ["A", "B"]}});
+    }
+    let first = years.text("year-2001.tet");
+    for (datasets, expected) in [
+        (
+            year_file(2, &["A", "C"], "K"),
+            format!(
+                "only one dimension may differ, but\n  {}: \"time\" has other labels: 2001-01-11T00:00:00 .. 2001-01-20T00:00:00, not 2001-01-01T00:00:00 .. 2001-01-10T00:00:00 as in {first}\n  {third}: \"station\" has other labels: A .. C, not A .. B as in {first}",
+                years.text("year-2002.tet")
+            ),
+        ),
+        (
+            year_file(2, &["A"], "K"),
+            format!("{third}: \"station\" has 1 elements, not 2 as in {first}"),
+        ),
+        (
+            year_file(1, &["A", "B"], "K"),
+            format!(
+                "\"time\" is 2001-01-11T00:00:00 both in {} and in {third}",
+                years.text("year-2002.tet")
+            ),
+        ),
+        (
+            only_rain,
+            format!("beside {first},\n  {third}: its variables are rain, not temperature, rain"),
+        ),
+        (
+            packed,
+            format!("{third}: \"value\" has another fill value, packing or set of categories"),
+        ),
+        (swapped, format!("{third}: its dimensions are time, place, not time, station")),
+    ] {
+        years.write("year-2003.tet", &datasets);
+        let found = error(&ctx, pattern(), default()).await;
+        assert!(found.contains(&expected), "{found}\nshould hold: {expected}");
+    }
+    std::fs::write(&third, "no array").unwrap();
+    let found = error(&ctx, pattern(), default()).await;
+    assert!(found.contains(&third), "{found}");
+    let found = error(&ctx, years.text("month-*.tet"), default()).await;
+    assert!(found.contains("nothing matches '"), "{found}");
+    // Attributes that mean nothing to the values may differ.
+    years.write("year-2003.tet", &year_file(2, &["A", "B"], "degC"));
+    ctx.register_tet("t", pattern(), default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_dimension_can_be_named() {
+    let years = Years::new(1);
+    let ctx = session(1, 8192);
+    let dir = |name: &str| years.text(name);
+    // Without labels, the names of files give the order.
+    for (name, from) in [("b.tet", 2), ("a.tet", 0)] {
+        let data = (from..from + 2_i32).flat_map(i32::to_le_bytes).collect();
+        let values =
+            TestDataset::new("v", I32, &[2], &[2], data).with_metadata(json!({"dim_names": ["x"]}));
+        years.write(name, &[values]);
+    }
+    let same = error(&ctx, dir("[ab].tet"), TetReadOptions::default()).await;
+    assert!(
+        same.contains("the same labels on every dimension (x)")
+            && same.contains("'concat_dimension'"),
+        "{same}"
+    );
+    let wrong = TetReadOptions::default().with_concat_dimension("y");
+    let wrong = error(&ctx, dir("[ab].tet"), wrong).await;
+    assert!(wrong.contains("no dimension \"y\"") && wrong.ends_with("there are x"), "{wrong}");
+    let options = TetReadOptions::default().with_concat_dimension("x");
+    ctx.register_tet("t", dir("[ab].tet"), options).await.unwrap();
+    let rows = rows_from(&ctx, "SELECT * FROM t").await;
+    assert_eq!(rows, [["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]]);
+    let found =
+        error(&ctx, dir("year-*.tet"), TetReadOptions::default().with_dataset("snow")).await;
+    assert!(
+        found.contains("no dataset \"snow\"; the file has \"temperature\", \"rain\", \"time\""),
+        "{found}"
+    );
+}
+
+/// The physical plan without the names of files, which differ from run to run.
+async fn plan(ctx: &SessionContext, years: &Years, sql: &str) -> String {
+    let rows = rows_from(ctx, &format!("EXPLAIN {sql}")).await;
+    let physical = rows.iter().find(|row| row[0] == "physical_plan").unwrap();
+    physical[1].replace(years.dir.path().to_str().unwrap(), "DIR")
+}
+
+/// A query over many files is planned like one over an array: pruned, reduced, and read in order.
+#[tokio::test]
+async fn plans_reach_across_files() {
+    let years = Years::new(4);
+    let ctx = reducing(1, 8192);
+    let options = TetReadOptions::default().with_file_column(true);
+    ctx.register_tet("t", years.text("year-*.tet"), options).await.unwrap();
+    let one_file =
+        plan(&ctx, &years, "SELECT rain FROM t WHERE _file LIKE '%2002.tet' AND station = 'A'");
+    assert_snapshot!(one_file.await, @"");
+    let reduced =
+        plan(&ctx, &years, "SELECT station, corr(temperature, rain) FROM t GROUP BY station");
+    assert_snapshot!(reduced.await, @"");
+    let ordered =
+        plan(&ctx, &years, "SELECT time, rain FROM t ORDER BY time DESC, station LIMIT 2");
+    assert_snapshot!(ordered.await, @"");
+    let rows =
+        rows_from(&ctx, "SELECT time, rain FROM t WHERE station = 'A' ORDER BY time DESC LIMIT 2")
+            .await;
+    assert_eq!(rows, [["2001-02-09T00:00:00", "78"], ["2001-02-08T00:00:00", "76"]]);
+}
