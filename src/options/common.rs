@@ -55,6 +55,7 @@ impl CommonOptions {
             concat_dimension: concat_dimension.cloned(),
             file_column: self.file_column.unwrap_or_default(),
             index_columns: read.index_columns,
+            ..MosaicOptions::default()
         }
     }
 

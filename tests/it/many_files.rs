@@ -279,13 +279,16 @@ async fn plans_reach_across_files() {
     ctx.register_tet("t", years.text("year-*.tet"), options).await.unwrap();
     let one_file =
         plan(&ctx, &years, "SELECT rain FROM t WHERE _file LIKE '%2002.tet' AND station = 'A'");
-    assert_snapshot!(one_file.await, @"");
+    assert_snapshot!(one_file.await, @"GridScanExec: dataset=DIR/year-*.tet, chunks=1/4, selection=[time=2001-01-11T00:00:00..2001-01-20T00:00:00, station=A], projection=[rain]");
     let reduced =
         plan(&ctx, &years, "SELECT station, corr(temperature, rain) FROM t GROUP BY station");
-    assert_snapshot!(reduced.await, @"");
+    assert_snapshot!(reduced.await, @"GridReduceExec: mode=whole, gby=[station], aggr=[corr(t.temperature,t.rain)], tier=accumulators, groups=2, dataset=DIR/year-*.tet, chunks=4/4");
     let ordered =
         plan(&ctx, &years, "SELECT time, rain FROM t ORDER BY time DESC, station LIMIT 2");
-    assert_snapshot!(ordered.await, @"");
+    assert_snapshot!(ordered.await, @r"
+    ProjectionExec: expr=[time@0 as time, rain@2 as rain]
+      GridScanExec: dataset=DIR/year-*.tet, chunks=1/4, projection=[time, station, rain], order=[time DESC, station], limit=2
+    ");
     let rows =
         rows_from(&ctx, "SELECT time, rain FROM t WHERE station = 'A' ORDER BY time DESC LIMIT 2")
             .await;

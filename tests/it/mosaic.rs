@@ -1,5 +1,7 @@
 //! Random variables in random files as one table, against a MemTable that holds the same rows.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
@@ -25,108 +27,182 @@ struct Mosaic {
     /// The dimension along which they follow one another.
     along: usize,
     axes: Vec<Axis>,
-    variables: Vec<String>,
+    variables: Vec<&'static str>,
     rows: RecordBatch,
+    /// What a chunk of the table may take.
+    chunk_bytes: u64,
     description: String,
+}
+
+/// One variable of all files: whole numbers, so that sums are exact in any order.
+struct Variable {
+    name: &'static str,
+    tag: u32,
+    /// In row-major order over all files; `None` is NULL.
+    values: Vec<Option<i32>>,
+}
+
+impl Variable {
+    fn random(rng: &mut StdRng, name: &'static str, cells: usize) -> Self {
+        let tag = *[F64, I32].choose(rng).unwrap();
+        let rises = rng.random_range(0..3);
+        let value =
+            |cell: usize, rng: &mut StdRng| cell as i32 * rises / 4 + rng.random_range(-9..10);
+        let nulls = *[0.0, 0.2, 0.9].choose(rng).unwrap();
+        let values = (0..cells).map(|cell| (!rng.random_bool(nulls)).then(|| value(cell, rng)));
+        Self { name, tag, values: values.collect() }
+    }
+
+    fn column(&self) -> ArrayRef {
+        let values = self.values.iter();
+        match self.tag {
+            F64 => Arc::new(values.map(|it| it.map(f64::from)).collect::<Float64Array>()),
+            _ => Arc::new(values.copied().collect::<Int32Array>()),
+        }
+    }
+}
+
+/// What is common to all files.
+struct Whole {
+    /// The dimension along which files follow one another.
+    along: usize,
+    shape: Vec<u64>,
+    axes: Vec<Axis>,
+    cells: Vec<Vec<u64>>,
+    variables: Vec<Variable>,
+}
+
+impl Whole {
+    fn random(rng: &mut StdRng, lens: &[u64]) -> Self {
+        let rank = rng.random_range(1..=3);
+        let along = rng.random_range(0..rank);
+        let mut shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..8)).collect();
+        shape[along] = lens.iter().sum();
+        let mut axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
+        axes[along] = labels_along(rng, lens);
+        let cells = positions(&shape);
+        let names = &["alpha", "beta", "gamma"][..rng.random_range(1..=3)];
+        let variables = names.iter().map(|name| Variable::random(rng, name, cells.len())).collect();
+        Self { along, shape, axes, cells, variables }
+    }
+
+    /// The file of some elements of the dimension that differs, and how its variables are cut.
+    fn file(&self, rng: &mut StdRng, elements: &Range<u64>) -> (Vec<u8>, String) {
+        let mut shape = self.shape.clone();
+        shape[self.along] = elements.end - elements.start;
+        let (mut datasets, mut zones, mut description) = (Vec::new(), Vec::new(), String::new());
+        for (id, Variable { name, tag, values }) in self.variables.iter().enumerate() {
+            let chunk: Vec<u64> = shape.iter().map(|_| rng.random_range(1..9)).collect();
+            description += &format!(", {name} {chunk:?}");
+            let of_file =
+                self.cells.iter().zip(values).filter(|(at, _)| elements.contains(&at[self.along]));
+            let values: Vec<Option<i32>> = of_file.map(|(_, value)| *value).collect();
+            let data = values.iter().flat_map(|value| bytes(*tag, *value)).collect();
+            let dataset = TestDataset::new(name, *tag, &shape, &chunk, data);
+            let metadata = metadata(&self.axes, self.along, elements);
+            datasets.push(dataset.with_zstd(rng.random()).with_metadata(metadata));
+            zones.extend(zones_of(id, *tag, &values, &shape, &chunk));
+        }
+        for (axis, labels) in self.axes.iter().enumerate() {
+            let labels = if axis == self.along { &cut(labels, elements) } else { labels };
+            datasets.extend(labels.dataset(&name(axis)));
+        }
+        let missing = *[0.0, 0.0, 0.1].choose(rng).unwrap();
+        zones.retain(|_| !rng.random_bool(missing));
+        let layout = Layout {
+            shuffle: rng.random_bool(0.3).then(|| StdRng::seed_from_u64(rng.random())),
+            history_version: Some(2),
+            zones: rng.random_bool(0.8).then(|| json!({"version": 1, "chunks": zones})),
+            ..Layout::default()
+        };
+        (tet_bytes(&datasets, &layout), description)
+    }
+
+    /// The rows of the table, whose files end at these elements.
+    fn rows(&self, ends: &[u64]) -> RecordBatch {
+        let labels = self.axes.iter().enumerate().map(|(axis, labels)| {
+            (name(axis), labels.column(self.cells.iter().map(|cell| cell[axis])))
+        });
+        let mut columns: Vec<(String, ArrayRef)> = labels.collect();
+        for variable in &self.variables {
+            let name = if self.variables.len() == 1 { "value" } else { variable.name };
+            columns.push((name.into(), variable.column()));
+        }
+        for axis in 0..self.axes.len() {
+            let index = self.cells.iter().map(|cell| cell[axis] as i64);
+            columns.push((format!("d{axis}_idx"), Arc::new(Int64Array::from_iter_values(index))));
+        }
+        let file = |cell: &Vec<u64>| ends.partition_point(|end| *end <= cell[self.along]);
+        let files = self.cells.iter().map(|cell| format!("part-{}.tet", file(cell)));
+        columns.push(("_file".into(), Arc::new(StringViewArray::from_iter_values(files))));
+        let field = |(name, column): &(String, ArrayRef)| {
+            Field::new(name, column.data_type().clone(), true)
+        };
+        let fields: Vec<Field> = columns.iter().map(field).collect();
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
+    }
+}
+
+/// What the reference writer notes about each chunk of a dataset.
+fn zones_of(
+    id: usize,
+    tag: u32,
+    values: &[Option<i32>],
+    shape: &[u64],
+    chunk: &[u64],
+) -> Vec<serde_json::Value> {
+    let mut of_chunks: BTreeMap<Vec<u64>, Vec<Option<i32>>> = BTreeMap::new();
+    for (cell, value) in positions(shape).iter().zip(values) {
+        let at = cell.iter().zip(chunk).map(|(place, edge)| place / edge).collect();
+        of_chunks.entry(at).or_default().push(*value);
+    }
+    let zone = |(at, cells): (Vec<u64>, Vec<Option<i32>>)| {
+        let values = || cells.iter().flatten();
+        let hex = |value: i32| {
+            bytes(tag, Some(value)).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        let mut zone = json!({"dataset_id": id, "chunk_index": at, "element_count": cells.len(),
+            "null_count": cells.len() - values().count()});
+        if let (Some(least), Some(greatest)) = (values().min(), values().max()) {
+            zone["min_le"] = hex(*least).into();
+            zone["max_le"] = hex(*greatest).into();
+        }
+        zone
+    };
+    of_chunks.into_iter().map(zone).collect()
 }
 
 impl Mosaic {
     fn random(rng: &mut StdRng) -> Self {
-        let rank = rng.random_range(1..=3);
-        let along = rng.random_range(0..rank);
         let lens: Vec<u64> = (0..rng.random_range(1..=4)).map(|_| rng.random_range(1..6)).collect();
-        let mut shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..8)).collect();
-        shape[along] = lens.iter().sum();
-        let mut axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
-        axes[along] = labels_along(rng, &lens);
-        let count = rng.random_range(1..=3);
-        let variables: Vec<String> =
-            ["alpha", "beta", "gamma"][..count].iter().map(|it| (*it).into()).collect();
-        // Whole numbers, so that sums are exact in any order.
-        let cells = positions(&shape);
-        let values: Vec<Vec<Option<i32>>> = (0..count)
-            .map(|_| {
-                cells
-                    .iter()
-                    .map(|_| rng.random_bool(0.8).then(|| rng.random_range(-9..10)))
-                    .collect()
-            })
-            .collect();
-        let tags: Vec<u32> = (0..count).map(|_| *[F64, I32].choose(rng).unwrap()).collect();
-
-        let mut files = Vec::new();
-        let mut description = format!("shape {shape:?} along {along} by {lens:?}");
-        let mut start = 0;
-        for (number, &len) in lens.iter().enumerate() {
-            let of_file = start..start + len;
-            start += len;
-            let mut part = shape.clone();
-            part[along] = len;
-            let mut datasets = Vec::new();
-            for (variable, values) in values.iter().enumerate() {
-                let chunk: Vec<u64> = (0..rank).map(|_| rng.random_range(1..9)).collect();
-                description += &format!(", {} {chunk:?}", variables[variable]);
-                let of_part =
-                    cells.iter().zip(values).filter(|(at, _)| of_file.contains(&at[along]));
-                let data = of_part.flat_map(|(_, value)| bytes(tags[variable], *value)).collect();
-                let dataset =
-                    TestDataset::new(&variables[variable], tags[variable], &part, &chunk, data);
-                datasets.push(
-                    dataset.with_zstd(rng.random()).with_metadata(metadata(&axes, along, &of_file)),
-                );
-            }
-            for (axis, labels) in axes.iter().enumerate() {
-                let labels = if axis == along { &cut(labels, &of_file) } else { labels };
-                datasets.extend(labels.dataset(&name(axis)));
-            }
-            let shuffle = rng.random_bool(0.3).then(|| StdRng::seed_from_u64(rng.random()));
-            let layout = Layout { shuffle, history_version: Some(1), ..Layout::default() };
-            files.push((format!("part-{number}.tet"), tet_bytes(&datasets, &layout)));
+        let whole = Whole::random(rng, &lens);
+        let mut description = format!("shape {:?} along {} by {lens:?}", whole.shape, whole.along);
+        let (mut files, mut ends) = (Vec::new(), Vec::new());
+        for (number, len) in lens.iter().enumerate() {
+            let start = ends.last().copied().unwrap_or_default();
+            ends.push(start + len);
+            let (bytes, cut) = whole.file(rng, &(start..start + len));
+            description += &cut;
+            files.push((format!("part-{number}.tet"), bytes));
         }
-
-        let mut columns: Vec<(String, ArrayRef)> = (0..rank)
-            .map(|axis| (name(axis), axes[axis].column(cells.iter().map(|cell| cell[axis]))))
-            .collect();
-        for (variable, values) in values.iter().enumerate() {
-            let column: ArrayRef = match tags[variable] {
-                F64 => {
-                    Arc::new(values.iter().map(|it| it.map(f64::from)).collect::<Float64Array>())
-                }
-                _ => Arc::new(values.iter().copied().collect::<Int32Array>()),
-            };
-            let alone = if count == 1 { "value".to_owned() } else { variables[variable].clone() };
-            columns.push((alone, column));
-        }
-        let index = |axis: usize| cells.iter().map(move |cell| cell[axis] as i64);
-        for axis in 0..rank {
-            columns.push((
-                format!("d{axis}_idx"),
-                Arc::new(Int64Array::from_iter_values(index(axis))),
-            ));
-        }
-        let ends: Vec<u64> = lens
-            .iter()
-            .scan(0, |end, len| {
-                *end += len;
-                Some(*end)
-            })
-            .collect();
-        let file_of = |cell: &Vec<u64>| {
-            format!("part-{}.tet", ends.partition_point(|end| *end <= cell[along]))
-        };
-        columns.push((
-            "_file".into(),
-            Arc::new(StringViewArray::from_iter_values(cells.iter().map(file_of))),
-        ));
-        let fields: Vec<Field> = columns
-            .iter()
-            .map(|(name, column)| Field::new(name, column.data_type().clone(), true))
-            .collect();
-        let columns = columns.into_iter().map(|(_, column)| column).collect();
-        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
         files.shuffle(rng);
-        let variables = if count == 1 { vec!["value".into()] } else { variables };
-        Self { files, along, axes, variables, rows, description }
+        let chunk_bytes = *[1, 100, 1 << 20].choose(rng).unwrap();
+        description += &format!(", chunk bytes {chunk_bytes}");
+        let rows = whole.rows(&ends);
+        let variables = match whole.variables.as_slice() {
+            [_] => vec!["value"],
+            several => several.iter().map(|variable| variable.name).collect(),
+        };
+        Self {
+            files,
+            along: whole.along,
+            axes: whole.axes,
+            variables,
+            rows,
+            chunk_bytes,
+            description,
+        }
     }
 
     /// The files as one table.
@@ -145,6 +221,7 @@ impl Mosaic {
             concat_dimension: Some(name(self.along)),
             file_column: true,
             index_columns: true,
+            chunk_bytes: self.chunk_bytes,
         };
         GridArray::side_by_side("all".into(), files, &options)
     }
@@ -180,7 +257,8 @@ impl Mosaic {
             true => String::new(),
             false => format!(" WHERE {}", conditions.join(" AND ")),
         };
-        let all: Vec<String> = (0..rank).map(name).chain(self.variables.clone()).collect();
+        let of_values = self.variables.iter().map(ToString::to_string);
+        let all: Vec<String> = (0..rank).map(name).chain(of_values).collect();
         let columns: Vec<String> = all.iter().filter(|_| rng.random_bool(0.6)).cloned().collect();
         let (value, other) =
             (self.variables.choose(rng).unwrap(), self.variables.choose(rng).unwrap());
@@ -229,7 +307,7 @@ fn labels_along(rng: &mut StdRng, lens: &[u64]) -> Axis {
 }
 
 /// The labels of some elements.
-fn cut(labels: &Axis, elements: &std::ops::Range<u64>) -> Axis {
+fn cut(labels: &Axis, elements: &Range<u64>) -> Axis {
     let range = elements.start as usize..elements.end as usize;
     match labels {
         Axis::Index(_) => Axis::Index(elements.end - elements.start),
@@ -239,7 +317,7 @@ fn cut(labels: &Axis, elements: &std::ops::Range<u64>) -> Axis {
     }
 }
 
-fn metadata(axes: &[Axis], along: usize, elements: &std::ops::Range<u64>) -> serde_json::Value {
+fn metadata(axes: &[Axis], along: usize, elements: &Range<u64>) -> serde_json::Value {
     let mut coords = Map::new();
     for (axis, labels) in axes.iter().enumerate() {
         let labels = if axis == along { &cut(labels, elements) } else { labels };

@@ -34,7 +34,7 @@ impl FileArrays {
 }
 
 /// How arrays become one table.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MosaicOptions {
     /// The dimension along which files follow one another; `None`: the one whose labels differ.
     pub concat_dimension: Option<String>,
@@ -42,6 +42,21 @@ pub struct MosaicOptions {
     pub file_column: bool,
     /// Adds a column `<dimension>_idx` with the 0-based index for each dimension.
     pub index_columns: bool,
+    /// Bytes of a chunk of the table that is put together of several stored ones, at most, if none of
+    /// these is larger. Where chunks of variables have no common borders within so many bytes, some
+    /// are decoded more than once. Default: 64 MiB.
+    pub chunk_bytes: u64,
+}
+
+impl Default for MosaicOptions {
+    fn default() -> Self {
+        Self {
+            concat_dimension: None,
+            file_column: false,
+            index_columns: false,
+            chunk_bytes: 1 << 26,
+        }
+    }
 }
 
 impl GridArray {
@@ -75,7 +90,7 @@ impl GridArray {
         }
         let values = values_of(&files[0].arrays);
         let names = options.file_column.then(|| names_along(&files, axis));
-        let source = mosaic(&name, files, axis)?;
+        let source = mosaic(&name, files, axis, options.chunk_bytes)?;
         let grid = source.layout.grid.clone();
         let array = Self::new(name, Arc::new(source), grid, dims, values, options.index_columns);
         Ok(match names {
@@ -168,7 +183,7 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
 }
 
 /// The stored side of the files, which agree.
-fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize) -> Result<Mosaic> {
+fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {
         let start = starts.last().copied().unwrap_or_default();
@@ -209,7 +224,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize) -> Result<Mosaic> {
         }
         _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
     };
-    let grid = table_grid(&grids, axis, &widths)?;
+    let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout { grid, axis, starts, grids });
     Ok(Mosaic { objects, layout, parts, values })
 }

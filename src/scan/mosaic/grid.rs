@@ -3,25 +3,22 @@
 use crate::error::{Error, Result};
 use crate::grid::{ChunkGrid, Cuts};
 
-/// Chunks of the table that are made of several stored ones are put together in memory, and may have
-/// so many bytes, or as many as the stored ones if these are larger.
-const MOST_BYTES: u64 = 1 << 26;
-
 /// Cuts a table whose variables are cut like `grids`, per variable and per file, where files follow one
 /// another along `axis`. A cell of variable `v` is `widths[v]` bytes.
 ///
 /// With common borders, each stored chunk lies in one chunk of the table and is decoded once. If those are
-/// too far apart, each axis is cut as coarsely as some variable is; if that is still too much, like the
-/// first variable. Then chunks of the others may be decoded more than once.
+/// so far apart that a chunk has more than `chunk_bytes`, each axis is cut as coarsely as some variable is;
+/// if that is still too much, like the first variable. The largest stored chunk is never too much. Then chunks of the others may be decoded more than once.
 pub(super) fn table_grid(
     grids: &[Vec<ChunkGrid>],
     axis: usize,
     widths: &[u64],
+    chunk_bytes: u64,
 ) -> Result<ChunkGrid> {
     let stored = grids.iter().zip(widths).flat_map(|(files, width)| {
         files.iter().map(move |grid| largest_chunk(grid).saturating_mul(*width))
     });
-    let most = stored.max().unwrap_or_default().max(MOST_BYTES);
+    let most = stored.max().unwrap_or_default().max(chunk_bytes);
     let width = widths.iter().copied().fold(0, u64::saturating_add);
     let mut grid = cut(grids, axis, Cuts::common)?;
     for pick in [coarser, first] {
@@ -95,14 +92,14 @@ mod tests {
     #[test]
     fn variables_share_the_borders_that_both_have() {
         let grids = [vec![grid(&[24, 10], &[4, 10])], vec![grid(&[24, 10], &[6, 5])]];
-        let table = table_grid(&grids, 0, &[4, 4]).unwrap();
+        let table = table_grid(&grids, 0, &[4, 4], 1 << 26).unwrap();
         assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![12, 24], vec![10]));
     }
 
     #[test]
     fn files_end_at_borders() {
         let files = vec![grid(&[5, 8], &[3, 4]), grid(&[7, 8], &[4, 2])];
-        let table = table_grid(&[files], 0, &[4]).unwrap();
+        let table = table_grid(&[files], 0, &[4], 1 << 26).unwrap();
         assert_eq!((ranges(&table, 0), ranges(&table, 1)), (vec![3, 5, 9, 12], vec![4, 8]));
     }
 
@@ -111,7 +108,8 @@ mod tests {
         let shape = [1 << 20, 1 << 10];
         let table = |a: &[u64], b: &[u64]| {
             let table =
-                table_grid(&[vec![grid(&shape, a)], vec![grid(&shape, b)]], 0, &[4, 4]).unwrap();
+                table_grid(&[vec![grid(&shape, a)], vec![grid(&shape, b)]], 0, &[4, 4], 1 << 26)
+                    .unwrap();
             table.chunk_shape().collect::<Vec<_>>()
         };
         assert_eq!(table(&[999, 1 << 10], &[1000, 1 << 10]), [1000, 1 << 10]);
