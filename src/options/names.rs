@@ -47,7 +47,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         name: "dataset",
         kind: ValueKind::Name,
         default: "all data variables, a column each",
-        meaning: "which dataset of the file",
+        meaning: "which dataset of the file, or several with commas between them",
         scopes: TET,
     },
     OptionInfo {

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::scan::{FileArrays, GridArray, OpenedFile, ReadOptions};
 
-/// The dataset of this name; without a name all data variables, which must have the same dimensions.
+/// The dataset of this name, or those of several names with commas between them; without a name all data
+/// variables, which must have the same dimensions.
 ///
 /// # Errors
 /// `Usage` if there is no such dataset, or none is named and the variables have not the same dimensions;
@@ -14,6 +15,9 @@ pub(super) async fn arrays_of(
     options: &ReadOptions,
 ) -> Result<FileArrays> {
     let names = match dataset {
+        Some(several) if several.contains(',') && file.tet().dataset_id(several).is_none() => {
+            several.split(',').map(|name| name.trim().to_owned()).collect()
+        }
         Some(dataset) => vec![dataset.to_owned()],
         None => data_variables(file)?,
     };
@@ -43,7 +47,7 @@ fn data_variables(file: &OpenedFile) -> Result<Vec<String>> {
     let listed: Vec<String> = listed.collect();
     let message = format!(
         "the file has several data variables over different dimensions, which cannot be columns of one \
-         table; choose one with the option 'dataset': {}",
+         table; choose one, or several with commas between them, with the option 'dataset': {}",
         listed.join(", ")
     );
     Err(Error::usage(message).in_file(file.name()))
