@@ -12,6 +12,8 @@ use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::MaxRows;
 use gridfusion::Error;
 
+use crate::plot::args::PlotArgs;
+
 const AFTER_HELP: &str = r#"Examples:
   A prompt; SHOW TABLES; lists what is there, \q leaves:
     gridfusion stations.tet
@@ -108,6 +110,21 @@ pub(crate) struct Args {
     #[arg(long, value_enum, ignore_case = true, default_value_t = PrintFormat::Automatic)]
     pub(crate) format: PrintFormat,
 
+    /// Rows shown of a table, or 'inf'; other formats always print all rows
+    #[arg(long, value_name = "N", default_value = "40")]
+    pub(crate) maxrows: MaxRows,
+
+    /// Highlight SQL at the prompt
+    #[arg(long)]
+    pub(crate) color: bool,
+
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+/// How queries are run, and what is said of them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Engine {
     /// Print results only: no row counts, no times, no warnings
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -124,10 +141,6 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) no_progress: bool,
 
-    /// Rows shown of a table, or 'inf'; other formats always print all rows
-    #[arg(long, value_name = "N", default_value = "40")]
-    pub(crate) maxrows: MaxRows,
-
     /// Rows per batch inside the engine [default: 8192]
     #[arg(long, value_name = "N")]
     pub(crate) batch_size: Option<NonZeroUsize>,
@@ -135,10 +148,6 @@ pub(crate) struct Args {
     /// Memory for queries, for instance 500m or 2g [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
-
-    /// Highlight SQL at the prompt
-    #[arg(long)]
-    pub(crate) color: bool,
 }
 
 impl Args {
@@ -173,6 +182,8 @@ pub(crate) enum Task {
     Info(InfoArgs),
     /// Look for everything that is wrong with a file, an array, or a folder of arrays
     Verify(VerifyArgs),
+    /// Draw the rows of a query: a heat map, lines, points or bars, as .png or .svg
+    Plot(PlotArgs),
     /// Print a script that completes command lines in a shell
     Completions(CompletionsArgs),
 }
@@ -313,12 +324,13 @@ mod tests {
     fn defaults_and_values() {
         let args = parse(&[]).unwrap();
         assert_eq!((args.format, args.maxrows), (PrintFormat::Automatic, MaxRows::Limited(40)));
-        assert!(!args.quiet && args.memory_limit.is_none() && args.batch_size.is_none());
+        let engine = args.engine;
+        assert!(!engine.quiet && engine.memory_limit.is_none() && engine.batch_size.is_none());
         let args =
             parse(&["-q", "--format", "ND-json", "--maxrows", "inf", "--memory-limit", "2g"]);
         let args = args.unwrap();
         assert_eq!((args.format, args.maxrows), (PrintFormat::NdJson, MaxRows::Unlimited));
-        assert_eq!((args.quiet, args.memory_limit), (true, Some(2 << 30)));
+        assert_eq!((args.engine.quiet, args.engine.memory_limit), (true, Some(2 << 30)));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod errors;
 mod hints;
 mod info;
 mod place;
+mod plot;
 mod progress;
 mod query;
 mod reads;
@@ -57,9 +58,13 @@ async fn main() -> ExitCode {
             start_log(true);
             Box::pin(verify::run(verify)).await
         }
+        Some(Task::Plot(plot)) => {
+            start_log(plot.engine.quiet);
+            Box::pin(plot::run(plot)).await.map(|()| ExitCode::SUCCESS)
+        }
         Some(Task::Completions(completions)) => completions::run(completions),
         None => {
-            start_log(args.quiet);
+            start_log(args.engine.quiet);
             Box::pin(execute(&args)).await.map(|()| ExitCode::SUCCESS)
         }
     };
@@ -76,7 +81,9 @@ async fn main() -> ExitCode {
 
 /// Opens the files of the command line and runs its SQL, or the prompt.
 async fn execute(args: &Args) -> Result<()> {
-    let mut session = Session::new(args)?;
+    let mut session = Session::new(&args.engine, args.reads_sql_from_stdin())?;
+    let print = &mut session.output.print;
+    (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
     tables::register(&session, &args.paths).await?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
         return repl::run(&session.ctx, &mut session.output).await;

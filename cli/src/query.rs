@@ -88,10 +88,7 @@ impl Query {
     /// Runs it and prints its rows.
     pub(crate) async fn run(self) -> Result<Timing> {
         let begin = Instant::now();
-        let progress = self.progress.then(|| {
-            let plan = Arc::clone(&self.plan);
-            Progress::start(move || Reads::of(plan.as_ref()).done())
-        });
+        let progress = self.progress.then(|| Reads::watch(&self.plan));
         let rows = execute_stream(Arc::clone(&self.plan), Arc::clone(&self.context))?;
         let (rows, execution) = if self.is_streamed {
             let rows = self.print_streamed(rows, progress).await?;

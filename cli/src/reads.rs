@@ -1,12 +1,13 @@
 //! What a plan reads: its chunks and bytes, by the metrics of its scans and reductions.
 
 use std::fmt;
+use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
 
 use crate::info::bytes;
-use crate::progress::Done;
+use crate::progress::{Done, Progress};
 
 /// Chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables that
 /// are no arrays, count nothing.
@@ -34,8 +35,14 @@ impl Reads {
         reads
     }
 
+    /// Shows how far a plan is that runs.
+    pub(crate) fn watch(plan: &Arc<dyn ExecutionPlan>) -> Progress {
+        let plan = Arc::clone(plan);
+        Progress::start(move || Self::of(plan.as_ref()).done())
+    }
+
     /// How far that is, if payloads are what takes its time.
-    pub(crate) fn done(&self) -> Done {
+    fn done(&self) -> Done {
         let by_run = self.pruned - self.pruned_by_plan + self.answered;
         let chunks = by_run + self.read;
         // A scan of dimensions alone reads no chunk: then nobody knows how far it is.

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::instant::Instant;
-use datafusion::common::plan_datafusion_err;
+use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CreateExternalTable, DFParser, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -78,6 +79,17 @@ async fn run_statement(
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
     let name = ctx.copied_config().options().sql_parser.dialect;
     dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
+}
+
+/// The query that `sql` is.
+pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> {
+    let mut statements = DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(Statement::Statement(query)), true) if matches!(*query, SqlStatement::Query(_)) => {
+            Ok(Statement::Statement(query))
+        }
+        _ => plan_err!("one query is needed here, for instance SELECT x, y FROM t"),
+    }
 }
 
 /// Where the statements of `sql` stand, without the semicolons between them.

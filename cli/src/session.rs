@@ -14,12 +14,13 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_cli::catalog::DynamicObjectStoreCatalog;
 use datafusion_cli::object_storage::StdinCarriesCommands;
 use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
-use datafusion_cli::print_options::PrintOptions;
+use datafusion_cli::print_format::PrintFormat;
+use datafusion_cli::print_options::{MaxRows, PrintOptions};
 use gridfusion::{
     GridUrlTables, GridfusionSessionStateBuilderExt, TetFunction, TileDbFunction, UrlCatalogs,
 };
 
-use crate::args::Args;
+use crate::args::Engine;
 use crate::catalog::UrlTables;
 use crate::progress::Progress;
 use crate::store::WithStore;
@@ -32,7 +33,7 @@ pub(crate) struct Session {
     pub(crate) catalog: Arc<dyn CatalogProvider>,
     /// The schema of `catalog` in which bare table names are looked up.
     pub(crate) default_schema: String,
-    /// What is shown.
+    /// What is shown; all rows of a table, unless that is changed.
     pub(crate) output: Output,
 }
 
@@ -47,10 +48,11 @@ pub(crate) struct Output {
 }
 
 impl Session {
-    /// The session that the command line asks for, still without tables.
-    pub(crate) fn new(args: &Args) -> Result<Self> {
+    /// The session that the command line asks for, still without tables. If SQL comes from standard
+    /// input, data cannot.
+    pub(crate) fn new(engine: &Engine, is_stdin_sql: bool) -> Result<Self> {
         let stores = Arc::new(InstrumentedObjectStoreRegistry::new());
-        let ctx = context(args, &stores)?;
+        let ctx = context(engine, is_stdin_sql, &stores)?;
         for function in TetFunction::ALL {
             ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
         }
@@ -76,29 +78,33 @@ impl Session {
         let urls = Arc::new(UrlTables { arrays, files, runtime });
         ctx.register_catalog_list(Arc::new(UrlCatalogs::new(plain, urls)));
         let print = PrintOptions {
-            format: args.format,
-            quiet: args.quiet,
-            maxrows: args.maxrows,
-            color: args.color,
+            format: PrintFormat::Automatic,
+            quiet: engine.quiet,
+            maxrows: MaxRows::Unlimited,
+            color: false,
             instrumented_registry: stores,
         };
         let output = Output {
             print,
-            timing: args.timing,
-            progress: !args.no_progress && Progress::is_possible(),
+            timing: engine.timing,
+            progress: !engine.no_progress && Progress::is_possible(),
         };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }
 }
 
-fn context(args: &Args, stores: &Arc<InstrumentedObjectStoreRegistry>) -> Result<SessionContext> {
+fn context(
+    engine: &Engine,
+    is_stdin_sql: bool,
+    stores: &Arc<InstrumentedObjectStoreRegistry>,
+) -> Result<SessionContext> {
     let stores = Arc::clone(stores) as Arc<dyn ObjectStoreRegistry>;
     let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
-    if let Some(bytes) = args.memory_limit {
+    if let Some(bytes) = engine.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let state = SessionStateBuilder::new()
-        .with_config(config(args)?)
+        .with_config(config(engine, is_stdin_sql)?)
         .with_runtime_env(runtime.build_arc()?)
         .with_default_features()
         .with_gridfusion()
@@ -106,17 +112,17 @@ fn context(args: &Args, stores: &Arc<InstrumentedObjectStoreRegistry>) -> Result
     Ok(SessionContext::new_with_state(state))
 }
 
-fn config(args: &Args) -> Result<SessionConfig> {
+fn config(engine: &Engine, is_stdin_sql: bool) -> Result<SessionConfig> {
     let mut options = ConfigOptions::from_env()?;
     if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
         // A missing value must not look like an empty text.
         options.format.null = "NULL".to_owned();
     }
     let mut config = SessionConfig::from(options).with_information_schema(true);
-    if let Some(rows) = args.batch_size {
+    if let Some(rows) = engine.batch_size {
         config = config.with_batch_size(rows.get());
     }
-    if args.reads_sql_from_stdin() {
+    if is_stdin_sql {
         // Makes `LOCATION '/dev/stdin'` an error instead of a race for the same bytes.
         config = config.with_extension(Arc::new(StdinCarriesCommands));
     }

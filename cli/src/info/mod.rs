@@ -21,7 +21,7 @@ use datafusion_cli::print_options::MaxRows;
 use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
 
-pub(crate) use self::columns::bytes;
+pub(crate) use self::columns::{bytes, printable};
 use self::document::Document;
 use crate::args::InfoArgs;
 use crate::place::Place;

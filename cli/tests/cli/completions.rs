@@ -12,7 +12,9 @@ fn each_shell_gets_a_script_with_all_options() {
     for shell in SHELLS {
         let outcome = run(&["completions", shell]);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{shell}");
-        for word in ["memory-limit", "no-progress", "info", "metadata", "completions", "nd-json"] {
+        for word in
+            ["memory-limit", "no-progress", "info", "metadata", "completions", "plot", "nd-json"]
+        {
             // PowerShell and Elvish complete options, not their values.
             let is_value = word == "nd-json" && ["powershell", "elvish"].contains(&shell);
             assert!(is_value || outcome.stdout.contains(word), "{shell}: {word}");

@@ -1,0 +1,107 @@
+//! What `gridfusion plot` accepts.
+
+use std::path::{Path, PathBuf};
+
+use clap::{ValueEnum, value_parser};
+
+use crate::args::Engine;
+
+/// What to plot, and into which file.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = AFTER_HELP)]
+pub(crate) struct PlotArgs {
+    /// The query whose rows are plotted
+    #[arg(value_name = "SQL")]
+    pub(crate) sql: String,
+
+    /// Files and arrays that become tables, as without `plot`
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// The file to write, a .png or .svg
+    #[arg(short, long, value_name = "FILE", value_parser = parse_picture)]
+    pub(crate) output: Picture,
+
+    /// What to draw, if not what the columns suggest
+    #[arg(long, value_enum, ignore_case = true)]
+    pub(crate) kind: Option<Kind>,
+
+    /// A line of text above the plot
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+
+    /// Width of the picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "1000", value_parser = value_parser!(u32).range(200..=4096))]
+    pub(crate) width: u32,
+
+    /// Height of the picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value = "620", value_parser = value_parser!(u32).range(200..=4096))]
+    pub(crate) height: u32,
+
+    #[command(flatten)]
+    pub(crate) engine: Engine,
+}
+
+const AFTER_HELP: &str = r#"Columns:
+  x, y                  a line; points if a value of x repeats; bars if x is text
+  x, y, value           a heat map, if a value of x repeats
+  x, y, y, ...          a line (or points, or bars) for each y
+  Values are numbers; x, and the y of a heat map, may be times and text too.
+
+Examples:
+  gridfusion plot "SELECT lon, lat, avg(value) FROM temperature GROUP BY lon, lat" climate.tet -o map.png
+  gridfusion plot "SELECT date_trunc('day', time) AS day, min(value), max(value)
+                   FROM temperature GROUP BY day" stations.tet -o days.svg --title "Six stations"
+  gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o lines.png --kind line"#;
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// Lines through the values, by x
+    Line,
+    /// A point for each value
+    Scatter,
+    /// A bar for each value
+    Bars,
+    /// A coloured cell for each x and y
+    Heatmap,
+}
+
+/// A file to draw into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Picture {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+}
+
+/// How a picture is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Png,
+    Svg,
+}
+
+fn parse_picture(path: &str) -> Result<Picture, String> {
+    let extension = Path::new(path).extension().map(|extension| extension.to_ascii_lowercase());
+    let format = match extension.as_ref().and_then(|extension| extension.to_str()) {
+        Some("png") => Format::Png,
+        Some("svg") => Format::Svg,
+        _ => return Err("the name of a picture ends in .png or .svg".to_owned()),
+    };
+    Ok(Picture { path: path.into(), format })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures() {
+        let picture = |path: &str, format| Picture { path: path.into(), format };
+        assert_eq!(parse_picture("a.png"), Ok(picture("a.png", Format::Png)));
+        assert_eq!(parse_picture("b/c.d.SVG"), Ok(picture("b/c.d.SVG", Format::Svg)));
+        for path in ["a.jpg", "png", ".png", "", "a.", "a.png/"] {
+            assert_eq!(parse_picture(path).is_ok(), path == "a.png/", "{path}");
+        }
+    }
+}

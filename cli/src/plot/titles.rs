@@ -1,0 +1,117 @@
+//! What the columns of a query are called: by their aliases, else by the attributes of the columns
+//! they come from.
+
+use datafusion::arrow::datatypes::Field;
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
+
+use crate::info::printable;
+
+/// Aggregates whose results are in the unit of what they aggregate.
+const KEEP_UNIT: [&str; 11] = [
+    "approx_median",
+    "approx_percentile_cont",
+    "avg",
+    "first_value",
+    "last_value",
+    "max",
+    "median",
+    "min",
+    "stddev",
+    "stddev_pop",
+    "sum",
+];
+
+/// The name of a column, and the unit of its values if that is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Title {
+    pub(super) name: String,
+    pub(super) unit: Option<String>,
+}
+
+/// The title of each column of a plan.
+pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
+    let names = plan.schema().fields().iter().map(|field| field.name());
+    let title = |(at, name): (usize, &String)| {
+        let title = Trace::of(plan, at).map(|trace| trace.title(name));
+        title.unwrap_or_else(|| Title { name: printable(name), unit: None })
+    };
+    names.enumerate().map(title).collect()
+}
+
+/// Where a column comes from.
+#[derive(Debug)]
+struct Trace<'a> {
+    field: &'a Field,
+    table: &'a str,
+    aggregate: Option<&'a str>,
+    is_renamed: bool,
+}
+
+impl<'a> Trace<'a> {
+    /// Follows a column down to a table, as long as its values keep their meaning.
+    fn of(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
+        match plan {
+            LogicalPlan::Projection(node) => Self::of_expr(node.expr.get(at)?, &node.input),
+            LogicalPlan::Aggregate(node) => {
+                let is_grouping_set = matches!(node.group_expr[..], [Expr::GroupingSet(_)]);
+                let expr = node.group_expr.iter().chain(&node.aggr_expr).nth(at)?;
+                if is_grouping_set { None } else { Self::of_expr(expr, &node.input) }
+            }
+            LogicalPlan::TableScan(scan) => Some(Self {
+                field: scan.projected_schema.fields().get(at)?,
+                table: scan.table_name.table(),
+                aggregate: None,
+                is_renamed: false,
+            }),
+            LogicalPlan::Join(join) => {
+                let left = join.left.schema().fields().len();
+                let right = || Self::of(&join.right, at - left);
+                if at < left { Self::of(&join.left, at) } else { right() }
+            }
+            LogicalPlan::Distinct(Distinct::All(input)) => Self::of(input, at),
+            LogicalPlan::Filter(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Repartition(_) => Self::of(plan.inputs().first()?, at),
+            _ => None,
+        }
+    }
+
+    fn of_expr(expr: &'a Expr, input: &'a LogicalPlan) -> Option<Self> {
+        match expr {
+            Expr::Column(column) => Self::of(input, input.schema().maybe_index_of_column(column)?),
+            Expr::Alias(alias) => {
+                let trace = Self::of_expr(&alias.expr, input)?;
+                Some(Self { is_renamed: true, ..trace })
+            }
+            Expr::Cast(cast) => Self::of_expr(&cast.expr, input),
+            Expr::AggregateFunction(AggregateFunction { func, params }) => {
+                let AggregateFunctionParams { args, .. } = params;
+                let trace = Self::of_expr(args.first()?, input)?;
+                let name = KEEP_UNIT.into_iter().find(|name| *name == func.name())?;
+                trace.aggregate.is_none().then_some(Self { aggregate: Some(name), ..trace })
+            }
+            _ => None,
+        }
+    }
+
+    /// The title of the column, which the query calls `name`.
+    fn title(&self, name: &str) -> Title {
+        let attribute = |key: &str| self.field.metadata().get(key).filter(|text| !text.is_empty());
+        let described = || {
+            let standard = || attribute("standard_name").map(|name| name.replace('_', " "));
+            let plain = if self.field.name() == "value" { self.table } else { self.field.name() };
+            let long = attribute("long_name").cloned();
+            long.or_else(standard).unwrap_or_else(|| plain.to_owned())
+        };
+        let name = match (self.is_renamed, self.aggregate) {
+            (true, _) => name.to_owned(),
+            (false, None) => described(),
+            (false, Some(aggregate)) => format!("{aggregate}({})", described()),
+        };
+        let unit = attribute("units").map(|unit| printable(unit));
+        Title { name: printable(&name), unit }
+    }
+}

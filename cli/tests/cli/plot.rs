@@ -1,0 +1,333 @@
+//! `gridfusion plot`: pictures of queries.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Outcome, STATIONS, run};
+
+/// A folder for one picture.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+fn plot(sql: &str, file: &Path, more: &[&str]) -> Outcome {
+    let args = ["plot", sql, STATIONS, "-o", file.to_str().unwrap()];
+    run(&[&args[..], more].concat())
+}
+
+/// A picture as SVG.
+fn svg(sql: &str, more: &[&str]) -> Svg {
+    let folder = Folder::new();
+    let file = folder.file("a.svg");
+    let outcome = plot(sql, &file, &[more, &["-q"]].concat());
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{sql}: {outcome:?}");
+    assert_eq!(outcome.stdout, "");
+    assert_eq!(folder.files(), ["a.svg"]);
+    Svg(fs::read_to_string(file).unwrap())
+}
+
+struct Svg(String);
+
+/// A rectangle of a picture.
+#[derive(Debug, Clone, PartialEq)]
+struct Rect {
+    x: i32,
+    y: i32,
+    width: i32,
+    height: i32,
+    fill: String,
+}
+
+impl Svg {
+    fn marks(&self, tag: &str) -> Vec<&str> {
+        let start = format!("<{tag} ");
+        self.0.split(start.as_str()).skip(1).map(|rest| rest.split('>').next().unwrap()).collect()
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        let texts = self.0.split("<text ").skip(1);
+        texts.map(|text| text.split(['>', '<']).nth(1).unwrap().trim()).collect()
+    }
+
+    fn rects(&self) -> Vec<Rect> {
+        let number = |mark: &str, key: &str| attribute(mark, key).parse().unwrap();
+        let rect = |mark: &str| Rect {
+            x: number(mark, "x"),
+            y: number(mark, "y"),
+            width: number(mark, "width"),
+            height: number(mark, "height"),
+            fill: attribute(mark, "fill").to_owned(),
+        };
+        self.marks("rect").into_iter().map(rect).collect()
+    }
+
+    /// The plot's ground, and the cells on it.
+    fn cells(&self) -> (Rect, Vec<Rect>) {
+        let rects = self.rects();
+        let ground = rects.iter().position(|rect| rect.fill == "#E1E1E4").unwrap();
+        let is_cell = |rect: &&Rect| rect.fill != "#787880";
+        let cells = rects[ground + 1..].iter().take_while(is_cell).cloned().collect();
+        (rects[ground].clone(), cells)
+    }
+}
+
+fn attribute<'a>(mark: &'a str, key: &str) -> &'a str {
+    let start = format!("{key}=\"");
+    let at = mark.find(&format!(" {start}")).map_or_else(|| mark.find(&start), |at| Some(at + 1));
+    mark[at.unwrap() + start.len()..].split('"').next().unwrap()
+}
+
+#[test]
+fn a_heat_map_has_a_cell_for_each_value() {
+    let sql =
+        "SELECT * FROM (VALUES (0, 10, 0.0), (1, 10, 1.0), (0, 20, NULL), (1, 20, 0.5)) t(x, y, v)";
+    let svg = svg(sql, &["--title", "A <title>"]);
+    let (ground, cells) = svg.cells();
+    let [least, greatest, middle] = &cells[..] else { panic!("{cells:?}") };
+    assert_eq!([&*least.fill, &*greatest.fill], ["#440154", "#FDE725"]);
+    assert_eq!(middle.fill, "#22908B");
+    // The first key goes to the right and the second upwards.
+    assert_eq!((least.x, least.x + least.width), (ground.x, greatest.x));
+    assert_eq!((least.y, least.y + least.height), (greatest.y, ground.y + ground.height));
+    assert_eq!((middle.x, middle.y), (greatest.x, ground.y));
+    let texts = svg.texts();
+    for text in ["A &lt;title&gt;", "x", "y", "v", "0.0", "1.0", "10", "20"] {
+        assert!(texts.contains(&text), "{text}: {texts:?}");
+    }
+}
+
+#[test]
+fn cells_end_half_way_and_axes_go_upwards() {
+    let sql =
+        "SELECT * FROM (VALUES (4, 90, 1), (1, 90, 2), (0, 90, 3), (4, -90, 4)) t(lon, lat, v)";
+    let svg = svg(sql, &["--width", "700"]);
+    let (ground, mut cells) = svg.cells();
+    cells.sort_by_key(|cell| (cell.y, cell.x));
+    let [zero, one, four, south] = &cells[..] else { panic!("{cells:?}") };
+    let sixth = f64::from(ground.width) / 6.0;
+    for (cell, times) in [(zero, 1.0), (one, 2.0), (four, 3.0), (south, 3.0)] {
+        assert!((f64::from(cell.width) - times * sixth).abs() <= 1.0, "{cells:?}");
+    }
+    assert!(north_of(four, south) && four.x == south.x, "{cells:?}");
+    assert!(svg.0.contains(r#"width="700""#));
+}
+
+fn north_of(cell: &Rect, other: &Rect) -> bool {
+    cell.y + cell.height == other.y
+}
+
+#[test]
+fn titles_and_units_come_from_attributes() {
+    let sql = "SELECT time, station, value FROM temperature WHERE time < '2024-01-02'";
+    let of_columns = svg(sql, &[]);
+    let (_, cells) = of_columns.cells();
+    // Two of 24 × 6 values are NULL.
+    assert_eq!(cells.len(), 142);
+    let texts = of_columns.texts();
+    for text in ["time", "station", "air temperature at 2 m [degC]", "Bergen", "Tromso", "12:00"] {
+        assert!(texts.contains(&text), "{text}: {texts:?}");
+    }
+    let sql = "SELECT date_trunc('month', time) AS month, station, avg(value) FROM precipitation GROUP BY 1, 2";
+    let texts = svg(sql, &[]).texts().join("|");
+    assert!(
+        texts.contains("|month|station|") && texts.contains("|avg(precipitation) [mm h-1]"),
+        "{texts}"
+    );
+    let sql =
+        "SELECT station, max(value) AS wettest, count(*) AS n FROM precipitation GROUP BY station";
+    let texts = svg(sql, &[]).texts().join("|");
+    assert!(texts.contains("wettest|n|") && !texts.contains("[mm"), "{texts}");
+}
+
+#[test]
+fn names_are_categories_from_above() {
+    let sql = "SELECT * FROM (VALUES (1, 'b', 0), (2, 'b', 1), (1, 'a', 2)) t(x, y, v)";
+    let (ground, cells) = svg(sql, &[]).cells();
+    assert_eq!((cells[0].fill.as_str(), cells[0].y), ("#440154", ground.y));
+    assert_eq!(cells.last().unwrap().y, ground.y);
+    assert!(cells[1].fill == "#FDE725" && north_of(&cells[0], &cells[1]), "{cells:?}");
+}
+
+#[test]
+fn lines_are_broken_where_values_are_missing() {
+    let sql = "SELECT * FROM (VALUES (3, 5, 3), (1, 4, 1), (2, NULL, 2), (4, 4, 4), (0, 7, 0)) t(x, y, z)";
+    let svg = svg(sql, &[]);
+    let lines = svg.marks("polyline");
+    let fills: Vec<&str> = lines.iter().map(|line| attribute(line, "stroke")).collect();
+    assert_eq!(fills, ["#0072B2", "#0072B2", "#D55E00"]);
+    let points = |line: &str| -> Vec<(i32, i32)> {
+        let points = attribute(line, "points").split_whitespace();
+        let number = |text: &str| text.parse().unwrap();
+        points
+            .map(|point| point.split_once(',').map(|(x, y)| (number(x), number(y))).unwrap())
+            .collect()
+    };
+    assert_eq!(lines.iter().map(|line| points(line).len()).collect::<Vec<_>>(), [2, 2, 5]);
+    let rising = points(lines[2]);
+    assert!(
+        rising.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1),
+        "{rising:?}"
+    );
+    // A legend, and no title of an axis that has several.
+    let texts = svg.texts();
+    assert!(texts.contains(&"y") && texts.contains(&"z") && texts.contains(&"x"), "{texts:?}");
+}
+
+#[test]
+fn columns_decide_what_is_drawn_unless_told() {
+    let table = "FROM (VALUES ('a', 1.5, 2), ('b', 3, 1), ('c', -1, 5)) t(name, v, w)";
+    let bars = svg(&format!("SELECT name, v {table}"), &[]);
+    let filled = bars.rects().into_iter().filter(|rect| rect.fill == "#0072B2").collect::<Vec<_>>();
+    let [a, b, c] = &filled[..] else { panic!("{filled:?}") };
+    assert!(
+        a.y + a.height == b.y + b.height && b.height > a.height && c.y == a.y + a.height,
+        "{filled:?}"
+    );
+    assert!(a.x + a.width < b.x && b.x + b.width < c.x, "{filled:?}");
+    let points = svg(&format!("SELECT name, v {table}"), &["--kind", "scatter"]);
+    assert_eq!((points.marks("circle").len(), points.marks("polyline").len()), (3, 0));
+    let line = svg(&format!("SELECT v, w {table}"), &[]);
+    assert_eq!(line.marks("polyline").len(), 1);
+    let repeated = svg("SELECT * FROM (VALUES (1, 2), (1, 3), (2, 4)) t(x, y)", &[]);
+    assert_eq!(repeated.marks("circle").len(), 3);
+    let sql = "SELECT time, station, value FROM temperature WHERE time < '2024-01-02'";
+    let by_station = svg(sql, &["--kind", "line"]);
+    let mut colors: Vec<&str> =
+        by_station.marks("polyline").iter().map(|line| attribute(line, "stroke")).collect();
+    colors.dedup();
+    assert_eq!(colors.len(), 6);
+    assert!(by_station.texts().contains(&"Reykjavik"));
+    let all = svg(&format!("SELECT v, w, w AS z {table}"), &["--kind", "heatmap"]);
+    assert_eq!(all.cells().1.len(), 3);
+}
+
+#[test]
+fn a_png_has_the_size_that_was_asked_for() {
+    let folder = Folder::new();
+    let file = folder.file("map.png");
+    let sql = "SELECT time, station, value FROM temperature";
+    let outcome = plot(sql, &file, &["--width", "321", "--height", "234", "--timing"]);
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let said = format!("{}: 321 × 234 pixels, 8640 values as a heat map\n", file.display());
+    assert_eq!(outcome.stdout, said);
+    assert!(outcome.stderr.contains("; 8640 rows; chunks: 6 read, "), "{outcome:?}");
+    let bytes = fs::read(&file).unwrap();
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
+    assert_eq!(&bytes[12..16], b"IHDR");
+    assert_eq!(bytes[16..24], [321_u32.to_be_bytes(), 234_u32.to_be_bytes()].concat());
+    assert!(bytes.ends_with(b"IEND\xaeB`\x82"));
+}
+
+#[test]
+fn what_cannot_be_plotted_is_explained_and_leaves_nothing() {
+    let folder = Folder::new();
+    let file = folder.file("a.svg");
+    for (sql, more, reason) in [
+        (
+            "SELECT time, station FROM temperature",
+            &[][..],
+            "column \"station\" is text, and a value must be a number",
+        ),
+        ("SELECT 1 AS a, now() AS b", &[], "column \"b\" is times, and"),
+        ("SELECT time FROM temperature", &[], "needs x and a value, and the query has 1 column"),
+        ("SELECT time, value FROM temperature WHERE false", &[], "the query has no rows"),
+        ("SELECT 1, CAST(NULL AS INT)", &[], "all values are NULL"),
+        ("SELECT NULL AS a, NULL AS b", &[], "all values are NULL"),
+        ("SELECT 1, [2]", &[], "cannot be plotted"),
+        (
+            "SELECT value AS a, -value AS b, value AS c FROM temperature",
+            &[],
+            "GROUP BY of the first two columns",
+        ),
+        (
+            "SELECT 1, 2",
+            &["--kind", "heatmap"],
+            "a heat map needs three columns, x, y and a value, and the query has 2",
+        ),
+        (
+            "SELECT value, -value FROM generate_series(1, 100001)",
+            &[],
+            "rows, and at most 100000 are plotted",
+        ),
+        (
+            "SELECT a.time, b.value FROM temperature a, temperature b",
+            &[],
+            "rows, and at most 100000 are plotted",
+        ),
+        ("SELECT 1, 2; SELECT 3, 4", &[], "one query is needed"),
+        ("DROP TABLE temperature", &[], "one query is needed"),
+        ("SELECT a, b FROM tempreture", &[], "did you mean temperature?"),
+        ("SELECT time, statoin FROM temperature", &[], "Did you mean"),
+    ] {
+        let outcome = plot(sql, &file, more);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{sql}: {outcome:?}");
+        assert!(outcome.stderr.starts_with("Error: "), "{sql}: {outcome:?}");
+        assert!(outcome.stderr.contains(reason), "{sql}: {outcome:?}");
+        assert_eq!(folder.files(), Vec::<String>::new(), "{sql}");
+    }
+    let many: Vec<String> = (0..21).map(|at| format!("value AS v{at}")).collect();
+    let sql = format!("SELECT station, {} FROM elevation", many.join(", "));
+    assert!(plot(&sql, &file, &[]).stderr.contains("21 lines cannot be told apart"));
+}
+
+#[test]
+fn a_scan_that_is_too_large_is_refused_before_it_is_read() {
+    let folder = Folder::new();
+    let sql = "SELECT a.time, b.value FROM temperature a, temperature b";
+    let outcome = plot(sql, &folder.file("a.png"), &["--timing"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(
+        outcome.stderr.contains("74649600 rows, and at most 1000000 are plotted"),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused() {
+    let folder = Folder::new();
+    let sql = "SELECT station, value FROM elevation";
+    for (file, reason) in [("nowhere/a.png", "No such file"), ("folder.svg", "Is a directory")] {
+        fs::create_dir_all(folder.file("folder.svg")).unwrap();
+        let outcome = plot(sql, &folder.file(file), &[]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+        let message = format!("{file}: cannot write the picture: {reason}");
+        assert!(outcome.stderr.contains(&message), "{outcome:?}");
+    }
+    for file in ["a.jpg", "a", ""] {
+        let outcome = run(&["plot", sql, STATIONS, "-o", file]);
+        assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    }
+    for args in [
+        &["plot", sql][..],
+        &["plot", "-o", "a.png"],
+        &["plot", sql, "-o", "a.png", "--width", "9"],
+    ] {
+        assert_eq!(run(args).code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn a_failed_plot_keeps_the_picture_of_before() {
+    let folder = Folder::new();
+    let file = folder.file("a.svg");
+    assert_eq!(plot("SELECT station, value FROM elevation", &file, &[]).code, Some(0));
+    let before = fs::read(&file).unwrap();
+    assert_eq!(plot("SELECT station, value FROM nope", &file, &[]).code, Some(1));
+    assert_eq!(fs::read(&file).unwrap(), before);
+    assert_eq!(plot("SELECT station, -value FROM elevation", &file, &[]).code, Some(0));
+    assert_ne!(fs::read(&file).unwrap(), before);
+    assert_eq!(folder.files(), ["a.svg"]);
+}
