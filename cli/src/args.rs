@@ -45,6 +45,15 @@ const AFTER_HELP: &str = r#"Examples:
   Whether it is what it should be, down to the last cell:
     gridfusion verify stations.tet --deep
 
+  A picture of a query: a heat map, lines, points or bars, as .png or .svg:
+    gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o map.png
+
+  How long a query took, and what of the file it read:
+    gridfusion stations.tet --timing -c "SELECT max(value) FROM temperature WHERE station = 'Oslo'"
+
+  Completion of command lines, for bash; others are zsh, fish, powershell and elvish:
+    source <(gridfusion completions bash)
+
   A TileDB array as it was then:
     gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', 'timestamp', '2024-03-01')"
 
@@ -64,7 +73,8 @@ Environment:
   RUST_LOG                   What is logged to standard error, for instance gridfusion=debug
 
 Exit status:
-  0 when all statements or checks succeeded, 1 when one failed, 2 for a mistake on the command line"#;
+  0 when all statements or checks succeeded, or whoever reads the output has seen enough; 1 when one failed,
+  with the reason on standard error; 2 for a mistake on the command line"#;
 
 /// SQL over `.tet` files and TileDB arrays: every dataset or array is a table
 ///
@@ -88,7 +98,7 @@ pub(crate) struct Args {
     ///
     /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or
     /// array is reached by its name if only one path has it, and always as PATH.NAME, where PATH is the
-    /// last part of the path without its extension. A file called `info` is given as `./info`.
+    /// last part of the path without its extension. A file called like a command is given as `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -138,6 +148,8 @@ pub(crate) struct Engine {
     pub(crate) timing: bool,
 
     /// Show no progress bar; without a terminal on standard error there is none anyway
+    ///
+    /// A query of more than half a second shows how many chunks of all it has read, and how fast.
     #[arg(long)]
     pub(crate) no_progress: bool,
 

@@ -4,12 +4,18 @@
 //! ```text
 //!   args ──▶ session ──▶ tables ──▶ run ◀── repl
 //!     │      context     PATH…      SQL     prompt
-//!     └────▶ info, verify: PATH ──▶ text or JSON
+//!     │                              └──▶ query ──▶ progress, timing
+//!     ├────▶ info, verify: PATH ──▶ text or JSON
+//!     ├────▶ plot: SQL ──▶ picture
+//!     └────▶ completions: shell ──▶ script
 //! ```
 //!
 //! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]), checks them ([`verify`]) and keeps the promises of a
-//! command: exit codes, errors on standard error, and silence when a reader like `head` has left.
+//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes and checks them ([`info`],
+//! [`verify`]),
+//! watches queries ([`query`], [`progress`], [`timing`]), draws their results ([`plot`]) and keeps the
+//! promises of a command: exit codes, errors on standard error that say what may have been meant
+//! ([`errors`], [`hints`]), and silence when a reader like `head` has left.
 
 mod args;
 mod catalog;

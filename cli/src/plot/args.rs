@@ -45,7 +45,8 @@ pub(crate) struct PlotArgs {
 const AFTER_HELP: &str = r#"Columns:
   x, y                  a line; points if a value of x repeats; bars if x is text
   x, y, value           a heat map, if a value of x repeats
-  x, y, y, ...          a line (or points, or bars) for each y
+  x, y, y, ...          a line for each y; also points or bars
+  x, text, y            a line for each text, with --kind line
   Values are numbers; x, and the y of a heat map, may be times and text too.
 
 Examples:

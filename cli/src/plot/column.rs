@@ -85,8 +85,8 @@ pub(super) async fn collect(
     titles: Vec<Title>,
     most: usize,
 ) -> Result<Vec<Column>> {
-    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
-    if let Precision::Exact(rows) = statistics.num_rows
+    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
+    if let Ok(Precision::Exact(rows)) = statistics.map(|statistics| statistics.num_rows)
         && rows > most
     {
         return too_many(&format!("{rows}"), most);

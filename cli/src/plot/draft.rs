@@ -7,7 +7,7 @@ use std::process;
 use datafusion::common::plan_datafusion_err;
 use datafusion::error::Result;
 
-/// A file beside the one that is wanted, which takes its place in the end.
+/// A name beside the file that is wanted, for one that takes its place in the end.
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
@@ -15,7 +15,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Makes an empty file beside `target`, so that an impossible one is known before any work.
+    /// Tries whether a file can be made beside `target`, so that an impossible one is known before
+    /// any work. It is gone again then: who is interrupted at work shall leave nothing behind.
     ///
     /// # Errors
     /// If `target` is a folder, or nothing can be written beside it.
@@ -29,7 +30,8 @@ impl Draft {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let path = target.with_file_name(format!(".{}.{name}", process::id()));
         let made = OpenOptions::new().write(true).create_new(true).open(&path);
-        made.map_err(|error| refused(error.to_string()))?;
+        let tried = made.and_then(|_| fs::remove_file(&path));
+        tried.map_err(|error| refused(error.to_string()))?;
         Ok(Self { path, target: target.to_owned() })
     }
 
@@ -48,7 +50,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Not there any more if it has taken its place.
+        // Not there if it was not written, or has taken its place.
         let _ = fs::remove_file(&self.path);
     }
 }

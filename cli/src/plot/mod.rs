@@ -33,6 +33,7 @@ use self::column::{Column, Values};
 use self::draft::Draft;
 use self::scene::Scene;
 use crate::hints::with_hint;
+use crate::info::printable;
 use crate::reads::Reads;
 use crate::run::{execute, parse_query};
 use crate::session::Session;
@@ -52,7 +53,8 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let columns = query(&session, args).await.map_err(|error| with_hint(error, &session.ctx))?;
     let kind = choose(args.kind, &columns)?;
     let mut scene = Scene::new(args.width, args.height);
-    let title = args.title.as_deref();
+    let title = args.title.as_deref().map(printable);
+    let title = title.as_deref();
     let drawn = match (kind, &columns[..]) {
         (Kind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
         _ => lines::draw(&mut scene, title, kind, &columns)?,

@@ -284,8 +284,26 @@ fn the_command_line_explains_itself() {
     assert_eq!(version.stdout.trim_end(), concat!("gridfusion ", env!("CARGO_PKG_VERSION")));
     let help = run(&["--help"]);
     assert_eq!(help.code, Some(0));
-    for part in ["Examples:", "--memory-limit", "AWS_", "CREATE EXTERNAL TABLE"] {
+    for part in [
+        "Examples:",
+        "--memory-limit",
+        "--timing",
+        "--no-progress",
+        "AWS_",
+        "CREATE EXTERNAL TABLE",
+        "gridfusion info ",
+        "gridfusion plot ",
+        "gridfusion completions ",
+        "Exit status:",
+    ] {
         assert!(help.stdout.contains(part), "{part}: {}", help.stdout);
+    }
+    for (command, part) in
+        [("info", "--metadata"), ("plot", "x, y, value"), ("completions", "powershell")]
+    {
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.code, Some(0), "{command}");
+        assert!(help.stdout.contains(part), "{command}: {}", help.stdout);
     }
     for wrong in [["--format", "xls"], ["--batch-size", "0"], ["--nonsense", "1"]] {
         assert_eq!(run(&wrong).code, Some(2), "{wrong:?}");
