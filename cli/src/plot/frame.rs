@@ -156,6 +156,9 @@ impl Frame {
             let x = self.x.at(tick.at).round();
             scene.rect((x, x + 1.0), (bottom, bottom + tick_size), AXIS);
             let below = bottom + tick_size + gap / 2.0;
+            // A label at an end stays in the picture.
+            let half = font.width(&tick.label) / 2.0;
+            let x = x.max(half).min(f64::from(scene.width) - half);
             scene.text(&tick.label, (x, below), font, Anchor::Top);
         }
         for tick in &self.y.ticks {

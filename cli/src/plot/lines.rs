@@ -1,6 +1,7 @@
 //! Lines, points and bars: values by one key.
 
 use super::args::Kind;
+use super::calendar::DAY;
 use super::colors::of_line;
 use super::column::{Column, Values, range};
 use super::frame::{Frame, Span, draw_title, label_font, widened};
@@ -39,26 +40,9 @@ pub(super) fn draw(
     let (Some(across), Some(up)) = (x.range(), range(&values)) else {
         return plan_err!("there is nothing to plot: all values are NULL");
     };
-    let (low, high) = match (&x.values, kind) {
-        (Values::Names(names), _) => (-0.5, names.len() as f64 - 0.5),
-        (_, Kind::Bars) => {
-            let half = bar_width(x) / 2.0;
-            (across.0 - half, across.1 + half)
-        }
-        (_, Kind::Scatter) => widened(across, 0.02),
-        _ if across.0 < across.1 => across,
-        _ => widened(across, 0.0),
-    };
+    let (low, high) = across_of(kind, x, across);
     let across = Span { label: x.label(), values: &x.values, low, high };
-    let (low, high) = if kind == Kind::Bars {
-        // Bars stand on zero.
-        let (low, high) = (up.0.min(0.0), up.1.max(0.0));
-        let (wide_low, wide_high) = widened((low, high), 0.05);
-        (if low < 0.0 { wide_low } else { 0.0 }, if high > 0.0 { wide_high } else { 0.0 })
-    } else {
-        widened(up, 0.05)
-    };
-    let (low, high) = if low < high { (low, high) } else { (low, low + 1.0) };
+    let (low, high) = up_of(kind, up);
     let upwards = Span { label, values: &Values::Numbers, low, high };
     let mut above = draw_title(scene, title);
     if lines.len() > 1 {
@@ -75,6 +59,32 @@ pub(super) fn draw(
     }
     frame.draw_axes(scene, false);
     Ok(values.iter().filter(|value| value.is_finite()).count())
+}
+
+/// From where to where the axis of x goes.
+fn across_of(kind: Kind, x: &Column, (low, high): (f64, f64)) -> (f64, f64) {
+    match (&x.values, kind) {
+        (Values::Names(names), _) => (-0.5, names.len() as f64 - 0.5),
+        (_, Kind::Bars) => (low - bar_width(x) / 2.0, high + bar_width(x) / 2.0),
+        (Values::Times, _) if low == high => (low - DAY as f64 / 2.0, high + DAY as f64 / 2.0),
+        (_, Kind::Scatter) => widened((low, high), 0.02),
+        _ if low < high => (low, high),
+        _ => widened((low, high), 0.0),
+    }
+}
+
+/// From where to where the axis of values goes.
+fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
+    if kind != Kind::Bars {
+        return widened((low, high), 0.05);
+    }
+    // Bars stand on zero.
+    let (low, high) = (low.min(0.0), high.max(0.0));
+    if low == high {
+        return (0.0, 1.0);
+    }
+    let (below, above) = widened((low, high), 0.05);
+    (if low < 0.0 { below } else { 0.0 }, if high > 0.0 { above } else { 0.0 })
 }
 
 /// The first column, the lines of the others, and what their axis is called.
@@ -194,4 +204,40 @@ fn draw_legend(scene: &mut Scene, lines: &[Line], above: f64) -> f64 {
         x += width;
     }
     (row + 1.0) * height
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::titles::Title;
+
+    fn column(values: Values, data: &[f64], unit: Option<&str>) -> Column {
+        let title = Title { name: "v".to_owned(), unit: unit.map(str::to_owned) };
+        Column { title, values, data: data.to_vec() }
+    }
+
+    #[test]
+    fn axes_hold_what_is_drawn() {
+        let x = column(Values::Numbers, &[4.0, 1.0, 2.0, f64::NAN], None);
+        assert_eq!(across_of(Kind::Line, &x, (1.0, 4.0)), (1.0, 4.0));
+        assert_eq!(across_of(Kind::Bars, &x, (1.0, 4.0)), (0.5, 4.5));
+        let (low, high) = across_of(Kind::Line, &x, (3.0, 3.0));
+        assert!(low < 3.0 && 3.0 < high);
+        assert_eq!(up_of(Kind::Bars, (2.0, 4.0)).0, 0.0);
+        assert_eq!(up_of(Kind::Bars, (-4.0, -2.0)).1, 0.0);
+        assert_eq!(up_of(Kind::Bars, (0.0, 0.0)), (0.0, 1.0));
+        for kind in [Kind::Line, Kind::Scatter, Kind::Bars] {
+            let (low, high) = up_of(kind, (f64::MIN, f64::MAX));
+            assert!(low.is_finite() && high.is_finite() && low < high, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_unit_that_all_share_is_shown() {
+        let of_unit = |unit| column(Values::Numbers, &[1.0], unit);
+        assert_eq!(common_label(&[of_unit(Some("K")), of_unit(Some("K"))]), "[K]");
+        assert_eq!(common_label(&[of_unit(Some("K")), of_unit(None)]), "");
+        assert_eq!(common_label(&[of_unit(Some("K"))]), "v [K]");
+        assert_eq!(column(Values::Times, &[1.0], Some("days since then")).label(), "v");
+    }
 }
