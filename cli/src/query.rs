@@ -27,7 +27,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::{MaxRows, PrintOptions};
-use futures::TryStreamExt;
+use futures::{TryStreamExt, stream};
 
 use crate::progress::Progress;
 use crate::reads::Reads;
@@ -107,17 +107,22 @@ impl Query {
         progress: Option<Progress>,
     ) -> Result<usize> {
         // Rows on the terminal are progress enough; in a file nobody sees them.
-        let mut progress = progress;
         let is_seen = io::stdout().is_terminal();
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         // The header is printed with the first batch, and lost if that has no rows.
         let schema = rows.schema();
-        let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0)).inspect_ok(move |batch| {
-            counted.fetch_add(batch.num_rows(), Ordering::Relaxed);
-            progress.take_if(|_| is_seen);
+        let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
+        let rows = stream::try_unfold((rows, progress), move |(mut rows, progress)| {
+            let counted = Arc::clone(&counted);
+            async move {
+                let Some(batch) = rows.try_next().await? else { return Ok(None) };
+                counted.fetch_add(batch.num_rows(), Ordering::Relaxed);
+                let progress = progress.filter(|_| !is_seen);
+                Ok(Some((batch, (rows, progress))))
+            }
         });
-        let rows = RecordBatchStreamAdapter::new(schema, rows);
+        let rows = RecordBatchStreamAdapter::new(schema, Box::pin(rows));
         let format = &self.context.session_config().options().format;
         self.print.print_stream(Box::pin(rows), self.start, format).await?;
         Ok(count.load(Ordering::Relaxed))
@@ -138,12 +143,11 @@ impl Query {
         let mut batches = vec![];
         let mut count = 0_usize;
         while let Some(batch) = rows.try_next().await? {
-            if count <= most {
+            let is_shown = count <= most;
+            count += batch.num_rows();
+            if is_shown {
                 reservation.try_grow(get_record_batch_memory_size(&batch))?;
-                count += batch.num_rows();
                 batches.push(batch);
-            } else {
-                count += batch.num_rows();
             }
         }
         let execution = begin.elapsed();

@@ -98,7 +98,7 @@ fn files_that_may_not_be_read_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret.tet");
     fs::copy(STATIONS, &path).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
         return; // whoever runs this may read everything
     }
