@@ -11,7 +11,7 @@ use datafusion::logical_expr::planner::{
     RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, Value,
+    Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, Value,
 };
 
 use super::{TetFunction, TileDbFunction};
@@ -56,21 +56,24 @@ fn in_pairs(
     context: &dyn RelationPlannerContext,
 ) -> Result<Vec<FunctionArg>> {
     let mut pairs = Vec::with_capacity(args.len());
-    let mut last_name: Option<Ident> = None;
+    let mut after_name = false;
     for arg in args {
         let (name, value) = match arg {
             FunctionArg::Named { name, arg, .. }
             | FunctionArg::ExprNamed { name: Expr::Identifier(name), arg, .. } => (name, arg),
-            other if last_name.is_none() => {
+            other if !after_name => {
                 pairs.push(other);
                 continue;
             }
             other => return plan_err!("{other} has no name, but comes after an argument with one"),
         };
-        let text = Value::SingleQuotedString(context.normalize_ident(name.clone()));
+        if pairs.is_empty() {
+            return plan_err!("the first argument is a path and has no name, found '{name}'");
+        }
+        let text = Value::SingleQuotedString(context.normalize_ident(name));
         let text = FunctionArgExpr::Expr(Expr::value(text));
         pairs.extend([FunctionArg::Unnamed(text), FunctionArg::Unnamed(value)]);
-        last_name = Some(name);
+        after_name = true;
     }
     Ok(pairs)
 }

@@ -191,6 +191,7 @@ async fn table_functions_take_names() {
         (format!("read_tet('{location}')"), "choose one with the option 'dataset'"),
         (format!("read_tet('{location}', 'tempreture')"), "no dataset \"tempreture\""),
         (format!("read_tet('{location}', io => 1.5)"), "takes text"),
+        (format!("read_tet(path => '{location}')"), "first argument is a path and has no name"),
         ("read_tet()".to_owned(), "a path"),
         ("read_tet('nowhere.tet')".to_owned(), "nowhere.tet: cannot open the file"),
         ("range(start => 1)".to_owned(), ""),
