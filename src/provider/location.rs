@@ -148,6 +148,9 @@ pub(super) enum Place {
 
 impl Place {
     pub(super) fn of(location: &str, runtime: &RuntimeEnv) -> Result<Self> {
+        if location.is_empty() {
+            return Err(Error::usage("the location is empty; it is a path or a URL"));
+        }
         let Some(url) = parse_url(location) else {
             return Ok(Self::Local(Path::new(location).to_owned()));
         };
@@ -162,8 +165,11 @@ impl Place {
         }
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath]);
         let base = base.map_err(|error| bad_url(&error))?;
-        let store = runtime.object_store(&base).map_err(|error| {
-            Error::usage(format!("no object store is registered for '{}': {error}", base.as_str()))
+        // DataFusion's own error asks for a bug report.
+        let store = runtime.object_store(&base).map_err(|_| {
+            let register = "`SessionContext::register_object_store` does that";
+            let store = base.as_str();
+            Error::usage(format!("no object store is registered for '{store}'; {register}"))
         })?;
         let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(&error))?;
         Ok(Self::Store(store, path))
