@@ -26,6 +26,7 @@ mod limits;
 mod many_files;
 mod mosaic;
 mod options;
+mod mistakes;
 mod order;
 mod package;
 mod parity;

@@ -1,0 +1,276 @@
+//! What people get wrong: a path, a name, an option, a call. The whole message is the test, at every
+//! door: it says what is wrong, where, and what would be right.
+
+use std::path::Path;
+
+use datafusion::error::DataFusionError;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions};
+
+use crate::support::{F32, Layout, TestDataset, query, reducing, tet_bytes};
+
+const STATIONS: &str = "examples/data/stations.tet";
+const OVERLAP: &str = "tests/data/tiledb/overlap";
+
+/// A directory of files and folders that are not what they seem.
+fn wrong_things() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    std::fs::write(path.join("empty.tet"), b"").unwrap();
+    std::fs::write(path.join("text.tet"), "time,station,value\n".repeat(9)).unwrap();
+    let nothing = tet_bytes(&[], &Layout::default());
+    std::fs::write(path.join("nothing.tet"), nothing).unwrap();
+    let pair = |name: &str, len: u64| {
+        TestDataset::new(name, F32, &[len], &[len], vec![0; 4 * len as usize])
+    };
+    let mixed = tet_bytes(&[pair("a", 2), pair("b", 3)], &Layout::default());
+    std::fs::write(path.join("mixed.tet"), mixed).unwrap();
+    std::fs::create_dir(path.join("folder")).unwrap();
+    std::fs::create_dir(path.join("broken.tet.d")).unwrap();
+    directory
+}
+
+/// Messages with a name for the directory, which is another one each time.
+struct Mistakes<'a> {
+    directory: &'a Path,
+    messages: String,
+}
+
+impl Mistakes<'_> {
+    fn note<T>(&mut self, what: &str, result: Result<T, DataFusionError>) {
+        let Err(error) = result else { panic!("{what}: no error") };
+        let directory = self.directory.to_str().unwrap();
+        let message = error.to_string().replace(directory, "DIR");
+        let what = what.replace(directory, "DIR");
+        self.messages += &format!("{}\n    {message}\n", what.trim_end());
+    }
+
+    async fn sql(&mut self, ctx: &SessionContext, sql: &str) {
+        self.note(sql, Box::pin(query(ctx, sql)).await);
+    }
+}
+
+#[tokio::test]
+async fn locations() {
+    let things = wrong_things();
+    let mut found = Mistakes { directory: things.path(), messages: String::new() };
+    let ctx = reducing(1, 8192);
+    let directory = things.path().display();
+    for name in
+        ["none.tet", "empty.tet", "text.tet", "nothing.tet", "mixed.tet", "folder", "broken.tet.d"]
+    {
+        let location = format!("{directory}/{name}");
+        let options = TetReadOptions::default();
+        let table = ctx.register_tet("t", &location, options.clone()).await;
+        found.note(&format!("a table of {location}"), table);
+        if !["nothing.tet", "mixed.tet"].contains(&name) {
+            let schema = ctx.register_tet_schema("s", &location, options).await;
+            found.note(&format!("a schema of {location}"), schema);
+        }
+    }
+    for location in ["s3://bucket/x.tet", "nowhere://x.tet", "file://host/x.tet", ""] {
+        let table = ctx.register_tet("t", location, TetReadOptions::default()).await;
+        found.note(&format!("a table of '{location}'"), table);
+    }
+    for location in [STATIONS, "tests/data/none", "tests/data", "tests/data/tiledb/sparse"] {
+        let table = ctx.register_tiledb("t", location, TileDbReadOptions::default()).await;
+        found.note(&format!("an array of {location}"), table);
+    }
+    found.note(
+        &format!("a table of {OVERLAP}"),
+        ctx.register_tet("t", OVERLAP, TetReadOptions::default()).await,
+    );
+    insta::assert_snapshot!(found.messages, @r#"
+    a table of DIR/none.tet
+        External error: DIR/none.tet: cannot open the file: No such file or directory (os error 2)
+    a schema of DIR/none.tet
+        External error: DIR/none.tet: cannot open the file: No such file or directory (os error 2)
+    a table of DIR/empty.tet
+        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes, a .tet file at least 32
+    a schema of DIR/empty.tet
+        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes, a .tet file at least 32
+    a table of DIR/text.tet
+        External error: DIR/text.tet: corrupt superblock at byte 0: found "time", expected "TETR" (a .tet file)
+    a schema of DIR/text.tet
+        External error: DIR/text.tet: corrupt superblock at byte 0: found "time", expected "TETR" (a .tet file)
+    a table of DIR/nothing.tet
+        Error during planning: DIR/nothing.tet: the file has no data variable
+    a table of DIR/mixed.tet
+        Error during planning: DIR/mixed.tet: the file has several data variables; choose one with the option 'dataset': "a" [2], "b" [3]
+    a table of DIR/folder
+        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL
+    a schema of DIR/folder
+        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL
+    a table of DIR/broken.tet.d
+        Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
+    a schema of DIR/broken.tet.d
+        Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
+    a table of 's3://bucket/x.tet'
+        Error during planning: no object store is registered for 's3://bucket/'; `SessionContext::register_object_store` does that
+    a table of 'nowhere://x.tet'
+        Error during planning: no object store is registered for 'nowhere://x.tet/'; `SessionContext::register_object_store` does that
+    a table of 'file://host/x.tet'
+        Error during planning: 'file://host/x.tet' is not the URL of a local file
+    a table of ''
+        Error during planning: the location is empty; it is a path or a URL
+    an array of examples/data/stations.tet
+        External error: examples/data/stations.tet: cannot open the folder: not a directory
+    an array of tests/data/none
+        External error: tests/data/none: cannot open the folder: No such file or directory (os error 2)
+    an array of tests/data
+        Error during planning: tests/data: not a TileDB array: it has no __schema folder
+    an array of tests/data/tiledb/sparse
+        This feature is not implemented: tests/data/tiledb/sparse: sparse arrays are not read yet
+    a table of tests/data/tiledb/overlap
+        Error during planning: tests/data/tiledb/overlap: this folder is no .tet.d package: it has no PROTOCOL
+    "#);
+}
+
+#[tokio::test]
+async fn names_and_options() {
+    let things = wrong_things();
+    let mut found = Mistakes { directory: things.path(), messages: String::new() };
+    let ctx = reducing(1, 8192);
+    for options in [
+        "",
+        "OPTIONS ('dataset' 'tempreture')",
+        "OPTIONS ('dataset' 'Temperature')",
+        "OPTIONS ('datset' 'temperature')",
+        "OPTIONS ('dataset' 'temperature', 'io' 'fast')",
+        "OPTIONS ('dataset' 'temperature', 'nan_as_null' 'maybe')",
+        "OPTIONS ('dataset' 'temperature', 'generation' '1')",
+        "OPTIONS ('dataset' 'temperature', 'generation' 'last')",
+        "OPTIONS ('dataset' 'temperature', 'timestamp' '1')",
+        "PARTITIONED BY (station)",
+    ] {
+        let sql = format!("CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{STATIONS}' {options}");
+        found.sql(&ctx, &sql).await;
+    }
+    for options in ["OPTIONS ('dataset' 'a')", "OPTIONS ('timestamp' 'yesterday')"] {
+        let sql =
+            format!("CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION '{OVERLAP}' {options}");
+        found.sql(&ctx, &sql).await;
+    }
+    for sql in [
+        "CREATE EXTERNAL TABLE t (a INT) STORED AS TET LOCATION 'examples/data/stations.tet'",
+        "CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'",
+        "SET gridfusion.reduc = true",
+        "SET gridfusion.reduce = maybe",
+    ] {
+        found.sql(&ctx, sql).await;
+    }
+    let options = TetReadOptions::default().with_dataset("tempreture");
+    found.note("a dataset from Rust", ctx.register_tet("t", STATIONS, options).await);
+    insta::assert_snapshot!(found.messages, @r#"
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet'
+        Error during planning: examples/data/stations.tet: the file has several data variables; choose one with the option 'dataset': "temperature" [1440, 6], "precipitation" [1440, 6], "elevation" [6]
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'tempreture')
+        Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'Temperature')
+        Error during planning: examples/data/stations.tet: no dataset "Temperature"; the file has "temperature", "precipitation", "elevation", "time"
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('datset' 'temperature')
+        Error during planning: unknown option 'datset'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'io' 'fast')
+        Error during planning: io = 'fast', expected 'mmap' or 'pread'
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'nan_as_null' 'maybe')
+        Error during planning: option 'nan_as_null' is 'maybe', expected 'true' or 'false'
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'generation' '1')
+        Error during planning: examples/data/stations.tet: a file has no generations; option 'generation' is for .tet.d packages
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'generation' 'last')
+        Error during planning: option 'generation' is 'last', expected a number
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'timestamp' '1')
+        Error during planning: unknown option 'timestamp'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' PARTITIONED BY (station)
+        Error during planning: a TET table takes neither PARTITIONED BY nor WITH ORDER, and is not UNBOUNDED
+    CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('dataset' 'a')
+        Error during planning: unknown option 'dataset'; the options are timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, fill_as_null, nan_as_null, index_columns, trust_zone_maps, io
+    CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('timestamp' 'yesterday')
+        Error during planning: option 'timestamp' is 'yesterday', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'
+    CREATE EXTERNAL TABLE t (a INT) STORED AS TET LOCATION 'examples/data/stations.tet'
+        Error during planning: a TET table takes its columns from what is stored; leave the column list out
+    CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
+        Execution error: Unable to find factory for TETT
+    SET gridfusion.reduc = true
+        Invalid or Unsupported Configuration: Config value "reduc" not found on GridfusionConfig
+    SET gridfusion.reduce = maybe
+        Error parsing 'maybe' as bool
+    caused by
+    External error: provided string was not `true` or `false`
+    a dataset from Rust
+        Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
+    "#);
+}
+
+#[tokio::test]
+async fn queries_and_calls() {
+    let things = wrong_things();
+    let mut found = Mistakes { directory: things.path(), messages: String::new() };
+    let ctx = reducing(1, 8192);
+    ctx.register_tet_schema("stations", STATIONS, TetReadOptions::default()).await.unwrap();
+    for sql in [
+        "SELECT value FROM stations.tempreture",
+        "SELECT station_idx FROM stations.temperature",
+        "INSERT INTO stations.temperature VALUES ('2024-01-01T00:00:00', 'Oslo', 1)",
+        "SELECT * FROM tet_info()",
+        "SELECT * FROM tet_info('none.tet')",
+        "SELECT * FROM tet_info('examples/data/stations.tet', 'tempreture')",
+        "SELECT * FROM tet_info(1.5)",
+        "SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')",
+        "SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb')",
+    ] {
+        found.sql(&ctx, sql).await;
+    }
+    insta::assert_snapshot!(found.messages, @r#"
+    SELECT value FROM stations.tempreture
+        Error during planning: table 'datafusion.stations.tempreture' not found
+    SELECT station_idx FROM stations.temperature
+        Schema error: No field named station_idx. Did you mean 'stations.temperature.station'?
+    Valid fields are stations.temperature.time, stations.temperature.station, stations.temperature.value.
+    INSERT INTO stations.temperature VALUES ('2024-01-01T00:00:00', 'Oslo', 1)
+        This feature is not implemented: Insert into not implemented for this table
+    SELECT * FROM tet_info()
+        Error during planning: tet_info takes a path, perhaps a dataset, then names and values of options in pairs, found 0 arguments
+    SELECT * FROM tet_info('none.tet')
+        External error: none.tet: cannot open the file: No such file or directory (os error 2)
+    SELECT * FROM tet_info('examples/data/stations.tet', 'tempreture')
+        Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
+    SELECT * FROM tet_info(1.5)
+        Error during planning: tet_info takes text: a path, perhaps a dataset, then names and values of options
+    SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
+        Error during planning: unknown option 'time'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+    SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
+        Error during planning: unknown option 'ios'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+    SELECT * FROM read_tiledb('tests/data/tiledb')
+        Error during planning: tests/data/tiledb: not a TileDB array: it has no __schema folder
+    "#);
+}
+
+/// Who may read everything is not told that he may not.
+#[cfg(unix)]
+#[tokio::test]
+async fn no_permission() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let things = wrong_things();
+    let path = things.path().join("mixed.tet");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&path).is_ok() {
+        return eprintln!("file permissions mean nothing to this user; nothing is tested");
+    }
+    let mut found = Mistakes { directory: things.path(), messages: String::new() };
+    let ctx = reducing(1, 8192);
+    for io in ["mmap", "pread"] {
+        let sql = format!(
+            "CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{}' OPTIONS ('dataset' 'a', 'io' '{io}')",
+            path.display()
+        );
+        found.sql(&ctx, &sql).await;
+    }
+    insta::assert_snapshot!(found.messages, @r#"
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'DIR/mixed.tet' OPTIONS ('dataset' 'a', 'io' 'mmap')
+        External error: DIR/mixed.tet: cannot open the file: Permission denied (os error 13)
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'DIR/mixed.tet' OPTIONS ('dataset' 'a', 'io' 'pread')
+        External error: DIR/mixed.tet: cannot open the file: Permission denied (os error 13)
+    "#);
+}
