@@ -36,7 +36,7 @@
 //!
 //! | program | shows |
 //! |---|---|
-//! | `embed` | a file as a schema, joined with itself |
+//! | `embed` | a file as a schema, and its datasets joined |
 //! | `directory` | a schema per file, and a query over all of them |
 //! | `memory` | an object in a store, here in memory |
 //! | `session` | a session built by hand, with settings and the reduction rule |
