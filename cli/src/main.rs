@@ -16,6 +16,9 @@
 //! watches queries ([`query`], [`progress`], [`timing`]), draws their results ([`plot`]) and keeps the
 //! promises of a command: exit codes, errors on standard error that say what may have been meant
 //! ([`errors`], [`hints`]), and silence when a reader like `head` has left.
+//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]),
+//! looks for what is wrong with them ([`verify`]) and keeps the promises of a command: exit codes, errors on
+//! standard error, and silence when a reader like `head` has left.
 
 mod args;
 mod catalog;

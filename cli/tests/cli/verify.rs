@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{NOT_TET, Outcome, STATIONS, gridfusion, run, tiledb};
 
@@ -14,22 +14,16 @@ fn verify(path: &str, more: &[&str], code: i32) -> String {
     outcome.stdout.replace(path, "PATH")
 }
 
-fn json(path: &str, more: &[&str], code: i32) -> Value {
+fn document(path: &str, more: &[&str], code: i32) -> Value {
     serde_json::from_str(&verify(path, &[&["--json"], more].concat(), code)).unwrap()
 }
 
-/// The example with a payload of `temperature` that two chunks claim, and a digit of a zone map that is
-/// another.
+/// The example, damaged as `docs/verify.md` does it.
 fn damaged(folder: &Path) -> String {
     let mut bytes = fs::read(STATIONS).unwrap();
-    let place = |bytes: &[u8], text: &[u8]| {
-        bytes.windows(text.len()).position(|window| window == text).unwrap()
-    };
-    let rows = place(&bytes, b"TIDX") + 32;
-    let first: [u8; 8] = bytes[rows + 72..rows + 80].try_into().unwrap();
-    bytes[rows + 104 + 72..rows + 104 + 80].copy_from_slice(&first);
-    let digit = place(&bytes, b"\"min_le\"") + 10;
-    bytes[digit] = if bytes[digit] == b'0' { b'1' } else { b'0' };
+    for (place, byte) in [(920, 0o11), (4906, 0), (51987, 0o77)] {
+        bytes[place] = byte;
+    }
     let path = folder.join("damaged.tet");
     fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
@@ -65,37 +59,34 @@ OK: 16 checks; cells were not read, --deep reads them
 }
 
 #[test]
-fn a_damaged_file() {
+fn a_damaged_file_as_the_documentation_shows_it() {
+    let documented = include_str!("../../../docs/verify.md");
     let dir = tempfile::tempdir().unwrap();
     let path = damaged(dir.path());
+    let text = verify(&path, &["--deep"], 1).replace("PATH", "damaged.tet");
+    let block = format!("$ gridfusion verify damaged.tet --deep\n{text}```\n");
+    assert!(documented.contains(&block), "{text}");
     let text = verify(&path, &[], 1);
-    let lines = "\
-  FAILED   payload_offsets
-             \"temperature\", chunk [1, 0], byte 2368: its payload is at the same place as that of chunk [0, 0] of \"temperature\"
-";
-    assert!(text.contains(lines), "{text}");
-    let verdict = "FAILED: 1 of 16 checks, 1 warning; cells were not read, --deep reads them\n";
+    let verdict = "FAILED: 2 of 16 checks; cells were not read, --deep reads them\n";
     assert!(text.ends_with(verdict), "{text}");
-    let text = verify(&path, &["--deep"], 1);
-    assert!(text.contains("  FAILED   zone_maps_stale\n"), "{text}");
 }
 
 #[test]
 fn a_document_for_programs() {
-    let good = json(STATIONS, &[], 0);
+    let good = document(STATIONS, &[], 0);
     assert_eq!((&good["status"], &good["deep"]), (&"ok".into(), &false.into()));
     let dir = tempfile::tempdir().unwrap();
     let path = damaged(dir.path());
-    let document = json(&path, &["--deep"], 1);
+    let document = document(&path, &["--deep"], 1);
     assert_eq!((&document["status"], &document["deep"]), (&"failed".into(), &true.into()));
     let checks = document["subjects"][0]["checks"].as_array().unwrap();
-    let check = checks.iter().find(|check| check["check"] == "payload_offsets").unwrap();
+    let check = checks.iter().find(|check| check["check"] == "chunk_decode").unwrap();
     assert_eq!((&check["failures"], &check["left_out"]), (&1.into(), &0.into()));
-    let finding = &check["findings"][0];
-    assert_eq!(finding["status"], "failed");
-    assert_eq!(finding["dataset"], "temperature");
-    assert_eq!(finding["chunk"], serde_json::json!([1, 0]));
-    assert!(finding["offset"].is_u64() && finding["file"].is_null(), "{finding}");
+    let finding = json!({
+        "status": "failed", "file": null, "region": "chunk payload", "offset": 4906,
+        "dataset": "temperature", "chunk": [1, 0], "message": check["findings"][0]["message"],
+    });
+    assert_eq!(check["findings"], json!([finding]));
 }
 
 #[test]
@@ -103,7 +94,7 @@ fn what_cannot_be_opened_is_a_failure() {
     for (path, check) in [(NOT_TET, "parse"), ("no/such/file.tet", "open"), (".", "open")] {
         let text = verify(path, &[], 1);
         assert!(text.contains(&format!("  FAILED   {check}\n")), "{text}");
-        assert_eq!(json(path, &[], 1)["subjects"][0]["checks"][0]["check"], check);
+        assert_eq!(document(path, &[], 1)["subjects"][0]["checks"][0]["check"], check);
     }
 }
 
@@ -117,6 +108,19 @@ fn arrays_and_groups_of_them() {
     assert!(text.contains("the tiles of sparse arrays are not looked at"), "{text}");
     let encrypted = verify(&tiledb("encrypted"), &[], 1);
     assert!(encrypted.contains("the array is encrypted"), "{encrypted}");
+}
+
+/// A folder that cannot be looked into may hold arrays that nobody verified.
+#[test]
+fn groups_that_cannot_be_read_are_failures() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad/__group");
+    fs::create_dir_all(&bad).unwrap();
+    fs::write(bad.join(format!("__1_1_{}_2", "0".repeat(32))), "garbage").unwrap();
+    fs::create_dir_all(dir.path().join("empty/__schema")).unwrap();
+    let text = verify(dir.path().to_str().unwrap(), &[], 1);
+    assert!(text.contains("PATH/bad\n  FAILED   parse\n"), "{text}");
+    assert!(text.contains("PATH/empty\n  FAILED "), "{text}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl IndexChecks {
             match field {
                 RowField::Dataset => self.dataset_ids.add(finding),
                 RowField::Coordinates => self.coords.add(finding),
-                RowField::UnusedCoordinates => self.unused.add(finding.as_warning()),
+                RowField::UnusedCoordinates => self.unused.add(finding.into_warning()),
                 RowField::RawLength => self.tensor_bytes.add(finding),
                 RowField::Codec | RowField::StoredLength => self.index.add(finding),
                 RowField::Payload => self.payloads.add(finding),

@@ -68,7 +68,7 @@ impl Finding {
         }
     }
 
-    pub(super) fn as_warning(self) -> Self {
+    pub(super) fn into_warning(self) -> Self {
         Self { severity: Severity::Warning, ..self }
     }
 

@@ -99,7 +99,7 @@ impl OpenedFile {
         };
         footer = footer.with_detail(format!("version {}", found.version));
         footer.extend(found.misplaced.iter().map(Finding::of_error));
-        footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).as_warning()));
+        footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).into_warning()));
         report.add(footer);
         let mut limits = Check::new("footer_metadata");
         limits.extend(found.exceeded.iter().map(Finding::of_error));

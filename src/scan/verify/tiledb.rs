@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::progress::Progress;
 use super::report::{Check, Depth, Finding, Report, counted};
 use super::tiles::{TileChecks, located};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
 use crate::scan::{OpenedTileDb, TileDbView, drive};
 
@@ -22,7 +22,7 @@ impl OpenedTileDb {
         report.add(Check::new("schema").with_detail(detail));
         let mut table = Check::new("table");
         if let Err(error) = self.array(&TileDbView::default()) {
-            table.add(Finding::of_error(&error).as_warning());
+            table.add(Finding::of_error(&error).into_warning());
         }
         report.add(table);
         report.add(match self.metadata().await {
@@ -76,7 +76,12 @@ impl OpenedTileDb {
                     Ok(tiles) => checks.each_tile(&Arc::new(tiles)).await?,
                     Err(error) => {
                         checks.progress.advance(fragment.tiles, 0);
-                        checks.offsets.add(Finding::of_error(&error).in_dataset(&attribute.name));
+                        let finding = Finding::of_error(&error).in_dataset(&attribute.name);
+                        // What this version does not read may be right all the same.
+                        checks.offsets.add(match error.kind() {
+                            Kind::Unsupported => finding.into_warning(),
+                            _ => finding,
+                        });
                     }
                 }
             }
