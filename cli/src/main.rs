@@ -71,7 +71,9 @@ async fn main() -> ExitCode {
             start_log(plot.engine.quiet);
             Box::pin(plot::run(plot)).await.map(|()| ExitCode::SUCCESS)
         }
-        Some(Task::Completions(completions)) => completions::run(completions),
+        Some(Task::Completions(completions)) => {
+            completions::run(completions).map(|()| ExitCode::SUCCESS)
+        }
         None => {
             start_log(args.engine.quiet);
             Box::pin(execute(&args)).await.map(|()| ExitCode::SUCCESS)

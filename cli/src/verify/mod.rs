@@ -20,6 +20,7 @@ use self::document::Document;
 use crate::args::VerifyArgs;
 use crate::errors::stdout_is_closed;
 use crate::place::Place;
+use crate::progress::{Done, Progress as Line};
 
 /// A file or an array, and what was found.
 struct Subject {
@@ -34,7 +35,10 @@ struct Subject {
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
-    let subjects = verify(&args.path, depth, &progress).await;
+    let runtime = Arc::new(RuntimeEnv::default());
+    let line = show(&progress);
+    let subjects = verify(&args.path, depth, &progress, &runtime).await;
+    drop(line);
     let text = if args.json {
         let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
@@ -56,13 +60,32 @@ fn print(text: &str) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
+/// A line on the terminal that says how far it is, if there is a terminal.
+fn show(progress: &Arc<Progress>) -> Option<Line> {
+    let progress = Arc::clone(progress);
+    let done =
+        move || Done { chunks: progress.done(), of: progress.total(), bytes: progress.bytes() };
+    Line::is_possible().then(|| Line::start(done))
+}
+
 /// The reports about the file or the arrays at `path`; one about what cannot be opened.
-async fn verify(path: &str, depth: Depth, progress: &Arc<Progress>) -> Vec<Subject> {
-    let runtime = Arc::new(RuntimeEnv::default());
-    let report = match Place::open(path, &runtime).await {
+async fn verify(
+    path: &str,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    runtime: &Arc<RuntimeEnv>,
+) -> Vec<Subject> {
+    let report = match Place::open(path, runtime).await {
         Ok(Place::Tet(file)) => file.verify(depth, progress).await,
         Ok(Place::TileDb(arrays)) => {
-            return verify_arrays(&arrays, depth, progress, &runtime).await;
+            return verify_arrays(&arrays, depth, progress, runtime).await;
+        }
+        Ok(Place::Directory(catalog)) => {
+            let mut subjects = Vec::new();
+            for (_, path) in catalog.places() {
+                subjects.extend(Box::pin(verify(path, depth, progress, runtime)).await);
+            }
+            return subjects;
         }
         Err(error) => Report::of_error(path, depth, &error),
     };
