@@ -47,7 +47,7 @@ fn data_variables(file: &OpenedFile) -> Result<Vec<String>> {
     let listed: Vec<String> = listed.collect();
     let message = format!(
         "the file has several data variables over different dimensions, which cannot be columns of one \
-         table; choose one, or several with commas between them, with the option 'dataset': {}",
+         table; choose one with the option 'dataset', or several with commas between them: {}",
         listed.join(", ")
     );
     Err(Error::usage(message).in_file(file.name()))

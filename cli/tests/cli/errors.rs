@@ -48,7 +48,7 @@ fn other_names_are_guessed_too() {
         ("SELECT * FROM tet_inof('x')", "; did you mean tet_info?"),
         ("CREATE TABLE publik.t AS SELECT 1", "; did you mean public?"),
         ("CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'x'", "; did you mean tet?"),
-        ("SET gridfusion.redus = 3", "; did you mean gridfusion.reduce?"),
+        ("SET gridfusion.redus = 3", ", did you mean 'gridfusion.reduce'?"),
         (
             "SET datafusion.execution.batchsize = 3",
             "; did you mean datafusion.execution.batch_size?",
@@ -67,8 +67,8 @@ fn other_names_are_guessed_too() {
 
 #[test]
 fn paths_that_hold_no_arrays_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let empty = folder.path().join("empty.tet");
+    let [folder, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let empty = other.path().join("empty.tet");
     File::create(&empty).unwrap();
     let (folder, empty) = (folder.path().to_str().unwrap(), empty.to_str().unwrap());
     for (path, reason) in [
