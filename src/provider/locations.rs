@@ -70,7 +70,12 @@ const OPTIONS: MatchOptions = MatchOptions {
 impl Locations {
     /// What all of them are called together.
     pub(super) fn name(&self) -> String {
-        self.0.join(", ")
+        match self.0.as_slice() {
+            [first, second, third, others @ ..] if !others.is_empty() => {
+                format!("{first}, {second}, {third} and {} more", others.len())
+            }
+            few => few.join(", "),
+        }
     }
 
     /// The places, and whether they were asked for as several. Those that a pattern stands for are sorted.

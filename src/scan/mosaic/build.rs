@@ -225,7 +225,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
         _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
     };
     let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
-    let layout = Arc::new(Layout { grid, axis, starts, grids });
+    let layout = Arc::new(Layout::new(grid, axis, starts, grids));
     Ok(Mosaic { objects, layout, parts, values })
 }
 

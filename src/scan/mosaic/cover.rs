@@ -15,8 +15,12 @@ pub(super) struct Layout {
     pub(super) axis: usize,
     /// Where each file begins on that axis, and where the last one ends.
     pub(super) starts: Vec<u64>,
+    /// The chunk of the table on that axis with which each file begins.
+    firsts: Vec<u64>,
     /// Per variable, per file: how it is cut.
-    pub(super) grids: Vec<Vec<ChunkGrid>>,
+    grids: Vec<Vec<ChunkGrid>>,
+    /// Per variable, per file: whether it is cut just like the table is there, as most are.
+    are_same: Vec<Vec<bool>>,
 }
 
 /// A stored chunk as a part of a chunk of the table.
@@ -44,6 +48,55 @@ struct AxisCover {
 }
 
 impl Layout {
+    /// Files that begin at `starts` on `axis` (and end where the last one does), and variables that are cut
+    /// like `grids`, in a table that is cut like `grid`.
+    pub(super) fn new(
+        grid: ChunkGrid,
+        axis: usize,
+        starts: Vec<u64>,
+        grids: Vec<Vec<ChunkGrid>>,
+    ) -> Self {
+        let len = grid.shape()[axis];
+        let first = |start: &u64| if *start < len { grid.chunk_of(axis, *start) } else { 0 };
+        let firsts: Vec<u64> = starts.iter().map(first).collect();
+        let mut this = Self { grid, axis, starts, firsts, grids, are_same: vec![] };
+        let of_variable = |files: &Vec<ChunkGrid>| {
+            files.iter().enumerate().map(|(file, grid)| this.is_same(file, grid)).collect()
+        };
+        this.are_same = this.grids.iter().map(of_variable).collect();
+        this
+    }
+
+    /// Whether the chunks of a file are chunks of the table.
+    fn is_same(&self, file: usize, grid: &ChunkGrid) -> bool {
+        (0..grid.rank()).all(|axis| {
+            let (first, start) = match axis == self.axis {
+                true => (self.firsts[file], self.starts[file]),
+                false => (0, 0),
+            };
+            (0..grid.chunks_per_axis()[axis]).all(|chunk| {
+                let (here, there) =
+                    (self.grid.axis_range(axis, first + chunk), grid.axis_range(axis, chunk));
+                here == (start + there.start..start + there.end)
+            })
+        })
+    }
+
+    /// The number in its part's grid of the stored chunk that is this chunk of the table, if one is.
+    pub(super) fn same_chunk(
+        &self,
+        variable: usize,
+        file: usize,
+        coordinates: &[u64],
+    ) -> Option<u64> {
+        if !self.are_same[variable][file] {
+            return None;
+        }
+        let mut coordinates = coordinates.to_vec();
+        coordinates[self.axis] -= self.firsts[file];
+        Some(ravel(&coordinates, self.grids[variable][file].chunks_per_axis()))
+    }
+
     /// The file that a chunk of the table is in.
     pub(super) fn file_of(&self, coordinates: &[u64]) -> usize {
         let start = self.grid.axis_range(self.axis, coordinates[self.axis]).start;

@@ -20,6 +20,9 @@ impl Zones for MosaicZones {
         let coordinates = self.layout.grid.chunk_coordinates(chunk);
         let file = self.layout.file_of(&coordinates);
         let zones = self.of_files[file].as_ref()?;
+        if let Some(number) = self.layout.same_chunk(self.variable, file, &coordinates) {
+            return zones.zone(number);
+        }
         let grid = self.layout.grid_of(self.variable, file);
         let covers = self.layout.covers(self.variable, &coordinates, None);
         let mut known = Known::default();
