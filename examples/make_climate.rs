@@ -1,6 +1,7 @@
 //! Writes the gridded files of the documentation with the reference crate: `climate.tet`, three years of
-//! daily temperature and precipitation over Europe; `land.tet`, the land mask of that grid; and
-//! `model.tet`, two years of a model whose calendar has no leap days.
+//! daily temperature and precipitation over Europe; the same in a file per year, `years/2022.tet` and so
+//! on; `land.tet`, the land mask of that grid; and `model.tet`, two years of a model whose calendar has no
+//! leap days.
 //!
 //! ```sh
 //! cargo run --release --example make_climate -- examples/data
@@ -8,6 +9,7 @@
 
 use std::error::Error;
 use std::f64::consts::TAU;
+use std::ops::Range;
 use std::path::Path;
 
 use tetration::catalog::{CHUNK_PAYLOAD_CODEC_V1, DATASET_DTYPE_TAG_V1};
@@ -16,8 +18,9 @@ use tetration::prelude::{TetDatasetWrite, TetWriterSession};
 /// From north to south, as weather centres have it.
 const LATITUDES: [f32; 5] = [65.0, 60.0, 55.0, 50.0, 45.0];
 const LONGITUDES: [f32; 6] = [-10.0, 0.0, 10.0, 20.0, 30.0, 40.0];
-/// 2022, 2023 and 2024, which is a leap year.
-const DAYS: u64 = 365 + 365 + 366;
+/// The years and their days, counted from the first on; the last is a leap year.
+const YEARS: [(u32, Range<u64>); 3] = [(2022, 0..365), (2023, 365..730), (2024, 730..1096)];
+const ALL_DAYS: Range<u64> = 0..1096;
 /// How much warmer each of them is, in kelvin.
 const WARMING: [f64; 3] = [0.0, 0.6, 0.9];
 /// What stands for "not measured" in the packed precipitation.
@@ -33,8 +36,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&folder);
     let latitude = || coordinate("lat", &LATITUDES, "degrees_north");
     let longitude = || coordinate("lon", &LONGITUDES, "degrees_east");
-    let climate = [t2m()?, tp()?, time()?, latitude()?, longitude()?];
-    write(&folder.join("climate.tet"), climate)?;
+    let climate = |name: &str, year: u32, days: &Range<u64>| {
+        let datasets = [t2m(days)?, tp(days)?, time(year, days)?, latitude()?, longitude()?];
+        write(&folder.join(name), datasets)
+    };
+    climate("climate.tet", 2022, &ALL_DAYS)?;
+    std::fs::create_dir_all(folder.join("years"))?;
+    for (year, days) in &YEARS {
+        climate(&format!("years/{year}.tet"), *year, days)?;
+    }
     write(&folder.join("land.tet"), [land()?, latitude()?, longitude()?])?;
     write(&folder.join("model.tet"), [projection()?, model_time()?])
 }
@@ -62,9 +72,9 @@ fn noise(step: u64, place: u64, salt: u64) -> f64 {
 }
 
 /// The bytes of a variable over time, latitude and longitude.
-fn grid<const N: usize>(cell: impl Fn(u64, usize, usize) -> [u8; N]) -> Vec<u8> {
+fn grid<const N: usize>(days: &Range<u64>, cell: impl Fn(u64, usize, usize) -> [u8; N]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for day in 0..DAYS {
+    for day in days.clone() {
         for lat in 0..LATITUDES.len() {
             for lon in 0..LONGITUDES.len() {
                 bytes.extend(cell(day, lat, lon));
@@ -79,7 +89,7 @@ fn on_axes(mut dataset: TetDatasetWrite, dims: &[&str]) -> TetDatasetWrite {
     dataset
 }
 
-fn t2m() -> Dataset {
+fn t2m(days: &Range<u64>) -> Dataset {
     let value = |day: u64, lat: usize, lon: usize| {
         let (north, east) = (f64::from(LATITUDES[lat]) - 45.0, f64::from(LONGITUDES[lon]) + 10.0);
         let season = ((day as f64 - 20.0) / 365.25 * TAU).cos();
@@ -89,8 +99,8 @@ fn t2m() -> Dataset {
         let value = mean - (5.0 + 0.15 * east + 0.1 * north) * season + weather;
         ((value * 10.0).round() as f32 / 10.0).to_le_bytes()
     };
-    let shape = [DAYS, 5, 6];
-    let mut dataset = TetDatasetWrite::f32_row_major("t2m", &shape, &[122, 5, 6], grid(value))?
+    let (shape, data) = ([days.end - days.start, 5, 6], grid(days, value));
+    let mut dataset = TetDatasetWrite::f32_row_major("t2m", &shape, &[122, 5, 6], data)?
         .with_attr("units", "degC")
         .with_attr("long_name", "2 metre temperature");
     dataset.chunk_codec = CHUNK_PAYLOAD_CODEC_V1.zstd;
@@ -98,7 +108,7 @@ fn t2m() -> Dataset {
 }
 
 /// Packed: tenths of a millimetre in 16 bits.
-fn tp() -> Dataset {
+fn tp(days: &Range<u64>) -> Dataset {
     let value = |day: u64, lat: usize, lon: usize| {
         let place = (lat * LONGITUDES.len() + lon) as u64;
         let wet = noise(day / 2, place, 11);
@@ -109,8 +119,9 @@ fn tp() -> Dataset {
         };
         tenths.to_le_bytes()
     };
-    let (i16_tag, shape) = (DATASET_DTYPE_TAG_V1.i16, [DAYS, 5, 6]);
-    let mut dataset = TetDatasetWrite::row_major("tp", i16_tag, &shape, &[366, 5, 3], grid(value))?
+    let (i16_tag, shape) = (DATASET_DTYPE_TAG_V1.i16, [days.end - days.start, 5, 6]);
+    let (chunk, data) = ([shape[0].min(366), 5, 3], grid(days, value));
+    let mut dataset = TetDatasetWrite::row_major("tp", i16_tag, &shape, &chunk, data)?
         .with_attr("units", "mm d-1")
         .with_attr("long_name", "total precipitation")
         .with_attr("scale_factor", "0.1")
@@ -144,8 +155,8 @@ fn days(name: &str, count: u64, units: &str, calendar: &str) -> Dataset {
     Ok(on_axes(dataset, &[name]))
 }
 
-fn time() -> Dataset {
-    days("time", DAYS, "days since 2022-01-01", "standard")
+fn time(first_year: u32, of: &Range<u64>) -> Dataset {
+    days("time", of.end - of.start, &format!("days since {first_year}-01-01"), "standard")
 }
 
 fn model_time() -> Dataset {

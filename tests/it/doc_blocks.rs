@@ -131,9 +131,10 @@ pub(crate) fn agrees(shown: &str, found: &str, source: &str) -> bool {
 
 /// Lines without blanks at their ends, each with a line feed, and without the time a query took.
 fn without_times(text: &str) -> String {
-    let line = |line: &str| match line.starts_with("Elapsed ") && line.ends_with(" seconds.") {
-        true => "Elapsed\n".to_owned(),
-        false => format!("{}\n", line.trim_end()),
+    let line = |line: &str| match line.split_once("; ") {
+        _ if line.starts_with("Elapsed ") && line.ends_with(" seconds.") => "Elapsed\n".to_owned(),
+        Some((times, read)) if times.starts_with("Timing: ") => format!("Timing; {read}\n"),
+        _ => format!("{}\n", line.trim_end()),
     };
     lines(text).lines().map(line).collect()
 }

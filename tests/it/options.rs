@@ -188,7 +188,10 @@ async fn table_functions_take_names() {
         (format!("read_tet('{location}', io => 'pread', 'elevation')"), "has no name, but comes"),
         (format!("read_tet('{location}', 'time', dataset => 'time')"), "dataset is given twice"),
         (format!("read_tet('{location}', io => 'mmap', io => 'pread')"), "'io' is given twice"),
-        (format!("read_tet('{location}')"), "choose one with the option 'dataset'"),
+        (
+            format!("read_tet('{location}')"),
+            "choose one, or several with commas between them, with the option 'dataset'",
+        ),
         (format!("read_tet('{location}', 'tempreture')"), "no dataset \"tempreture\""),
         (format!("read_tet('{location}', io => 1.5)"), "takes text"),
         (format!("read_tet(path => '{location}')"), "first argument is a path and has no name"),
