@@ -1,56 +1,38 @@
-//! Many files: a schema per file of a directory, and one query over all of them.
+//! Many files: one table over all of them, and a schema for each.
 //!
 //! ```sh
 //! cargo run --release --example directory
 //! ```
 
-use std::path::Path;
-
 use datafusion::error::Result;
-use datafusion::prelude::{SessionContext, col};
+use datafusion::prelude::SessionContext;
 use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    for name in ["first.tet", "second.tet"] {
-        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
-        std::fs::copy(data, directory.path().join(name))?;
-    }
-
+    let years = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/years");
     let ctx = SessionContext::new();
     ctx.enable_gridfusion();
-    let schemas = register_directory(&ctx, directory.path()).await?;
-    assert_eq!(schemas, ["first", "second"]);
 
-    // UNION ALL keeps the files apart; each half is still a reduction of its own array.
-    let halves = schemas.iter().map(|schema| {
-        format!(
-            "SELECT '{schema}' AS file, station, avg(value) AS mean
-             FROM \"{schema}\".temperature GROUP BY station"
+    // The files follow one another along the dimension in which they differ, which is time.
+    let options = TetReadOptions::default().with_file_column(true);
+    ctx.register_tet("climate", format!("{years}/*.tet"), options).await?;
+    let per_file = ctx
+        .sql("SELECT _file, avg(t2m) AS mean, max(tp) AS wettest FROM climate GROUP BY _file ORDER BY _file")
+        .await?;
+    assert_eq!(per_file.clone().count().await?, 3, "a row per file");
+    per_file.show().await?;
+
+    // A catalog has a schema for each file, which is opened when a query names it.
+    ctx.register_grid_catalog("years", years, TetReadOptions::default()).await?;
+    let warm = ctx
+        .sql(
+            "SELECT a.time, a.value AS later, b.value AS before
+             FROM years.\"2024\".t2m a JOIN years.\"2023\".t2m b
+               ON a.time = b.time + INTERVAL '365 days' AND a.lat = b.lat AND a.lon = b.lon
+             WHERE a.lat = 50 AND a.lon = 10 AND a.value > b.value + 5 ORDER BY a.time",
         )
-    });
-    let all = ctx.sql(&halves.collect::<Vec<_>>().join(" UNION ALL ")).await?;
-    let all = all.sort_by(vec![col("file"), col("station")])?;
-    assert_eq!(all.clone().count().await?, 12, "six stations in each file");
-    all.show().await
-}
-
-/// Registers every `.tet` file of a directory under its name; gives the names in order.
-async fn register_directory(ctx: &SessionContext, directory: &Path) -> Result<Vec<String>> {
-    let mut schemas = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        let (Some(stem), Some(location)) =
-            (path.file_stem().and_then(|s| s.to_str()), path.to_str())
-        else {
-            continue; // SQL has no name for it
-        };
-        if path.extension().is_some_and(|extension| extension == "tet") {
-            ctx.register_tet_schema(stem, location, TetReadOptions::default()).await?;
-            schemas.push(stem.to_owned());
-        }
-    }
-    schemas.sort();
-    Ok(schemas)
+        .await?;
+    assert!(warm.clone().count().await? > 0, "a day that was warmer a year later");
+    warm.show_limit(3).await
 }

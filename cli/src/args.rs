@@ -24,8 +24,19 @@ const AFTER_HELP: &str = r#"Examples:
   A script, as CSV and nothing else:
     gridfusion stations.tet -q --format csv -f report.sql > report.csv
 
+  A path in quotes, in the SQL: all variables of a file side by side, or some, or one:
+    gridfusion -c "SELECT lat, corr(temperature, rain) FROM 'climate.tet' GROUP BY lat"
+    gridfusion -c "SELECT * FROM 'stations.tet#temperature' LIMIT 5"
+
+  Many files as one table, and which of them a row is from:
+    gridfusion -c "SELECT max(temperature) FROM 'years/*.tet'"
+    gridfusion -c "SELECT _file, count(*) FROM read_tet('years/*.tet', file_column => true) GROUP BY _file"
+
   Two files, each a schema that is named after it:
     gridfusion 2023.tet 2024.tet -c 'SELECT max(value) FROM "2024".temperature'
+
+  A directory of files, a catalog with a schema for each:
+    gridfusion climate -c "SELECT * FROM climate.stations.temperature LIMIT 5"
 
   An object store:
     gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
@@ -55,11 +66,11 @@ const AFTER_HELP: &str = r#"Examples:
     source <(gridfusion completions bash)
 
   A TileDB array as it was then:
-    gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', 'timestamp', '2024-03-01')"
+    gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', timestamp => '2024-03-01')"
 
   A table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
-                   OPTIONS ('dataset' 'temperature', 'index_columns' 'true');
+                   OPTIONS (dataset 'temperature', index_columns 'true');
                    SELECT * FROM t WHERE time_idx < 10"
 
 Names:
@@ -98,7 +109,9 @@ pub(crate) struct Args {
     ///
     /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or
     /// array is reached by its name if only one path has it, and always as PATH.NAME, where PATH is the
-    /// last part of the path without its extension. A file called like a command is given as `./info`.
+    /// last part of the path without its extension. A directory of `.tet` files becomes a catalog:
+    /// DIRECTORY.FILE.NAME. Without a PATH, SQL finds files by paths in quotes: FROM 'stations.tet'. A file
+    /// called like a command is given as `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -192,7 +205,7 @@ impl Args {
 pub(crate) enum Task {
     /// Say what a file, an array, or a folder of arrays is
     Info(InfoArgs),
-    /// Look for everything that is wrong with a file, an array, or a folder of arrays
+    /// Look for everything that is wrong with a file, an array, or a directory of them
     Verify(VerifyArgs),
     /// Draw the rows of a query: a heat map, lines, points or bars, as .png or .svg
     Plot(PlotArgs),
@@ -203,7 +216,7 @@ pub(crate) enum Task {
 /// What to verify, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, a group of arrays, or a directory of all these
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
