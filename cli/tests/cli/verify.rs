@@ -64,7 +64,8 @@ fn a_damaged_file_as_the_documentation_shows_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = damaged(dir.path());
     let text = verify(&path, &["--deep"], 1).replace("PATH", "damaged.tet");
-    let block = format!("$ gridfusion verify damaged.tet --deep\n{text}```\n");
+    let command = "$ gridfusion verify damaged.tet --deep || echo \"exit status $?\"";
+    let block = format!("{command}\n{text}exit status 1\n");
     assert!(documented.contains(&block), "{text}");
     let text = verify(&path, &[], 1);
     let verdict = "FAILED: 2 of 16 checks; cells were not read, --deep reads them\n";
