@@ -11,14 +11,10 @@
 //! ```
 //!
 //! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes and checks them ([`info`],
-//! [`verify`]),
-//! watches queries ([`query`], [`progress`], [`timing`]), draws their results ([`plot`]) and keeps the
-//! promises of a command: exit codes, errors on standard error that say what may have been meant
-//! ([`errors`], [`hints`]), and silence when a reader like `head` has left.
 //! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]),
-//! looks for what is wrong with them ([`verify`]) and keeps the promises of a command: exit codes, errors on
-//! standard error, and silence when a reader like `head` has left.
+//! looks for what is wrong with them ([`verify`]), watches queries ([`query`], [`progress`], [`timing`]), draws
+//! their results ([`plot`]) and keeps the promises of a command: exit codes, errors on standard error that
+//! say what may have been meant ([`errors`], [`hints`]), and silence when a reader like `head` has left.
 
 mod args;
 mod catalog;
