@@ -4,6 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -28,6 +29,11 @@ impl FileSource {
     pub fn open(path: &Path) -> Result<Self> {
         let (name, file, size) = open(path)?;
         Ok(Self { name, file: Arc::new(file), size })
+    }
+
+    /// When the file was last written, as far as the system tells.
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        modified(&self.file)
     }
 
     fn read_one(&self, range: &Range<u64>) -> Result<Bytes> {
@@ -79,6 +85,11 @@ pub(super) fn open(path: &Path) -> Result<(String, File, u64)> {
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     Ok((name, file, metadata.len()))
+}
+
+/// When the file was last written, as far as the system tells.
+pub(super) fn modified(file: &File) -> Option<SystemTime> {
+    file.metadata().and_then(|metadata| metadata.modified()).ok()
 }
 
 /// The file's length now.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -32,6 +33,11 @@ impl MmapSource {
         // An empty mapping is an error on some systems.
         let bytes = if size == 0 { Bytes::new() } else { Bytes::from_owner(map(&name, &file)?) };
         Ok(Self { file, mapped: MemorySource::new(name, bytes) })
+    }
+
+    /// When the file was last written, as far as the system tells.
+    pub(super) fn modified(&self) -> Option<SystemTime> {
+        file::modified(&self.file)
     }
 }
 

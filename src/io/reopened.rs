@@ -23,7 +23,23 @@ use crate::error::{Error, Result};
 pub struct OpenFiles {
     mmap: bool,
     most: usize,
-    held: Mutex<HashMap<PathBuf, Arc<dyn ByteSource>>>,
+    held: Mutex<HashMap<PathBuf, Held>>,
+}
+
+/// A file as it was when it was opened.
+#[derive(Debug, Clone)]
+struct Held {
+    source: Arc<dyn ByteSource>,
+    modified: Option<SystemTime>,
+}
+
+impl Held {
+    fn new<S: ByteSource + 'static>(
+        source: S,
+        modified: impl Fn(&S) -> Option<SystemTime>,
+    ) -> Self {
+        Self { modified: modified(&source), source: Arc::new(source) }
+    }
 }
 
 impl OpenFiles {
@@ -37,25 +53,25 @@ impl OpenFiles {
         self.lock().len()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Arc<dyn ByteSource>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn held(&self, path: &Path) -> Option<Arc<dyn ByteSource>> {
+    fn held(&self, path: &Path) -> Option<Held> {
         self.lock().get(path).cloned()
     }
 
-    fn open(&self, path: &Path) -> Result<Arc<dyn ByteSource>> {
-        let source: Arc<dyn ByteSource> = match self.mmap {
-            true => Arc::new(MmapSource::open(path)?),
-            false => Arc::new(FileSource::open(path)?),
+    fn open(&self, path: &Path) -> Result<Held> {
+        let opened = match self.mmap {
+            true => Held::new(MmapSource::open(path)?, MmapSource::modified),
+            false => Held::new(FileSource::open(path)?, FileSource::modified),
         };
         let mut held = self.lock();
         if held.len() >= self.most {
             held.clear(); // whoever reads one of them holds it
         }
-        held.insert(path.to_owned(), Arc::clone(&source));
-        Ok(source)
+        held.insert(path.to_owned(), opened.clone());
+        Ok(opened)
     }
 }
 
@@ -75,31 +91,28 @@ impl ReopenedSource {
     /// # Errors
     /// `Io` if it cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
-        let source = files.open(path)?;
+        let Held { source, modified } = files.open(path)?;
         Ok(Self {
             name: source.name().to_owned(),
             path: path.to_owned(),
             size: source.size(),
-            modified: modified(path),
+            modified,
             files: Arc::clone(files),
         })
     }
 
     fn source(&self) -> Result<Arc<dyn ByteSource>> {
-        if let Some(source) = self.files.held(&self.path) {
-            return Ok(source);
-        }
-        let source = self.files.open(&self.path)?;
-        if source.size() != self.size || modified(&self.path) != self.modified {
+        let held = match self.files.held(&self.path) {
+            Some(held) => held,
+            None => self.files.open(&self.path)?,
+        };
+        // What is held may have been opened again since, and be another file.
+        if held.source.size() != self.size || held.modified != self.modified {
             let error = std::io::Error::other("it was written since the table was made");
             return Err(Error::io("cannot open the file again", error).in_file(&self.name));
         }
-        Ok(source)
+        Ok(held.source)
     }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
 #[async_trait]
@@ -155,7 +168,13 @@ mod tests {
         let a = ReopenedSource::open(&path("a"), &files).unwrap();
         ReopenedSource::open(&path("b"), &files).unwrap();
         std::fs::write(path("a"), "12345").unwrap();
-        let error = a.read(&[0..1]).await.unwrap_err().to_string();
-        assert!(error.contains("written since the table was made"), "{error}");
+        for _ in 0..2 {
+            let error = a.read(&[0..1]).await.unwrap_err().to_string();
+            assert!(error.contains("written since the table was made"), "{error}");
+        }
+        // Whoever finds it as it is now may read it.
+        let now = ReopenedSource::open(&path("a"), &files).unwrap();
+        assert_eq!(now.read(&[4..5]).await.unwrap()[0].as_ref(), b"5");
+        assert!(a.read(&[0..1]).await.is_err());
     }
 }
