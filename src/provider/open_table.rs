@@ -87,8 +87,9 @@ pub async fn open_tiledb_table(
         Found::Many(found) => found,
     };
     let arrays = found.into_iter().map(|location| async move {
-        let array = open_tiledb(&location, options, runtime).await?.array(&options.view())?;
-        Ok::<_, crate::Error>(FileArrays { name: location, arrays: vec![array] })
+        let opened = open_tiledb(&location, options, runtime).await?;
+        let (name, arrays) = (opened.location().to_owned(), vec![opened.array(&options.view())?]);
+        Ok::<_, crate::Error>(FileArrays { name, arrays })
     });
     let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
     let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;

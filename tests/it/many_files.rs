@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::support::{
-    F32, I32, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
+    F32, I32, I64, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
 };
 
 /// Days of a year over 2 stations, in one file per year, in a folder.
@@ -293,4 +293,47 @@ async fn plans_reach_across_files() {
         rows_from(&ctx, "SELECT time, rain FROM t WHERE station = 'A' ORDER BY time DESC LIMIT 2")
             .await;
     assert_eq!(rows, [["2001-02-09T00:00:00", "78"], ["2001-02-08T00:00:00", "76"]]);
+}
+
+/// Writers list variables in any order, and a file may lack some.
+#[tokio::test]
+async fn variables_are_put_together_by_name() {
+    let years = Years::new(1);
+    let ctx = reducing(2, 8192);
+    let pattern = || years.text("year-*.tet");
+    let named = |year: i32, names: [&str; 2]| {
+        let mut datasets = year_file(year, &["A", "B"], "K");
+        for (dataset, name) in datasets.iter_mut().zip(names) {
+            // Of one type, so that nothing but the name tells them apart.
+            let whole = |it: &[u8]| i32::from_le_bytes(it.try_into().unwrap()) as f32;
+            if dataset.tag == I32 {
+                dataset.data =
+                    dataset.data.chunks(4).flat_map(|it| whole(it).to_le_bytes()).collect();
+                dataset.tag = F32;
+            }
+            dataset.name = name.to_owned();
+        }
+        datasets
+    };
+    years.write("year-2001.tet", &named(0, ["temperature", "rain"]));
+    let mut swapped = named(1, ["temperature", "rain"]);
+    swapped.swap(0, 1);
+    years.write("year-2002.tet", &swapped);
+    ctx.register_tet("t", pattern(), TetReadOptions::default()).await.unwrap();
+    let wet = "SELECT min(rain), max(rain) FROM t";
+    assert_eq!(rows_from(&ctx, wet).await, [["0.0", "39.0"]]);
+
+    years.write("year-2002.tet", &named(1, ["temperature", "snow"]));
+    let found = error(&ctx, pattern(), TetReadOptions::default()).await;
+    let expected = "its variables are snow, temperature, not temperature, rain";
+    assert!(found.contains(expected), "{found}");
+
+    // A single variable is a column called `value`, whatever its own name.
+    for (year, name) in [(0, "temperature"), (1, "snow")] {
+        let mut datasets = named(year, [name, "rain"]);
+        datasets.remove(1);
+        years.write(&format!("year-{}.tet", 2001 + year), &datasets);
+    }
+    let found = error(&ctx, pattern(), TetReadOptions::default()).await;
+    assert!(found.contains("its variables are snow, not temperature"), "{found}");
 }

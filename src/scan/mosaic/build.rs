@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::scan::array::{Dimension, GridArray, Value};
 use crate::scan::labels::Labels;
+use crate::scan::last_part;
 use crate::scan::layers::CellFormat;
 use crate::scan::objects::Objects;
 use crate::scan::values::ValueColumn;
@@ -75,6 +76,7 @@ impl GridArray {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }
+        order_variables(&mut files);
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;
         let axis = match files.len() {
@@ -98,6 +100,13 @@ impl GridArray {
             None => array,
         })
     }
+}
+
+/// Puts the variables of each file in the order of the first file's: files list them in any.
+fn order_variables(files: &mut [FileArrays]) {
+    let Some((first, others)) = files.split_first_mut() else { return };
+    let place = |array: &GridArray| first.arrays.iter().position(|it| it.name() == array.name());
+    others.iter_mut().for_each(|file| file.arrays.sort_by_cached_key(place));
 }
 
 fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
@@ -134,12 +143,14 @@ fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
 }
 
 fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
-    let names = |file: &FileArrays| {
-        let names: Vec<&str> = file.arrays.iter().map(GridArray::name).collect();
-        names.join(", ")
+    let names = |file: &FileArrays| match file.arrays.as_slice() {
+        // Called like its folder, which says nothing.
+        [array] if array.name() == last_part(&file.name) => String::new(),
+        arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
     };
-    if a.arrays.len() != b.arrays.len() {
-        return Some(format!("its variables are {}, not {}", names(b), names(a)));
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.arrays.len() != b.arrays.len() {
+        return Some(format!("its variables are {of_b}, not {of_a}"));
     }
     names_differ(a.dims(), b.dims()).or_else(|| {
         let pairs = a.arrays.iter().zip(&b.arrays);
