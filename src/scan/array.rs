@@ -76,6 +76,16 @@ impl Dimension {
         self.is_labelled
     }
 
+    /// What labels that are numbers count, if they are times: those of another moment or unit are not of
+    /// the same line.
+    pub(super) fn measure(&self) -> Option<&str> {
+        if self.labels.data_type().is_temporal() {
+            return None;
+        }
+        let units = self.attributes.get("units").filter(|units| units.contains(" since "));
+        units.or_else(|| self.attributes.get("tiledb_datatype")).map(String::as_str)
+    }
+
     /// The number of its elements.
     pub fn len(&self) -> u64 {
         self.index.len()

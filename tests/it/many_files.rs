@@ -337,3 +337,44 @@ async fn variables_are_put_together_by_name() {
     let found = error(&ctx, pattern(), TetReadOptions::default()).await;
     assert!(found.contains("its variables are snow, not temperature"), "{found}");
 }
+
+/// One dimension in several files: the index of one is no label of another.
+#[tokio::test]
+async fn dimensions_without_labels_do_not_follow_those_with() {
+    let years = Years::new(0);
+    let ctx = session(1, 8192);
+    for (name, labels) in [("a.tet", Some([10_i64, 11])), ("b.tet", None)] {
+        let values = TestDataset::new("v", I32, &[2], &[2], vec![0; 8])
+            .with_metadata(json!({"dim_names": ["x"]}));
+        let labels = labels.map(|labels| {
+            let data = labels.iter().flat_map(|label| label.to_le_bytes()).collect();
+            TestDataset::new("x", I64, &[2], &[2], data)
+        });
+        let datasets: Vec<TestDataset> = [values].into_iter().chain(labels).collect();
+        years.write(name, &datasets);
+    }
+    let options = TetReadOptions::default().with_dataset("v").with_concat_dimension("x");
+    let found = error(&ctx, years.text("*.tet"), options).await;
+    assert!(found.contains("b.tet: its \"x\" has no labels, unlike there"), "{found}");
+}
+
+/// Times that SQL has no type for are numbers, counted from somewhere.
+#[tokio::test]
+async fn times_in_other_calendars_are_counted_from_one_moment() {
+    let years = Years::new(0);
+    let ctx = session(1, 8192);
+    let write = |year: i32, units: &str| {
+        let mut datasets = year_file(year, &["A"], "K");
+        datasets.remove(0);
+        datasets[1].metadata["attrs"] = json!({"units": units, "calendar": "noleap"});
+        years.write(&format!("year-{}.tet", 2001 + year), &datasets);
+    };
+    write(0, "days since 2001-01-01");
+    write(1, "days since 2002-01-01");
+    let found = error(&ctx, years.text("year-*.tet"), TetReadOptions::default()).await;
+    let expected =
+        "its labels of \"time\" are in days since 2002-01-01, not in days since 2001-01-01";
+    assert!(found.contains(expected), "{found}");
+    write(1, "days since 2001-01-01");
+    ctx.register_tet("t", years.text("year-*.tet"), TetReadOptions::default()).await.unwrap();
+}

@@ -18,11 +18,24 @@ pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
     if of_a != of_b || a.len() != b.len() {
         return Some(format!("its dimensions are {of_b}, not {of_a}"));
     }
-    let types = a.iter().zip(b).find(|(a, b)| a.labels().data_type() != b.labels().data_type());
-    types.map(|(a, b)| {
-        let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
-        format!("its labels of \"{}\" are of type {of_b}, not {of_a}", a.name())
-    })
+    a.iter().zip(b).find_map(|(a, b)| kinds_differ(a, b))
+}
+
+/// Why labels of two dimensions of one name cannot follow one another.
+fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
+    let name = a.name();
+    if a.is_labelled() != b.is_labelled() {
+        let has = if b.is_labelled() { "labels" } else { "no labels" };
+        return Some(format!("its \"{name}\" has {has}, unlike there"));
+    }
+    let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
+    if of_a != of_b {
+        return Some(format!("its labels of \"{name}\" are of type {of_b}, not {of_a}"));
+    }
+    let (of_a, of_b) = (a.measure(), b.measure());
+    let text = |measure: Option<&str>| measure.unwrap_or("no unit").to_owned();
+    (of_a != of_b)
+        .then(|| format!("its labels of \"{name}\" are in {}, not in {}", text(of_b), text(of_a)))
 }
 
 /// How the labels of two dimensions of one name differ; `None` if they do not.
