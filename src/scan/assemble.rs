@@ -224,7 +224,7 @@ impl AxisCache {
     /// The labels at these positions among the selected elements of the chunk, which begins at element
     /// `start` of the axis.
     fn select(&mut self, labels: &Labels, positions: &Range<u64>, start: u64) -> Result<ArrayRef> {
-        if let Labels::Counted(_) = labels {
+        if let Labels::Counted(_) | Labels::Repeated { .. } = labels {
             // Made, not read: a chunk of any length costs no more than its block.
             return labels.select(&self.selection.slice(positions.clone()), start);
         }

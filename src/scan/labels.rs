@@ -248,18 +248,30 @@ impl Labels {
         selection: &AxisSelection,
         start: u64,
     ) -> Result<Option<(u64, u64)>> {
-        let labels = self.select(selection, start)?;
+        let positions = self.positions(selection, start);
+        let labels = self.at(positions.iter().map(|at| Some(*at)))?;
         if labels.null_count() == labels.len() {
             return Ok(None);
         }
-        let positions: Vec<u64> = selection.ranges().iter().cloned().flatten().collect();
         let first_in = |descending| {
             let options = SortOptions { descending, nulls_first: false };
             let order = sort_to_indices(&labels, Some(options), Some(1))
                 .map_err(|error| Error::internal(error.to_string()))?;
-            Ok::<_, Error>(start + positions[order.value(0) as usize])
+            Ok::<_, Error>(positions[order.value(0) as usize])
         };
         Ok(Some((first_in(false)?, first_in(true)?)))
+    }
+
+    /// Elements that have all labels that the selected ones have; of a run that repeats one, the first.
+    fn positions(&self, selection: &AxisSelection, start: u64) -> Vec<u64> {
+        let ranges = selection.ranges().iter().map(|range| start + range.start..start + range.end);
+        let Self::Repeated { ends, .. } = self else { return ranges.flatten().collect() };
+        let of_range = |range: Range<u64>| {
+            let runs = ends.partition_point(|end| *end <= range.start)..ends.len();
+            let starts = ends[runs].iter().copied().take_while(move |end| *end < range.end);
+            std::iter::once(range.start).chain(starts)
+        };
+        ranges.flat_map(of_range).collect()
     }
 
     /// The labels of these elements; NULL where there is none.

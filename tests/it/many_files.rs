@@ -378,3 +378,27 @@ async fn times_in_other_calendars_are_counted_from_one_moment() {
     write(1, "days since 2001-01-01");
     ctx.register_tet("t", years.text("year-*.tet"), TetReadOptions::default()).await.unwrap();
 }
+
+/// Names of files are never listed for each element of an axis that no memory could hold.
+#[tokio::test]
+async fn long_axes_have_names_of_files_too() {
+    let years = Years::new(0);
+    let ctx = reducing(2, 8192);
+    let dataset = TestDataset::new("v", I32, &[1], &[1], vec![0; 4]);
+    let mut file = tet_bytes(&[dataset], &Layout::default());
+    let long = 1_u64 << 34;
+    for at in [64, 72] {
+        file[at..at + 8].copy_from_slice(&long.to_le_bytes()); // shape and chunk
+    }
+    for name in ["a.tet", "b.tet"] {
+        std::fs::write(years.path(name), &file).unwrap();
+    }
+    let options = TetReadOptions::default().with_concat_dimension("dim_0").with_file_column(true);
+    ctx.register_tet("t", years.text("[ab].tet"), options).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, (2 * long).to_string());
+    let rows = rows_from(&ctx, "SELECT right(_file, 5) FROM t LIMIT 1").await;
+    assert_eq!(rows, [["a.tet"]]);
+    let sql = format!("EXPLAIN SELECT value FROM t WHERE _file = '{}'", years.text("b.tet"));
+    let plan = rows_from(&ctx, &sql).await;
+    assert!(plan.iter().any(|row| row[1].contains("chunks=1/2")), "{plan:?}");
+}
