@@ -13,7 +13,7 @@ use futures::TryStreamExt;
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
-use super::location::Place;
+use super::location::{Place, child};
 use crate::error::{Error, Result};
 
 /// One or more paths or URLs. Each may be a pattern in which `*` stands for any part of a name, `**` for
@@ -138,8 +138,8 @@ async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>
         Place::Store(store, path) => {
             let base = pattern.find("://").map_or(0, |at| at + 3);
             let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
-            let wanted =
-                Pattern::new(pattern[base..].trim_start_matches('/')).map_err(malformed)?;
+            // Without the escapes of a URL, as the store has it.
+            let wanted = Pattern::new(path.as_ref()).map_err(malformed)?;
             let listed = store.list(folder_of(&path).as_ref());
             let listed: Vec<_> =
                 listed.map_ok(|object| object.location).try_collect().await.map_err(|error| {
@@ -147,7 +147,10 @@ async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>
                 })?;
             let parts = wanted.as_str().split('/').count();
             let found = listed.iter().flat_map(|path| beginnings(path.as_ref(), parts, &wanted));
-            found.map(|path| format!("{}/{path}", &pattern[..base])).collect()
+            let url = |path: &str| {
+                path.split('/').fold(pattern[..base].to_owned(), |url, part| child(&url, part))
+            };
+            found.map(url).collect()
         }
     };
     match found.is_empty() {

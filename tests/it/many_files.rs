@@ -402,3 +402,25 @@ async fn long_axes_have_names_of_files_too() {
     let plan = rows_from(&ctx, &sql).await;
     assert!(plan.iter().any(|row| row[1].contains("chunks=1/2")), "{plan:?}");
 }
+
+#[tokio::test]
+async fn objects_of_a_store_have_odd_names() {
+    use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
+    let ctx = session(1, 8192);
+    let store = std::sync::Arc::new(InMemory::new());
+    ctx.register_object_store(&"mem://bucket".parse().unwrap(), store.clone());
+    for (year, name) in (0..).zip(["a#1 b.tet", "b[1]?.tet", "c%20d.tet", "\u{e4}.tet", "e*.tet"]) {
+        let file = tet_bytes(
+            &year_file(year, &["A"], "K"),
+            &Layout { history_version: Some(1), ..Layout::default() },
+        );
+        store.put(&Path::parse(format!("my dir/{name}")).unwrap(), file.into()).await.unwrap();
+    }
+    for folder in ["my dir", "my%20dir"] {
+        let pattern = format!("mem://bucket/{folder}/*.tet");
+        let options = TetReadOptions::default().with_file_column(true);
+        ctx.register_tet(folder, pattern.as_str(), options).await.unwrap();
+        let last = format!("SELECT count(*), max(_file) FROM \"{folder}\"");
+        assert_eq!(rows_from(&ctx, &last).await, [["50", "mem://bucket/my%20dir/e*.tet"]]);
+    }
+}
