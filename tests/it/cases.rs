@@ -63,7 +63,8 @@ impl Axis {
                 Arc::new(StringViewArray::from_iter_values(at.map(|i| &labels[i as usize])))
             }
             Self::Numbers(labels) => {
-                Arc::new(Float64Array::from_iter_values(at.map(|i| labels[i as usize])))
+                let label = |i| Some(labels[i as usize]).filter(|label| !label.is_nan());
+                Arc::new(at.map(label).collect::<Float64Array>())
             }
             Self::Hours(labels) => Arc::new(TimestampMicrosecondArray::from_iter_values(
                 at.map(|i| EPOCH_2024 + i64::from(labels[i as usize]) * 3_600_000_000),

@@ -8,8 +8,11 @@ use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, 
 use arrow::datatypes::{Field, Schema};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
+use gridfusion::GridTable;
+use gridfusion::io::{ByteSource, MemorySource, ObjectSource};
 use gridfusion::scan::{FileArrays, GridArray, MosaicOptions, OpenedFile, ReadOptions};
-use gridfusion::{GridTable, io::MemorySource};
+use object_store::ObjectStoreExt;
+use object_store::memory::InMemory;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -31,6 +34,8 @@ struct Mosaic {
     rows: RecordBatch,
     /// What a chunk of the table may take.
     chunk_bytes: u64,
+    /// Whether reading means waiting.
+    waits: bool,
     description: String,
 }
 
@@ -38,6 +43,8 @@ struct Mosaic {
 struct Variable {
     name: &'static str,
     tag: u32,
+    /// Stored values count half, and begin at 10.
+    packed: bool,
     /// In row-major order over all files; `None` is NULL.
     values: Vec<Option<i32>>,
 }
@@ -50,12 +57,24 @@ impl Variable {
             |cell: usize, rng: &mut StdRng| cell as i32 * rises / 4 + rng.random_range(-9..10);
         let nulls = *[0.0, 0.2, 0.9].choose(rng).unwrap();
         let values = (0..cells).map(|cell| (!rng.random_bool(nulls)).then(|| value(cell, rng)));
-        Self { name, tag, values: values.collect() }
+        let values = values.collect();
+        Self { name, tag, packed: tag == I32 && rng.random_bool(0.3), values }
+    }
+
+    fn attributes(&self) -> serde_json::Value {
+        match self.packed {
+            true => json!({"_FillValue": "-99", "scale_factor": "0.5", "add_offset": "10"}),
+            false => json!({"_FillValue": "-99"}),
+        }
     }
 
     fn column(&self) -> ArrayRef {
         let values = self.values.iter();
+        let unpacked = |value: i32| f64::from(value) * 0.5 + 10.0;
         match self.tag {
+            _ if self.packed => {
+                Arc::new(values.map(|it| it.map(unpacked)).collect::<Float64Array>())
+            }
             F64 => Arc::new(values.map(|it| it.map(f64::from)).collect::<Float64Array>()),
             _ => Arc::new(values.copied().collect::<Int32Array>()),
         }
@@ -91,7 +110,8 @@ impl Whole {
         let mut shape = self.shape.clone();
         shape[self.along] = elements.end - elements.start;
         let (mut datasets, mut zones, mut description) = (Vec::new(), Vec::new(), String::new());
-        for (id, Variable { name, tag, values }) in self.variables.iter().enumerate() {
+        for (id, variable) in self.variables.iter().enumerate() {
+            let Variable { name, tag, values, .. } = variable;
             let chunk: Vec<u64> = shape.iter().map(|_| rng.random_range(1..9)).collect();
             description += &format!(", {name} {chunk:?}");
             let of_file =
@@ -99,7 +119,8 @@ impl Whole {
             let values: Vec<Option<i32>> = of_file.map(|(_, value)| *value).collect();
             let data = values.iter().flat_map(|value| bytes(*tag, *value)).collect();
             let dataset = TestDataset::new(name, *tag, &shape, &chunk, data);
-            let metadata = metadata(&self.axes, self.along, elements);
+            let attributes = variable.attributes();
+            let metadata = metadata(&self.axes, self.along, elements, attributes);
             datasets.push(dataset.with_zstd(rng.random()).with_metadata(metadata));
             zones.extend(zones_of(id, *tag, &values, &shape, &chunk));
         }
@@ -201,6 +222,7 @@ impl Mosaic {
             variables,
             rows,
             chunk_bytes,
+            waits: rng.random_bool(0.3),
             description,
         }
     }
@@ -209,8 +231,16 @@ impl Mosaic {
     async fn array(&self) -> gridfusion::Result<GridArray> {
         let mut files = Vec::new();
         for (location, bytes) in &self.files {
-            let source = MemorySource::new(location.clone(), bytes::Bytes::from(bytes.clone()));
-            let file = OpenedFile::open(Arc::new(source)).await?;
+            let bytes = bytes::Bytes::from(bytes.clone());
+            let source: Arc<dyn ByteSource> = match self.waits {
+                true => {
+                    let (store, key) = (Arc::new(InMemory::new()), location.as_str().into());
+                    store.put(&key, bytes.into()).await.unwrap();
+                    Arc::new(ObjectSource::open(location.clone(), store, key).await?)
+                }
+                false => Arc::new(MemorySource::new(location.clone(), bytes)),
+            };
+            let file = OpenedFile::open(source).await?;
             let mut arrays = Vec::new();
             for variable in file.data_variables() {
                 arrays.push(file.array(&variable, &ReadOptions::default()).await?);
@@ -265,7 +295,10 @@ impl Mosaic {
         let keys: Vec<String> = (0..rank).map(name).chain(["_file".into()]).collect();
         let key = keys.choose(rng).unwrap();
         let axes: Vec<String> = (0..rank).map(|axis| format!("d{axis}_idx")).collect();
-        match rng.random_range(0..8) {
+        let label = name(rng.random_range(0..rank));
+        let limit = rng.random_range(1..9);
+        let some = format!("(SELECT DISTINCT {label} AS k FROM t{filter}) AS some");
+        match rng.random_range(0..12) {
             0 => format!("SELECT count(*), count({value}), sum({other}) FROM t{filter}"),
             1 => format!(
                 "SELECT {key}, count(*), sum({value}), min({other}), max({value}), avg({other}) FROM t{filter} GROUP BY {key}"
@@ -285,15 +318,53 @@ impl Mosaic {
             5 => format!(
                 "SELECT min({key}), max({key}), count(DISTINCT {key}), min({value}) FROM t{filter}"
             ),
+            6 => {
+                format!("SELECT {label} FROM t{filter} ORDER BY {label} NULLS FIRST LIMIT {limit}")
+            }
+            7 => format!(
+                "SELECT {label} FROM t{filter} ORDER BY {label} DESC NULLS LAST LIMIT {limit}"
+            ),
+            8 => format!(
+                "SELECT {0}, sum({value}) OVER (PARTITION BY {key} ORDER BY {0}) FROM t{filter}",
+                axes.join(", ")
+            ),
+            9 => format!("SELECT count(*), sum({value}) FROM t JOIN {some} ON t.{label} = some.k"),
+            10 => format!(
+                "SELECT {value} FROM t JOIN {some} ON t.{label} = some.k{filter} ORDER BY {value} NULLS LAST LIMIT {limit}"
+            ),
             _ if columns.is_empty() => format!("SELECT count(*) FROM t{filter}"),
             _ => format!("SELECT {}, _file FROM t{filter}", columns.join(", ")),
         }
     }
 }
 
+/// Labels that repeat within a file, are in no order or NULL, or lie among those of other files.
+fn odd_labels(rng: &mut StdRng, lens: &[u64]) -> Axis {
+    let (files, interleaved) = (lens.len() as i32, rng.random());
+    let mut labels: Vec<f64> = Vec::new();
+    for (file, &len) in (0..).zip(lens) {
+        let first = labels.len();
+        for at in 0..len as i32 {
+            labels.push(match at {
+                _ if interleaved => f64::from(file + at * files) / 4.0,
+                1.. if rng.random_bool(0.2) => f64::NAN,
+                _ => f64::from(file * 5 + rng.random_range(0..4)) / 4.0,
+            });
+        }
+        // Files whose labels all descend follow one another that way.
+        if len > 1 && !interleaved {
+            labels[first + 1] = labels[first];
+        }
+    }
+    Axis::Numbers(labels)
+}
+
 /// Labels that do not repeat, sorted either way.
 fn labels_along(rng: &mut StdRng, lens: &[u64]) -> Axis {
     let len = lens.iter().sum();
+    if rng.random_bool(0.3) {
+        return odd_labels(rng, lens);
+    }
     let mut numbers: Vec<i32> = (0..len as i32).map(|at| at * 2 - 5).collect();
     // Of labels that are alone in their files, nobody knows that they descend.
     if rng.random() && lens.iter().any(|len| *len > 1) {
@@ -317,7 +388,12 @@ fn cut(labels: &Axis, elements: &Range<u64>) -> Axis {
     }
 }
 
-fn metadata(axes: &[Axis], along: usize, elements: &Range<u64>) -> serde_json::Value {
+fn metadata(
+    axes: &[Axis],
+    along: usize,
+    elements: &Range<u64>,
+    attributes: serde_json::Value,
+) -> serde_json::Value {
     let mut coords = Map::new();
     for (axis, labels) in axes.iter().enumerate() {
         let labels = if axis == along { &cut(labels, elements) } else { labels };
@@ -326,7 +402,7 @@ fn metadata(axes: &[Axis], along: usize, elements: &Range<u64>) -> serde_json::V
         }
     }
     let names: Vec<String> = (0..axes.len()).map(name).collect();
-    json!({"dim_names": names, "coords": coords, "attrs": {"_FillValue": "-99"}})
+    json!({"dim_names": names, "coords": coords, "attrs": attributes})
 }
 
 fn bytes(tag: u32, value: Option<i32>) -> Vec<u8> {
