@@ -47,8 +47,8 @@ pub const OPTIONS: &[OptionInfo] = &[
         name: "dataset",
         kind: ValueKind::Name,
         default: "all data variables, a column each",
-        meaning: "which dataset of the file, or several with commas between them",
-        scopes: TET,
+        meaning: "which dataset of the file, or array of the group, or several with commas between them",
+        scopes: BOTH,
     },
     OptionInfo {
         name: "generation",

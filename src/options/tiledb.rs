@@ -24,6 +24,9 @@ use crate::scan::{MosaicOptions, TileDbView};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TileDbReadOptions {
+    /// Which array of a group or folder, or several with commas between them; `None` means all that are
+    /// not coordinates.
+    pub dataset: Option<String>,
     /// Which fragments are seen, and the key.
     pub open: OpenOptions,
     /// Shows the whole domain, written or not.
@@ -37,6 +40,13 @@ pub struct TileDbReadOptions {
 }
 
 impl TileDbReadOptions {
+    /// Chooses the array of a group or folder, or several with commas between them.
+    #[must_use]
+    pub fn with_dataset(mut self, dataset: impl Into<String>) -> Self {
+        self.dataset = Some(dataset.into());
+        self
+    }
+
     /// The array as it was at `end`, in milliseconds since 1970.
     #[must_use]
     pub fn with_timestamp(mut self, end: u64) -> Self {
@@ -175,6 +185,7 @@ impl TileDbReadOptions {
 
     fn slot(&mut self, name: &str) -> Option<Slot<'_>> {
         Some(match name {
+            "dataset" => Slot::Name(&mut self.dataset),
             "timestamp" => Slot::Time(&mut self.open.end),
             "timestamp_start" => Slot::Since(&mut self.open.start),
             "encryption_key" => Slot::Key(&mut self.open.key),
@@ -205,7 +216,7 @@ mod tests {
                 "timestamp" | "timestamp_start" => "17",
                 "encryption_key" => "0123456789abcdef0123456789ABCDEF",
                 "io" => "pread",
-                "concat_dimension" => "t",
+                "dataset" | "concat_dimension" => "t",
                 _ => "TRUE",
             };
             for prefix in ["", "format.", "tiledb."] {

@@ -1,12 +1,16 @@
 //! What is at a place, as far as names and listings tell: before anything is opened.
 
 use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::future::ready;
+use futures::stream::{self, StreamExt};
 
-use super::location::{Place, entries, path_of};
+use super::location::{Place, child, entries, path_of};
+use crate::error::{Error, Kind};
 use crate::format::Entry;
 use crate::format::tet::is_package;
 use crate::format::tiledb::{FolderKind, folder_kind};
-use crate::options::IoMode;
+use crate::options::{IoMode, Scope};
+use crate::scan::AT_ONCE;
 
 /// Something that holds arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub(super) enum Holding {
     Package,
     /// A TileDB array.
     Array,
-    /// A TileDB group.
+    /// A TileDB group, or a folder of arrays.
     Group,
 }
 
@@ -40,12 +44,45 @@ impl Holding {
             return is_tet(&path).then_some(Self::Tet);
         }
         match entries(location, io, runtime).await {
-            Ok(entries) => Self::of_folder(&entries).or_else(|| Self::of_name(&path)),
+            Ok(entries) => match Self::of_folder(&entries).or_else(|| Self::of_name(&path)) {
+                None if has_arrays(location, &entries, io, runtime).await => Some(Self::Group),
+                holding => holding,
+            },
             Err(error) => {
                 log::debug!("not looked into: {error}");
                 Self::of_name(&path)
             }
         }
+    }
+
+    /// `error`, which was met when something of the `expected` format was to be opened; if there is
+    /// something of the other format, that says so, and how it is read.
+    pub(super) async fn explain(
+        error: Error,
+        location: &str,
+        expected: Scope,
+        runtime: &RuntimeEnv,
+    ) -> Error {
+        if !matches!(error.kind(), Kind::Usage | Kind::Io) {
+            return error;
+        }
+        let found = Self::at(location, IoMode::Pread, runtime).await;
+        let (what, reader) = match (found, expected) {
+            (Some(Self::Tet), Scope::TileDb) => ("a .tet file, no TileDB array", "TET"),
+            (Some(Self::Package), Scope::TileDb) => ("a .tet.d package, no TileDB array", "TET"),
+            (Some(Self::Array), Scope::Tet) => {
+                ("a TileDB array, no .tet file or package", "TILEDB")
+            }
+            (Some(Self::Group), Scope::Tet) => {
+                ("a group or folder of TileDB arrays, no .tet file or package", "TILEDB")
+            }
+            _ => return error,
+        };
+        let lower = reader.to_lowercase();
+        let message = format!(
+            "this is {what}; it is read by STORED AS {reader}, read_{lower} or register_{lower}"
+        );
+        Error::usage(message).in_file(location)
     }
 
     /// What a folder with these entries is.
@@ -75,6 +112,23 @@ pub(super) fn stem(name: &str) -> &str {
     let ending = endings.into_iter().find(|ending| ends_with(name, ending));
     let stem = &name[..name.len() - ending.map_or(0, str::len)];
     if stem.is_empty() { name } else { stem }
+}
+
+/// Whether there is an array or a group in a folder of nothing but folders. Not all of them are looked
+/// into: other things are kept in many folders, too.
+async fn has_arrays(location: &str, listed: &[Entry], io: IoMode, runtime: &RuntimeEnv) -> bool {
+    if listed.iter().any(|entry| entry.size.is_some()) {
+        return false;
+    }
+    let looks: Vec<_> = listed
+        .iter()
+        .take(AT_ONCE)
+        .map(|entry| async move {
+            let listed = entries(&child(location, &entry.name), io, runtime).await;
+            listed.is_ok_and(|listed| folder_kind(&listed).is_some())
+        })
+        .collect();
+    stream::iter(looks).buffered(AT_ONCE).any(ready).await
 }
 
 fn is_tet(path: &str) -> bool {

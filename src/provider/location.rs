@@ -9,13 +9,14 @@ use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
+use super::holding::Holding;
 use crate::error::{Error, Result};
 use crate::format::Entry;
 use crate::io::{
     ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles,
     ReopenedSource, StoreFolder,
 };
-use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
+use crate::options::{IoMode, Scope, TetReadOptions, TileDbReadOptions};
 use crate::scan::{Objects, OpenedFile, OpenedTileDb};
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
@@ -57,6 +58,18 @@ pub(super) async fn open_among(
     many: Option<&Arc<OpenFiles>>,
 ) -> Result<OpenedFile> {
     let place = Place::of(location, runtime)?;
+    match open_place(place, location, options, many).await {
+        Ok(file) => Ok(file),
+        Err(error) => Err(Holding::explain(error, location, Scope::Tet, runtime).await),
+    }
+}
+
+async fn open_place(
+    place: Place,
+    location: &str,
+    options: &TetReadOptions,
+    many: Option<&Arc<OpenFiles>>,
+) -> Result<OpenedFile> {
     if place.is_package() {
         let folder = place.folder(location, options.io())?;
         return OpenedFile::open_package(folder, options.generation).await;
@@ -78,7 +91,8 @@ pub(super) async fn open_among(
     OpenedFile::open(source).await
 }
 
-/// Opens the TileDB array at `location`: the path or URL of its folder, as for [`open`].
+/// Opens the TileDB array at `location`: the path or URL of its folder, as for [`open`]. Of the options,
+/// `io` and what is said of time and key count.
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -101,8 +115,15 @@ pub async fn open_tiledb(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<OpenedTileDb> {
-    let folder = folder(location, options.io(), runtime)?;
-    OpenedTileDb::open(folder, options.open.clone()).await
+    let place = Place::of(location, runtime)?;
+    let opened = match place.folder(location, options.io()) {
+        Ok(folder) => OpenedTileDb::open(folder, options.open.clone()).await,
+        Err(error) => Err(error),
+    };
+    match opened {
+        Ok(array) => Ok(array),
+        Err(error) => Err(Holding::explain(error, location, Scope::TileDb, runtime).await),
+    }
 }
 
 /// The folder at `location`.

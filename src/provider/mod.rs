@@ -10,6 +10,7 @@ mod holding;
 mod lazy_schema;
 mod location;
 mod locations;
+mod members;
 mod named_arguments;
 mod open_table;
 mod prune;

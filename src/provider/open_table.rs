@@ -11,8 +11,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::location::open_among;
 use super::locations::Found;
+use super::members::arrays_at;
 use super::variables::arrays_of;
-use super::{GridTable, Locations, open, open_tiledb};
+use super::{GridTable, Locations, open};
 use crate::error::Result;
 use crate::exec::GridfusionConfig;
 use crate::io::OpenFiles;
@@ -68,11 +69,14 @@ pub async fn open_table(
     Ok(GridTable::new(Arc::new(array)))
 }
 
-/// The table of the TileDB array at `locations`, or of several, as [`open_table`] has it of files.
+/// The table of the TileDB array at `locations`, or of several, as [`open_table`] has it of files. A group, or
+/// a folder of arrays, is like a file: its arrays are columns of one table, if they have the same dimensions
+/// and coordinates, or those of them that the options name. Arrays with one dimension that are called like
+/// it are coordinates, and no columns.
 ///
 /// # Errors
-/// Those of [`open_tiledb`], [`GridTable::of_tiledb`] and [`GridArray::side_by_side`]; `Usage` for a pattern
-/// that nothing matches.
+/// Those of [`open_tiledb`](super::open_tiledb), [`GridTable::of_tiledb`] and [`GridArray::side_by_side`];
+/// `Usage` for a pattern that nothing matches, or a name that no array has.
 pub async fn open_tiledb_table(
     locations: impl Into<Locations>,
     options: &TileDbReadOptions,
@@ -81,16 +85,14 @@ pub async fn open_tiledb_table(
     let locations = locations.into();
     let found = match locations.expand(runtime).await? {
         Found::One(location) => {
-            let array = open_tiledb(&location, options, runtime).await?;
-            return GridTable::of_tiledb(&array, options);
+            let arrays = arrays_at(&location, options, runtime).await?;
+            return GridTable::of_file(arrays, &options.mosaic());
         }
         Found::Many(found) => found,
     };
-    let arrays = found.into_iter().map(|location| async move {
-        let opened = open_tiledb(&location, options, runtime).await?;
-        let (name, arrays) = (opened.location().to_owned(), vec![opened.array(&options.view())?]);
-        Ok::<_, crate::Error>(FileArrays { name, arrays })
-    });
+    let arrays = found
+        .into_iter()
+        .map(|location| async move { arrays_at(&location, options, runtime).await });
     let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
     let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))

@@ -70,7 +70,8 @@ impl GridTable {
         Self::of_file(FileArrays { name, arrays }, &options.mosaic())
     }
 
-    fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
+    /// The table of the variables of one file.
+    pub(super) fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
         if file.arrays.len() == 1
             && !options.file_column
             && let Some(array) = file.arrays.pop()

@@ -63,6 +63,14 @@ fn texts(expr: &Expr) -> Option<Vec<String>> {
 }
 
 impl Arguments {
+    /// The dataset: the argument, or what the options say.
+    pub(super) fn dataset(&self, name: &str, option: Option<String>) -> Result<Option<String>> {
+        match (&self.dataset, option) {
+            (Some(_), Some(_)) => plan_err!("{name}: the dataset is given twice"),
+            (argument, option) => Ok(argument.clone().or(option)),
+        }
+    }
+
     /// The location, for functions that are about one place.
     pub(super) fn location(&self, name: &str) -> Result<&str> {
         match self.locations.as_slice() {

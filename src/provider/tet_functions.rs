@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::plan_err;
 use datafusion::error::{DataFusionError, Result};
 
 use super::open_table::defaults;
@@ -70,11 +69,7 @@ impl TableFunctionImpl for TetFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let arguments = Arguments::new(self.name(), args.exprs(), true)?;
         let mut options = TetReadOptions::from_sql(&arguments.options).map_err(to_datafusion)?;
-        let dataset = arguments.dataset.clone();
-        if dataset.is_some() && options.dataset.is_some() {
-            return plan_err!("{}: the dataset is given twice", self.name());
-        }
-        options.dataset = dataset.or(options.dataset);
+        options.dataset = arguments.dataset(self.name(), options.dataset)?;
         let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
         let opened = async || {

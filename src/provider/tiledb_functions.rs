@@ -5,24 +5,27 @@ use std::sync::Arc;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
 
+use super::members::open_member;
 use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
-use super::{open_tiledb, open_tiledb_table, tiledb_facts};
+use super::{open_tiledb_table, tiledb_facts};
 use crate::exec::to_datafusion;
 use crate::options::TileDbReadOptions;
 
-/// A table function over one TileDB array. The first argument is the array's path or URL; options of
-/// [`TileDbReadOptions`] follow as named arguments, or as names and values in turn.
+/// A table function over TileDB arrays. The first argument is the path or URL of an array, or of a group or
+/// folder of arrays, and an array of it may come second. Options of [`TileDbReadOptions`] follow as named
+/// arguments, or as names and values in turn.
 ///
 /// | function | table |
 /// |---|---|
-/// | `read_tiledb(path)` | the array, as `CREATE EXTERNAL TABLE` would make it |
+/// | `read_tiledb(path)` | the array or arrays, as `CREATE EXTERNAL TABLE` would make it; takes a list of paths too |
 /// | `tiledb_info(path)` | its properties, dimensions, attributes and dimension labels |
 /// | `tiledb_fragments(path)` | the fragments that are visible, oldest first |
 /// | `tiledb_metadata(path)` | the array's own keys and values |
 ///
 /// ```sql
 /// SELECT * FROM read_tiledb('arrays/overlap', timestamp => '2024-03-01');
+/// SELECT * FROM read_tiledb('arrays', 'overlap');
 /// SELECT name, value FROM tiledb_info('arrays/overlap') WHERE property = 'domain';
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,13 +57,14 @@ impl TileDbFunction {
 
 impl TableFunctionImpl for TileDbFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let arguments = Arguments::new(self.name(), args.exprs(), false)?;
-        let options = TileDbReadOptions::from_sql(&arguments.options).map_err(to_datafusion)?;
+        let arguments = Arguments::new(self.name(), args.exprs(), true)?;
+        let mut options = TileDbReadOptions::from_sql(&arguments.options).map_err(to_datafusion)?;
+        options.dataset = arguments.dataset(self.name(), options.dataset)?;
         let options = options.with_defaults(&defaults(args.session()));
         let runtime = args.session().runtime_env();
         let opened = async || {
             let location = arguments.location(self.name())?;
-            open_tiledb(location, &options, runtime).await.map_err(to_datafusion)
+            open_member(location, &options, runtime).await.map_err(to_datafusion)
         };
         wait(async {
             let facts = match self {

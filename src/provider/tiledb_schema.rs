@@ -10,13 +10,14 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
 use futures::stream::{self, StreamExt};
 
+use super::holding::Holding;
 use super::location::{below, entries, folder};
 use super::{GridTable, open_tiledb};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
-use crate::options::TileDbReadOptions;
+use crate::options::{Scope, TileDbReadOptions};
 use crate::scan::{AT_ONCE, Objects, drive, last_part};
 
 /// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
@@ -42,23 +43,30 @@ impl TileDbSchema {
     /// Finds the arrays below `location`.
     ///
     /// # Errors
-    /// `Usage` if it holds no array; `Corrupt` or `Io` if a group cannot be read.
+    /// `Usage` if it holds no array, or the options name one; `Corrupt` or `Io` if a group cannot be read.
     pub async fn open(
         location: &str,
         options: TileDbReadOptions,
         runtime: Arc<RuntimeEnv>,
     ) -> GridResult<Self> {
-        let (arrays, left_out) = arrays_below(location, &options, &runtime).await?;
-        if arrays.is_empty() {
-            let message = "no TileDB array in this folder, and it is no TileDB group";
+        if let Some(dataset) = &options.dataset {
+            let message = format!(
+                "a schema holds every array of its group; option 'dataset' ('{dataset}') does not apply"
+            );
             return Err(Error::usage(message).in_file(location));
         }
+        let (arrays, left_out) = find_arrays(location, &options, &runtime).await?;
         Ok(Self { arrays, left_out, options, runtime, opened: Mutex::default() })
     }
 
     /// The names of the arrays' tables, and the paths or URLs of the arrays.
     pub fn arrays(&self) -> impl Iterator<Item = (&str, &str)> {
         self.arrays.iter().map(|(name, location)| (name.as_str(), location.as_str()))
+    }
+
+    /// How they are read.
+    pub fn options(&self) -> &TileDbReadOptions {
+        &self.options
     }
 
     /// Why groups and folders within are left out, if they could not be looked into.
@@ -93,8 +101,29 @@ async fn kind(
     Ok((folder_kind(&entries), entries))
 }
 
-/// Names of tables and places of the arrays at `location`, and in the groups there; and what could not
-/// be looked into.
+/// Names of tables and places of the arrays at `location`, and in the groups there, of which there is at
+/// least one; and what could not be looked into.
+///
+/// # Errors
+/// Those of [`TileDbSchema::open`].
+pub(super) async fn find_arrays(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+) -> GridResult<(BTreeMap<String, String>, Vec<Error>)> {
+    let found = match arrays_below(location, options, runtime).await {
+        Ok((arrays, _)) if arrays.is_empty() => {
+            let message = "no TileDB array in this folder, and it is no TileDB group";
+            Err(Error::usage(message).in_file(location))
+        }
+        found => found,
+    };
+    match found {
+        Ok(found) => Ok(found),
+        Err(error) => Err(Holding::explain(error, location, Scope::TileDb, runtime).await),
+    }
+}
+
 async fn arrays_below(
     location: &str,
     options: &TileDbReadOptions,

@@ -12,7 +12,7 @@ use datafusion::prelude::SessionContext;
 use super::holding::Holding;
 use super::location::{parse_url, path_of};
 use super::open_table::defaults;
-use super::{GridTable, TileDbSchema, open_table, open_tiledb_table};
+use super::{GridTable, open_table, open_tiledb_table};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
@@ -22,10 +22,11 @@ use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
 ///
 /// | name | table |
 /// |---|---|
-/// | `'x.tet'`, `'x.tet.d'` | the only data variable |
+/// | `'x.tet'`, `'x.tet.d'` | all data variables, a column each |
 /// | `'x.tet#temperature'` | this dataset |
 /// | `'arrays/forecast'` | a TileDB array |
-/// | `'group#forecast'` | an array of a TileDB group |
+/// | `'group'`, `'folder'` | all arrays of a TileDB group, or of a folder, a column each |
+/// | `'group#forecast'` | an array of it |
 ///
 /// A path is first taken as it is, so that `#` may be part of a file's name; then the last `#` is tried,
 /// then the one before it. In a URL, what follows `#` is the dataset, and a `#` in a name is `%23`. What the
@@ -92,36 +93,17 @@ async fn table(
     defaults: &TableDefaults,
     runtime: &Arc<RuntimeEnv>,
 ) -> GridResult<GridTable> {
-    let arrays = TileDbReadOptions::default().with_defaults(defaults);
-    match (holding, dataset) {
-        (Holding::Tet | Holding::Package, dataset) => {
-            let dataset = dataset.map(str::to_owned);
+    let dataset = dataset.map(str::to_owned);
+    match holding {
+        Holding::Tet | Holding::Package => {
             let options = TetReadOptions { dataset, ..TetReadOptions::default() };
             open_table(location, &options.with_defaults(defaults), runtime).await
         }
-        (Holding::Array, None) => open_tiledb_table(location, &arrays, runtime).await,
-        (Holding::Array | Holding::Group, name) => {
-            let schema = TileDbSchema::open(location, arrays, Arc::clone(runtime)).await?;
-            member(&schema, name).await.map_err(|error| error.in_file(location))
+        Holding::Array | Holding::Group => {
+            let options = TileDbReadOptions { dataset, ..TileDbReadOptions::default() };
+            open_tiledb_table(location, &options.with_defaults(defaults), runtime).await
         }
     }
-}
-
-/// The array of this name, or the only one.
-async fn member(schema: &TileDbSchema, name: Option<&str>) -> GridResult<GridTable> {
-    let names: Vec<&str> = schema.arrays().map(|(name, _)| name).collect();
-    let listed = || names.iter().map(|it| format!("\"{it}\"")).collect::<Vec<_>>().join(", ");
-    let name = match (name, names.as_slice()) {
-        (Some(name), _) => name,
-        (None, [only]) => only,
-        (None, _) => {
-            let message = format!("a group of several arrays; put one after #: {}", listed());
-            return Err(Error::usage(message));
-        }
-    };
-    let table = schema.grid_table(name).await?;
-    let missing = || Error::usage(format!("no array \"{name}\"; there is {}", listed()));
-    table.map(Arc::unwrap_or_clone).ok_or_else(missing)
 }
 
 #[async_trait]

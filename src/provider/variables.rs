@@ -15,10 +15,7 @@ pub(super) async fn arrays_of(
     options: &ReadOptions,
 ) -> Result<FileArrays> {
     let names = match dataset {
-        Some(several) if several.contains(',') && file.tet().dataset_id(several).is_none() => {
-            several.split(',').map(|name| name.trim().to_owned()).collect()
-        }
-        Some(dataset) => vec![dataset.to_owned()],
+        Some(names) => names_in(names, |name| file.tet().dataset_id(name).is_some()),
         None => data_variables(file)?,
     };
     let mut arrays: Vec<GridArray> = Vec::with_capacity(names.len());
@@ -39,18 +36,39 @@ fn data_variables(file: &OpenedFile) -> Result<Vec<String>> {
     if axes.all(|axes| Some(axes) == first) {
         return Ok(names);
     }
-    let listed = names.iter().map(|name| {
-        let axes = axes_of(file, name);
-        let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
-        format!("\"{name}\" ({})", axes.join(", "))
-    });
-    let listed: Vec<String> = listed.collect();
-    let message = format!(
-        "the file has several data variables over different dimensions, which cannot be columns of one \
-         table; choose one with the option 'dataset', or several with commas between them: {}",
+    let listed = names.iter().map(|name| with_axes(name, &axes_of(file, name)));
+    Err(mixed("the file has several data variables", listed).in_file(file.name()))
+}
+
+/// The names that the option `dataset` holds: one, if `is_one` knows it, or several with commas between them.
+pub(super) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+    match dataset.contains(',') && !is_one(dataset) {
+        true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),
+        false => vec![dataset.to_owned()],
+    }
+}
+
+/// A name with dimensions: `"t" (time: 24, lat: 10)`.
+pub(super) fn with_axes(name: &str, axes: &[(String, u64)]) -> String {
+    let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
+    format!("\"{name}\" ({})", axes.join(", "))
+}
+
+/// Why several variables are no table; `listed` are they.
+pub(super) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
+    /// More than this do not help.
+    const MOST: usize = 40;
+    let mut listed: Vec<String> = listed.collect();
+    let more = listed.len().saturating_sub(MOST);
+    listed.truncate(MOST);
+    if more > 0 {
+        listed.push(format!("and {more} more"));
+    }
+    Error::usage(format!(
+        "{several} over different dimensions, which cannot be columns of one table; choose one with the \
+         option 'dataset', or several with commas between them: {}",
         listed.join(", ")
-    );
-    Err(Error::usage(message).in_file(file.name()))
+    ))
 }
 
 /// The names and lengths of the dimensions of a dataset.

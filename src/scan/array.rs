@@ -199,6 +199,11 @@ impl GridArray {
         Self { files: Some(names), schema: Arc::new(Schema::new(fields)), ..self }
     }
 
+    /// The same array under another name.
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
     /// The array without its labels.
     pub(super) fn into_source(self) -> Arc<dyn ChunkSource> {
         self.source
