@@ -37,12 +37,12 @@
 //! | program | shows |
 //! |---|---|
 //! | `embed` | a file as a schema, and its datasets joined |
-//! | `directory` | a schema per file, and a query over all of them |
+//! | `directory` | many files as one table, and a catalog of them |
 //! | `memory` | an object in a store, here in memory |
 //! | `session` | a session built by hand, with settings and the reduction rule |
 //! | `metrics` | what a query read, as numbers |
 //! | `export` | a query as a Parquet file, and back |
-//! | `make_stations` | writes the file that the others read |
+//! | `make_stations`, `make_climate` | write the files that the others and the documentation read |
 //!
 //! # Layers
 //!

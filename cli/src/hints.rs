@@ -5,6 +5,7 @@
 //! does not know gets no hint, and tests notice when one has changed.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use datafusion::common::TableReference;
 use datafusion::common::utils::datafusion_strsim::levenshtein;
@@ -34,7 +35,9 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
     let table = between(message, "table '", "' not found")
         .or_else(|| between(message, "Table '", "' doesn't exist"));
     if let Some(name) = table {
-        return Tables::of(ctx)?.hint(name);
+        return path(name)
+            .or_else(|| in_catalog(name, ctx))
+            .or_else(|| Tables::of(ctx)?.hint(name));
     }
     if let Some(name) = between(message, "failed to resolve schema: ", "") {
         return meant(name, "schemas", Tables::of(ctx)?.schemas());
@@ -50,6 +53,35 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
         return closest(name, listed.split('"').skip(1).step_by(2)).map(did_you_mean);
     }
     setting(message, ctx)
+}
+
+/// What to say of a name that is a file without quotes, or without its ending.
+fn path(name: &str) -> Option<String> {
+    let written = name.strip_prefix("datafusion.").unwrap_or(name);
+    let written = written.strip_prefix("public.").unwrap_or(written);
+    let is_path = written.ends_with(".tet") && !written.contains('/');
+    let file = format!("{written}.tet");
+    match (is_path, Path::new(&file).exists()) {
+        (true, _) => Some(format!("a path stands in single quotes: FROM '{written}'")),
+        (false, true) => Some(format!("a file is a table by its path: FROM '{file}'")),
+        (false, false) => None,
+    }
+}
+
+/// The full name of a table of another catalog, as a directory on the command line is one.
+fn in_catalog(name: &str, ctx: &SessionContext) -> Option<String> {
+    let config = ctx.copied_config();
+    let default = &config.options().catalog.default_catalog;
+    let (schema, table) = name.rsplit_once('.')?;
+    let schema = schema.rsplit('.').next()?;
+    let has = |catalog: &String| {
+        catalog != default
+            && ctx
+                .catalog(catalog)
+                .is_some_and(|it| it.schema_names().iter().any(|it| it == schema))
+    };
+    let catalog = ctx.catalog_names().into_iter().find(has)?;
+    Some(did_you_mean(&TableReference::full(catalog, schema, table).to_quoted_string()))
 }
 
 /// The setting that a `SET` or `SHOW` was about.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::scan::OpenedFile;
-use gridfusion::{GridCatalog, TetReadOptions, TileDbReadOptions, TileDbSchema};
+use gridfusion::{Error, GridCatalog, TetReadOptions, TileDbReadOptions, TileDbSchema};
 
 use crate::store;
 
@@ -26,6 +26,12 @@ impl Place {
     /// # Errors
     /// If there is nothing, or nothing that holds arrays.
     pub(crate) async fn open(path: &str, runtime: &Arc<RuntimeEnv>) -> gridfusion::Result<Self> {
+        if path.contains('*') && !path.contains("://") && !Path::new(path).exists() {
+            let message = format!(
+                "a pattern is a table in SQL: SELECT … FROM '{path}'; here is no such file"
+            );
+            return Err(Error::usage(message).in_file(path));
+        }
         store::register(path, &HashMap::new(), runtime)?;
         let arrays = || TileDbSchema::open(path, TileDbReadOptions::default(), Arc::clone(runtime));
         let options = TetReadOptions::default();

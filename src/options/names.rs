@@ -198,7 +198,7 @@ impl OptionInfo {
             Scope::TileDb => "TileDB tables",
             Scope::Session => "SET gridfusion.…",
         };
-        self.scopes.iter().map(word).collect::<Vec<_>>().join(", ")
+        self.scopes.iter().map(word).collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
         let found = unknown(Scope::Tet, "datset");
         assert!(
             found.starts_with(
-                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, io, "
+                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, concat_dimension, "
             ),
             "{found}"
         );

@@ -22,7 +22,7 @@ use crate::scan::{MosaicOptions, ReadOptions};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TetReadOptions {
-    /// Which dataset; `None` means the only data variable of the file.
+    /// Which dataset, or several with commas between them; `None` means all data variables of the file.
     pub dataset: Option<String>,
     /// Which generation of a package; `None` means the current one.
     pub generation: Option<u64>,

@@ -43,8 +43,8 @@ pub trait GridfusionSessionContextExt {
     /// The session's state is rebuilt, which forgets prepared statements: call it first.
     fn enable_gridfusion(&self);
 
-    /// Registers a dataset of a file or package as the table `name`. Without a dataset in the options, the file
-    /// must have exactly one data variable.
+    /// Registers what is at `locations` as the table `name`: a dataset of a file or package, all data variables
+    /// of it, or those of many files; see [`open_table`].
     ///
     /// # Errors
     /// If the file or the dataset cannot be opened, or it is not clear which dataset is meant.

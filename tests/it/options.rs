@@ -154,7 +154,10 @@ async fn settings_are_shown_and_mistakes_explained() {
         ("SET gridfusion.index_colums = true", "did you mean 'gridfusion.index_columns'?"),
         ("SET gridfusion.nan_as_null = 'yes'", "option 'nan_as_null' is 'yes'"),
         ("SET gridfusion.reduce_memory = '1 GB'", "is '1 GB', expected a number"),
-        ("SET gridfusion.dataset = 't'", "'gridfusion.dataset', which is for .tet tables only"),
+        (
+            "SET gridfusion.dataset = 't'",
+            "'gridfusion.dataset', which is for .tet tables and TileDB tables only",
+        ),
     ] {
         let found = error(&ctx, sql).await;
         assert!(found.contains(expected), "{sql}: {found}");
@@ -188,10 +191,7 @@ async fn table_functions_take_names() {
         (format!("read_tet('{location}', io => 'pread', 'elevation')"), "has no name, but comes"),
         (format!("read_tet('{location}', 'time', dataset => 'time')"), "dataset is given twice"),
         (format!("read_tet('{location}', io => 'mmap', io => 'pread')"), "'io' is given twice"),
-        (
-            format!("read_tet('{location}')"),
-            "choose one, or several with commas between them, with the option 'dataset'",
-        ),
+        (format!("read_tet('{location}')"), "choose one with the option 'dataset', or several"),
         (format!("read_tet('{location}', 'tempreture')"), "no dataset \"tempreture\""),
         (format!("read_tet('{location}', io => 1.5)"), "takes text"),
         (format!("read_tet(path => '{location}')"), "first argument is a path and has no name"),

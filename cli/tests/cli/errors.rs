@@ -38,6 +38,8 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     assert!(message.ends_with("; the schemas are public, stations"), "{message}");
     let message = failure(&[], "SELECT * FROM temperature");
     assert!(message.contains("there are no tables at all: name a file"), "{message}");
+    let message = failure(&[], "SELECT * FROM nowhere.tet");
+    assert!(message.ends_with("; a path stands in single quotes: FROM 'nowhere.tet'"), "{message}");
 }
 
 #[test]
@@ -73,8 +75,9 @@ fn paths_that_hold_no_arrays_are_named() {
     let (folder, empty) = (folder.path().to_str().unwrap(), empty.to_str().unwrap());
     for (path, reason) in [
         ("nowhere.tet", "No such file"),
+        ("nowhere-*.tet", "a pattern is a table in SQL: SELECT … FROM 'nowhere-*.tet'"),
         (NOT_TET, "expected \"TETR\" (a .tet file)"),
-        (folder, "no TileDB array in this folder"),
+        (folder, "no .tet file, .tet.d package or TileDB array in this directory"),
         (empty, ""),
         ("", "No such file"),
         ("gopher://host/a.tet", "no object store"),

@@ -30,6 +30,13 @@ fn climate(folder: &Path) -> String {
 }
 
 #[test]
+fn a_table_of_a_directory_is_guessed() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = failure(&[&climate(folder.path())], "SELECT * FROM stations.elevation");
+    assert!(message.contains("did you mean climate.stations.elevation?"), "{message}");
+}
+
+#[test]
 fn quoted_paths_are_tables_beside_those_of_datafusion() {
     let folder = tempfile::tempdir().unwrap();
     let climate = climate(folder.path());
