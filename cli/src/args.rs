@@ -12,6 +12,7 @@ use datafusion_cli::print_format::PrintFormat;
 use datafusion_cli::print_options::MaxRows;
 use gridfusion::Error;
 
+use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
 
 const AFTER_HELP: &str = r#"Examples:
@@ -65,8 +66,9 @@ const AFTER_HELP: &str = r#"Examples:
   Completion of command lines, for bash; others are zsh, fish, powershell and elvish:
     source <(gridfusion completions bash)
 
-  A TileDB array as it was then:
-    gridfusion -c "SELECT * FROM read_tiledb('arrays/forecast', timestamp => '2024-03-01')"
+  A TileDB array as it was then, and a generation of a package that is not the current one:
+    gridfusion arrays/forecast -o timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
+    gridfusion info stations.tet.d -o generation=1
 
   A table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
@@ -114,6 +116,14 @@ pub(crate) struct Args {
     /// called like a command is given as `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
+
+    /// How what is at each PATH is read, for instance `timestamp=2024-03-01`; may be repeated
+    ///
+    /// Of a package: generation. Of TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
+    /// text_as_binary. Of both: io, nan_as_null, fill_as_null, index_columns, trust_zone_maps. Settings of object
+    /// stores are options too: `aws.region=eu-north-1`.
+    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
+    pub(crate) options: Vec<Setting>,
 
     /// Run SQL, then exit; may be repeated, and may hold several statements separated by ';'
     #[arg(short = 'c', long = "command", value_name = "SQL")]
@@ -220,6 +230,10 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
+    /// How it is read, as without `verify`: for instance `generation=1`; may be repeated
+    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub(crate) options: Vec<Setting>,
+
     /// Decode all cells, and compute again what is noted about them
     #[arg(long)]
     pub(crate) deep: bool,
@@ -235,6 +249,10 @@ pub(crate) struct InfoArgs {
     /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
+
+    /// How it is read, as without `info`: for instance `timestamp=2024-03-01`; may be repeated
+    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub(crate) options: Vec<Setting>,
 
     /// List the stored chunks of a file, or the fragments of a TileDB array
     #[arg(long)]
@@ -377,6 +395,21 @@ mod tests {
         assert_eq!(parse(&["verify"]).unwrap_err().exit_code(), 2);
         assert_eq!(parse(&["help"]).unwrap().paths, ["help"]);
         for words in [&["info"][..], &["info", "a", "b"], &["info", "a", "-n", "3"]] {
+            assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_about_paths() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let args = parse(&["a", "-o", "io=pread", "b", "--option", "timestamp=7"]).unwrap();
+        assert_eq!(args.paths, ["a", "b"]);
+        assert_eq!(args.options, [pair("io", "pread"), pair("timestamp", "7")]);
+        let args = parse(&["plot", "SELECT 1", "a", "-o", "x.png", "--option", "io=mmap"]).unwrap();
+        let Some(Task::Plot(plot)) = args.task else { panic!("{args:?}") };
+        assert_eq!(plot.options, [pair("io", "mmap")]);
+        for words in [&["-o", "io=pread", "-c", "1"][..], &["a", "-o", "io"], &["info", "a", "-o"]]
+        {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
         }
     }

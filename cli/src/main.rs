@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`place`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]),
+//! datasets of files into tables ([`place`], [`options`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]),
 //! looks for what is wrong with them ([`verify`]), watches queries ([`query`], [`progress`], [`timing`]), draws
 //! their results ([`plot`]) and keeps the promises of a command: exit codes, errors on standard error that
 //! say what may have been meant ([`errors`], [`hints`]), and silence when a reader like `head` has left.
@@ -22,6 +22,7 @@ mod completions;
 mod errors;
 mod hints;
 mod info;
+mod options;
 mod place;
 mod plot;
 mod progress;
@@ -91,7 +92,7 @@ async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(&args.engine, args.reads_sql_from_stdin())?;
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
-    tables::register(&session, &args.paths).await?;
+    tables::register(&session, &args.paths, &args.options).await?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
         return repl::run(&session.ctx, &mut session.output).await;
     }

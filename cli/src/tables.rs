@@ -12,26 +12,31 @@ use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 use gridfusion::TetSchema;
 use gridfusion::exec::to_datafusion;
-use gridfusion::scan::ReadOptions;
 use url::Url;
 
+use crate::options::{PathOptions, Setting};
 use crate::place::Place;
 use crate::session::Session;
 
-/// Opens each path and registers it: a schema per path, and its datasets or arrays by their bare
+/// Opens each path as the settings say, and registers it: a schema per path, and its datasets or arrays by their bare
 /// names. A directory of `.tet` files is a catalog, in which nothing is opened yet.
 ///
 /// # Errors
 /// If a path cannot be opened. A dataset that cannot be read is no error before it is queried.
-pub(crate) async fn register(session: &Session, paths: &[String]) -> Result<()> {
+pub(crate) async fn register(
+    session: &Session,
+    paths: &[String],
+    settings: &[Setting],
+) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
+    let options = PathOptions::new(settings).map_err(to_datafusion)?;
     for path in paths {
-        let place = Place::open(path, &session.ctx.runtime_env()).await.map_err(to_datafusion)?;
-        let tables: Arc<dyn SchemaProvider> = match place {
-            Place::Tet(file) => Arc::new(TetSchema::new(file, ReadOptions::default())),
+        let place = Place::open(path, &options, &session.ctx.runtime_env()).await;
+        let tables: Arc<dyn SchemaProvider> = match place.map_err(to_datafusion)? {
+            Place::Tet(file, options) => Arc::new(TetSchema::new(file, options)),
             Place::TileDb(arrays) => Arc::new(arrays),
             Place::Directory(files) => {
                 session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));

@@ -58,21 +58,36 @@ impl GridCatalog {
         options: TetReadOptions,
         runtime: Arc<RuntimeEnv>,
     ) -> Result<Option<Self>> {
-        if options.dataset.is_some() || options.generation.is_some() {
-            let message = "a catalog holds every dataset of all files; options 'dataset' and 'generation' do not apply";
-            return Err(Error::usage(message).in_file(location));
-        }
+        let common = options.common;
+        let tiledb = TileDbReadOptions { common, ..TileDbReadOptions::default() };
+        Self::find_with(location, options, tiledb, runtime).await
+    }
+
+    /// The same, with options for TileDB arrays of their own.
+    ///
+    /// # Errors
+    /// Those of [`GridCatalog::open`] else.
+    pub async fn find_with(
+        location: &str,
+        options: TetReadOptions,
+        tiledb: TileDbReadOptions,
+        runtime: Arc<RuntimeEnv>,
+    ) -> Result<Option<Self>> {
         let listed = entries(location, options.io(), &runtime).await?;
         if Holding::of_folder(&listed).is_some() {
             return Ok(None);
+        }
+        if [&options.dataset, &tiledb.dataset].iter().any(|it| it.is_some())
+            || options.generation.is_some()
+        {
+            let message = "a catalog holds every dataset of all files; options 'dataset' and 'generation' do not apply";
+            return Err(Error::usage(message).in_file(location));
         }
         let holdings = holdings(location, &listed, options.io(), &runtime).await;
         if holdings.is_empty() {
             let message = "no .tet file, .tet.d package or TileDB array in this directory";
             return Err(Error::usage(message).in_file(location));
         }
-        let common = options.common;
-        let tiledb = TileDbReadOptions { common, ..TileDbReadOptions::default() };
         let reading = Arc::new(Reading { tet: options, tiledb, runtime });
         let names: Vec<&str> = holdings.iter().map(|(name, _)| name.as_str()).collect();
         let schemas =

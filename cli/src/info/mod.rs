@@ -24,6 +24,7 @@ use gridfusion::exec::to_datafusion;
 pub(crate) use self::columns::{bytes, printable};
 use self::document::Document;
 use crate::args::InfoArgs;
+use crate::options::PathOptions;
 use crate::place::Place;
 
 /// Prints what is at a path.
@@ -45,8 +46,9 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
 
 async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
     let runtime = Arc::new(RuntimeEnv::default());
-    match Place::open(&args.path, &runtime).await? {
-        Place::Tet(file) => tet::describe(&file, args).await.map(Document::Tet),
+    let options = PathOptions::new(&args.options)?;
+    match Place::open(&args.path, &options, &runtime).await? {
+        Place::Tet(file, options) => tet::describe(&file, args, &options).await.map(Document::Tet),
         Place::TileDb(arrays) => tiledb::describe(&arrays, args, &runtime).await,
         Place::Directory(catalog) => {
             let places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();

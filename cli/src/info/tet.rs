@@ -6,9 +6,13 @@ use super::document::{Chunk, Dataset, Dimension, Event, Pair, Tet};
 use crate::args::InfoArgs;
 
 /// What is known of a file.
-pub(super) async fn describe(file: &OpenedFile, args: &InfoArgs) -> gridfusion::Result<Tet> {
+pub(super) async fn describe(
+    file: &OpenedFile,
+    args: &InfoArgs,
+    options: &ReadOptions,
+) -> gridfusion::Result<Tet> {
     let datasets = file.dataset_info(None).await?;
-    let dimensions = file.dimension_info(&ReadOptions::default()).await;
+    let dimensions = file.dimension_info(options).await;
     let history = file.tet().history().iter().map(|event| Event {
         op: event.op.clone(),
         source: event.source.clone(),

@@ -21,11 +21,13 @@ pub(super) async fn describe(
     if let [(name, location)] = located[..]
         && location == args.path
     {
-        return Ok(Document::Array(Box::new(array(name, location, args, runtime).await?)));
+        return Ok(Document::Array(Box::new(
+            array(name, location, args, schema.options(), runtime).await?,
+        )));
     }
     let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
     for (name, location) in located {
-        match array(name, location, args, runtime).await {
+        match array(name, location, args, schema.options(), runtime).await {
             Ok(array) => arrays.push(array),
             Err(error) => warnings.push(format!("array \"{name}\": {error}")),
         }
@@ -42,10 +44,10 @@ async fn array(
     name: &str,
     location: &str,
     args: &InfoArgs,
+    options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> gridfusion::Result<Array> {
-    let options = TileDbReadOptions::default();
-    let opened = open_tiledb(location, &options, runtime).await?;
+    let opened = open_tiledb(location, options, runtime).await?;
     let (schema, fragments) = (opened.tiledb().schema(), opened.tiledb().fragments());
     let (table, warnings) = match opened.array(&options.view()) {
         Ok(table) => (Some(table), vec![]),

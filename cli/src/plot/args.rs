@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ValueEnum, value_parser};
 
 use crate::args::Engine;
+use crate::options::{Setting, parse_setting};
 
 /// What to plot, and into which file.
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,10 @@ pub(crate) struct PlotArgs {
     /// Files and arrays that become tables, as without `plot`
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
+
+    /// How what is at each PATH is read, as without `plot`; may be repeated
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
+    pub(crate) options: Vec<Setting>,
 
     /// The file to write, a .png or .svg
     #[arg(short, long, value_name = "FILE", value_parser = parse_picture)]

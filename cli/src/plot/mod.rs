@@ -49,7 +49,7 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let draft = Draft::beside(&args.output.path)?;
     scene::load_fonts().ok_or_else(|| internal_datafusion_err!("the fonts cannot be read"))?;
     let session = Session::new(&args.engine, false)?;
-    tables::register(&session, &args.paths).await?;
+    tables::register(&session, &args.paths, &args.options).await?;
     let columns = query(&session, args).await.map_err(|error| with_hint(error, &session.ctx))?;
     let kind = choose(args.kind, &columns)?;
     let mut scene = Scene::new(args.width, args.height);

@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnv;
+use gridfusion::exec::to_datafusion;
 use gridfusion::scan::verify::{Depth, Progress, Report};
-use gridfusion::{TileDbReadOptions, TileDbSchema, open_tiledb};
+use gridfusion::{TileDbSchema, open_tiledb};
 
 use self::document::Document;
 use crate::args::VerifyArgs;
 use crate::errors::stdout_is_closed;
+use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
 
@@ -31,13 +33,14 @@ struct Subject {
 /// Verifies what is at a path and prints the reports; the exit code says whether a check failed.
 ///
 /// # Errors
-/// If the reports cannot be written: whatever is wrong with what is at the path is in them.
+/// If the options are mistaken, or the reports cannot be written: whatever is wrong with what is at the path is in them.
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let options = PathOptions::new(&args.options).map_err(to_datafusion)?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
     let runtime = Arc::new(RuntimeEnv::default());
     let line = show(&progress);
-    let subjects = verify(&args.path, depth, &progress, &runtime).await;
+    let subjects = verify(&args.path, &options, depth, &progress, &runtime).await;
     drop(line);
     let text = if args.json {
         let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
@@ -71,19 +74,21 @@ fn show(progress: &Arc<Progress>) -> Option<Line> {
 /// The reports about the file or the arrays at `path`; one about what cannot be opened.
 async fn verify(
     path: &str,
+    options: &PathOptions,
     depth: Depth,
     progress: &Arc<Progress>,
     runtime: &Arc<RuntimeEnv>,
 ) -> Vec<Subject> {
-    let report = match Place::open(path, runtime).await {
-        Ok(Place::Tet(file)) => file.verify(depth, progress).await,
+    let report = match Place::open(path, options, runtime).await {
+        Ok(Place::Tet(file, _)) => file.verify(depth, progress).await,
         Ok(Place::TileDb(arrays)) => {
             return verify_arrays(&arrays, depth, progress, runtime).await;
         }
         Ok(Place::Directory(catalog)) => {
-            let mut subjects = Vec::new();
+            let (mut subjects, options) = (Vec::new(), options.in_directory());
             for (_, path) in catalog.places() {
-                subjects.extend(Box::pin(verify(path, depth, progress, runtime)).await);
+                let of_path = Box::pin(verify(path, &options, depth, progress, runtime));
+                subjects.extend(of_path.await);
             }
             return subjects;
         }
@@ -100,7 +105,7 @@ async fn verify_arrays(
 ) -> Vec<Subject> {
     let mut subjects = Vec::new();
     for (_, location) in arrays.arrays() {
-        let opened = open_tiledb(location, &TileDbReadOptions::default(), runtime).await;
+        let opened = open_tiledb(location, arrays.options(), runtime).await;
         let report = match opened {
             Ok(array) => array.verify(depth, progress).await,
             Err(error) => Report::of_error(location, depth, &error),
