@@ -68,19 +68,19 @@ impl Holding {
         }
         let found = Self::at(location, IoMode::Pread, runtime).await;
         let (what, reader) = match (found, expected) {
-            (Some(Self::Tet), Scope::TileDb) => ("a .tet file, no TileDB array", "TET"),
-            (Some(Self::Package), Scope::TileDb) => ("a .tet.d package, no TileDB array", "TET"),
+            (Some(Self::Tet), Scope::TileDb) => ("a .tet file, not a TileDB array", "TET"),
+            (Some(Self::Package), Scope::TileDb) => ("a .tet.d package, not a TileDB array", "TET"),
             (Some(Self::Array), Scope::Tet) => {
-                ("a TileDB array, no .tet file or package", "TILEDB")
+                ("a TileDB array, not a .tet file or package", "TILEDB")
             }
             (Some(Self::Group), Scope::Tet) => {
-                ("a group or folder of TileDB arrays, no .tet file or package", "TILEDB")
+                ("a group or folder of TileDB arrays, not a .tet file or package", "TILEDB")
             }
             _ => return error,
         };
         let lower = reader.to_lowercase();
         let message = format!(
-            "this is {what}; it is read by STORED AS {reader}, read_{lower} or register_{lower}"
+            "this is {what}; read it with STORED AS {reader}, read_{lower} or register_{lower}"
         );
         Error::usage(message).in_file(location)
     }

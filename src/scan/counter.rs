@@ -50,6 +50,13 @@ impl Counter {
         Ok(counter)
     }
 
+    /// These labels and then those of `next`, if they go on counting.
+    pub fn joined(&self, next: &Self) -> Option<Self> {
+        let goes_on = self.scalar == next.scalar && next.start == self.start + i128::from(self.len);
+        let len = self.len.checked_add(next.len).filter(|_| goes_on)?;
+        Some(Self { len, ..*self })
+    }
+
     /// How many there are.
     pub fn len(&self) -> u64 {
         self.len

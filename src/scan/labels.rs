@@ -147,6 +147,14 @@ impl Labels {
         }
     }
 
+    /// These labels and then those of `next`, if that takes no list of them.
+    pub(super) fn joined(&self, next: &Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
+            _ => None,
+        }
+    }
+
     /// The first and the last label as text.
     pub(super) fn ends(&self) -> String {
         let text = |element| match self.text(element) {

@@ -179,6 +179,8 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     let third = years.text("year-2003.tet");
     let mut only_rain = year_file(2, &["A", "B"], "K");
     only_rain.remove(0);
+    let mut renamed = year_file(2, &["A", "B"], "K");
+    renamed[1].name = "snow".into();
     let mut packed = year_file(2, &["A", "B"], "K");
     packed[1].metadata["attrs"]["_FillValue"] = json!("-1");
     let mut swapped = year_file(2, &["A", "B"], "K");
@@ -210,6 +212,7 @@ async fn files_that_disagree_are_refused_with_the_reason() {
             only_rain,
             format!("beside {first},\n  {third}: its variables are rain, not temperature, rain"),
         ),
+        (renamed, format!("{third}: its variables are temperature, snow, not temperature, rain")),
         (
             packed,
             format!("{third}: \"value\" has another fill value, packing or set of categories"),
@@ -225,9 +228,13 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     assert!(found.contains(&third), "{found}");
     let found = error(&ctx, years.text("month-*.tet"), default()).await;
     assert!(found.contains("nothing matches '"), "{found}");
-    // Attributes that mean nothing to the values may differ.
-    years.write("year-2003.tet", &year_file(2, &["A", "B"], "degC"));
+    // Attributes that mean nothing to the values may differ, and so may the order of variables.
+    let mut other_order = year_file(2, &["A", "B"], "degC");
+    other_order.swap(0, 1);
+    years.write("year-2003.tet", &other_order);
     ctx.register_tet("t", pattern(), default()).await.unwrap();
+    let last = "SELECT temperature, rain FROM t ORDER BY time DESC, station DESC LIMIT 1";
+    assert_eq!(rows_from(&ctx, last).await, [["29.25", "59"]]);
 }
 
 #[tokio::test]

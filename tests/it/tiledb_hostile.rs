@@ -538,7 +538,7 @@ async fn what_is_no_dense_tiledb_array() {
         (here("plain/__fragments"), Kind::Usage, "not a TileDB array"),
         (here("no_schema"), Kind::Corrupt, "folder __schema has no schema in it"),
         (here("file"), Kind::Io, "cannot open the folder"),
-        (shipped("examples/data/stations.tet"), Kind::Io, "cannot open the folder"),
+        (shipped("examples/data/stations.tet"), Kind::Usage, "a .tet file, not a TileDB array"),
         (here("missing"), Kind::Io, "cannot open the folder"),
     ] {
         let error = open_error(&location, &TileDbReadOptions::default()).await;

@@ -100,6 +100,11 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
 pub(super) fn labels_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
     /// Longer axes would take too much memory for their labels.
     const MOST: u64 = 1 << 28;
+    let mut all = files.iter().map(|file| file.dims()[axis].labels());
+    let first = all.next().cloned();
+    if let Some(joined) = first.and_then(|first| all.try_fold(first, |a, b| a.joined(b))) {
+        return Ok(joined);
+    }
     let len = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.dims()[axis].len()));
     let len = len.filter(|len| *len <= MOST || !files[0].dims()[axis].is_labelled());
     let len =

@@ -1,0 +1,124 @@
+//! Groups and folders of TileDB arrays as tables, by every door; and what people get wrong.
+
+use std::path::Path;
+
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions, open_tiledb};
+use insta::assert_snapshot;
+
+use crate::support::{query, reducing, rows_from};
+
+const GROUP: &str = "tests/data/tiledb/stations";
+const TET: &str = "examples/data/stations.tet";
+
+fn options() -> TileDbReadOptions {
+    TileDbReadOptions::default()
+}
+
+async fn error(ctx: &SessionContext, sql: &str) -> String {
+    query(ctx, sql).await.expect_err(sql).to_string()
+}
+
+/// Two arrays of a group are the columns that two variables of a file are.
+#[tokio::test]
+async fn all_doors_lead_to_the_same_columns() {
+    let ctx = reducing(2, 8192);
+    ctx.enable_gridfusion_urls();
+    let both = "temperature, precipitation";
+    ctx.register_tet("tet", TET, TetReadOptions::default().with_dataset(both)).await.unwrap();
+    ctx.register_tiledb("rust", GROUP, options().with_dataset(both)).await.unwrap();
+    let create = format!(
+        "CREATE EXTERNAL TABLE sql STORED AS TILEDB LOCATION '{GROUP}' OPTIONS (dataset '{both}')"
+    );
+    query(&ctx, &create).await.unwrap();
+    let select = "SELECT count(*), corr(temperature, precipitation), max(temperature) FROM";
+    let expected = rows_from(&ctx, &format!("{select} tet")).await;
+    for table in [
+        "rust".to_owned(),
+        "sql".into(),
+        format!("read_tiledb('{GROUP}', '{both}')"),
+        format!("read_tiledb('{GROUP}', dataset => 'precipitation,temperature')"),
+        format!("'{GROUP}#{both}'"),
+    ] {
+        assert_eq!(rows_from(&ctx, &format!("{select} {table}")).await, expected, "{table}");
+    }
+    let frame = ctx.read_tiledb(GROUP, options().with_dataset(both)).await.unwrap();
+    let names: Vec<&str> = frame.schema().fields().iter().map(|it| it.name().as_str()).collect();
+    assert_eq!(names, ["time_idx", "station_idx", "temperature", "precipitation"]);
+    // One of them is a table as it would be by itself.
+    let one = rows_from(&ctx, &format!("SELECT * FROM '{GROUP}#elevation' LIMIT 1")).await;
+    assert_eq!(one, [["0", "12.0"]]);
+    let facts = format!(
+        "SELECT value FROM tiledb_info('{GROUP}', 'elevation') WHERE name = 'value' AND property = 'datatype'"
+    );
+    assert_eq!(rows_from(&ctx, &facts).await, [["FLOAT32"]]);
+}
+
+/// A member has the name that the group gives it.
+#[tokio::test]
+async fn members_go_by_their_names() {
+    let ctx = reducing(1, 8192);
+    let group = "tests/data/tiledb/weather";
+    let sql = format!("SELECT count(temperature) FROM read_tiledb('{group}', 'temperature')");
+    assert_eq!(rows_from(&ctx, &sql).await, [["23"]]);
+    // The folder of the group by itself, with the coordinates as the only array.
+    let folder = tempfile::tempdir().unwrap();
+    let copied = folder.path().join("station_idx");
+    copy_folder(Path::new("tests/data/tiledb/weather/station"), &copied);
+    let here = folder.path().to_str().unwrap();
+    let message = error(&ctx, &format!("SELECT * FROM read_tiledb('{here}')")).await;
+    assert!(message.contains("all arrays here are coordinates"), "{message}");
+    let sql = format!("SELECT count(*) FROM read_tiledb('{here}', 'station_idx')");
+    assert_eq!(rows_from(&ctx, &sql).await, [["3"]]);
+    // Beside them, an array is the table.
+    copy_folder(Path::new("tests/data/tiledb/weather/forecast"), &folder.path().join("forecast"));
+    ctx.enable_gridfusion_urls();
+    let sql = format!("SELECT count(temperature) FROM '{here}'");
+    assert_eq!(rows_from(&ctx, &sql).await, [["23"]]);
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy_folder(&entry.path(), &to),
+            false => _ = std::fs::copy(entry.path(), to).unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn mistakes_are_explained() {
+    let ctx = reducing(1, 8192);
+    ctx.enable_gridfusion_urls();
+    let mut found = String::new();
+    for sql in [
+        "SELECT * FROM read_tiledb('tests/data/tiledb/stations')",
+        "SELECT * FROM 'tests/data/tiledb/weather'",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'forecast')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/stations', 'temperature, elevation')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a', dataset => 'a')",
+        "SELECT * FROM read_tiledb('tests/data')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)",
+        "SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])",
+        "SELECT * FROM read_tiledb('examples/data/stations.tet')",
+        "CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'examples/data/stations.tet'",
+        "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'tests/data/tiledb/overlap'",
+        "SELECT * FROM read_tet('tests/data/tiledb/weather')",
+        "SELECT * FROM read_tet('tests/data/tiledb')",
+        "SELECT * FROM read_tet('tests/data')",
+    ] {
+        found += &format!("{sql}\n    {}\n", error(&ctx, sql).await);
+    }
+    let schema = ctx.register_tiledb_schema("s", GROUP, options().with_dataset("t")).await;
+    found += &format!("a schema\n    {}\n", schema.unwrap_err());
+    let schema = ctx.register_tiledb_schema("s", TET, options()).await;
+    found += &format!("a schema of a file\n    {}\n", schema.unwrap_err());
+    let schema = ctx.register_tet_schema("s", GROUP, TetReadOptions::default()).await;
+    found += &format!("a schema of a group\n    {}\n", schema.unwrap_err());
+    let array = open_tiledb(TET, &options(), &ctx.runtime_env()).await;
+    found += &format!("an opened file\n    {}\n", array.unwrap_err());
+    assert_snapshot!(found, @"");
+}
