@@ -48,9 +48,11 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
             ctx.state().table_factories().keys().map(|format| format.to_lowercase()).collect();
         return meant(name, "formats", formats.iter().map(String::as_str));
     }
-    if let Some(name) = between(message, "no dataset \"", "\"; the file has ") {
-        let (_, listed) = message.split_once("; the file has ")?;
-        return closest(name, listed.split('"').skip(1).step_by(2)).map(did_you_mean);
+    for (noun, has) in [("no dataset \"", "; the file has "), ("no array \"", "; there is ")] {
+        if let Some(name) = between(message, noun, &format!("\"{has}")) {
+            let (_, listed) = message.split_once(has)?;
+            return closest(name, listed.split('"').skip(1).step_by(2)).map(did_you_mean);
+        }
     }
     setting(message, ctx)
 }

@@ -114,7 +114,7 @@ async fn locations() {
     a table of ''
         Error during planning: the location is empty; it is a path or a URL
     an array of examples/data/stations.tet
-        Error during planning: examples/data/stations.tet: this is a .tet file, no TileDB array; it is read by STORED AS TET, read_tet or register_tet
+        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
     an array of tests/data/none
         External error: tests/data/none: cannot open the folder: No such file or directory (os error 2)
     an array of tests/data
@@ -122,7 +122,7 @@ async fn locations() {
     an array of tests/data/tiledb/sparse
         This feature is not implemented: tests/data/tiledb/sparse: sparse arrays are not read yet
     a table of tests/data/tiledb/overlap
-        Error during planning: tests/data/tiledb/overlap: this is a TileDB array, no .tet file or package; it is read by STORED AS TILEDB, read_tiledb or register_tiledb
+        Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
     "#);
 }
 
@@ -215,7 +215,7 @@ async fn queries_and_calls() {
         "SELECT * FROM tet_info(1.5)",
         "SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')",
         "SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')",
-        "SELECT * FROM read_tiledb('tests/data/tiledb')",
+        "SELECT * FROM read_tiledb('tests/data/tiledb/weather')",
     ] {
         found.sql(&ctx, sql).await;
     }
@@ -238,9 +238,9 @@ async fn queries_and_calls() {
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
         Error during planning: unknown option 'time'; the options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
-        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
-    SELECT * FROM read_tiledb('tests/data/tiledb')
-        Error during planning: tests/data/tiledb: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "anonymous" (__dim_0: 3, __dim_1: 4), "chunks" (y: 100, x: 100), "commits" (x: 14), "consolidated" (x: 23), "current_domain" (r: 9, c: 7), "datetimes" (day: 13), "dim_label" (x: 6), "dtypes" (x: 12), "empty" (y: 0, x: 0), "encrypted" (no table: __schema/__1795252710441_1795252710441_6c8a297d206f384dcb47b7217be617bc: the array is encrypted; give option 'encryption_key'), "enums" (x: 7), "evolved" (x: 10), "fill" (x: 5), "filters" (x: 60), "huge_domain" (y: 12, x: 5), "metadata" (x: 4), "multivalue" (x: 12), "nullable" (x: 15), "order_col_col" (z: 4, y: 4, x: 3), "order_col_row" (y: 8, x: 7), "order_row_col" (y: 9, x: 7), "order_row_row" (y: 8, x: 8), "overlap" (r: 7, c: 6), "sparse" (no table: sparse arrays are not read yet), "stations/elevation" (station_idx: 6), "stations/precipitation" (time_idx: 1440, station_idx: 6), "stations/station" (station_idx: 6), "stations/temperature" (time_idx: 1440, station_idx: 6), "stations/time" (time_idx: 1440), "vacuumed" (x: 23), "varlen" (x: 10), "weather/station" (station_idx: 3), "weather/temperature" (run: 3, valid: 8)
+        Error during planning: unknown option 'ios'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+    SELECT * FROM read_tiledb('tests/data/tiledb/weather')
+        Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one, or several with commas between them, with the option 'dataset': "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     "#);
 }
 

@@ -120,5 +120,45 @@ async fn mistakes_are_explained() {
     found += &format!("a schema of a group\n    {}\n", schema.unwrap_err());
     let array = open_tiledb(TET, &options(), &ctx.runtime_env()).await;
     found += &format!("an opened file\n    {}\n", array.unwrap_err());
-    assert_snapshot!(found, @"");
+    assert_snapshot!(found, @r#"
+    SELECT * FROM read_tiledb('tests/data/tiledb/stations')
+        Error during planning: tests/data/tiledb/stations: there are several arrays over different dimensions, which cannot be columns of one table; choose one, or several with commas between them, with the option 'dataset': "elevation" (station_idx: 6), "precipitation" (time_idx: 1440, station_idx: 6), "station" (station_idx: 6), "temperature" (time_idx: 1440, station_idx: 6), "time" (time_idx: 1440)
+    SELECT * FROM 'tests/data/tiledb/weather'
+        Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one, or several with commas between them, with the option 'dataset': "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
+    SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'forecast')
+        Error during planning: tests/data/tiledb/weather: no array "forecast"; there is "station", "temperature"
+    SELECT * FROM read_tiledb('tests/data/tiledb/stations', 'temperature, elevation')
+        Error during planning: tests/data/tiledb/stations: "elevation" cannot be a column beside "temperature": its dimensions are station_idx, not time_idx, station_idx
+    SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a')
+        Error during planning: tests/data/tiledb/overlap: no array "a"; there is "overlap"
+    SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a', dataset => 'a')
+        Error during planning: read_tiledb: the dataset is given twice
+    SELECT * FROM read_tiledb('tests/data')
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group
+    SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)
+        Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+    SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])
+        Error during planning: the files cannot be one table; beside tests/data/tiledb/overlap,
+      tests/data/tiledb/nullable: its dimensions are x, not r, c
+    SELECT * FROM read_tiledb('examples/data/stations.tet')
+        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
+    CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'examples/data/stations.tet'
+        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
+    CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'tests/data/tiledb/overlap'
+        Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
+    SELECT * FROM read_tet('tests/data/tiledb/weather')
+        Error during planning: tests/data/tiledb/weather: this is a group or folder of TileDB arrays, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
+    SELECT * FROM read_tet('tests/data/tiledb')
+        Error during planning: tests/data/tiledb: this folder is no .tet.d package: it has no PROTOCOL
+    SELECT * FROM read_tet('tests/data')
+        Error during planning: tests/data: this folder is no .tet.d package: it has no PROTOCOL
+    a schema
+        Error during planning: tests/data/tiledb/stations: a schema holds every array of its group; option 'dataset' ('t') does not apply
+    a schema of a file
+        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
+    a schema of a group
+        Error during planning: tests/data/tiledb/stations: this is a group or folder of TileDB arrays, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
+    an opened file
+        examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
+    "#);
 }

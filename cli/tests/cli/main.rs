@@ -9,6 +9,7 @@ mod doc_blocks;
 mod docs;
 mod errors;
 mod info;
+mod options;
 mod plot;
 mod sql;
 mod support;

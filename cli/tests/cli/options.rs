@@ -1,0 +1,164 @@
+//! `-o NAME=VALUE`: how what is at a path is read.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::{STATIONS, failure, package, run, tiledb};
+
+const KEY: &str = "encryption_key=0123456789abcdef0123456789ABCDEF";
+
+/// Runs the program, which must succeed without a word of warning; returns what it prints.
+fn output(args: &[&str]) -> String {
+    let outcome = run(args);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+    outcome.stdout
+}
+
+fn count(path: &str, table: &str, options: &[&str]) -> String {
+    let sql = format!("SELECT count(*) AS n FROM {table}");
+    output(&[&[path, "-q", "--format", "csv", "-c", &sql], options].concat())
+}
+
+/// A package of which the first generation is another file than the second.
+fn changed_package(folder: &Path) -> String {
+    let root = package(folder, "demo.tet.d");
+    let other = Path::new(STATIONS).with_file_name("land.tet");
+    fs::copy(other, Path::new(&root).join("generations/00000001/packed.tet")).unwrap();
+    root
+}
+
+#[test]
+fn arrays_as_they_were_then() {
+    let overlap = tiledb("overlap");
+    for (options, rows) in [
+        (&[][..], 42),
+        (&["-o", "timestamp=10"], 25),
+        (&["--option", "timestamp=1970-01-01 00:00:00.020"], 30),
+        (&["-o", "timestamp=20", "-o", "timestamp_start=20"], 15),
+        (&["--option=timestamp=10", "-o", "io=pread"], 25),
+    ] {
+        assert_eq!(count(&overlap, "overlap", options), format!("n\n{rows}\n"), "{options:?}");
+    }
+    let info = output(&["info", &overlap, "-o", "timestamp=20"]);
+    assert!(info.contains("2 fragments of 1970-01-01T00:00:00.010Z to "), "{info}");
+    let all = count(&tiledb(""), "overlap", &["-o", "timestamp=10"]);
+    assert_eq!(all, "n\n25\n");
+}
+
+#[test]
+fn encrypted_arrays() {
+    let encrypted = tiledb("encrypted");
+    assert_eq!(count(&encrypted, "encrypted", &["-o", KEY]), "n\n25\n");
+    let info = output(&["info", &encrypted, "-o", KEY]);
+    assert!(info.contains("1 fragment of 1970-01-01T00:00:00.010Z"), "{info}");
+    let verified = output(&["verify", &encrypted, "--deep", "--option", KEY]);
+    assert!(verified.contains("\nOK: 9 checks"), "{verified}");
+    for task in ["info", "verify"] {
+        let without = run(&[task, &encrypted]);
+        assert_eq!(without.code, Some(1));
+        assert!((without.stdout + &without.stderr).contains("is encrypted"), "{task}");
+        let wrong = "0123456789abcdef0123456789ABCDEX";
+        let wrong_key = run(&[task, &encrypted, "-o", &format!("encryption_key={wrong}")]);
+        assert_eq!(wrong_key.code, Some(1));
+        assert!(!(wrong_key.stdout + &wrong_key.stderr).contains(wrong), "{task}");
+    }
+}
+
+#[test]
+fn generations_of_packages() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = changed_package(folder.path());
+    assert_eq!(count(&demo, "elevation", &["-o", "generation=2"]), "n\n6\n");
+    let info = output(&["info", &demo, "-o", "generation=1"]);
+    assert!(info.contains("generation 1") && info.contains("\nland "), "{info}");
+    for (generation, datasets) in [("generation=1", "3 datasets"), ("generation=2", "4 datasets")] {
+        let verified = run(&["verify", &demo, "-o", generation]);
+        assert!(verified.stdout.contains(datasets), "{verified:?}");
+    }
+    let message = failure(&[&demo, "-o", "generation=3"], "SELECT 1");
+    assert!(message.contains("no generation 3; the package has 1, 2"), "{message}");
+}
+
+/// In a directory, each format takes what is about it.
+#[test]
+fn directories_of_both_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("mixed");
+    fs::create_dir(&root).unwrap();
+    fs::copy(STATIONS, root.join("stations.tet")).unwrap();
+    copy_folder(Path::new(&tiledb("overlap")), &root.join("overlap"));
+    let root = root.to_str().unwrap();
+    let then = ["-o", "timestamp=10", "-o", "io=pread"];
+    assert_eq!(count(root, "mixed.overlap.overlap", &then), "n\n25\n");
+    assert_eq!(count(root, "mixed.stations.elevation", &then), "n\n6\n");
+    let verified = output(&[&["verify", root][..], &then].concat());
+    assert!(verified.contains("fragments        1 visible"), "{verified}");
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy_folder(&entry.path(), &to),
+            false => _ = fs::copy(entry.path(), to).unwrap(),
+        }
+    }
+}
+
+#[test]
+fn values_change_what_tables_show() {
+    let sql = "SELECT count(value) AS n FROM temperature";
+    let count = |options: &[&str]| {
+        output(&[&[STATIONS, "-q", "--format", "csv", "-c", sql][..], options].concat())
+    };
+    assert_ne!(count(&[]), count(&["-o", "nan_as_null=false", "-o", "fill_as_null=false"]));
+    let sql = "SELECT max(time_idx) AS n FROM temperature";
+    let args = [STATIONS, "-o", "index_columns=true", "-q", "--format", "csv", "-c", sql];
+    assert_eq!(output(&args), "n\n1439\n");
+    // A picture is `-o` of plot; options have their long name.
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("idx.svg");
+    let sql = "SELECT station_idx, value FROM elevation";
+    let options = ["--option", "index_columns=true", "-q", "-o", picture.to_str().unwrap()];
+    output(&[&["plot", sql, STATIONS][..], &options].concat());
+    assert!(picture.is_file());
+}
+
+#[test]
+fn what_does_not_apply_is_refused_with_what_does() {
+    let (overlap, both) = (tiledb("overlap"), "io, nan_as_null, fill_as_null, index_columns");
+    for (path, option, expected) in [
+        (
+            STATIONS,
+            "timestamp=1",
+            "option 'timestamp' is for TileDB arrays; the options here are generation, io, ",
+        ),
+        (
+            &overlap,
+            "generation=1",
+            "option 'generation' is for .tet files and packages; the options here are timestamp, ",
+        ),
+        (STATIONS, "dataset=time", "option 'dataset' is about one table"),
+        (STATIONS, "reduce=false", "option 'reduce' is for SET gridfusion.…"),
+        (STATIONS, "iO=mmap", "option 'iO' is unknown"),
+        (STATIONS, "generation=1", "a file has no generations"),
+        (STATIONS, "io=fast", "io = 'fast', expected 'mmap' or 'pread'"),
+        (&overlap, "timestamp=noon", "option 'timestamp' is 'noon'"),
+    ] {
+        for args in [&[path, "-c", "SELECT 1"][..], &["info", path], &["verify", path]] {
+            let outcome = run(&[args, &["-o", option]].concat());
+            assert_eq!(outcome.code, Some(1), "{args:?} {option}");
+            let said = outcome.stdout + &outcome.stderr;
+            assert!(said.contains(expected), "{args:?} {option}: {said}");
+            assert!(!expected.contains("options here are") || said.contains(both), "{said}");
+        }
+    }
+    let twice = run(&["info", STATIONS, "-o", "io=mmap", "-o", "io=pread"]);
+    assert!(twice.stderr.contains("option 'io' is given twice"), "{twice:?}");
+    for args in
+        [&["-o", "io=pread", "-c", "SELECT 1"][..], &[STATIONS, "-o", "io", "-c", "SELECT 1"]]
+    {
+        assert_eq!(run(args).code, Some(2), "{args:?}");
+    }
+}
