@@ -48,6 +48,11 @@ impl OpenFiles {
         Arc::new(Self { mmap, most, held: Mutex::default() })
     }
 
+    /// Whether they are mapped.
+    pub fn are_mapped(&self) -> bool {
+        self.mmap
+    }
+
     /// How many are open now.
     pub fn count(&self) -> usize {
         self.lock().len()
@@ -126,7 +131,7 @@ impl ByteSource for ReopenedSource {
     }
 
     fn is_resident(&self) -> bool {
-        self.files.mmap
+        self.files.are_mapped()
     }
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {

@@ -71,7 +71,7 @@ async fn open_place(
     many: Option<&Arc<OpenFiles>>,
 ) -> Result<OpenedFile> {
     if place.is_package() {
-        let folder = place.folder(location, options.io())?;
+        let folder = place.folder(location, options.io(), many)?;
         return OpenedFile::open_package(folder, options.generation).await;
     }
     if options.generation.is_some() {
@@ -115,8 +115,18 @@ pub async fn open_tiledb(
     options: &TileDbReadOptions,
     runtime: &RuntimeEnv,
 ) -> Result<OpenedTileDb> {
+    open_tiledb_among(location, options, runtime, None).await
+}
+
+/// The same for one of many arrays, of whose local files only some are held open.
+pub(super) async fn open_tiledb_among(
+    location: &str,
+    options: &TileDbReadOptions,
+    runtime: &RuntimeEnv,
+    many: Option<&Arc<OpenFiles>>,
+) -> Result<OpenedTileDb> {
     let place = Place::of(location, runtime)?;
-    let opened = match place.folder(location, options.io()) {
+    let opened = match place.folder(location, options.io(), many) {
         Ok(folder) => OpenedTileDb::open(folder, options.open.clone()).await,
         Err(error) => Err(error),
     };
@@ -128,7 +138,7 @@ pub async fn open_tiledb(
 
 /// The folder at `location`.
 pub(super) fn folder(location: &str, io: IoMode, runtime: &RuntimeEnv) -> Result<Arc<dyn Folder>> {
-    Place::of(location, runtime)?.folder(location, io)
+    Place::of(location, runtime)?.folder(location, io, None)
 }
 
 /// The place that `path` is, seen from the folder at `location`.
@@ -205,10 +215,16 @@ impl Place {
         }
     }
 
-    fn folder(self, location: &str, io: IoMode) -> Result<Arc<dyn Folder>> {
-        Ok(match self {
-            Self::Local(path) => Arc::new(LocalFolder::open(&path, io == IoMode::Mmap)?),
-            Self::Store(store, path) => {
+    fn folder(
+        self,
+        location: &str,
+        io: IoMode,
+        many: Option<&Arc<OpenFiles>>,
+    ) -> Result<Arc<dyn Folder>> {
+        Ok(match (self, many) {
+            (Self::Local(path), Some(files)) => Arc::new(LocalFolder::open_among(&path, files)?),
+            (Self::Local(path), None) => Arc::new(LocalFolder::open(&path, io == IoMode::Mmap)?),
+            (Self::Store(store, path), _) => {
                 Arc::new(StoreFolder::new(location.to_owned(), store, path))
             }
         })

@@ -1,14 +1,33 @@
 //! Which arrays of a TileDB group or folder a table is made of.
 
+use std::sync::Arc;
+
 use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::stream::{self, StreamExt};
 
+use super::location::open_tiledb_among;
 use super::open_tiledb;
 use super::tiledb_schema::find_arrays;
 use super::variables::{mixed, names_in, with_axes};
 use crate::error::{Error, Kind, Result};
+use crate::io::OpenFiles;
 use crate::options::TileDbReadOptions;
 use crate::scan::{AT_ONCE, FileArrays, GridArray, OpenedTileDb, last_part};
+
+/// How arrays are opened.
+pub(super) struct Opening<'a> {
+    pub(super) options: &'a TileDbReadOptions,
+    pub(super) runtime: &'a RuntimeEnv,
+    /// The files that are held open, if there are many.
+    pub(super) many: Option<&'a Arc<OpenFiles>>,
+}
+
+impl Opening<'_> {
+    async fn array(&self, location: &str) -> Result<GridArray> {
+        let array = open_tiledb_among(location, self.options, self.runtime, self.many).await?;
+        array.array(&self.options.view())
+    }
+}
 
 /// The array at `location`. Of a group or a folder of arrays, those that the options name, or all that are
 /// not coordinates, which must have the same dimensions.
@@ -16,18 +35,14 @@ use crate::scan::{AT_ONCE, FileArrays, GridArray, OpenedTileDb, last_part};
 /// # Errors
 /// `Usage` if there is no array, or none of a name that is asked for, or none is named and the arrays have
 /// not the same dimensions; otherwise those of [`open_tiledb`].
-pub(super) async fn arrays_at(
-    location: &str,
-    options: &TileDbReadOptions,
-    runtime: &RuntimeEnv,
-) -> Result<FileArrays> {
-    let arrays = match &options.dataset {
-        Some(names) => chosen(location, names, options, runtime).await?,
+pub(super) async fn arrays_at(location: &str, opening: &Opening<'_>) -> Result<FileArrays> {
+    let arrays = match &opening.options.dataset {
+        Some(names) => chosen(location, names, opening).await?,
         // Nothing is listed to find out that there is an array.
-        None => match open_tiledb(location, options, runtime).await {
-            Ok(array) => vec![array.array(&options.view())?],
+        None => match opening.array(location).await {
+            Ok(array) => vec![array],
             Err(error) if error.kind() == Kind::Usage => {
-                data_arrays(location, options, runtime, error).await?
+                data_arrays(location, opening, error).await?
             }
             Err(error) => return Err(error),
         },
@@ -55,18 +70,13 @@ pub(super) async fn open_member(
 }
 
 /// The arrays of these names, in that order.
-async fn chosen(
-    location: &str,
-    names: &str,
-    options: &TileDbReadOptions,
-    runtime: &RuntimeEnv,
-) -> Result<Vec<GridArray>> {
-    let (places, _) = find_arrays(location, options, runtime).await?;
+async fn chosen(location: &str, names: &str, opening: &Opening<'_>) -> Result<Vec<GridArray>> {
+    let (places, _) = find_arrays(location, opening.options, opening.runtime).await?;
     let mut arrays = Vec::new();
     for name in names_in(names, |name| places.contains_key(name)) {
         let missing = || missing(&name, places.keys()).in_file(location);
         let place = places.get(&name).ok_or_else(missing)?;
-        arrays.push(open(&name, place, options, runtime).await?);
+        arrays.push(opening.array(place).await?.with_name(&name));
     }
     Ok(arrays)
 }
@@ -75,22 +85,21 @@ async fn chosen(
 /// there is no array at `location` itself.
 async fn data_arrays(
     location: &str,
-    options: &TileDbReadOptions,
-    runtime: &RuntimeEnv,
+    opening: &Opening<'_>,
     alone: Error,
 ) -> Result<Vec<GridArray>> {
-    let (places, _) = find_arrays(location, options, runtime).await?;
+    let (places, _) = find_arrays(location, opening.options, opening.runtime).await?;
     if places.values().any(|place| place == location) {
         return Err(alone);
     }
-    let opening: Vec<_> =
-        places
-            .iter()
-            .map(|(name, place)| async move {
-                (name.as_str(), open(name, place, options, runtime).await)
-            })
-            .collect();
-    let mut opened: Vec<_> = stream::iter(opening).buffered(AT_ONCE).collect().await;
+    let each: Vec<_> = places
+        .iter()
+        .map(|(name, place)| async move {
+            let array = opening.array(place).await;
+            (name.as_str(), array.map(|array| array.with_name(name)))
+        })
+        .collect();
+    let mut opened: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
     opened.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
     if opened.is_empty() {
         let message = "all arrays here are coordinates; choose one with the option 'dataset'";
@@ -111,17 +120,6 @@ fn have_same_axes(opened: &[(&str, Result<GridArray>)]) -> bool {
     let mut axes = opened.iter().map(|(_, array)| array.as_ref().ok().map(axes_of));
     let first = axes.next().flatten();
     first.is_some() && axes.all(|axes| axes == first)
-}
-
-/// An array under the name that it has where it was found.
-async fn open(
-    name: &str,
-    place: &str,
-    options: &TileDbReadOptions,
-    runtime: &RuntimeEnv,
-) -> Result<GridArray> {
-    let array = open_tiledb(place, options, runtime).await?;
-    Ok(array.array(&options.view())?.with_name(name))
 }
 
 /// Whether the array is called like its only dimension, as a list of labels is.

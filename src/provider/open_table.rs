@@ -11,7 +11,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::location::open_among;
 use super::locations::Found;
-use super::members::arrays_at;
+use super::members::{Opening, arrays_at};
 use super::variables::arrays_of;
 use super::{GridTable, Locations, open};
 use crate::error::Result;
@@ -85,14 +85,16 @@ pub async fn open_tiledb_table(
     let locations = locations.into();
     let found = match locations.expand(runtime).await? {
         Found::One(location) => {
-            let arrays = arrays_at(&location, options, runtime).await?;
+            let opening = Opening { options, runtime, many: None };
+            let arrays = arrays_at(&location, &opening).await?;
             return GridTable::of_file(arrays, &options.mosaic());
         }
         Found::Many(found) => found,
     };
-    let arrays = found
-        .into_iter()
-        .map(|location| async move { arrays_at(&location, options, runtime).await });
+    let files = OpenFiles::new(options.io() == IoMode::Mmap, MOST_OPEN);
+    let opening = &Opening { options, runtime, many: Some(&files) };
+    let arrays =
+        found.into_iter().map(|location| async move { arrays_at(&location, opening).await });
     let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
     let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))

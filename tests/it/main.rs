@@ -26,6 +26,7 @@ mod limits;
 mod many_files;
 mod mistakes;
 mod mosaic;
+mod mosaic_tiledb;
 mod options;
 mod order;
 mod package;

@@ -83,7 +83,7 @@ fn dimension_code(rng: &mut StdRng) -> u8 {
 }
 
 /// The least and greatest coordinates of a dimension that have a place in a column.
-fn limits(code: u8) -> (i128, i128) {
+pub(crate) fn limits(code: u8) -> (i128, i128) {
     match code {
         18..=23 => (-5_000, 5_000),
         24..=26 => (-(1 << 40), 1 << 40),

@@ -284,7 +284,7 @@ async fn counted(ctx: &SessionContext, sql: &str) -> [usize; 2] {
 }
 
 /// The greatest distance from 0 of a number in the columns that a query is about, infinity aside.
-fn magnitude(rows: &RecordBatch, sql: &str) -> f64 {
+pub(crate) fn magnitude(rows: &RecordBatch, sql: &str) -> f64 {
     let schema = rows.schema();
     let asked = |name: &str| sql.contains(&format!("\"{name}\""));
     let columns = schema.fields().iter().zip(rows.columns());

@@ -9,14 +9,23 @@ use async_trait::async_trait;
 
 use super::{Folder, FolderEntry};
 use crate::error::{Error, Result};
-use crate::io::{ByteSource, FileSource, MmapSource};
+use crate::io::{ByteSource, FileSource, MmapSource, OpenFiles, ReopenedSource};
 
 /// A local folder whose files are mapped, or read by positioned reads.
 #[derive(Debug)]
 pub struct LocalFolder {
     name: String,
     path: PathBuf,
-    mmap: bool,
+    files: Files,
+}
+
+/// How its files are opened.
+#[derive(Debug)]
+enum Files {
+    Mapped,
+    Read,
+    /// So that folders together hold only some open.
+    Among(Arc<OpenFiles>),
 }
 
 impl LocalFolder {
@@ -25,12 +34,24 @@ impl LocalFolder {
     /// # Errors
     /// `Io` if there is no such folder.
     pub fn open(path: &Path, mmap: bool) -> Result<Self> {
+        Self::with_files(path, if mmap { Files::Mapped } else { Files::Read })
+    }
+
+    /// One of many folders, whose files are held open among `files`.
+    ///
+    /// # Errors
+    /// `Io` if there is no such folder.
+    pub fn open_among(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
+        Self::with_files(path, Files::Among(Arc::clone(files)))
+    }
+
+    fn with_files(path: &Path, files: Files) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |error| Error::io("cannot open the folder", error).in_file(&name);
         if !fs::metadata(path).map_err(failed)?.is_dir() {
             return Err(failed(ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { name, path: path.to_owned(), mmap })
+        Ok(Self { name, path: path.to_owned(), files })
     }
 }
 
@@ -62,7 +83,11 @@ impl Folder for LocalFolder {
     }
 
     fn is_resident(&self) -> bool {
-        self.mmap
+        match &self.files {
+            Files::Mapped => true,
+            Files::Read => false,
+            Files::Among(files) => files.are_mapped(),
+        }
     }
 
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
@@ -77,9 +102,10 @@ impl Folder for LocalFolder {
 
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
         let path = self.path.join(path);
-        Ok(match self.mmap {
-            true => Arc::new(MmapSource::open(&path)?),
-            false => Arc::new(FileSource::open(&path)?),
+        Ok(match &self.files {
+            Files::Mapped => Arc::new(MmapSource::open(&path)?),
+            Files::Read => Arc::new(FileSource::open(&path)?),
+            Files::Among(files) => Arc::new(ReopenedSource::open(&path, files)?),
         })
     }
 }
