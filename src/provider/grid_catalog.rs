@@ -1,6 +1,6 @@
 //! A directory as a catalog: each file, package and TileDB array in it is a schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
@@ -141,10 +141,16 @@ async fn holdings(
 
 /// What the schemas of files with these names are called.
 fn schema_names(files: &[&str]) -> Vec<String> {
+    let mut called: HashMap<&str, usize> = HashMap::new();
+    // What is called like its file counts once.
+    let shortened = files.iter().map(|file| stem(file)).zip(files);
+    let whole = shortened.clone().filter(|(short, file)| short != *file).map(|(_, file)| *file);
+    for name in shortened.map(|(short, _)| short).chain(whole) {
+        *called.entry(name).or_default() += 1;
+    }
     let name = |file: &&str| {
         let short = stem(file);
-        let others = || files.iter().filter(|other| *other != file);
-        let is_taken = others().any(|other| stem(other) == short || *other == short);
+        let is_taken = called.get(short).is_some_and(|times| *times > 1);
         let name = if is_taken || short == INFORMATION_SCHEMA { *file } else { short };
         if name == *file && name != short {
             log::warn!("the schema of {file} is \"{name}\", because \"{short}\" could be another");
@@ -173,6 +179,9 @@ mod tests {
         assert_eq!(schema_names(&["a.tet", "b.tet.d", "c"]), ["a", "b", "c"]);
         assert_eq!(schema_names(&["a", "a.tet", "a.tet.d"]), ["a", "a.tet", "a.tet.d"]);
         assert_eq!(schema_names(&["a.tet", "a.tet.tet"]), ["a", "a.tet.tet"]);
+        let many: Vec<String> = (0..100_000).map(|number| format!("{number}.tet")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(schema_names(&many)[99_999], "99999"); // without comparing each with each
         assert_eq!(schema_names(&["information_schema.tet"]), ["information_schema.tet"]);
     }
 }
