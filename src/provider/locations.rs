@@ -7,13 +7,14 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::TryStreamExt;
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
-use super::location::{Place, child};
+use super::location::{Place, child, parse_url};
 use crate::error::{Error, Result};
 
 /// One or more paths or URLs. Each may be a pattern in which `*` stands for any part of a name, `**` for
@@ -114,7 +115,16 @@ pub(super) enum Found {
 fn is_pattern(location: &str) -> bool {
     let is_url = location.contains("://");
     let special = if is_url { &['*', '['][..] } else { &['*', '?', '['] };
-    location.contains(special) && (is_url || !std::path::Path::new(location).exists())
+    location.contains(special) && !local_path(location).is_some_and(|path| path.exists())
+}
+
+/// The path of a local file, which a URL may be too.
+fn local_path(location: &str) -> Option<PathBuf> {
+    match parse_url(location) {
+        Some(url) if url.scheme() == "file" => url.to_file_path().ok(),
+        Some(_) => None,
+        None => Some(location.into()),
+    }
 }
 
 async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>> {
@@ -205,6 +215,8 @@ mod tests {
         assert_eq!(found, many(&["b.tet", "a.tet", "odd[1].tet", "p.tet.d"]));
         let odd = expand(path("odd[1].tet"), &runtime).await.unwrap();
         assert_eq!(odd, Found::One(path("odd[1].tet")));
+        let url = format!("file://{}", path("odd[1].tet"));
+        assert_eq!(expand(url.as_str(), &runtime).await.unwrap(), Found::One(url));
         assert_eq!(expand("gone.tet", &runtime).await.unwrap(), Found::One("gone.tet".into()));
         for wrong in [path("*.nc"), path("[a.tet"), "***".into()] {
             assert!(expand(wrong.as_str(), &runtime).await.is_err(), "{wrong}");
