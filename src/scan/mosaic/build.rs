@@ -1,5 +1,6 @@
 //! Putting arrays together: variables of one file as columns, files one after the other.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
@@ -105,8 +106,10 @@ impl GridArray {
 /// Puts the variables of each file in the order of the first file's: files list them in any.
 fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
-    let place = |array: &GridArray| first.arrays.iter().position(|it| it.name() == array.name());
-    others.iter_mut().for_each(|file| file.arrays.sort_by_cached_key(place));
+    let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
+    let places: HashMap<&str, usize> = names.collect();
+    let place = |array: &GridArray| places.get(array.name()).copied();
+    others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
 }
 
 fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
