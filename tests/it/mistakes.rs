@@ -238,9 +238,9 @@ async fn queries_and_calls() {
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
         Error during planning: unknown option 'time'; the options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
-        Error during planning: unknown option 'ios'; the options are dataset, generation, io, nan_as_null, fill_as_null, index_columns, trust_zone_maps
+        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb('tests/data/tiledb/weather')
-        Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one, or several with commas between them, with the option 'dataset': "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
+        Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     "#);
 }
 

@@ -79,7 +79,7 @@ fn paths_that_hold_no_arrays_are_named() {
         (NOT_TET, "expected \"TETR\" (a .tet file)"),
         (folder, "no .tet file, .tet.d package or TileDB array in this directory"),
         (empty, ""),
-        ("", "No such file"),
+        ("", "the location is empty"),
         ("gopher://host/a.tet", "no object store"),
     ] {
         for args in [&[path, "-c", "SELECT 1"][..], &["info", path]] {
