@@ -160,4 +160,21 @@ mod tests {
         let indices = Counter::indices(u64::MAX).slice(7..9).unwrap();
         assert_eq!(indices.as_primitive::<Int64Type>().values(), &[7, 8]);
     }
+    #[test]
+    fn what_goes_on_counting_is_one() {
+        let count =
+            |start, len, element| Counter::new(start, len, Scalar::Number(element)).unwrap();
+        let first = count(-3, 4, ElementType::I32);
+        assert_eq!(
+            first.joined(&count(1, 2, ElementType::I32)),
+            Some(count(-3, 6, ElementType::I32))
+        );
+        for next in [
+            count(2, 2, ElementType::I32),
+            count(0, 2, ElementType::I32),
+            count(1, 2, ElementType::I64),
+        ] {
+            assert_eq!(first.joined(&next), None);
+        }
+    }
 }
