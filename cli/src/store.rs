@@ -58,15 +58,21 @@ pub(crate) struct WithStore<F>(pub(crate) F);
 
 impl<F: TableFunctionImpl> TableFunctionImpl for WithStore<F> {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let location = args.exprs().first().and_then(|expr| match expr {
-            Expr::Literal(value, _) => value.try_as_str().flatten(),
-            _ => None,
-        });
-        if let Some(location) = location {
-            let runtime = args.session().runtime_env();
+        let runtime = args.session().runtime_env();
+        // One location, or a list of them.
+        for location in args.exprs().first().map(literals).unwrap_or_default() {
             register_new(location, &HashMap::new(), runtime).map_err(to_datafusion)?;
         }
         self.0.call_with_args(args)
+    }
+}
+
+/// The constant texts that an expression is, or is a list of.
+fn literals(expr: &Expr) -> Vec<&str> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().into_iter().collect(),
+        Expr::ScalarFunction(list) => list.args.iter().flat_map(literals).collect(),
+        _ => vec![],
     }
 }
 
@@ -125,6 +131,17 @@ mod tests {
         }
         assert!(remote_url("s3://bucket/a.tet").is_some());
         assert!(remote_url("https://example.org/a.tet").is_some());
+    }
+
+    #[test]
+    fn lists_have_several_locations() {
+        use datafusion::functions_nested::make_array::make_array;
+        use datafusion::logical_expr::lit;
+
+        let list = make_array(vec![lit("s3://a/x.tet"), lit("b.tet")]);
+        assert_eq!(literals(&list), ["s3://a/x.tet", "b.tet"]);
+        assert_eq!(literals(&lit("c.tet")), ["c.tet"]);
+        assert!(literals(&lit(1)).is_empty());
     }
 
     #[test]

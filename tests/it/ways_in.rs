@@ -140,7 +140,7 @@ async fn mistakes_about_quoted_paths_are_explained() {
         (format!("{local}/nowhere.tet.d"), "nowhere.tet.d: cannot open the file: No such file"),
         (format!("{local}/broken.tet"), "broken.tet: corrupt superblock"),
         (format!("{local}/overlap.tdb#t"), "no array \"t\"; there is \"overlap.tdb\""),
-        (format!("{local}/weather"), "with the option 'dataset': \"station\" (station_idx: 3)"),
+        (format!("{local}/weather"), "between them: \"station\" (station_idx: 3)"),
         ("s3://bucket/x.tet".into(), "no object store is registered for 's3://bucket"),
         ("s3://bucket/arrays".into(), "not found"),
         ("nothing".into(), "not found"),

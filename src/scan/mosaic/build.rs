@@ -108,7 +108,8 @@ fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
     let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
     let places: HashMap<&str, usize> = names.collect();
-    let place = |array: &GridArray| places.get(array.name()).copied();
+    // What the first file has not comes last, and is refused.
+    let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
     others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
 }
 
