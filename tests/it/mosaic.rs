@@ -120,7 +120,7 @@ impl Whole {
             let data = values.iter().flat_map(|value| bytes(*tag, *value)).collect();
             let dataset = TestDataset::new(name, *tag, &shape, &chunk, data);
             let attributes = variable.attributes();
-            let metadata = metadata(&self.axes, self.along, elements, attributes);
+            let metadata = metadata(&self.axes, self.along, elements, &attributes);
             datasets.push(dataset.with_zstd(rng.random()).with_metadata(metadata));
             zones.extend(zones_of(id, *tag, &values, &shape, &chunk));
         }
@@ -392,7 +392,7 @@ fn metadata(
     axes: &[Axis],
     along: usize,
     elements: &Range<u64>,
-    attributes: serde_json::Value,
+    attributes: &serde_json::Value,
 ) -> serde_json::Value {
     let mut coords = Map::new();
     for (axis, labels) in axes.iter().enumerate() {

@@ -315,7 +315,7 @@ async fn check_tiledb(numbers: impl Iterator<Item = u64>) -> Tested {
         let contexts = Contexts::new(&mut rng, &rows);
         for (ctx, trusted) in [(&contexts.pruned, true), (&contexts.unpruned, false)] {
             let options = options.clone().with_trust_zone_maps(trusted);
-            ctx.register_tiledb("t", &place.location(ctx), options).await.unwrap();
+            ctx.register_tiledb("t", place.location(ctx), options).await.unwrap();
         }
         let table = Table { rows: &rows, rank: seen.schema.dimensions.len() };
         let checked = check_queries(&mut rng, &contexts, table, QUERIES, &mut tested).await;

@@ -121,7 +121,7 @@ async fn few_requests_are_made() {
         .unwrap();
     let ctx = session(1, 8192);
     ctx.register_object_store(&url::Url::parse(&server.url).unwrap(), Arc::new(http));
-    ctx.register_tet("t", &format!("{}/v.tet", server.url), TetReadOptions::default())
+    ctx.register_tet("t", format!("{}/v.tet", server.url), TetReadOptions::default())
         .await
         .unwrap();
     let to_open = server.gets();

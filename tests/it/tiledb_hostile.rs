@@ -547,6 +547,6 @@ async fn what_is_no_dense_tiledb_array() {
         assert!(text.contains(expected) && text.contains(location.trim_end_matches('/')), "{text}");
     }
     let ctx = session(1, 8192);
-    ctx.register_tiledb("t", &here("plain"), TileDbReadOptions::default()).await.unwrap();
+    ctx.register_tiledb("t", here("plain"), TileDbReadOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT sum(v) FROM t").await, "595");
 }

@@ -17,7 +17,7 @@ fn array(name: &str) -> String {
 }
 
 async fn open(ctx: &SessionContext, name: &str, options: TileDbReadOptions) {
-    ctx.register_tiledb(name, &array(name), options).await.unwrap();
+    ctx.register_tiledb(name, array(name), options).await.unwrap();
 }
 
 async fn error(ctx: &SessionContext, sql: &str) -> String {
