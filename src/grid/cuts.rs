@@ -80,6 +80,17 @@ impl Cuts {
         }
     }
 
+    /// So many chunks in one, where cuts are regular.
+    #[must_use]
+    pub fn times(&self, times: NonZeroU64) -> Self {
+        match self {
+            Self::Every { edge, before } => {
+                Self::Every { edge: edge.saturating_mul(times), before: *before }
+            }
+            Self::At(_) => self.clone(),
+        }
+    }
+
     /// The borders that two ways to cut an axis of length `len` have in common.
     ///
     /// ```
@@ -219,6 +230,18 @@ mod tests {
         }
         let every_one = Cuts::Every { edge: NonZeroU64::MIN, before: 0 };
         assert_eq!(Cuts::concat([(&every_one, u64::MAX)].into_iter()), None);
+    }
+
+    #[test]
+    fn chunks_of_several_end_where_some_did() {
+        let mut rng = StdRng::seed_from_u64(4);
+        for _ in 0..500 {
+            let len = rng.random_range(0..40);
+            let (cuts, times) = (random(len, &mut rng), rng.random_range(1..9));
+            let several = cuts.times(NonZeroU64::new(times).unwrap());
+            assert!(borders(&several, len).is_subset(&borders(&cuts, len)), "{cuts:?} {times}");
+            assert!(several.edge() <= cuts.edge() * times);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How a mosaic is cut: at borders that all its parts have, if the chunks between them fit in memory.
 
+use std::num::NonZeroU64;
+
 use crate::error::{Error, Result};
 use crate::grid::{ChunkGrid, Cuts};
 
@@ -8,7 +10,9 @@ use crate::grid::{ChunkGrid, Cuts};
 ///
 /// With common borders, each stored chunk lies in one chunk of the table and is decoded once. If those are
 /// so far apart that a chunk has more than `chunk_bytes`, each axis is cut as coarsely as some variable is;
-/// if that is still too much, like the first variable. The largest stored chunk is never too much. Then chunks of the others may be decoded more than once.
+/// if that is still too much, like the first variable, with as many of its chunks in one as there is
+/// room for. The largest stored chunk is never too much. Then chunks of the others may be decoded more
+/// than once.
 pub(super) fn table_grid(
     grids: &[Vec<ChunkGrid>],
     axis: usize,
@@ -20,14 +24,31 @@ pub(super) fn table_grid(
     });
     let most = stored.max().unwrap_or_default().max(chunk_bytes);
     let width = widths.iter().copied().fold(0, u64::saturating_add);
-    let mut grid = cut(grids, axis, Cuts::common)?;
-    for pick in [coarser, first] {
-        if largest_chunk(&grid).saturating_mul(width) <= most {
-            break;
-        }
-        grid = cut(grids, axis, pick)?;
+    let bytes = |grid: &ChunkGrid| largest_chunk(grid).saturating_mul(width);
+    let common = cut(grids, axis, Cuts::common, &[])?;
+    if bytes(&common) <= most {
+        return Ok(common);
     }
-    Ok(grid)
+    let coarse = cut(grids, axis, coarser, &[])?;
+    if bytes(&coarse) <= most {
+        return Ok(coarse);
+    }
+    let fine = cut(grids, axis, first, &[])?;
+    let times = times_within(&fine, &coarse, most / bytes(&fine).max(1));
+    cut(grids, axis, first, &times)
+}
+
+/// How many chunks of `fine` may be one on each axis, `room` in all: the fewer there are, the fewer times a
+/// chunk is decoded that reaches across them.
+fn times_within(fine: &ChunkGrid, coarse: &ChunkGrid, mut room: u64) -> Vec<NonZeroU64> {
+    let edges = fine.chunk_shape().zip(coarse.chunk_shape()).zip(fine.shape());
+    let times = edges.map(|((edge, wanted), len)| {
+        let wanted = wanted.min(*len).div_ceil(edge);
+        let times = NonZeroU64::new(wanted.min(room)).unwrap_or(NonZeroU64::MIN);
+        room /= times;
+        times
+    });
+    times.collect()
 }
 
 /// Cells of the largest chunk.
@@ -47,7 +68,14 @@ fn first(a: &Cuts, _: &Cuts, _: u64) -> Cuts {
     a.clone()
 }
 
-fn cut(grids: &[Vec<ChunkGrid>], along: usize, pick: Pick) -> Result<ChunkGrid> {
+/// Cuts the table by what `pick` makes of the variables' cuts, and on each axis so many of these chunks in one,
+/// if more than one.
+fn cut(
+    grids: &[Vec<ChunkGrid>],
+    along: usize,
+    pick: Pick,
+    times: &[NonZeroU64],
+) -> Result<ChunkGrid> {
     let (Some(files), Some(grid)) = (grids.first(), grids.first().and_then(|files| files.first()))
     else {
         return Err(Error::internal("a table of no array"));
@@ -58,7 +86,8 @@ fn cut(grids: &[Vec<ChunkGrid>], along: usize, pick: Pick) -> Result<ChunkGrid> 
         let len = files[file].shape()[axis];
         let mut cuts = grids.iter().map(|files| &files[file].cuts()[axis]);
         let first = cuts.next().cloned().unwrap_or_else(|| Cuts::none(len));
-        (cuts.fold(first, |a, b| pick(&a, b, len)), len)
+        let picked = cuts.fold(first, |a, b| pick(&a, b, len));
+        (picked.times(times.get(axis).copied().unwrap_or(NonZeroU64::MIN)), len)
     };
     let too_many = || Error::unsupported("files of too many chunks to be one table");
     let cuts = (0..grid.rank()).map(|axis| {
@@ -113,7 +142,9 @@ mod tests {
             table.chunk_shape().collect::<Vec<_>>()
         };
         assert_eq!(table(&[999, 1 << 10], &[1000, 1 << 10]), [1000, 1 << 10]);
-        assert_eq!(table(&[1, 1 << 10], &[1 << 20, 1]), [1, 1 << 10]);
+        // As many chunks of the first in one as there is room for.
+        assert_eq!(table(&[1, 1 << 10], &[1 << 20, 1]), [1 << 13, 1 << 10]);
+        assert_eq!(table(&[1 << 20, 1], &[1, 1 << 10]), [1 << 20, 1 << 3]);
         // Not larger than what is stored, however large that is.
         assert_eq!(table(&[1 << 20, 1 << 10], &[1 << 20, 1]), [1 << 20, 1 << 10]);
     }
