@@ -168,7 +168,9 @@ mod tests {
     async fn a_file_that_was_replaced_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
-        ["a", "b"].map(|name| std::fs::write(path(name), "1234").unwrap());
+        for name in ["a", "b"] {
+            std::fs::write(path(name), "1234").unwrap();
+        }
         let files = OpenFiles::new(true, 1);
         let a = ReopenedSource::open(&path("a"), &files).unwrap();
         ReopenedSource::open(&path("b"), &files).unwrap();

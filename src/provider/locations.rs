@@ -204,8 +204,9 @@ mod tests {
     async fn patterns_stand_for_files_that_are_there() {
         let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| format!("{}/{name}", dir.path().display());
-        ["b.tet", "a.tet", "c.txt", ".d.tet", "odd[1].tet"]
-            .map(|name| std::fs::write(path(name), "").unwrap());
+        for name in ["b.tet", "a.tet", "c.txt", ".d.tet", "odd[1].tet"] {
+            std::fs::write(path(name), "").unwrap();
+        }
         std::fs::create_dir(path("p.tet.d")).unwrap();
         let runtime = RuntimeEnv::default();
         let many = |names: &[&str]| Found::Many(names.iter().map(|name| path(name)).collect());
