@@ -156,7 +156,7 @@ mod tests {
             let sources: Vec<ReopenedSource> = (0..10).map(open).collect();
             for _ in 0..2 {
                 for (number, source) in sources.iter().enumerate() {
-                    let read = source.read(&[1..3]).await.unwrap();
+                    let read = source.read(std::slice::from_ref(&(1..3))).await.unwrap();
                     assert_eq!(read[0].as_ref(), [number as u8; 2]);
                     assert!(files.count() <= 3);
                 }
@@ -176,12 +176,12 @@ mod tests {
         ReopenedSource::open(&path("b"), &files).unwrap();
         std::fs::write(path("a"), "12345").unwrap();
         for _ in 0..2 {
-            let error = a.read(&[0..1]).await.unwrap_err().to_string();
+            let error = a.read(std::slice::from_ref(&(0..1))).await.unwrap_err().to_string();
             assert!(error.contains("written since the table was made"), "{error}");
         }
         // Whoever finds it as it is now may read it.
         let now = ReopenedSource::open(&path("a"), &files).unwrap();
-        assert_eq!(now.read(&[4..5]).await.unwrap()[0].as_ref(), b"5");
-        assert!(a.read(&[0..1]).await.is_err());
+        assert_eq!(now.read(std::slice::from_ref(&(4..5))).await.unwrap()[0].as_ref(), b"5");
+        assert!(a.read(std::slice::from_ref(&(0..1))).await.is_err());
     }
 }

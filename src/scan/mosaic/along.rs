@@ -151,6 +151,7 @@ fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     concat(&arrays).map_err(refused)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
 fn refused(error: arrow::error::ArrowError) -> Error {
     Error::internal(error.to_string())
 }

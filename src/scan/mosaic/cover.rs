@@ -169,8 +169,8 @@ fn axis_covers(
     range: &Range<u64>,
     wanted: Option<&AxisSelection>,
 ) -> Vec<AxisCover> {
-    let everything = [0..range.end - range.start];
-    let wanted = wanted.map_or(&everything[..], AxisSelection::ranges);
+    let everything = 0..range.end - range.start;
+    let wanted = wanted.map_or(std::slice::from_ref(&everything), AxisSelection::ranges);
     let mut covers: Vec<AxisCover> = Vec::new();
     for indices in wanted {
         let first = grid.chunk_of(axis, range.start + indices.start);
