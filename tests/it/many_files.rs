@@ -415,7 +415,7 @@ async fn objects_of_a_store_have_odd_names() {
     use object_store::{ObjectStoreExt, memory::InMemory, path::Path};
     let ctx = session(1, 8192);
     let store = std::sync::Arc::new(InMemory::new());
-    ctx.register_object_store(&"mem://bucket".parse().unwrap(), Arc::clone(&store) as _);
+    ctx.register_object_store(&"mem://bucket".parse().unwrap(), std::sync::Arc::clone(&store) as _);
     for (year, name) in (0..).zip(["a#1 b.tet", "b[1]?.tet", "c%20d.tet", "\u{e4}.tet", "e*.tet"]) {
         let file = tet_bytes(
             &year_file(year, &["A"], "K"),
