@@ -67,7 +67,7 @@ async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
 }
 
 /// A metric of the scan or reduction after a query, summed over partitions: a count, or chunks pruned.
-fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let of_children: usize = plan.children().into_iter().map(|child| metric(child, name)).sum();
     if plan.downcast_ref::<GridScanExec>().is_none()
         && plan.downcast_ref::<GridReduceExec>().is_none()

@@ -15,6 +15,7 @@ mod corpus_document;
 mod corpus_facts;
 mod corpus_parity;
 mod corpus_verify;
+mod corpus_wide;
 mod differential;
 mod doc_blocks;
 mod docs;
