@@ -106,9 +106,9 @@ impl Error {
         self.edit(|inner| inner.file = Some(file.to_owned()))
     }
 
-    /// Names another file, or none.
+    /// Names this file instead of the one that is named, or none.
     #[must_use]
-    pub(crate) fn in_file_instead(self, file: Option<String>) -> Self {
+    pub fn in_file_instead(self, file: Option<String>) -> Self {
         self.edit(|inner| inner.file = file)
     }
 
