@@ -23,7 +23,7 @@ pub enum Objects {
         /// Those that are open.
         opened: Mutex<HashMap<Arc<str>, Arc<dyn ByteSource>>>,
     },
-    /// The objects of several arrays that are read as one; see [`object_of`].
+    /// The objects of several arrays that are read as one; the number of its array stands before the path of an object.
     Several {
         /// What errors call all of them.
         name: String,

@@ -223,12 +223,11 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
             grids[variable].push(array.grid().clone());
             let source = array.into_source();
             let objects = source.objects();
-            // Variables of one file have the same objects, and were met just before.
-            let known = members.iter().rposition(|member| Arc::ptr_eq(member, objects));
-            let member = known.unwrap_or_else(|| {
+            // Variables of one file have the same objects: if they were met, then just before.
+            if members.last().is_none_or(|member| !Arc::ptr_eq(member, objects)) {
                 members.push(Arc::clone(objects));
-                members.len() - 1
-            });
+            }
+            let member = members.len() - 1;
             parts[variable].push(Part { source, member: Some(member) });
         }
     }
