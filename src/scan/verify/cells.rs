@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::batch::{Batch, read_each};
+use super::decoding::{Decoded, Decoding, Fault};
 use super::figures::{Figures, is_same, range_text};
-use super::pool::Pool;
 use super::progress::Progress;
-use super::report::{Check, Finding, counted};
+use super::report::{Check, Finding};
 use crate::error::Result;
 use crate::format::tet::{CheckedRow, ZoneMaps};
 use crate::format::{Bound, ElementType, Location, Payload, Scratch, Zone, Zones};
@@ -37,27 +37,17 @@ struct Work {
     payload: Payload,
 }
 
-/// What is wrong with a chunk.
-#[derive(Debug)]
-enum Fault {
-    Payload(Finding),
-    Zone(Finding),
-}
-
 /// The checks of the cells, as rows of the index come.
 #[derive(Debug)]
 pub(super) struct CellChecks {
     common: Arc<Common>,
-    pool: Pool<(u64, Vec<Fault>)>,
+    decoding: Decoding,
     batch: Batch<Work>,
     /// Stored bytes that may still be decoded: payloads that share bytes must not make a small file take
     /// forever.
     bytes_left: u64,
     cut_off: u64,
-    decoded: u64,
     has_zones: bool,
-    decode: Check,
-    stale: Check,
 }
 
 impl CellChecks {
@@ -77,14 +67,11 @@ impl CellChecks {
         };
         Self {
             common: Arc::new(common),
-            pool: Pool::new(),
+            decoding: Decoding::new("chunk_decode", "zone_maps_stale"),
             batch: Batch::new(),
             bytes_left: file.size(),
             cut_off: 0,
-            decoded: 0,
             has_zones,
-            decode: Check::new("chunk_decode"),
-            stale: Check::new("zone_maps_stale"),
         }
     }
 
@@ -110,44 +97,27 @@ impl CellChecks {
     }
 
     async fn start(&mut self, batch: Vec<Work>) -> Result<()> {
-        let ended = self.pool.start(check(Arc::clone(&self.common), batch)).await?;
-        ended.into_iter().for_each(|ended| self.note(ended));
-        Ok(())
-    }
-
-    fn note(&mut self, (decoded, faults): (u64, Vec<Fault>)) {
-        self.decoded += decoded;
-        for fault in faults {
-            match fault {
-                Fault::Payload(finding) => self.decode.add(finding),
-                Fault::Zone(finding) => self.stale.add(finding),
-            }
-        }
+        self.decoding.start(check(Arc::clone(&self.common), batch)).await
     }
 
     pub(super) async fn finish(mut self) -> Result<Vec<Check>> {
         let rest = self.batch.take();
         self.start(rest).await?;
-        while let Some(ended) = self.pool.next().await? {
-            self.note(ended);
-        }
+        let (mut decode, stale) = self.decoding.finish("chunk").await?;
         if self.cut_off > 0 {
             let message = format!(
                 "{} chunks were not decoded: in all, payloads have more bytes than the file",
                 self.cut_off
             );
-            self.decode.add(Finding::failure(message));
+            decode.add(Finding::failure(message));
         }
-        let mut checks = vec![self.decode.with_detail(counted(self.decoded, "chunk"))];
-        if self.has_zones {
-            checks.push(self.stale);
-        }
-        Ok(checks)
+        let stale = Some(stale).filter(|_| self.has_zones);
+        Ok([Some(decode), stale].into_iter().flatten().collect())
     }
 }
 
 /// Decodes chunks one after the other; gives how many could be, and what is wrong.
-async fn check(common: Arc<Common>, batch: Vec<Work>) -> (u64, Vec<Fault>) {
+async fn check(common: Arc<Common>, batch: Vec<Work>) -> Decoded {
     let at: Vec<Vec<Location>> = batch.iter().map(|work| vec![work.payload.at.clone()]).collect();
     let read = read_each(common.file.objects(), &at).await;
     let mut scratch = Scratch::default();
@@ -162,7 +132,7 @@ async fn check(common: Arc<Common>, batch: Vec<Work>) -> (u64, Vec<Fault>) {
         match tile {
             Ok(tile) => {
                 decoded += 1;
-                faults.extend(common.stale(work, &tile.bytes).map(Fault::Zone));
+                faults.extend(common.stale(work, &tile.bytes).map(Fault::Figures));
                 spare = tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default();
             }
             Err(error) => {

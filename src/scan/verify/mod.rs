@@ -31,6 +31,7 @@
 
 mod batch;
 mod cells;
+mod decoding;
 mod extents;
 mod figures;
 mod index;

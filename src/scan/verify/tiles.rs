@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::batch::{Batch, read_each};
+use super::decoding::{Decoded, Decoding, Fault};
 use super::figures::{Figures, is_same, range_text};
-use super::pool::Pool;
 use super::progress::Progress;
-use super::report::{Check, Finding, counted};
+use super::report::{Check, Finding};
 use super::sums::TileSum;
 use crate::error::{Error, Result};
 use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
@@ -35,23 +35,13 @@ impl Work {
     }
 }
 
-/// What is wrong with a tile.
-#[derive(Debug)]
-enum Fault {
-    Payload(Finding),
-    Figures(Finding),
-}
-
 /// The checks of the cells of an array, as its tiles come.
 #[derive(Debug)]
 pub(super) struct TileChecks {
     objects: Arc<Objects>,
     progress: Arc<Progress>,
-    pool: Pool<(u64, Vec<Fault>)>,
+    decoding: Decoding,
     batch: Batch<Work>,
-    decoded: u64,
-    decode: Check,
-    figures: Check,
 }
 
 impl TileChecks {
@@ -59,11 +49,8 @@ impl TileChecks {
         Self {
             objects: Arc::clone(array.objects()),
             progress: Arc::clone(progress),
-            pool: Pool::new(),
+            decoding: Decoding::new("tile_decode", "tile_statistics_stale"),
             batch: Batch::new(),
-            decoded: 0,
-            decode: Check::new("tile_decode"),
-            figures: Check::new("tile_statistics_stale"),
         }
     }
 
@@ -84,38 +71,18 @@ impl TileChecks {
 
     async fn start(&mut self, batch: Vec<Work>) -> Result<()> {
         let task = check(Arc::clone(&self.objects), Arc::clone(&self.progress), batch);
-        let ended = self.pool.start(task).await?;
-        ended.into_iter().for_each(|ended| self.note(ended));
-        Ok(())
-    }
-
-    fn note(&mut self, (decoded, faults): (u64, Vec<Fault>)) {
-        self.decoded += decoded;
-        for fault in faults {
-            match fault {
-                Fault::Payload(finding) => self.decode.add(finding),
-                Fault::Figures(finding) => self.figures.add(finding),
-            }
-        }
+        self.decoding.start(task).await
     }
 
     pub(super) async fn finish(mut self) -> Result<[Check; 2]> {
         let rest = self.batch.take();
         self.start(rest).await?;
-        while let Some(ended) = self.pool.next().await? {
-            self.note(ended);
-        }
-        let decode = self.decode.with_detail(counted(self.decoded, "tile"));
-        Ok([decode, self.figures])
+        self.decoding.finish("tile").await.map(<[Check; 2]>::from)
     }
 }
 
 /// Decodes tiles one after the other; gives how many could be, and what is wrong.
-async fn check(
-    objects: Arc<Objects>,
-    progress: Arc<Progress>,
-    batch: Vec<Work>,
-) -> (u64, Vec<Fault>) {
+async fn check(objects: Arc<Objects>, progress: Arc<Progress>, batch: Vec<Work>) -> Decoded {
     let at: Vec<Vec<Location>> = batch.iter().map(Work::locations).collect();
     let read = read_each(&objects, &at).await;
     let mut scratch = Scratch::default();
