@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::index::{ROW_LEN, Row};
+use super::index::Row;
 use super::{Dataset, TetFile};
 use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
@@ -58,7 +58,7 @@ impl CheckIndex {
         Self { file, rows: rows.start.min(end)..end }
     }
 
-    fn check(&self, row: &Row, offset: u64, object: &Arc<str>) -> CheckedRow {
+    fn check(&self, row: &Row, object: &Arc<str>) -> CheckedRow {
         let mut faults = Faults(vec![]);
         let datasets = self.file.datasets();
         let dataset = usize::try_from(row.dataset()).ok().filter(|id| *id < datasets.len());
@@ -75,7 +75,7 @@ impl CheckIndex {
             .as_ref()
             .and_then(|(_, tile_len)| row.payload(object, *tile_len, self.file.payload_end).ok());
         let coordinates = tile.map(|(coordinates, _)| coordinates);
-        CheckedRow { offset, dataset, coordinates, span, payload, faults: faults.0 }
+        CheckedRow { offset: row.offset, dataset, coordinates, span, payload, faults: faults.0 }
     }
 }
 
@@ -108,10 +108,7 @@ impl Machine for CheckIndex {
             return Ok(if self.rows.is_empty() { Step::Done(vec![]) } else { Step::read([bytes]) });
         };
         let object: Arc<str> = "".into();
-        let offsets = (bytes.start..).step_by(ROW_LEN as usize);
-        let rows = offsets.zip(rows.chunks_exact(ROW_LEN as usize)).map(|(offset, bytes)| {
-            Row::parse(offset, bytes).map(|row| self.check(&row, offset, &object))
-        });
-        rows.collect::<Result<_>>().map(Step::Done)
+        let rows = Row::parse_each(bytes.start, rows);
+        rows.map(|row| Ok(self.check(&row?, &object))).collect::<Result<_>>().map(Step::Done)
     }
 }

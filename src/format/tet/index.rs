@@ -88,7 +88,7 @@ fn first_rows(datasets: &[Dataset], row_count: u64) -> Vec<u64> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     /// Absolute offset of the row itself.
-    offset: u64,
+    pub(super) offset: u64,
     dataset: u64,
     coordinates: [u64; MAX_RANK],
     payload_offset: u64,
@@ -98,6 +98,12 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// The rows in `bytes` of the index, which begin at `start` in the file.
+    pub(super) fn parse_each(start: u64, bytes: &[u8]) -> impl Iterator<Item = Result<Self>> {
+        let offsets = (start..).step_by(ROW_LEN as usize);
+        offsets.zip(bytes.chunks_exact(ROW_LEN as usize)).map(|(at, row)| Self::parse(at, row))
+    }
+
     pub(super) fn parse(offset: u64, bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("chunk index", offset, bytes);
         let dataset = reader.u64()?;
@@ -228,8 +234,8 @@ impl RowMap {
         let grids: Vec<Option<&ChunkGrid>> =
             datasets.iter().map(|dataset| dataset.grid().ok()).collect();
         let mut map = vec![Vec::new(); datasets.len()];
-        for (number, bytes) in rows.chunks_exact(ROW_LEN as usize).enumerate() {
-            let row = Row::parse(number as u64 * ROW_LEN, bytes)?;
+        for (number, row) in Row::parse_each(0, rows).enumerate() {
+            let row = row?;
             let Ok(dataset) = usize::try_from(row.dataset) else { continue };
             let Some(Some(grid)) = grids.get(dataset) else { continue };
             if let Some(chunk) = grid.chunk_number(&row.coordinates[..grid.rank()]) {

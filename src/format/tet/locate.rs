@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::TetFile;
-use super::index::{ROW_LEN, Row, RowMap};
+use super::index::{Row, RowMap};
 use crate::error::{Error, Result};
 use crate::format::{Layer, Machine, Payload, Replies, Step, StoredChunk};
 use crate::grid::ChunkGrid;
@@ -121,8 +121,8 @@ impl Locate {
         let mut rows = Vec::with_capacity(self.chunks.len());
         for (range, reply) in ranges.iter().zip(replies) {
             let base = self.file.index.bytes_of(range.clone()).start;
-            for (number, bytes) in (0_u64..).zip(reply.chunks_exact(ROW_LEN as usize)) {
-                rows.push(Row::parse(base + number * ROW_LEN, bytes)?);
+            for row in Row::parse_each(base, reply) {
+                rows.push(row?);
             }
         }
         if rows.len() != self.chunks.len() {

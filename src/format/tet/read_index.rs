@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::TetFile;
-use super::index::{ROW_LEN, Row};
+use super::index::Row;
 use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
 
@@ -63,10 +63,8 @@ impl Machine for ReadIndex {
             return Ok(if self.rows.is_empty() { Step::Done(vec![]) } else { Step::read([bytes]) });
         };
         let object: Arc<str> = "".into();
-        let offsets = (bytes.start..).step_by(ROW_LEN as usize);
-        let entries = offsets.zip(rows.chunks_exact(ROW_LEN as usize)).map(|(offset, bytes)| {
-            Row::parse(offset, bytes).and_then(|row| self.entry(&row, &object)).transpose()
-        });
+        let rows = Row::parse_each(bytes.start, rows);
+        let entries = rows.map(|row| row.and_then(|row| self.entry(&row, &object)).transpose());
         entries.flatten().collect::<Result<_>>().map(Step::Done)
     }
 }
