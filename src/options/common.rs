@@ -70,6 +70,68 @@ impl CommonOptions {
     }
 }
 
+/// The builder's methods for what tables of every format can be told.
+macro_rules! common_builder {
+    ($options:ty) => {
+        impl $options {
+            /// Chooses how local files are read.
+            #[must_use]
+            pub fn with_io(mut self, io: IoMode) -> Self {
+                self.common.io = Some(io);
+                self
+            }
+
+            /// Whether NaN and NaT are NULL.
+            #[must_use]
+            pub fn with_nan_as_null(mut self, yes: bool) -> Self {
+                self.common.nan_as_null = Some(yes);
+                self
+            }
+
+            /// Whether the declared fill value is NULL.
+            #[must_use]
+            pub fn with_fill_as_null(mut self, yes: bool) -> Self {
+                self.common.fill_as_null = Some(yes);
+                self
+            }
+
+            /// Whether there is a column `<dimension>_idx` for each dimension.
+            #[must_use]
+            pub fn with_index_columns(mut self, yes: bool) -> Self {
+                self.common.index_columns = Some(yes);
+                self
+            }
+
+            /// Whether there is a column `_file` with the path or URL that a row is from.
+            #[must_use]
+            pub fn with_file_column(mut self, yes: bool) -> Self {
+                self.common.file_column = Some(yes);
+                self
+            }
+
+            /// Whether what was noted about chunks when they were written is believed.
+            #[must_use]
+            pub fn with_trust_zone_maps(mut self, yes: bool) -> Self {
+                self.common.trust_zone_maps = Some(yes);
+                self
+            }
+
+            /// Chooses the dimension along which several files or arrays follow one another.
+            #[must_use]
+            pub fn with_concat_dimension(mut self, dimension: impl Into<String>) -> Self {
+                self.concat_dimension = Some(dimension.into());
+                self
+            }
+
+            /// How local files are read.
+            pub fn io(&self) -> IoMode {
+                self.common.io.unwrap_or_default()
+            }
+        }
+    };
+}
+pub(super) use common_builder;
+
 /// What a session says for every table that is opened in it and says nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TableDefaults {

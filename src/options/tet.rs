@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::common::{CommonOptions, TableDefaults};
+use super::common::{CommonOptions, TableDefaults, common_builder};
 use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
 use crate::error::{Error, Result};
@@ -32,6 +32,8 @@ pub struct TetReadOptions {
     pub common: CommonOptions,
 }
 
+common_builder!(TetReadOptions);
+
 impl TetReadOptions {
     /// Chooses the dataset.
     #[must_use]
@@ -45,60 +47,6 @@ impl TetReadOptions {
     pub fn with_generation(mut self, generation: u64) -> Self {
         self.generation = Some(generation);
         self
-    }
-
-    /// Chooses how local files are read.
-    #[must_use]
-    pub fn with_io(mut self, io: IoMode) -> Self {
-        self.common.io = Some(io);
-        self
-    }
-
-    /// Whether NaN is NULL.
-    #[must_use]
-    pub fn with_nan_as_null(mut self, yes: bool) -> Self {
-        self.common.nan_as_null = Some(yes);
-        self
-    }
-
-    /// Whether the declared fill value is NULL.
-    #[must_use]
-    pub fn with_fill_as_null(mut self, yes: bool) -> Self {
-        self.common.fill_as_null = Some(yes);
-        self
-    }
-
-    /// Chooses the dimension along which several files or arrays follow one another.
-    #[must_use]
-    pub fn with_concat_dimension(mut self, dimension: impl Into<String>) -> Self {
-        self.concat_dimension = Some(dimension.into());
-        self
-    }
-
-    /// Whether there is a column `_file` with the path or URL that a row is from.
-    #[must_use]
-    pub fn with_file_column(mut self, yes: bool) -> Self {
-        self.common.file_column = Some(yes);
-        self
-    }
-
-    /// Whether there is a column `<dimension>_idx` for each dimension.
-    #[must_use]
-    pub fn with_index_columns(mut self, yes: bool) -> Self {
-        self.common.index_columns = Some(yes);
-        self
-    }
-
-    /// Whether the file's zone maps are believed.
-    #[must_use]
-    pub fn with_trust_zone_maps(mut self, yes: bool) -> Self {
-        self.common.trust_zone_maps = Some(yes);
-        self
-    }
-
-    /// How local files are read.
-    pub fn io(&self) -> IoMode {
-        self.common.io.unwrap_or_default()
     }
 
     /// How stored data becomes SQL values.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::common::{CommonOptions, TableDefaults};
+use super::common::{CommonOptions, TableDefaults, common_builder};
 use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
 use crate::error::{Error, Result};
@@ -38,6 +38,8 @@ pub struct TileDbReadOptions {
     /// What tables of every format can be told.
     pub common: CommonOptions,
 }
+
+common_builder!(TileDbReadOptions);
 
 impl TileDbReadOptions {
     /// Chooses the array of a group or folder, or several with commas between them.
@@ -80,60 +82,6 @@ impl TileDbReadOptions {
     pub fn with_text_as_binary(mut self, yes: bool) -> Self {
         self.text_as_binary = Some(yes);
         self
-    }
-
-    /// Whether the fill value is NULL.
-    #[must_use]
-    pub fn with_fill_as_null(mut self, yes: bool) -> Self {
-        self.common.fill_as_null = Some(yes);
-        self
-    }
-
-    /// Whether NaN and NaT are NULL.
-    #[must_use]
-    pub fn with_nan_as_null(mut self, yes: bool) -> Self {
-        self.common.nan_as_null = Some(yes);
-        self
-    }
-
-    /// Chooses the dimension along which several files or arrays follow one another.
-    #[must_use]
-    pub fn with_concat_dimension(mut self, dimension: impl Into<String>) -> Self {
-        self.concat_dimension = Some(dimension.into());
-        self
-    }
-
-    /// Whether there is a column `_file` with the path or URL that a row is from.
-    #[must_use]
-    pub fn with_file_column(mut self, yes: bool) -> Self {
-        self.common.file_column = Some(yes);
-        self
-    }
-
-    /// Whether there is a column `<dimension>_idx` for each dimension.
-    #[must_use]
-    pub fn with_index_columns(mut self, yes: bool) -> Self {
-        self.common.index_columns = Some(yes);
-        self
-    }
-
-    /// Whether what fragments note about their tiles is believed.
-    #[must_use]
-    pub fn with_trust_zone_maps(mut self, yes: bool) -> Self {
-        self.common.trust_zone_maps = Some(yes);
-        self
-    }
-
-    /// Chooses how local files are read.
-    #[must_use]
-    pub fn with_io(mut self, io: IoMode) -> Self {
-        self.common.io = Some(io);
-        self
-    }
-
-    /// How local files are read.
-    pub fn io(&self) -> IoMode {
-        self.common.io.unwrap_or_default()
     }
 
     /// What is shown, and how.
