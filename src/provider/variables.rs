@@ -1,7 +1,7 @@
 //! Which datasets of a file a table is made of.
 
 use crate::error::{Error, Result};
-use crate::scan::{FileArrays, GridArray, OpenedFile, ReadOptions};
+use crate::scan::{FileArrays, OpenedFile, ReadOptions};
 
 /// The dataset of this name, or those of several names with commas between them; without a name all data
 /// variables, which must have the same dimensions.
@@ -18,10 +18,7 @@ pub(super) async fn arrays_of(
         Some(names) => names_in(names, |name| file.tet().dataset_id(name).is_some()),
         None => data_variables(file)?,
     };
-    let mut arrays: Vec<GridArray> = Vec::with_capacity(names.len());
-    for name in &names {
-        arrays.push(file.array(name, options).await?);
-    }
+    let arrays = file.arrays(&names, options).await?;
     Ok(FileArrays { name: file.name().to_owned(), arrays })
 }
 

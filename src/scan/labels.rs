@@ -142,7 +142,9 @@ impl Labels {
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Counted(a), Self::Counted(b)) => a == b,
-            (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => a == b,
+            (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => {
+                Arc::ptr_eq(a, b) || a == b
+            }
             _ => false,
         }
     }

@@ -133,16 +133,48 @@ impl OpenedFile {
     /// read.
     pub async fn array(&self, dataset: &str, options: &ReadOptions) -> Result<GridArray> {
         let id = self.dataset_id(dataset)?;
-        self.array_by_id(id, options).await.map_err(|error| error.in_file(self.name()))
+        let array = self.array_by_id(id, options, &mut vec![]).await;
+        array.map_err(|error| error.in_file(self.name()))
     }
 
-    async fn array_by_id(&self, id: usize, options: &ReadOptions) -> Result<GridArray> {
+    /// Opens several datasets by name, reading the labels of dimensions that they share once.
+    ///
+    /// # Errors
+    /// Those of [`OpenedFile::array`].
+    pub async fn arrays(
+        &self,
+        datasets: &[String],
+        options: &ReadOptions,
+    ) -> Result<Vec<GridArray>> {
+        let (mut known, mut arrays) = (vec![], Vec::with_capacity(datasets.len()));
+        for dataset in datasets {
+            let array = self.array_by_id(self.dataset_id(dataset)?, options, &mut known).await;
+            arrays.push(array.map_err(|error| error.in_file(self.name()))?);
+        }
+        Ok(arrays)
+    }
+
+    /// `known` are the dimensions whose labels have been read.
+    async fn array_by_id(
+        &self,
+        id: usize,
+        options: &ReadOptions,
+        known: &mut Vec<(DimSpec, Dimension)>,
+    ) -> Result<GridArray> {
         let dataset = &self.file.datasets()[id];
         let (grid, element) = (self.readable_grid(id)?, dataset.element()?);
         let (specs, mut warnings) = self.file.dimensions(id);
         let mut dims = Vec::with_capacity(specs.len());
         for spec in specs {
-            dims.push(self.dimension(spec, options, &mut warnings).await?);
+            let read = known.iter().find(|(of, _)| *of == spec).map(|(_, dim)| dim.clone());
+            dims.push(match read {
+                Some(dim) => dim,
+                None => {
+                    let dim = self.dimension(spec.clone(), options, &mut warnings).await?;
+                    known.push((spec, dim.clone()));
+                    dim
+                }
+            });
         }
         let attributes = &self.file.metadata_of(id).attrs;
         let (column, problems) =

@@ -84,12 +84,12 @@ impl GridArray {
             1 => 0,
             _ => axis_along(&files, options.concat_dimension.as_deref())?,
         };
-        let mut dims = files[0].dims().to_vec();
         if files.len() > 1 {
             sort_files(&mut files, axis)?;
-            let labels = labels_along(&files, axis)?;
-            dims = files[0].dims().to_vec();
-            dims[axis] = dims[axis].with_labels(labels);
+        }
+        let mut dims = files[0].dims().to_vec();
+        if files.len() > 1 {
+            dims[axis] = dims[axis].with_labels(labels_along(&files, axis)?);
         }
         let values = values_of(&files[0].arrays);
         let names = options.file_column.then(|| names_along(&files, axis));

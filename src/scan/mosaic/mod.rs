@@ -21,6 +21,7 @@ mod cover;
 mod grid;
 mod zones;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -69,28 +70,31 @@ struct PartValue {
 
 /// Stored chunks of one part that are wanted, and where they go.
 struct Wanted {
-    /// The place of the value among those asked for.
-    at: usize,
+    variable: usize,
     file: usize,
+    /// The places of the variable's values among those asked for.
+    at: Vec<usize>,
     tasks: Vec<ChunkTask>,
     /// Per task of this part: the task of the table, and how it covers that.
     covers: Vec<(usize, Cover)>,
 }
 
+/// A task of the table, the place of a value among those asked for, and what is stored there.
+type Located = (usize, usize, StoredChunk);
+
 impl Mosaic {
     /// What `tasks` want of `values`, part by part.
     fn wanted(&self, tasks: &[ChunkTask], values: &[usize]) -> Vec<Wanted> {
         let mut wanted: Vec<Wanted> = Vec::new();
-        for (at, &value) in values.iter().enumerate() {
-            let variable = self.values[value].variable;
+        for (variable, at) in self.by_variable(values) {
             let first = wanted.len();
             for (number, task) in tasks.iter().enumerate() {
                 let file = self.layout.file_of(&task.coordinates);
-                // Tasks come in order, so those of a file are mostly together.
                 let place = match wanted[first..].iter().position(|it| it.file == file) {
                     Some(place) => first + place,
                     None => {
-                        wanted.push(Wanted { at, file, tasks: vec![], covers: vec![] });
+                        let (tasks, covers) = (vec![], vec![]);
+                        wanted.push(Wanted { variable, file, at: at.clone(), tasks, covers });
                         wanted.len() - 1
                     }
                 };
@@ -105,28 +109,45 @@ impl Mosaic {
         wanted
     }
 
-    async fn locate_wanted(&self, wanted: Wanted, values: &[usize]) -> Result<Located> {
-        let PartValue { variable, value, .. } = self.values[values[wanted.at]];
-        let part = &self.parts[variable][wanted.file];
-        let stored = part.source.locate(&wanted.tasks, &[value]).await?;
-        let mut located = Vec::with_capacity(stored.len());
-        for ((task, cover), chunk) in wanted.covers.into_iter().zip(stored) {
-            let chunk = chunk.into_iter().next();
-            let mut chunk = chunk.ok_or_else(|| Error::internal("a chunk that was not located"))?;
-            if let Some(member) = part.member {
-                let layers = chunk.layers.iter_mut();
-                for payload in layers.flat_map(|layer| layer.payloads_mut()) {
-                    payload.at.object = object_of(member, &payload.at.object);
-                }
-            }
-            located.push((task, cover.place(chunk)));
+    /// Per variable the places of its values among those asked for.
+    fn by_variable(&self, values: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+        let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, &value) in values.iter().enumerate() {
+            places.entry(self.values[value].variable).or_default().push(at);
         }
-        Ok((wanted.at, located))
+        places
+    }
+
+    async fn locate_wanted(&self, wanted: Wanted, values: &[usize]) -> Result<Vec<Located>> {
+        let part = &self.parts[wanted.variable][wanted.file];
+        let numbers: Vec<usize> =
+            wanted.at.iter().map(|&at| self.values[values[at]].value).collect();
+        let stored = part.source.locate(&wanted.tasks, &numbers).await?;
+        let mut located = Vec::with_capacity(stored.len() * numbers.len());
+        for ((task, cover), chunks) in wanted.covers.into_iter().zip(stored) {
+            if chunks.len() != numbers.len() {
+                return Err(Error::internal("a chunk that was not located"));
+            }
+            for (&at, chunk) in wanted.at.iter().zip(chunks) {
+                located.push((task, at, cover.place(part.owned(chunk))));
+            }
+        }
+        Ok(located)
     }
 }
 
-/// The place of a value among those asked for, and what some tasks have of it.
-type Located = (usize, Vec<(usize, StoredChunk)>);
+impl Part {
+    /// A stored chunk whose objects are called as among those of the table.
+    fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
+        if let Some(member) = self.member {
+            let layers = chunk.layers.iter_mut();
+            for payload in layers.flat_map(|layer| layer.payloads_mut()) {
+                payload.at.object = object_of(member, &payload.at.object);
+            }
+        }
+        chunk
+    }
+}
 
 #[async_trait]
 impl ChunkSource for Mosaic {
@@ -144,8 +165,8 @@ impl ChunkSource for Mosaic {
         let wanted = self.wanted(tasks, values);
         let located = wanted.into_iter().map(|wanted| self.locate_wanted(wanted, values));
         let mut located = stream::iter(located).buffered(AT_ONCE);
-        while let Some((at, of_tasks)) = located.try_next().await? {
-            for (task, chunk) in of_tasks {
+        while let Some(of_part) = located.try_next().await? {
+            for (task, at, chunk) in of_part {
                 chunks[task][at].layers.extend(chunk.layers);
             }
         }
