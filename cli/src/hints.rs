@@ -35,9 +35,8 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
     let table = between(message, "table '", "' not found")
         .or_else(|| between(message, "Table '", "' doesn't exist"));
     if let Some(name) = table {
-        return path(name)
-            .or_else(|| in_catalog(name, ctx))
-            .or_else(|| Tables::of(ctx)?.hint(name));
+        let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
+        return hint.or_else(|| Tables::of(ctx)?.hint(name));
     }
     if let Some(name) = between(message, "failed to resolve schema: ", "") {
         return meant(name, "schemas", Tables::of(ctx)?.schemas());
@@ -58,9 +57,14 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
 }
 
 /// What to say of a name that is a file without quotes, or without its ending.
-fn path(name: &str) -> Option<String> {
-    let written = name.strip_prefix("datafusion.").unwrap_or(name);
-    let written = written.strip_prefix("public.").unwrap_or(written);
+fn path(name: &str, ctx: &SessionContext) -> Option<String> {
+    let config = ctx.copied_config();
+    let names = &config.options().catalog;
+    let mut written = name;
+    for default in [&names.default_catalog, &names.default_schema] {
+        let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        written = rest.unwrap_or(written);
+    }
     let is_path = written.ends_with(".tet") && !written.contains('/');
     let file = format!("{written}.tet");
     match (is_path, Path::new(&file).exists()) {
