@@ -7,13 +7,12 @@ use std::{fs, io};
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use datafusion_cli::object_storage::is_stdin_location;
-use datafusion_cli::print_format::PrintFormat;
-use datafusion_cli::print_options::MaxRows;
 use gridfusion::Error;
 
 use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
+use crate::print::{Format, MaxRows};
+use crate::stdin::is_stdin;
 
 const AFTER_HELP: &str = r#"Examples:
   A prompt; SHOW TABLES; lists what is there, \q leaves:
@@ -140,8 +139,8 @@ pub(crate) struct Args {
     pub(crate) scripts: Vec<Script>,
 
     /// How results are printed; 'automatic' is a table
-    #[arg(long, value_enum, ignore_case = true, default_value_t = PrintFormat::Automatic)]
-    pub(crate) format: PrintFormat,
+    #[arg(long, value_enum, ignore_case = true, default_value_t = Format::Automatic)]
+    pub(crate) format: Format,
 
     /// Rows shown of a table, or 'inf'; other formats always print all rows
     #[arg(long, value_name = "N", default_value = "40")]
@@ -299,7 +298,7 @@ impl Script {
     /// A file, or what stands for standard input.
     pub(crate) fn of_file(path: &Path) -> Self {
         match path.to_str() {
-            Some(name) if name == "-" || is_stdin_location(name) => Self::Stdin,
+            Some(name) if name == "-" || is_stdin(name) => Self::Stdin,
             _ => Self::File(path.to_owned()),
         }
     }
@@ -366,13 +365,13 @@ mod tests {
     #[test]
     fn defaults_and_values() {
         let args = parse(&[]).unwrap();
-        assert_eq!((args.format, args.maxrows), (PrintFormat::Automatic, MaxRows::Limited(40)));
+        assert_eq!((args.format, args.maxrows), (Format::Automatic, MaxRows::Limited(40)));
         let engine = args.engine;
         assert!(!engine.quiet && engine.memory_limit.is_none() && engine.batch_size.is_none());
         let args =
             parse(&["-q", "--format", "ND-json", "--maxrows", "inf", "--memory-limit", "2g"]);
         let args = args.unwrap();
-        assert_eq!((args.format, args.maxrows), (PrintFormat::NdJson, MaxRows::Unlimited));
+        assert_eq!((args.format, args.maxrows), (Format::NdJson, MaxRows::Unlimited));
         assert_eq!((args.engine.quiet, args.engine.memory_limit), (true, Some(2 << 30)));
     }
 

@@ -1,101 +1,116 @@
-//! Queries: planned, run and printed here, so that one can watch what they do.
+//! Statements: planned, run and printed, while somebody watches what they do.
 //!
 //! ```text
-//!   statement ──▶ physical plan ──▶ rows ──▶ datafusion-cli prints them
-//!                      │
-//!                      └── metrics ──▶ progress, timing
+//!   statement ──▶ physical plan ──▶ rows ──▶ print
+//!                   │     │
+//!                   │     └── metrics ──▶ progress, timing
+//!                   └── COPY, INSERT ──▶ staging: files appear when all rows are written
 //! ```
-//!
-//! What is printed is what datafusion-cli prints; it would run the plan where nobody sees it, and
-//! collect rows that can be printed one by one.
 
-use std::future::ready;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use datafusion::common::instant::Instant;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
-use datafusion_cli::print_format::PrintFormat;
-use datafusion_cli::print_options::{MaxRows, PrintOptions};
-use futures::{TryStreamExt, stream};
+use futures::TryStreamExt;
 
+use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
 use crate::run::execute;
 use crate::session::Output;
+use crate::staging::Staging;
 use crate::timing::Timing;
-
-/// Whether a statement is planned as a whole and yields rows. `COPY` to another machine needs an
-/// object store, which datafusion-cli knows how to make.
-pub(crate) fn is_query(statement: &Statement) -> bool {
-    match statement {
-        Statement::Statement(statement) => {
-            matches!(statement.as_ref(), SqlStatement::Query(_) | SqlStatement::Insert(_))
-        }
-        Statement::Explain(_) => true,
-        Statement::CopyTo(copy) => !copy.target.contains("://"),
-        Statement::CreateExternalTable(_) | Statement::Reset(_) => false,
-    }
-}
 
 /// A statement with its physical plan.
 pub(crate) struct Query {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
+    kind: Kind,
     print: PrintOptions,
     /// Whether to show how far it is.
     progress: bool,
-    /// Whether rows are printed as they come: JSON is one array and a table has aligned columns, so
-    /// these need all rows first.
-    is_streamed: bool,
     start: Instant,
     planning: Duration,
 }
 
+/// What a statement does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Yields rows.
+    Rows,
+    /// Shows a plan.
+    Explain,
+    /// Writes files, and yields their number of rows.
+    Write,
+    /// Something that is done when it is planned (`SET`, `CREATE`), or that shows a little (`SHOW`).
+    Other,
+}
+
+impl Kind {
+    fn of(statement: &Statement) -> Self {
+        match statement {
+            Statement::Statement(statement) => match statement.as_ref() {
+                SqlStatement::Query(_) => Self::Rows,
+                SqlStatement::Insert(_) => Self::Write,
+                _ => Self::Other,
+            },
+            Statement::Explain(_) => Self::Explain,
+            Statement::CopyTo(_) => Self::Write,
+            Statement::CreateExternalTable(_) | Statement::Reset(_) => Self::Other,
+        }
+    }
+}
+
 impl Query {
-    /// Plans a statement for which [`is_query`] holds; its time began at `start`.
+    /// Plans a statement; its time began at `start`.
     pub(crate) async fn plan(
         ctx: &SessionContext,
         statement: Statement,
         output: &Output,
         start: Instant,
     ) -> Result<Self> {
-        let progress = output.progress;
-        let (is_streamed, print) = printed(&statement, &output.print);
+        let kind = Kind::of(&statement);
+        let mut print = output.print;
+        if shows_all_rows(&statement) {
+            print.maxrows = MaxRows::Unlimited;
+        }
         let frame = execute(ctx, statement).await?;
         let context = Arc::new(frame.task_ctx());
         let plan = Box::pin(frame.create_physical_plan()).await?;
-        let planning = start.elapsed();
-        Ok(Self { plan, context, print, progress, is_streamed, start, planning })
-    }
-
-    /// Whether it may never end. datafusion-cli prints the rows of such queries as they come, in
-    /// formats that allow it, and refuses the others.
-    pub(crate) fn is_endless(&self) -> bool {
-        self.plan.boundedness().is_unbounded()
+        if plan.boundedness().is_unbounded() {
+            print.format = endless_format(print.format)?;
+        }
+        let (progress, planning) = (output.progress, start.elapsed());
+        Ok(Self { plan, context, kind, print, progress, start, planning })
     }
 
     /// Runs it and prints its rows.
     pub(crate) async fn run(self) -> Result<Timing> {
         let begin = Instant::now();
         let progress = self.progress.then(|| Reads::watch(&self.plan));
-        let rows = execute_stream(Arc::clone(&self.plan), Arc::clone(&self.context))?;
-        let (rows, execution) = if self.is_streamed {
-            let rows = self.print_streamed(rows, progress).await?;
-            (rows, begin.elapsed())
+        let (rows, execution) = if self.kind == Kind::Write {
+            let written = Staging::run(&self.plan, &self.context).await?;
+            self.print_collected(written, progress, begin).await?
         } else {
-            self.print_collected(rows, progress, begin).await?
+            let rows = execute_stream(Arc::clone(&self.plan), Arc::clone(&self.context))?;
+            match self.print.is_by_row() {
+                true => (self.print_streamed(rows, progress).await?, begin.elapsed()),
+                false => self.print_collected(rows, progress, begin).await?,
+            }
         };
+        if self.kind == Kind::Other {
+            return Ok(Timing::Whole(self.start.elapsed()));
+        }
         let reads = Reads::of(self.plan.as_ref());
         Ok(Timing::Query { planning: self.planning, execution, rows, reads })
     }
@@ -103,29 +118,26 @@ impl Query {
     /// Prints rows as they come, in memory that does not grow with their number.
     async fn print_streamed(
         &self,
-        rows: SendableRecordBatchStream,
-        progress: Option<Progress>,
+        mut rows: SendableRecordBatchStream,
+        mut progress: Option<Progress>,
     ) -> Result<usize> {
         // Rows on the terminal are progress enough; in a file nobody sees them.
         let is_seen = io::stdout().is_terminal();
-        let count = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        // The header is printed with the first batch, and lost if that has no rows.
-        let schema = rows.schema();
-        let rows = rows.try_filter(|batch| ready(batch.num_rows() > 0));
-        let rows = stream::try_unfold((rows, progress), move |(mut rows, progress)| {
-            let counted = Arc::clone(&counted);
-            async move {
-                let Some(batch) = rows.try_next().await? else { return Ok(None) };
-                counted.fetch_add(batch.num_rows(), Ordering::Relaxed);
-                let progress = progress.filter(|_| !is_seen);
-                Ok(Some((batch, (rows, progress))))
+        let mut out = io::stdout();
+        let mut printer = self.printer();
+        let mut count = 0;
+        while let Some(batch) = rows.try_next().await? {
+            progress = progress.filter(|_| !is_seen);
+            count += batch.num_rows();
+            if batch.num_rows() > 0 {
+                printer.write(&mut out, batch)?;
             }
-        });
-        let rows = RecordBatchStreamAdapter::new(schema, Box::pin(rows));
-        let format = &self.context.session_config().options().format;
-        self.print.print_stream(Box::pin(rows), self.start, format).await?;
-        Ok(count.load(Ordering::Relaxed))
+        }
+        drop(progress);
+        printer.finish(&mut out)?;
+        self.print.summary(&mut out, count, self.start.elapsed())?;
+        out.flush()?;
+        Ok(count)
     }
 
     /// Prints rows once all are there; those that will not be shown are only counted.
@@ -135,12 +147,9 @@ impl Query {
         progress: Option<Progress>,
         begin: Instant,
     ) -> Result<(usize, Duration)> {
-        let most = match self.print.maxrows {
-            MaxRows::Limited(most) => most,
-            MaxRows::Unlimited => usize::MAX,
-        };
+        let most = self.print.printed_rows();
         let reservation = MemoryConsumer::new("result").register(self.context.memory_pool());
-        let mut batches = vec![];
+        let mut batches: Vec<RecordBatch> = vec![];
         let mut count = 0_usize;
         while let Some(batch) = rows.try_next().await? {
             let is_shown = count <= most;
@@ -152,33 +161,53 @@ impl Query {
         }
         let execution = begin.elapsed();
         drop(progress);
-        let format = &self.context.session_config().options().format;
-        self.print.print_batches(self.plan.schema(), &batches, self.start, count, format)?;
+        let mut out = io::stdout().lock();
+        let mut printer = self.printer();
+        for batch in batches {
+            printer.write(&mut out, batch)?;
+        }
+        printer.finish(&mut out)?;
+        self.print.summary(&mut out, count, self.start.elapsed())?;
+        out.flush()?;
         Ok((count, execution))
+    }
+
+    fn printer(&self) -> Printer<'_> {
+        let values = &self.context.session_config().options().format;
+        Printer::new(&self.print, self.plan.schema(), values)
     }
 }
 
-/// Whether the rows of a statement are printed as they come, and how they are printed.
-fn printed(statement: &Statement, print: &PrintOptions) -> (bool, PrintOptions) {
-    let mut print = print.clone();
-    if print.format == PrintFormat::Automatic {
-        print.format = PrintFormat::Table;
-    }
-    if matches!(statement, Statement::Explain(_)) {
-        print.maxrows = MaxRows::Unlimited;
-    }
-    let has_rows = match statement {
-        Statement::Statement(statement) => matches!(statement.as_ref(), SqlStatement::Query(_)),
+/// Whether a statement is not about rows of a table, of which the first are often enough.
+fn shows_all_rows(statement: &Statement) -> bool {
+    match statement {
+        Statement::Explain(_) => true,
+        Statement::Statement(statement) => matches!(
+            statement.as_ref(),
+            SqlStatement::ShowVariable { .. }
+                | SqlStatement::ExplainTable { .. }
+                | SqlStatement::ShowColumns { .. }
+        ),
         _ => false,
-    };
-    let by_row = matches!(print.format, PrintFormat::Csv | PrintFormat::Tsv | PrintFormat::NdJson);
-    (has_rows && by_row, print)
+    }
+}
+
+/// How the rows of a query are printed that may never end.
+fn endless_format(format: Format) -> Result<Format> {
+    match format {
+        Format::Automatic => Ok(Format::Csv),
+        Format::Table => {
+            plan_err!(
+                "a table is printed when all rows are there, and this query may never end; use --format csv"
+            )
+        }
+        format => Ok(format),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use datafusion::sql::parser::DFParser;
-    use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
 
     use super::*;
 
@@ -187,42 +216,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_planned_here() {
-        for (sql, ours) in [
-            ("SELECT 1", true),
-            ("WITH a AS (SELECT 1) SELECT * FROM a", true),
-            ("EXPLAIN ANALYZE SELECT 1", true),
-            ("INSERT INTO t SELECT 1", true),
-            ("COPY (SELECT 1) TO 'a.parquet'", true),
-            ("COPY (SELECT 1) TO 's3://bucket/a.parquet'", false),
-            ("SHOW TABLES", false),
-            ("DESCRIBE t", false),
-            ("CREATE TABLE t AS SELECT 1", false),
-            ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x'", false),
+    fn kinds_of_statements() {
+        for (sql, kind) in [
+            ("SELECT 1", Kind::Rows),
+            ("WITH a AS (SELECT 1) SELECT * FROM a", Kind::Rows),
+            ("EXPLAIN ANALYZE SELECT 1", Kind::Explain),
+            ("INSERT INTO t SELECT 1", Kind::Write),
+            ("COPY (SELECT 1) TO 's3://bucket/a.parquet'", Kind::Write),
+            ("SHOW TABLES", Kind::Other),
+            ("CREATE TABLE t AS SELECT 1", Kind::Other),
+            ("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x'", Kind::Other),
         ] {
-            assert_eq!(is_query(&parse(sql)), ours, "{sql}");
+            assert_eq!(Kind::of(&parse(sql)), kind, "{sql}");
         }
     }
 
     #[test]
-    fn queries_are_streamed_in_formats_that_allow_it() {
-        let streamed = |sql: &str, format| {
-            let options = PrintOptions {
-                format,
-                quiet: true,
-                maxrows: MaxRows::Limited(40),
-                color: false,
-                instrumented_registry: Arc::new(InstrumentedObjectStoreRegistry::new()),
-            };
-            printed(&parse(sql), &options).0
-        };
-        for format in [PrintFormat::Csv, PrintFormat::Tsv, PrintFormat::NdJson] {
-            assert!(streamed("SELECT 1", format));
-            assert!(streamed("WITH a AS (SELECT 1) SELECT * FROM a", format));
-            assert!(!streamed("EXPLAIN SELECT 1", format));
+    fn descriptions_are_shown_whole() {
+        for sql in ["EXPLAIN SELECT 1", "DESCRIBE t", "SHOW ALL", "SHOW COLUMNS FROM t"] {
+            assert!(shows_all_rows(&parse(sql)), "{sql}");
         }
-        for format in [PrintFormat::Table, PrintFormat::Automatic, PrintFormat::Json] {
-            assert!(!streamed("SELECT 1", format));
-        }
+        assert!(!shows_all_rows(&parse("SELECT 1")) && !shows_all_rows(&parse("SHOW TABLES")));
+    }
+
+    #[test]
+    fn endless_rows_are_no_table() {
+        assert_eq!(endless_format(Format::Automatic).unwrap(), Format::Csv);
+        assert_eq!(endless_format(Format::NdJson).unwrap(), Format::NdJson);
+        assert!(endless_format(Format::Table).is_err());
     }
 }

@@ -1,18 +1,12 @@
 //! The prompt.
-//!
-//! The editor's helper and the backslash commands are datafusion-cli's. The loop is not: that one
-//! keeps its history in the working directory, and knows nothing of our statements.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use datafusion::common::plan_err;
-use datafusion::config::Dialect;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
-use datafusion_cli::command::{Command, OutputFormat};
-use datafusion_cli::helper::CliHelper;
 use gridfusion::exec::to_datafusion;
 use rustyline::Editor;
 use rustyline::error::ReadlineError;
@@ -23,13 +17,13 @@ use crate::errors::{report, stdout_is_closed};
 use crate::run::run_sql;
 use crate::session::Output;
 
-type Prompt = Editor<CliHelper, DefaultHistory>;
+type Prompt = Editor<(), DefaultHistory>;
 
 /// Reads statements and commands until `\q` or the end of the input. An error of a statement is
 /// printed and ends nothing.
 pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()> {
     let history = dirs::data_dir().map(|folder| folder.join("gridfusion").join("history"));
-    let mut prompt = open(ctx, output, history.as_deref()).map_err(external)?;
+    let mut prompt = open(history.as_deref()).map_err(external)?;
     if !output.print.quiet {
         eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
     }
@@ -42,13 +36,8 @@ pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()>
     outcome
 }
 
-fn open(
-    ctx: &SessionContext,
-    output: &Output,
-    history: Option<&Path>,
-) -> rustyline::Result<Prompt> {
+fn open(history: Option<&Path>) -> rustyline::Result<Prompt> {
     let mut prompt = Prompt::new()?;
-    prompt.set_helper(Some(CliHelper::new(&dialect(ctx), output.print.color)));
     if let Some(path) = history.filter(|path| path.exists())
         && let Err(error) = prompt.load_history(path)
     {
@@ -74,12 +63,7 @@ async fn read_and_run(
         let line = match prompt.readline("> ") {
             Ok(line) => line,
             // Ctrl-C drops the line, Ctrl-D leaves.
-            Err(ReadlineError::Interrupted) => {
-                if let Some(helper) = prompt.helper() {
-                    helper.reset_hint();
-                }
-                continue;
-            }
+            Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(external(error)),
         };
@@ -94,10 +78,6 @@ async fn read_and_run(
             Err(error) if stdout_is_closed(&error) => return Err(error),
             Err(error) => report(&error),
         }
-        // The line may have been a SET of the dialect.
-        if let Some(helper) = prompt.helper_mut() {
-            helper.set_dialect(&dialect(ctx));
-        }
     }
 }
 
@@ -110,27 +90,21 @@ enum Next {
 
 /// Does what a backslash command says; `command` is the line without the backslash.
 async fn obey(ctx: &SessionContext, command: &str, output: &mut Output) -> Result<Next> {
-    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Ok(parsed) = command.parse::<Command>() else { return unknown(&command) };
-    match parsed {
-        Command::Quit => return Ok(Next::Quit),
-        Command::OutputFormat(None) => {
-            writeln!(io::stdout(), "Output format is {:?}.", output.print.format)?;
-        }
-        Command::OutputFormat(Some(setting)) => match setting.parse::<OutputFormat>() {
-            Ok(format) => format.execute(&mut output.print)?,
-            Err(()) => return unknown(&command),
+    let words: Vec<&str> = command.split_whitespace().collect();
+    match words.as_slice() {
+        ["q"] => return Ok(Next::Quit),
+        ["pset", "format"] => writeln!(io::stdout(), "Output format is {:?}.", output.print.format)?,
+        ["pset", "format", format] => match format.parse() {
+            Ok(format) => output.print.format = format,
+            Err(_) => return unknown(command),
         },
-        // Unlike datafusion-cli: stops at the first error, and knows our statements.
-        Command::Include(Some(file)) => {
-            let sql = Script::of_file(Path::new(&file)).read().map_err(to_datafusion)?;
+        ["i", file] => {
+            let sql = Script::of_file(Path::new(file)).read().map_err(to_datafusion)?;
             unless_interrupted(ctx, &sql, output).await?;
         }
-        // datafusion-cli asks the information schema, which opens the datasets of all files.
-        Command::DescribeTableStmt(table) => {
-            unless_interrupted(ctx, &format!("DESCRIBE {table}"), output).await?;
-        }
-        other => other.execute(ctx, &mut output.print).await?,
+        ["d"] => unless_interrupted(ctx, "SHOW TABLES", output).await?,
+        ["d", table] => unless_interrupted(ctx, &format!("DESCRIBE {table}"), output).await?,
+        _ => return unknown(command),
     }
     Ok(Next::Line)
 }
@@ -150,22 +124,13 @@ async fn unless_interrupted(ctx: &SessionContext, sql: &str, output: &Output) ->
     }
 }
 
-fn dialect(ctx: &SessionContext) -> Dialect {
-    ctx.copied_config().options().sql_parser.dialect
-}
-
 fn external(error: ReadlineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
-    use datafusion_cli::print_format::PrintFormat;
-    use datafusion_cli::print_options::{MaxRows, PrintOptions};
-
+    use crate::print::{Format, MaxRows, PrintOptions};
     use super::*;
     use crate::errors::describe;
 
@@ -173,16 +138,15 @@ mod tests {
     async fn commands() {
         let ctx = SessionContext::new();
         let print = PrintOptions {
-            format: PrintFormat::Automatic,
+            format: Format::Automatic,
             quiet: true,
             maxrows: MaxRows::Unlimited,
             color: false,
-            instrumented_registry: Arc::new(InstrumentedObjectStoreRegistry::new()),
         };
         let mut output = Output { print, timing: false, progress: false };
         assert_eq!(obey(&ctx, "q", &mut output).await.unwrap(), Next::Quit);
         assert_eq!(obey(&ctx, "pset  format csv", &mut output).await.unwrap(), Next::Line);
-        assert_eq!(output.print.format, PrintFormat::Csv);
+        assert_eq!(output.print.format, Format::Csv);
         for wrong in ["frobnicate", "pset colour red", ""] {
             let error = obey(&ctx, wrong, &mut output).await.unwrap_err();
             assert!(describe(&error).contains("is not a command"), "{error}");

@@ -1,78 +1,50 @@
-//! Running SQL text: one statement after the other, each by whoever does it best.
-//!
-//! What is left to datafusion-cli is whatever needs no watching. Two kinds of statements are ours:
-//! `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, whose options datafusion-cli refuses, and
-//! [queries](crate::query).
+//! Running SQL text: its statements, one after the other.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::{mem, slice};
+use std::time::Instant;
 
-use datafusion::arrow::datatypes::Schema;
-use datafusion::common::instant::Instant;
 use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::{CreateExternalTable, DFParser, Statement};
+use datafusion::sql::parser::{DFParser, Statement};
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-use datafusion_cli::exec::exec_from_commands;
-use datafusion_cli::print_format::PrintFormat;
-use datafusion_cli::print_options::{MaxRows, PrintOptions};
 use gridfusion::exec::to_datafusion;
 use gridfusion::{TetTableFactory, TileDbTableFactory};
 
 use crate::hints::with_hint;
-use crate::query::{Query, is_query};
+use crate::query::Query;
 use crate::session::Output;
-use crate::store;
-use crate::timing::Timing;
+use crate::{stdin, store};
 
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
-    let print = all_rows_unless_table(&output.print);
-    let output = Output { print, ..*output };
     let statements = split(sql, &*dialect(ctx)?)?;
     for statement in statements {
         let text = in_place(&sql[..statement.start], &sql[statement]);
-        let outcome = Box::pin(run_statement(ctx, text, &output)).await;
-        let timing = outcome.map_err(|error| with_hint(error, ctx))?;
-        if let Some(timing) = timing.filter(|_| output.timing) {
-            timing.report();
-        }
+        let outcome = Box::pin(run_text(ctx, &text, output)).await;
+        outcome.map_err(|error| with_hint(error, ctx))?;
     }
     Ok(())
 }
 
-/// Runs a statement, if there is one in the text.
-async fn run_statement(
-    ctx: &SessionContext,
-    text: String,
-    output: &Output,
-) -> Result<Option<Timing>> {
+/// Runs the statement of a text; two, if the text was not split as the parser does it, or none.
+async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<()> {
     let start = Instant::now();
-    let mut parsed = DFParser::parse_sql_with_dialect(&text, &*dialect(ctx)?)?;
-    let Some(statement) = parsed.pop_front() else { return Ok(None) };
-    // Only a text that was not split as the parser does it has a second statement.
-    let is_single = parsed.is_empty();
-    match statement {
-        Statement::CreateExternalTable(table) if is_single && is_of_arrays(&table) => {
-            create_table(ctx, table, &output.print, start).await?;
+    for statement in DFParser::parse_sql_with_dialect(text, &*dialect(ctx)?)? {
+        let query = Query::plan(ctx, statement, output, start).await?;
+        let timing = query.run().await?;
+        if output.timing {
+            timing.report();
         }
-        statement if is_single && is_query(&statement) => {
-            let query = Query::plan(ctx, statement, output, start).await?;
-            if !query.is_endless() {
-                return query.run().await.map(Some);
-            }
-            exec_from_commands(ctx, vec![text], &output.print).await?;
-        }
-        _ => exec_from_commands(ctx, vec![text], &output.print).await?,
     }
-    Ok(Some(Timing::Whole(start.elapsed())))
+    Ok(())
 }
 
 /// The SQL dialect of the session; a statement may change it.
@@ -125,43 +97,58 @@ fn in_place(before: &str, statement: &str) -> String {
     format!("{}{}{statement}", "\n".repeat(lines), " ".repeat(columns))
 }
 
-fn is_of_arrays(table: &CreateExternalTable) -> bool {
-    let ours = [TetTableFactory::FILE_TYPE, TileDbTableFactory::FILE_TYPE];
-    ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type))
-}
-
-/// `--maxrows` is for tables that people look at. datafusion-cli also stops to *collect* rows there,
-/// which would cut the other formats short without a word.
-fn all_rows_unless_table(options: &PrintOptions) -> PrintOptions {
-    let mut options = options.clone();
-    if !matches!(options.format, PrintFormat::Table | PrintFormat::Automatic) {
-        options.maxrows = MaxRows::Unlimited;
-    }
-    options
-}
-
-/// Creates a table without datafusion-cli, which knows the options of its own formats only.
-async fn create_table(
-    ctx: &SessionContext,
-    table: CreateExternalTable,
-    print: &PrintOptions,
-    start: Instant,
-) -> Result<()> {
-    execute(ctx, Statement::CreateExternalTable(table)).await?;
-    let config = ctx.copied_config();
-    let nothing = Arc::new(Schema::empty());
-    print.print_batches(nothing, &[], start, 0, &config.options().format)
-}
-
 /// Plans a statement, and does what it says unless that is left to the frame.
 pub(crate) async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
-    let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
-    if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &plan {
-        for location in &table.locations {
-            store::register(location, &table.options, &ctx.runtime_env()).map_err(to_datafusion)?;
+    let mut plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
+    match &mut plan {
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
+            set_stores(ctx, &table.locations, &table.options)?;
+            prepare_table(table);
         }
+        LogicalPlan::Copy(copy) => {
+            refuse_stdout(&copy.output_url)?;
+            set_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
+            store::without_settings(&mut copy.options);
+        }
+        _ => {}
     }
     Box::pin(ctx.execute_logical_plan(plan)).await
+}
+
+/// Registers the stores of some locations with the settings of a statement.
+fn set_stores(
+    ctx: &SessionContext,
+    locations: &[String],
+    options: &HashMap<String, String>,
+) -> Result<()> {
+    let runtime = ctx.runtime_env();
+    let mut locations = locations.iter();
+    locations
+        .try_for_each(|location| store::register(location, options, &runtime))
+        .map_err(to_datafusion)
+}
+
+/// Changes what the program understands and DataFusion's formats do not: standard input, and settings of
+/// stores.
+fn prepare_table(table: &mut CreateExternalTable) {
+    let ours = [TetTableFactory::FILE_TYPE, TileDbTableFactory::FILE_TYPE];
+    if ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type)) {
+        return;
+    }
+    store::without_settings(&mut table.options);
+    let locations = mem::take(&mut table.locations).into_iter();
+    table.locations =
+        locations.map(|location| stdin::location(location, &table.file_type)).collect();
+}
+
+/// A copy appears when it is whole, which rows in a pipe cannot.
+fn refuse_stdout(target: &str) -> Result<()> {
+    match ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"].contains(&target) {
+        true => plan_err!(
+            "COPY writes files, not standard output; run the query with --format csv, tsv, json or nd-json"
+        ),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -172,10 +159,6 @@ mod tests {
 
     fn pieces(sql: &str) -> Vec<&str> {
         split(sql, &GenericDialect {}).unwrap().into_iter().map(|range| sql[range].trim()).collect()
-    }
-
-    fn parse(sql: &str) -> Statement {
-        DFParser::parse_sql(sql).unwrap().pop_front().unwrap()
     }
 
     #[test]
@@ -202,16 +185,5 @@ mod tests {
         assert_eq!(in_place("SELECT 1;\näb;", " SELECT 2"), "\n    SELECT 2");
         let error = DFParser::parse_sql(&in_place("SELECT 1;\n\n", "SELEC 2")).unwrap_err();
         assert!(error.to_string().contains("Line: 3, Column: 1"), "{error}");
-    }
-
-    #[test]
-    fn tables_of_ours_are_known_in_any_case() {
-        for (file_type, ours) in
-            [("TET", true), ("tet", true), ("TileDB", true), ("CSV", false), ("tetra", false)]
-        {
-            let sql = format!("CREATE EXTERNAL TABLE t STORED AS {file_type} LOCATION 'x'");
-            let Statement::CreateExternalTable(table) = parse(&sql) else { panic!("{sql}") };
-            assert_eq!(is_of_arrays(&table), ours, "{sql}");
-        }
     }
 }

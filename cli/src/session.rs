@@ -8,22 +8,16 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use datafusion_cli::catalog::DynamicObjectStoreCatalog;
-use datafusion_cli::object_storage::StdinCarriesCommands;
-use datafusion_cli::object_storage::instrumented::InstrumentedObjectStoreRegistry;
-use datafusion_cli::print_format::PrintFormat;
-use datafusion_cli::print_options::{MaxRows, PrintOptions};
-use gridfusion::{
-    GridUrlTables, GridfusionSessionStateBuilderExt, TetFunction, TileDbFunction, UrlCatalogs,
-};
+use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
 
 use crate::args::Engine;
 use crate::catalog::UrlTables;
+use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
-use crate::store::WithStore;
+use crate::stdin::Stdin;
+use crate::store::Stores;
 
 /// Everything a statement needs.
 pub(crate) struct Session {
@@ -51,38 +45,20 @@ impl Session {
     /// The session that the command line asks for, still without tables. If SQL comes from standard
     /// input, data cannot.
     pub(crate) fn new(engine: &Engine, is_stdin_sql: bool) -> Result<Self> {
-        let stores = Arc::new(InstrumentedObjectStoreRegistry::new());
-        let ctx = context(engine, is_stdin_sql, &stores)?;
-        for function in TetFunction::ALL {
-            ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
-        }
-        for function in TileDbFunction::ALL {
-            ctx.register_udtf(function.name(), Arc::new(WithStore(function)));
-        }
+        let ctx = context(engine, is_stdin_sql)?;
         let plain = Arc::clone(ctx.state().catalog_list());
-
         let config = ctx.copied_config();
         let names = &config.options().catalog;
         let missing = || plan_datafusion_err!("there is no catalog \"{}\"", names.default_catalog);
         let catalog = plain.catalog(&names.default_catalog).ok_or_else(missing)?;
 
-        // Rebuilds the context, so it comes before anything that keeps a reference to its state.
-        let ctx = ctx.enable_url_table();
-        let wrapped = DynamicObjectStoreCatalog::new(
-            Arc::clone(ctx.state().catalog_list()),
-            ctx.state_weak_ref(),
-        );
-        let files = wrapped.catalog(&names.default_catalog).ok_or_else(missing)?;
-        let files = files.schema(&names.default_schema).ok_or_else(missing)?;
-        let (arrays, runtime) = (GridUrlTables::new(&ctx), ctx.runtime_env());
-        let urls = Arc::new(UrlTables { arrays, files, runtime });
+        let urls = Arc::new(UrlTables(GridUrlTables::new(&ctx)));
         ctx.register_catalog_list(Arc::new(UrlCatalogs::new(plain, urls)));
         let print = PrintOptions {
-            format: PrintFormat::Automatic,
-            quiet: engine.quiet,
+            format: Format::Automatic,
             maxrows: MaxRows::Unlimited,
+            quiet: engine.quiet,
             color: false,
-            instrumented_registry: stores,
         };
         let output = Output {
             print,
@@ -93,18 +69,14 @@ impl Session {
     }
 }
 
-fn context(
-    engine: &Engine,
-    is_stdin_sql: bool,
-    stores: &Arc<InstrumentedObjectStoreRegistry>,
-) -> Result<SessionContext> {
-    let stores = Arc::clone(stores) as Arc<dyn ObjectStoreRegistry>;
-    let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
+fn context(engine: &Engine, is_stdin_sql: bool) -> Result<SessionContext> {
+    let stores = Stores::new(Stdin::new(is_stdin_sql));
+    let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(stores));
     if let Some(bytes) = engine.memory_limit {
         runtime = runtime.with_memory_limit(bytes, 1.0);
     }
     let state = SessionStateBuilder::new()
-        .with_config(config(engine, is_stdin_sql)?)
+        .with_config(config(engine)?)
         .with_runtime_env(runtime.build_arc()?)
         .with_default_features()
         .with_gridfusion()
@@ -112,7 +84,7 @@ fn context(
     Ok(SessionContext::new_with_state(state))
 }
 
-fn config(engine: &Engine, is_stdin_sql: bool) -> Result<SessionConfig> {
+fn config(engine: &Engine) -> Result<SessionConfig> {
     let mut options = ConfigOptions::from_env()?;
     if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
         // A missing value must not look like an empty text.
@@ -121,10 +93,6 @@ fn config(engine: &Engine, is_stdin_sql: bool) -> Result<SessionConfig> {
     let mut config = SessionConfig::from(options).with_information_schema(true);
     if let Some(rows) = engine.batch_size {
         config = config.with_batch_size(rows.get());
-    }
-    if is_stdin_sql {
-        // Makes `LOCATION '/dev/stdin'` an error instead of a race for the same bytes.
-        config = config.with_extension(Arc::new(StdinCarriesCommands));
     }
     Ok(config)
 }

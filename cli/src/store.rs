@@ -1,23 +1,66 @@
-//! Object stores for URLs, set up from the environment and from the options of a statement.
+//! Object stores for URLs, made when a statement first names one: from the environment, and from the
+//! options of the statement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::Result;
+use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::logical_expr::Expr;
 use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 use url::{Position, Url};
 
+use crate::stdin::Stdin;
+
 /// Settings are looked for in environment variables that start so, in capitals.
 const ENV_PREFIXES: [&str; 3] = ["aws_", "azure_", "google_"];
 
-/// Registers the store of a URL with the session's runtime, so that `gridfusion::open` finds it.
-/// Paths and `file://` URLs need none.
+/// The session's stores. One that nobody has registered is made from the environment.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    known: DefaultObjectStoreRegistry,
+    stdin: Stdin,
+}
+
+impl Stores {
+    /// Only the local file system so far; `stdin` is the store of standard input.
+    pub(crate) fn new(stdin: Stdin) -> Self {
+        Self { known: DefaultObjectStoreRegistry::new(), stdin }
+    }
+}
+
+impl ObjectStoreRegistry for Stores {
+    fn register_store(
+        &self,
+        url: &Url,
+        store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        self.known.register_store(url, store)
+    }
+
+    fn deregister_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        self.known.deregister_store(url)
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        if let Ok(store) = self.known.get_store(url) {
+            return Ok(store);
+        }
+        let store = match url.scheme() {
+            Stdin::SCHEME => self.stdin.store().map_err(to_datafusion)?,
+            _ => build(url, &HashMap::new())
+                .map_err(|error| to_datafusion(no_store(url.as_str(), &error)))?,
+        };
+        self.known.register_store(url, Arc::clone(&store));
+        Ok(store)
+    }
+}
+
+/// Registers the store of a URL with settings of a statement or of the command line. Paths and `file://`
+/// URLs need none.
 ///
 /// A store that is there already is replaced: it may have other options, or be another container
 /// of the same account.
@@ -30,55 +73,23 @@ pub(crate) fn register(
     runtime: &RuntimeEnv,
 ) -> gridfusion::Result<()> {
     let Some(url) = remote_url(location) else { return Ok(()) };
-    let store = build(&url, options)
-        .map_err(|error| Error::usage(format!("no object store for '{location}': {error}")))?;
+    let store = build(&url, options).map_err(|error| no_store(location, &error))?;
     runtime.register_object_store(&url, store);
     Ok(())
 }
 
-/// The same, but a store that is there already stays.
-///
-/// # Errors
-/// Those of [`register`].
-pub(crate) fn register_new(
-    location: &str,
-    options: &HashMap<String, String>,
-    runtime: &RuntimeEnv,
-) -> gridfusion::Result<()> {
-    let is_known = |url: Url| runtime.object_store_registry.get_store(&url).is_ok();
-    match remote_url(location).is_none_or(is_known) {
-        true => Ok(()),
-        false => register(location, options, runtime),
-    }
+/// Removes the settings of object stores, which DataFusion's own formats do not know.
+pub(crate) fn without_settings(options: &mut HashMap<String, String>) {
+    options.retain(|option, _| setting(option).is_none());
 }
 
-/// A table function of the library over URLs of which nobody has told the session before.
-#[derive(Debug)]
-pub(crate) struct WithStore<F>(pub(crate) F);
-
-impl<F: TableFunctionImpl> TableFunctionImpl for WithStore<F> {
-    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let runtime = args.session().runtime_env();
-        // One location, or a list of them.
-        for location in args.exprs().first().map(literals).unwrap_or_default() {
-            register_new(location, &HashMap::new(), runtime).map_err(to_datafusion)?;
-        }
-        self.0.call_with_args(args)
-    }
-}
-
-/// The constant texts that an expression is, or is a list of.
-fn literals(expr: &Expr) -> Vec<&str> {
-    match expr {
-        Expr::Literal(value, _) => value.try_as_str().flatten().into_iter().collect(),
-        Expr::ScalarFunction(list) => list.args.iter().flat_map(literals).collect(),
-        _ => vec![],
-    }
+fn no_store(location: &str, error: &object_store::Error) -> Error {
+    Error::usage(format!("no object store for '{location}': {error}"))
 }
 
 fn remote_url(location: &str) -> Option<Url> {
     let url = location.contains("://").then(|| Url::parse(location).ok()).flatten()?;
-    (url.scheme() != "file").then_some(url)
+    (!["file", Stdin::SCHEME].contains(&url.scheme())).then_some(url)
 }
 
 fn build(
@@ -134,22 +145,30 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_several_locations() {
-        use datafusion::functions_nested::make_array::make_array;
-        use datafusion::logical_expr::lit;
-
-        let list = make_array(vec![lit("s3://a/x.tet"), lit("b.tet")]);
-        assert_eq!(literals(&list), ["s3://a/x.tet", "b.tet"]);
-        assert_eq!(literals(&lit("c.tet")), ["c.tet"]);
-        assert!(literals(&lit(1)).is_empty());
-    }
-
-    #[test]
     fn options_become_settings() {
         assert_eq!(setting("aws.region").as_deref(), Some("aws_region"));
         assert_eq!(setting("gcp.service_account").as_deref(), Some("google_service_account"));
         assert_eq!(setting("format.dataset"), None);
         assert_eq!(setting("dataset"), None);
+    }
+
+    #[test]
+    fn settings_of_stores_are_not_left_to_formats() {
+        let pair = |name: &str| (name.to_owned(), "x".to_owned());
+        let mut options = HashMap::from([pair("aws.region"), pair("format.has_header")]);
+        without_settings(&mut options);
+        assert_eq!(options, HashMap::from([pair("format.has_header")]));
+    }
+
+    #[test]
+    fn stores_are_made_when_they_are_asked_for() {
+        let stores = Stores::new(Stdin::new(true));
+        let url = |text: &str| Url::parse(text).unwrap();
+        let store = stores.get_store(&url("http://localhost:1/a.tet")).unwrap();
+        let again = stores.get_store(&url("http://localhost:1/b.tet")).unwrap();
+        assert!(Arc::ptr_eq(&store, &again));
+        let error = stores.get_store(&url("gopher://host/")).unwrap_err().to_string();
+        assert!(error.contains("no object store for 'gopher://host/'"), "{error}");
     }
 
     #[test]

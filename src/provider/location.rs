@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datafusion::error::DataFusionError;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use object_store::ObjectStore;
@@ -196,11 +197,15 @@ impl Place {
         }
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath]);
         let base = base.map_err(|error| bad_url(&error))?;
-        // DataFusion's own error asks for a bug report.
-        let store = runtime.object_store(&base).map_err(|_| {
-            let register = "`SessionContext::register_object_store` does that";
-            let store = base.as_str();
-            Error::usage(format!("no object store is registered for '{store}'; {register}"))
+        let store = runtime.object_store(&base).map_err(|error| match error.find_root() {
+            // A registry that makes stores on demand says what it needs.
+            DataFusionError::Plan(message) => Error::usage(message.clone()),
+            // DataFusion's own error asks for a bug report.
+            _ => {
+                let register = "`SessionContext::register_object_store` does that";
+                let store = base.as_str();
+                Error::usage(format!("no object store is registered for '{store}'; {register}"))
+            }
         })?;
         let path = ObjectPath::from_url_path(url.path()).map_err(|error| bad_url(&error))?;
         Ok(Self::Store(store, path))

@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_cli::print_options::MaxRows;
 use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
 
@@ -61,10 +60,6 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
 impl InfoArgs {
     /// How many chunks or fragments are listed; `None` for no list.
     fn listed(&self) -> Option<usize> {
-        let most = match self.count {
-            MaxRows::Limited(most) => most,
-            MaxRows::Unlimited => usize::MAX,
-        };
-        self.chunks.then_some(most)
+        self.chunks.then_some(self.count.count())
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod completions;
+mod copy;
 #[path = "../../../tests/it/doc_blocks.rs"]
 mod doc_blocks;
 #[cfg(unix)] // commands are run by a shell

@@ -1,0 +1,67 @@
+//! JSON, as one array or as an object a line.
+
+use std::io::Write;
+
+use datafusion::arrow::json::writer::{JsonFormat, LineDelimited, WriterBuilder};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::Result;
+
+/// Prints rows as objects with all their keys: a NULL is `null`, as programs that read JSON expect,
+/// since a key that is left out would make their columns come and go.
+pub(super) struct Json {
+    is_array: bool,
+    is_begun: bool,
+}
+
+impl Json {
+    pub(super) fn array() -> Self {
+        Self { is_array: true, is_begun: false }
+    }
+
+    pub(super) fn lines() -> Self {
+        Self { is_array: false, is_begun: false }
+    }
+
+    pub(super) fn write(&mut self, out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if !self.is_array {
+            return write::<LineDelimited>(out, batch);
+        }
+        out.write_all(if self.is_begun { b"," } else { b"[" })?;
+        self.is_begun = true;
+        write::<Elements>(out, batch)
+    }
+
+    pub(super) fn finish(self, out: &mut dyn Write) -> Result<()> {
+        if self.is_array {
+            out.write_all(if self.is_begun { b"]\n" } else { b"[]\n" })?;
+        }
+        Ok(())
+    }
+}
+
+fn write<F: JsonFormat>(out: &mut dyn Write, batch: &RecordBatch) -> Result<()> {
+    let builder = WriterBuilder::new().with_explicit_nulls(true);
+    let mut writer = builder.build::<_, F>(out);
+    writer.write(batch)?;
+    Ok(writer.finish()?)
+}
+
+/// Objects with commas between them; the brackets are around all batches.
+#[derive(Debug, Default)]
+struct Elements;
+
+impl JsonFormat for Elements {
+    fn start_row<W: Write>(
+        &self,
+        out: &mut W,
+        is_first: bool,
+    ) -> Result<(), datafusion::arrow::error::ArrowError> {
+        if !is_first {
+            out.write_all(b",")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,279 @@
+//! Results on standard output: a table, CSV, TSV, or JSON.
+//!
+//! ```text
+//!   batches ──▶ Format ──▶ table.rs, separated values, JSON ──▶ standard output
+//!                 └──────▶ how many rows and how long, unless --quiet
+//! ```
+
+mod json;
+mod separated;
+mod table;
+
+use std::io::Write;
+use std::str::FromStr;
+use std::time::Duration;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::config::FormatOptions;
+use datafusion::error::Result;
+
+use self::json::Json;
+use self::separated::Separated;
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// Values with commas between them, and a line of names.
+    Csv,
+    /// The same with tabs.
+    Tsv,
+    /// Aligned columns.
+    Table,
+    /// One array of objects.
+    Json,
+    /// An object a line.
+    #[value(name = "nd-json", alias = "ndjson")]
+    NdJson,
+    /// A table; of a query that never ends, CSV.
+    Automatic,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        clap::ValueEnum::from_str(text, true)
+    }
+}
+
+/// How many rows of a table are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MaxRows {
+    /// All of them.
+    Unlimited,
+    /// The first ones.
+    Limited(usize),
+}
+
+impl MaxRows {
+    /// The number of rows; the greatest there is for all.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Limited(most) => most,
+            Self::Unlimited => usize::MAX,
+        }
+    }
+}
+
+impl FromStr for MaxRows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if ["inf", "infinite", "none"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+            return Ok(Self::Unlimited);
+        }
+        let most = text.parse().map_err(|_| format!("expected a number or 'inf', not '{text}'"))?;
+        Ok(Self::Limited(most))
+    }
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PrintOptions {
+    /// The form of the rows.
+    pub(crate) format: Format,
+    /// How many rows of a table; other formats always have all.
+    pub(crate) maxrows: MaxRows,
+    /// Prints rows only: not how many there are, nor how long they took.
+    pub(crate) quiet: bool,
+    /// Highlights SQL at the prompt.
+    pub(crate) color: bool,
+}
+
+impl PrintOptions {
+    /// The rows that are printed; the others need only be counted.
+    pub(crate) fn printed_rows(&self) -> usize {
+        match self.format {
+            Format::Table | Format::Automatic => self.maxrows.count(),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Whether rows can be printed as they come. A table has aligned columns, so it needs all first.
+    pub(crate) fn is_by_row(&self) -> bool {
+        !matches!(self.format, Format::Table | Format::Automatic)
+    }
+
+    /// Prints the number of rows and the time since the statement began, unless that is not wanted.
+    pub(crate) fn summary(
+        &self,
+        out: &mut dyn Write,
+        rows: usize,
+        elapsed: Duration,
+    ) -> Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        let shown = self.printed_rows();
+        let cut = if shown < rows {
+            format!("(First {shown} displayed. Use --maxrows to adjust)")
+        } else {
+            String::new()
+        };
+        let seconds = elapsed.as_secs_f64();
+        Ok(write!(out, "{rows} row(s) fetched. {cut}\nElapsed {seconds:.3} seconds.\n\n")?)
+    }
+}
+
+/// Prints the batches of one result, one after the other; of a table, all at its end.
+pub(crate) struct Printer<'a> {
+    schema: SchemaRef,
+    maxrows: MaxRows,
+    values: &'a FormatOptions,
+    rows: Rows,
+}
+
+enum Rows {
+    Table(Vec<RecordBatch>),
+    Separated(Separated),
+    Json(Json),
+}
+
+impl<'a> Printer<'a> {
+    /// A printer of rows with this schema; `values` says how a table shows values.
+    pub(crate) fn new(
+        options: &PrintOptions,
+        schema: SchemaRef,
+        values: &'a FormatOptions,
+    ) -> Self {
+        let rows = match options.format {
+            Format::Table | Format::Automatic => Rows::Table(vec![]),
+            Format::Csv => Rows::Separated(Separated::new(b',')),
+            Format::Tsv => Rows::Separated(Separated::new(b'\t')),
+            Format::Json => Rows::Json(Json::array()),
+            Format::NdJson => Rows::Json(Json::lines()),
+        };
+        Self { schema, maxrows: options.maxrows, values, rows }
+    }
+
+    /// Takes some rows, and prints them if the format allows that.
+    ///
+    /// # Errors
+    /// If `out` cannot be written, or the format cannot show a value.
+    pub(crate) fn write(&mut self, out: &mut dyn Write, batch: RecordBatch) -> Result<()> {
+        match &mut self.rows {
+            Rows::Table(batches) => {
+                batches.push(batch);
+                Ok(())
+            }
+            Rows::Separated(separated) => separated.write(out, &batch),
+            Rows::Json(json) => json.write(out, &batch),
+        }
+    }
+
+    /// Prints what comes after the last row. A statement without columns has no result, and prints
+    /// nothing.
+    ///
+    /// # Errors
+    /// Those of [`Self::write`].
+    pub(crate) fn finish(self, out: &mut dyn Write) -> Result<()> {
+        if self.schema.fields().is_empty() {
+            return Ok(());
+        }
+        match self.rows {
+            Rows::Table(batches) => {
+                table::write(out, self.schema, &batches, self.maxrows, self.values)
+            }
+            Rows::Separated(separated) => separated.finish(out, self.schema),
+            Rows::Json(json) => json.finish(out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Float64Array, StringArray};
+
+    use super::*;
+
+    fn batch() -> RecordBatch {
+        let names = Arc::new(StringArray::from(vec![Some("Oslo"), None])) as ArrayRef;
+        let values = Arc::new(Float64Array::from(vec![Some(1.5), None])) as ArrayRef;
+        RecordBatch::try_from_iter_with_nullable([("name", names, true), ("v", values, true)])
+            .unwrap()
+    }
+
+    fn options(format: Format) -> PrintOptions {
+        PrintOptions { format, maxrows: MaxRows::Limited(3), quiet: false, color: false }
+    }
+
+    fn print(format: Format, batches: &[RecordBatch]) -> String {
+        let values = FormatOptions { null: "NULL".to_owned(), ..FormatOptions::default() };
+        let mut printer = Printer::new(&options(format), batch().schema(), &values);
+        let mut out = vec![];
+        for batch in batches {
+            printer.write(&mut out, batch.clone()).unwrap();
+        }
+        printer.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_format_prints_all_batches() {
+        let two = [batch(), batch()];
+        assert_eq!(print(Format::Csv, &two), "name,v\nOslo,1.5\n,\nOslo,1.5\n,\n");
+        assert_eq!(print(Format::Tsv, &two), "name\tv\nOslo\t1.5\n\t\nOslo\t1.5\n\t\n");
+        let (some, none) = (r#"{"name":"Oslo","v":1.5}"#, r#"{"name":null,"v":null}"#);
+        assert_eq!(print(Format::Json, &two), format!("[{some},{none},{some},{none}]\n"));
+        let lines = format!("{some}\n{none}\n{some}\n{none}\n");
+        assert_eq!(print(Format::NdJson, &two), lines);
+        let table = "\
++------+------+
+| name | v    |
++------+------+
+| Oslo | 1.5  |
+| NULL | NULL |
+| Oslo | 1.5  |
+| .           |
+| .           |
+| .           |
++------+------+
+";
+        assert_eq!(print(Format::Table, &two), table);
+    }
+
+    #[test]
+    fn results_without_rows_have_names_or_an_empty_list() {
+        assert_eq!(print(Format::Csv, &[]), "name,v\n");
+        assert_eq!(print(Format::Csv, &[batch().slice(0, 0)]), "name,v\n");
+        assert_eq!(print(Format::Json, &[]), "[]\n");
+        assert_eq!(print(Format::NdJson, &[]), "");
+        let table = "+------+---+\n| name | v |\n+------+---+\n+------+---+\n";
+        assert_eq!(print(Format::Automatic, &[]), table);
+    }
+
+    #[test]
+    fn summaries_say_what_is_not_shown() {
+        let said = |format, rows| {
+            let mut out = vec![];
+            options(format).summary(&mut out, rows, Duration::from_millis(7)).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(said(Format::Table, 3), "3 row(s) fetched. \nElapsed 0.007 seconds.\n\n");
+        assert!(said(Format::Table, 4).contains("(First 3 displayed. Use --maxrows to adjust)"));
+        assert!(!said(Format::Csv, 4).contains("displayed"));
+    }
+
+    #[test]
+    fn words_for_formats_and_limits() {
+        assert_eq!("CSV".parse(), Ok(Format::Csv));
+        assert_eq!("ndjson".parse::<Format>(), "ND-json".parse());
+        assert!("xls".parse::<Format>().is_err());
+        assert_eq!("INF".parse(), Ok(MaxRows::Unlimited));
+        assert_eq!("7".parse(), Ok(MaxRows::Limited(7)));
+        assert!("-1".parse::<MaxRows>().unwrap_err().contains("'inf'"));
+    }
+}

@@ -1,0 +1,261 @@
+//! Files that `COPY` and `INSERT` write appear when all rows are written, or not at all.
+//!
+//! DataFusion ends a file when its rows end, whether the query has succeeded or failed. So a statement
+//! runs with stores that hold the last step of each upload back:
+//!
+//! ```text
+//!   plan ──▶ StagedStore ──▶ uploads: parts go to the store, nobody sees them
+//!     │ all rows written                    │
+//!     └───────────────▶ commit: each upload is completed
+//!     error, Ctrl-C  ──▶ abort:  each upload is taken back
+//! ```
+//!
+//! A local file is written as `NAME#1` and renamed, an upload to an object store becomes an object when
+//! it is completed.
+
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use datafusion::common::exec_err;
+use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use futures::stream::{self, BoxStream};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, UploadPart,
+};
+use url::Url;
+
+/// Uploads whose last step is still to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Staging {
+    uploads: Mutex<Vec<Box<dyn MultipartUpload>>>,
+}
+
+impl Staging {
+    /// Runs a plan that writes files, and lets them appear if it succeeds. Gives what it says of them.
+    ///
+    /// # Errors
+    /// Those of the plan and of the stores, or that the user interrupted it: then no file was written,
+    /// unless a store failed after some had appeared.
+    pub(crate) async fn run(
+        plan: &Arc<dyn ExecutionPlan>,
+        context: &TaskContext,
+    ) -> Result<SendableRecordBatchStream> {
+        let staging = Arc::new(Self::default());
+        let context = staging.context(context)?;
+        let written = tokio::select! {
+            written = collect(Arc::clone(plan), context) => written,
+            Ok(()) = tokio::signal::ctrl_c() => exec_err!("interrupted; no file was written"),
+        };
+        match written {
+            Ok(batches) => {
+                staging.commit().await?;
+                let rows = stream::iter(batches.into_iter().map(Ok));
+                Ok(Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows)))
+            }
+            Err(error) => {
+                staging.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The same context, with stores that stage what is written.
+    fn context(self: &Arc<Self>, context: &TaskContext) -> Result<Arc<TaskContext>> {
+        let runtime = context.runtime_env();
+        let stores = StagedStores {
+            stores: Arc::clone(&runtime.object_store_registry),
+            staging: Arc::clone(self),
+        };
+        let runtime = RuntimeEnvBuilder::from_runtime_env(&runtime)
+            .with_object_store_registry(Arc::new(stores))
+            .build_arc()?;
+        Ok(Arc::new(context.clone().with_runtime(runtime)))
+    }
+
+    fn push(&self, upload: Box<dyn MultipartUpload>) {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).push(upload);
+    }
+
+    fn take(&self) -> Vec<Box<dyn MultipartUpload>> {
+        mem::take(&mut self.uploads.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets all files appear; takes those back that are left when one cannot.
+    async fn commit(&self) -> Result<()> {
+        let mut uploads = self.take().into_iter();
+        while let Some(mut upload) = uploads.next() {
+            if let Err(error) = upload.complete().await {
+                abort(upload).await;
+                for upload in uploads {
+                    abort(upload).await;
+                }
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn abort(&self) {
+        for upload in self.take() {
+            abort(upload).await;
+        }
+    }
+}
+
+/// Takes an upload back. The error that led here is what the user needs, not that this failed too.
+async fn abort(mut upload: Box<dyn MultipartUpload>) {
+    if let Err(error) = upload.abort().await {
+        log::debug!("an upload was not taken back: {error}");
+    }
+}
+
+/// The session's stores, each staged.
+#[derive(Debug)]
+struct StagedStores {
+    stores: Arc<dyn ObjectStoreRegistry>,
+    staging: Arc<Staging>,
+}
+
+impl ObjectStoreRegistry for StagedStores {
+    fn register_store(
+        &self,
+        url: &Url,
+        store: Arc<dyn ObjectStore>,
+    ) -> Option<Arc<dyn ObjectStore>> {
+        self.stores.register_store(url, store)
+    }
+
+    fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        let (store, staging) = (self.stores.get_store(url)?, Arc::clone(&self.staging));
+        Ok(Arc::new(StagedStore { store, staging }))
+    }
+}
+
+/// A store of which new objects are seen when the staging is committed.
+#[derive(Debug)]
+struct StagedStore {
+    store: Arc<dyn ObjectStore>,
+    staging: Arc<Staging>,
+}
+
+impl fmt::Display for StagedStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Staged({})", self.store)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for StagedStore {
+    /// Uploads small objects as large ones, in one part: only such uploads can be held back.
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> object_store::Result<PutResult> {
+        let PutOptions { tags, attributes, extensions, mode: _ } = options;
+        let options = PutMultipartOptions { tags, attributes, extensions };
+        let mut upload = self.store.put_multipart_opts(location, options).await?;
+        upload.put_part(payload).await?;
+        self.staging.push(upload);
+        Ok(not_yet_known())
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> object_store::Result<Box<dyn MultipartUpload>> {
+        let upload = self.store.put_multipart_opts(location, options).await?;
+        Ok(Box::new(StagedUpload { upload: Some(upload), staging: Arc::clone(&self.staging) }))
+    }
+
+    async fn get_opts(
+        &self,
+        location: &Path,
+        options: GetOptions,
+    ) -> object_store::Result<GetResult> {
+        self.store.get_opts(location, options).await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, object_store::Result<Path>>,
+    ) -> BoxStream<'static, object_store::Result<Path>> {
+        self.store.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+        self.store.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> object_store::Result<ListResult> {
+        self.store.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(
+        &self,
+        from: &Path,
+        to: &Path,
+        options: CopyOptions,
+    ) -> object_store::Result<()> {
+        self.store.copy_opts(from, to, options).await
+    }
+
+    async fn rename_opts(
+        &self,
+        from: &Path,
+        to: &Path,
+        options: RenameOptions,
+    ) -> object_store::Result<()> {
+        self.store.rename_opts(from, to, options).await
+    }
+}
+
+/// An upload whose completion waits for the commit.
+#[derive(Debug)]
+struct StagedUpload {
+    /// `None` after the completion.
+    upload: Option<Box<dyn MultipartUpload>>,
+    staging: Arc<Staging>,
+}
+
+#[async_trait]
+impl MultipartUpload for StagedUpload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        match &mut self.upload {
+            Some(upload) => upload.put_part(data),
+            None => Box::pin(async { Err(completed()) }),
+        }
+    }
+
+    async fn complete(&mut self) -> object_store::Result<PutResult> {
+        self.staging.push(self.upload.take().ok_or_else(completed)?);
+        Ok(not_yet_known())
+    }
+
+    async fn abort(&mut self) -> object_store::Result<()> {
+        match &mut self.upload {
+            Some(upload) => upload.abort().await,
+            None => Err(completed()),
+        }
+    }
+}
+
+/// Of an object that is not there yet, nobody knows tag or version.
+fn not_yet_known() -> PutResult {
+    PutResult { e_tag: None, version: None }
+}
+
+fn completed() -> object_store::Error {
+    object_store::Error::Generic { store: "Staged", source: "the upload is complete".into() }
+}
