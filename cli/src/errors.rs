@@ -23,9 +23,8 @@ pub(crate) fn report(error: &DataFusionError) {
 /// Whether a result could not be printed because nobody reads standard output any more.
 ///
 /// Rust programs ignore SIGPIPE, and giving it back its default needs unsafe code, so a closed pipe
-/// shows as an error of a write. datafusion-cli prints results with `writeln!` and the writers of
-/// arrow and passes such errors on (only some commands of the prompt use `println!`, which panics),
-/// so looking at the error is enough. Only errors of writing count: a broken pipe deeper in the
+/// shows as an error of a write. Results are printed with `writeln!` and the writers of Arrow, which pass
+/// such errors on, so looking at the error is enough. Only errors of writing count: a broken pipe deeper in the
 /// chain may be a network connection, and that must be reported.
 pub(crate) fn stdout_is_closed(error: &DataFusionError) -> bool {
     let is_broken_pipe = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;

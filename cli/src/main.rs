@@ -10,11 +10,12 @@
 //!     └────▶ completions: shell ──▶ script
 //! ```
 //!
-//! Planning, execution and printing are DataFusion's and datafusion-cli's. What is here makes the
-//! datasets of files into tables ([`place`], [`options`], [`tables`], [`catalog`], [`store`]), describes them ([`info`]),
-//! looks for what is wrong with them ([`verify`]), watches queries ([`query`], [`progress`], [`timing`]), draws
-//! their results ([`plot`]) and keeps the promises of a command: exit codes, errors on standard error that
-//! say what may have been meant ([`errors`], [`hints`]), and silence when a reader like `head` has left.
+//! Planning and execution are DataFusion's. The modules here make the datasets of files into tables ([`place`],
+//! [`options`], [`tables`], [`catalog`], [`store`]), describe them ([`info`]), look for what is wrong with them
+//! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), draw them
+//! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
+//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`]), and
+//! silence when a reader like `head` has left.
 
 mod args;
 mod catalog;
@@ -49,7 +50,7 @@ use mimalloc::MiMalloc;
 use crate::args::{Args, Script, Task};
 use crate::session::Session;
 
-/// As in datafusion-cli: DataFusion allocates much and from many threads.
+/// DataFusion allocates much and from many threads.
 #[global_allocator]
 static GLOBAL: MiMalloc = MiMalloc;
 

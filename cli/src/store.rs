@@ -125,7 +125,7 @@ fn setting(option: &str) -> Option<String> {
     let (prefix, name) = option.split_once('.')?;
     let prefix = match prefix {
         "aws" | "azure" | "google" => prefix,
-        "gcp" => "google", // as datafusion-cli calls it
+        "gcp" => "google", // its other name in SQL
         _ => return None,
     };
     Some(format!("{prefix}_{name}"))

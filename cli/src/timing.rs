@@ -9,7 +9,7 @@ use crate::reads::Reads;
 /// What `--timing` says of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// Of a statement that plans nothing, or is planned and run by datafusion-cli.
+    /// Of a statement that is done when it is planned.
     Whole(Duration),
     /// Of a query, or another statement that is planned first.
     Query {
