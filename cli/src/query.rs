@@ -36,6 +36,8 @@ pub(crate) struct Query {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     kind: Kind,
+    /// Where files wait that the statement writes.
+    staging: Option<Arc<Staging>>,
     print: PrintOptions,
     /// Whether to show how far it is.
     progress: bool,
@@ -85,21 +87,25 @@ impl Query {
             print.maxrows = MaxRows::Unlimited;
         }
         let frame = execute(ctx, statement).await?;
-        let context = Arc::new(frame.task_ctx());
+        let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
+        let context = match &staging {
+            Some(staging) => staging.context(frame.task_ctx())?,
+            None => frame.task_ctx(),
+        };
         let plan = Box::pin(frame.create_physical_plan()).await?;
         if plan.boundedness().is_unbounded() {
             print.format = endless_format(print.format)?;
         }
-        let (progress, planning) = (output.progress, start.elapsed());
-        Ok(Self { plan, context, kind, print, progress, start, planning })
+        let (context, progress, planning) = (Arc::new(context), output.progress, start.elapsed());
+        Ok(Self { plan, context, kind, staging, print, progress, start, planning })
     }
 
     /// Runs it and prints its rows.
     pub(crate) async fn run(self) -> Result<Timing> {
         let begin = Instant::now();
         let progress = self.progress.then(|| Reads::watch(&self.plan));
-        let (rows, execution) = if self.kind == Kind::Write {
-            let written = Staging::run(&self.plan, &self.context).await?;
+        let (rows, execution) = if let Some(staging) = &self.staging {
+            let written = staging.run(&self.plan, &self.context).await?;
             self.print_collected(written, progress, begin).await?
         } else {
             let rows = execute_stream(Arc::clone(&self.plan), Arc::clone(&self.context))?;

@@ -93,7 +93,9 @@ async fn obey(ctx: &SessionContext, command: &str, output: &mut Output) -> Resul
     let words: Vec<&str> = command.split_whitespace().collect();
     match words.as_slice() {
         ["q"] => return Ok(Next::Quit),
-        ["pset", "format"] => writeln!(io::stdout(), "Output format is {:?}.", output.print.format)?,
+        ["pset", "format"] => {
+            writeln!(io::stdout(), "Output format is {:?}.", output.print.format)?
+        }
         ["pset", "format", format] => match format.parse() {
             Ok(format) => output.print.format = format,
             Err(_) => return unknown(command),
@@ -130,9 +132,9 @@ fn external(error: ReadlineError) -> DataFusionError {
 
 #[cfg(test)]
 mod tests {
-    use crate::print::{Format, MaxRows, PrintOptions};
     use super::*;
     use crate::errors::describe;
+    use crate::print::{Format, MaxRows, PrintOptions};
 
     #[tokio::test]
     async fn commands() {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::{mem, slice};
 use std::time::Instant;
+use std::{mem, slice};
 
 use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::dataframe::DataFrame;

@@ -3,7 +3,7 @@
 use std::env;
 use std::sync::Arc;
 
-use datafusion::catalog::{CatalogProvider, CatalogProviderList};
+use datafusion::catalog::CatalogProvider;
 use datafusion::common::plan_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;

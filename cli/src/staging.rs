@@ -40,36 +40,36 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Runs a plan that writes files, and lets them appear if it succeeds. Gives what it says of them.
+    /// Runs a plan that writes files, and lets them appear if it succeeds. The context is that of
+    /// [`Self::context`]. Gives the rows of the plan, which count those that were written.
     ///
     /// # Errors
     /// Those of the plan and of the stores, or that the user interrupted it: then no file was written,
     /// unless a store failed after some had appeared.
     pub(crate) async fn run(
+        &self,
         plan: &Arc<dyn ExecutionPlan>,
-        context: &TaskContext,
+        context: &Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let staging = Arc::new(Self::default());
-        let context = staging.context(context)?;
         let written = tokio::select! {
-            written = collect(Arc::clone(plan), context) => written,
+            written = collect(Arc::clone(plan), Arc::clone(context)) => written,
             Ok(()) = tokio::signal::ctrl_c() => exec_err!("interrupted; no file was written"),
         };
         match written {
             Ok(batches) => {
-                staging.commit().await?;
+                self.commit().await?;
                 let rows = stream::iter(batches.into_iter().map(Ok));
                 Ok(Box::pin(RecordBatchStreamAdapter::new(plan.schema(), rows)))
             }
             Err(error) => {
-                staging.abort().await;
+                self.abort().await;
                 Err(error)
             }
         }
     }
 
     /// The same context, with stores that stage what is written.
-    fn context(self: &Arc<Self>, context: &TaskContext) -> Result<Arc<TaskContext>> {
+    pub(crate) fn context(self: &Arc<Self>, context: TaskContext) -> Result<TaskContext> {
         let runtime = context.runtime_env();
         let stores = StagedStores {
             stores: Arc::clone(&runtime.object_store_registry),
@@ -78,7 +78,7 @@ impl Staging {
         let runtime = RuntimeEnvBuilder::from_runtime_env(&runtime)
             .with_object_store_registry(Arc::new(stores))
             .build_arc()?;
-        Ok(Arc::new(context.clone().with_runtime(runtime)))
+        Ok(context.with_runtime(runtime))
     }
 
     fn push(&self, upload: Box<dyn MultipartUpload>) {

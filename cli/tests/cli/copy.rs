@@ -117,7 +117,8 @@ fn an_interrupted_copy_leaves_no_file() {
 fn standard_output_is_not_a_file_and_standard_input_is() {
     let message = failure(&[STATIONS], "COPY temperature TO '/dev/stdout' STORED AS CSV");
     assert!(message.contains("run the query with --format csv"), "{message}");
-    let sql = "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/dev/stdin'; SELECT sum(b) AS b FROM t";
+    let sql =
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/dev/stdin'; SELECT sum(b) AS b FROM t";
     let outcome = run_with_input(&["-q", "--format", "csv", "-c", sql], "a,b\n1,2\n3,4\n");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), "b\n6\n"), "{outcome:?}");
     let outcome = run_with_input(&["-q"], sql);
