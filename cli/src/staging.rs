@@ -15,7 +15,7 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use datafusion::common::exec_err;
@@ -33,10 +33,30 @@ use object_store::{
 };
 use url::Url;
 
-/// Uploads whose last step is still to be done.
-#[derive(Debug, Default)]
+/// The uploads of a statement, whose last step is still to be done.
+#[derive(Debug)]
 pub(crate) struct Staging {
-    uploads: Mutex<Vec<Box<dyn MultipartUpload>>>,
+    /// `None` once they are committed or aborted: no other may begin.
+    uploads: Mutex<Option<Vec<Shared>>>,
+}
+
+/// An upload that its writer has, and the staging too: a writer that is interrupted takes nothing back.
+type Shared = Arc<Mutex<State>>;
+
+#[derive(Debug)]
+enum State {
+    /// Parts are being written.
+    Open(Box<dyn MultipartUpload>),
+    /// All parts are written.
+    Complete(Box<dyn MultipartUpload>),
+    /// It is committed or aborted.
+    Ended,
+}
+
+impl Default for Staging {
+    fn default() -> Self {
+        Self { uploads: Mutex::new(Some(vec![])) }
+    }
 }
 
 impl Staging {
@@ -81,34 +101,55 @@ impl Staging {
         Ok(context.with_runtime(runtime))
     }
 
-    fn push(&self, upload: Box<dyn MultipartUpload>) {
-        self.uploads.lock().unwrap_or_else(PoisonError::into_inner).push(upload);
+    /// Keeps an upload.
+    ///
+    /// # Errors
+    /// If the statement has ended.
+    fn keep(&self, state: State) -> object_store::Result<Shared> {
+        let upload = Arc::new(Mutex::new(state));
+        let mut uploads = lock(&self.uploads);
+        uploads.as_mut().ok_or_else(ended)?.push(Arc::clone(&upload));
+        Ok(upload)
     }
 
-    fn take(&self) -> Vec<Box<dyn MultipartUpload>> {
-        mem::take(&mut self.uploads.lock().unwrap_or_else(PoisonError::into_inner))
+    fn take(&self) -> impl Iterator<Item = State> + use<> {
+        let uploads = lock(&self.uploads).take().unwrap_or_default();
+        uploads.into_iter().map(|upload| take_state(&upload))
     }
 
     /// Lets all files appear; takes those back that are left when one cannot.
     async fn commit(&self) -> Result<()> {
-        let mut uploads = self.take().into_iter();
-        while let Some(mut upload) = uploads.next() {
-            if let Err(error) = upload.complete().await {
-                abort(upload).await;
-                for upload in uploads {
-                    abort(upload).await;
+        let mut outcome = Ok(());
+        for state in self.take() {
+            match state {
+                State::Complete(mut upload) if outcome.is_ok() => {
+                    if let Err(error) = upload.complete().await {
+                        abort(upload).await;
+                        outcome = Err(error.into());
+                    }
                 }
-                return Err(error.into());
+                State::Complete(upload) | State::Open(upload) => abort(upload).await,
+                State::Ended => {}
             }
         }
-        Ok(())
+        outcome
     }
 
     async fn abort(&self) {
-        for upload in self.take() {
-            abort(upload).await;
+        for state in self.take() {
+            if let State::Open(upload) | State::Complete(upload) = state {
+                abort(upload).await;
+            }
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take_state(upload: &Shared) -> State {
+    mem::replace(&mut *lock(upload), State::Ended)
 }
 
 /// Takes an upload back. The error that led here is what the user needs, not that this failed too.
@@ -166,7 +207,7 @@ impl ObjectStore for StagedStore {
         let options = PutMultipartOptions { tags, attributes, extensions };
         let mut upload = self.store.put_multipart_opts(location, options).await?;
         upload.put_part(payload).await?;
-        self.staging.push(upload);
+        self.staging.keep(State::Complete(upload))?;
         Ok(not_yet_known())
     }
 
@@ -176,7 +217,7 @@ impl ObjectStore for StagedStore {
         options: PutMultipartOptions,
     ) -> object_store::Result<Box<dyn MultipartUpload>> {
         let upload = self.store.put_multipart_opts(location, options).await?;
-        Ok(Box::new(StagedUpload { upload: Some(upload), staging: Arc::clone(&self.staging) }))
+        Ok(Box::new(StagedUpload(self.staging.keep(State::Open(upload))?)))
     }
 
     async fn get_opts(
@@ -223,30 +264,30 @@ impl ObjectStore for StagedStore {
 
 /// An upload whose completion waits for the commit.
 #[derive(Debug)]
-struct StagedUpload {
-    /// `None` after the completion.
-    upload: Option<Box<dyn MultipartUpload>>,
-    staging: Arc<Staging>,
-}
+struct StagedUpload(Shared);
 
 #[async_trait]
 impl MultipartUpload for StagedUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
-        match &mut self.upload {
-            Some(upload) => upload.put_part(data),
-            None => Box::pin(async { Err(completed()) }),
+        match &mut *lock(&self.0) {
+            State::Open(upload) => upload.put_part(data),
+            State::Complete(_) | State::Ended => Box::pin(async { Err(ended()) }),
         }
     }
 
     async fn complete(&mut self) -> object_store::Result<PutResult> {
-        self.staging.push(self.upload.take().ok_or_else(completed)?);
+        let mut state = lock(&self.0);
+        match mem::replace(&mut *state, State::Ended) {
+            State::Open(upload) => *state = State::Complete(upload),
+            State::Complete(_) | State::Ended => return Err(ended()),
+        }
         Ok(not_yet_known())
     }
 
     async fn abort(&mut self) -> object_store::Result<()> {
-        match &mut self.upload {
-            Some(upload) => upload.abort().await,
-            None => Err(completed()),
+        match take_state(&self.0) {
+            State::Open(mut upload) => upload.abort().await,
+            State::Complete(_) | State::Ended => Err(ended()),
         }
     }
 }
@@ -256,6 +297,6 @@ fn not_yet_known() -> PutResult {
     PutResult { e_tag: None, version: None }
 }
 
-fn completed() -> object_store::Error {
-    object_store::Error::Generic { store: "Staged", source: "the upload is complete".into() }
+fn ended() -> object_store::Error {
+    object_store::Error::Generic { store: "Staged", source: "the upload has ended".into() }
 }

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use crate::support::{STATIONS, failure, run, run_with_input};
 
-/// The example with a byte of the last chunk of `temperature` changed, which zstd notices.
+/// The example whose last chunk of `temperature` does not begin as zstd does.
 fn damaged(folder: &Path) -> String {
     let sql = format!(
-        "SELECT \"offset\" + stored_bytes / 2 AS place FROM tet_chunks('{STATIONS}') \
-         WHERE dataset = 'temperature' ORDER BY \"offset\" DESC LIMIT 1"
+        "SELECT file_offset AS place FROM tet_chunks('{STATIONS}') \
+         WHERE dataset = 'temperature' ORDER BY file_offset DESC LIMIT 1"
     );
     let outcome = run(&["-q", "--format", "csv", "-c", &sql]);
     let place: usize = outcome.stdout.lines().nth(1).unwrap().parse().unwrap();
     let mut bytes = fs::read(STATIONS).unwrap();
-    for byte in &mut bytes[place - 8..place + 8] {
+    for byte in &mut bytes[place..place + 4] {
         *byte ^= 0xff;
     }
     let path = folder.join("damaged.tet");
