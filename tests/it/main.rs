@@ -53,6 +53,7 @@ mod tiledb_model;
 mod tiledb_queries;
 mod tiledb_random;
 mod tiledb_sql;
+mod tiledb_times;
 mod tiledb_writer;
 mod verify;
 mod verify_package;

@@ -191,7 +191,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust
