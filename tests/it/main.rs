@@ -45,6 +45,7 @@ mod support;
 mod tet_facts;
 mod tiledb;
 mod tiledb_cases;
+mod tiledb_evolution;
 mod tiledb_figures;
 mod tiledb_groups;
 mod tiledb_hostile;
