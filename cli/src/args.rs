@@ -119,8 +119,8 @@ pub(crate) struct Args {
     /// How what is at each PATH is read, for instance `timestamp=2024-03-01`; may be repeated
     ///
     /// Of a package: generation. Of TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
-    /// text_as_binary. Of both: io, nan_as_null, fill_as_null, index_columns, trust_zone_maps. Settings of object
-    /// stores are options too: `aws.region=eu-north-1`.
+    /// text_as_binary, time_as_integer. Of both: io, nan_as_null, fill_as_null, index_columns, trust_zone_maps.
+    /// Settings of object stores are options too: `aws.region=eu-north-1`.
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
     pub(crate) options: Vec<Setting>,
 

@@ -141,6 +141,8 @@ pub struct TableDefaults {
     pub full_domain: Option<bool>,
     /// TileDB: shows text as bytes.
     pub text_as_binary: Option<bool>,
+    /// TileDB: shows dates and times as integers.
+    pub time_as_integer: Option<bool>,
 }
 
 impl TableDefaults {
@@ -148,6 +150,7 @@ impl TableDefaults {
         match name {
             "full_domain" => Some(Slot::Flag(&mut self.full_domain)),
             "text_as_binary" => Some(Slot::Flag(&mut self.text_as_binary)),
+            "time_as_integer" => Some(Slot::Flag(&mut self.time_as_integer)),
             _ => self.common.slot(name),
         }
     }

@@ -100,6 +100,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         scopes: TILEDB_TABLES,
     },
     OptionInfo {
+        name: "time_as_integer",
+        kind: ValueKind::Flag,
+        default: "`false`",
+        meaning: "shows dates and times as the integers that are stored",
+        scopes: TILEDB_TABLES,
+    },
+    OptionInfo {
         name: "io",
         kind: ValueKind::Io,
         default: "`mmap`",

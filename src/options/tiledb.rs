@@ -33,6 +33,8 @@ pub struct TileDbReadOptions {
     pub full_domain: Option<bool>,
     /// Shows text as bytes, valid or not.
     pub text_as_binary: Option<bool>,
+    /// Shows dates and times as the integers that are stored.
+    pub time_as_integer: Option<bool>,
     /// Along which dimension several arrays follow one another; `None`: the one whose labels differ.
     pub concat_dimension: Option<String>,
     /// What tables of every format can be told.
@@ -84,12 +86,20 @@ impl TileDbReadOptions {
         self
     }
 
+    /// Whether dates and times are shown as the integers that are stored.
+    #[must_use]
+    pub fn with_time_as_integer(mut self, yes: bool) -> Self {
+        self.time_as_integer = Some(yes);
+        self
+    }
+
     /// What is shown, and how.
     pub fn view(&self) -> TileDbView {
         let built_in = TileDbView::default();
         TileDbView {
             full_domain: self.full_domain.unwrap_or(built_in.full_domain),
             text_as_binary: self.text_as_binary.unwrap_or(built_in.text_as_binary),
+            time_as_integer: self.time_as_integer.unwrap_or(built_in.time_as_integer),
             read: self.common.read(&built_in.read),
         }
     }
@@ -105,6 +115,7 @@ impl TileDbReadOptions {
         self.common = self.common.or(&defaults.common);
         self.full_domain = self.full_domain.or(defaults.full_domain);
         self.text_as_binary = self.text_as_binary.or(defaults.text_as_binary);
+        self.time_as_integer = self.time_as_integer.or(defaults.time_as_integer);
         self
     }
 
@@ -139,6 +150,7 @@ impl TileDbReadOptions {
             "encryption_key" => Slot::Key(&mut self.open.key),
             "full_domain" => Slot::Flag(&mut self.full_domain),
             "text_as_binary" => Slot::Flag(&mut self.text_as_binary),
+            "time_as_integer" => Slot::Flag(&mut self.time_as_integer),
             "concat_dimension" => Slot::Name(&mut self.concat_dimension),
             _ => return self.common.slot(name),
         })
@@ -180,6 +192,7 @@ mod tests {
         for (name, built_in) in [
             ("full_domain", view.full_domain.to_string()),
             ("text_as_binary", view.text_as_binary.to_string()),
+            ("time_as_integer", view.time_as_integer.to_string()),
             ("nan_as_null", view.read.nan_as_null.to_string()),
             ("fill_as_null", view.read.fill_as_null.to_string()),
             ("index_columns", view.read.index_columns.to_string()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 
 /// A call: `(path)`, `(path, dataset)` if the function takes one, and names and values of options after
@@ -32,10 +32,17 @@ impl Arguments {
                 exprs.len()
             );
         };
-        let not_text =
-            || plan_datafusion_err!("{name} takes text: {what}, then names and values of options");
-        let locations = texts(first).filter(|texts| !texts.is_empty()).ok_or_else(not_text)?;
-        let mut texts = others.iter().map(text).collect::<Option<Vec<_>>>().ok_or_else(not_text)?;
+        let locations = texts(first).filter(|texts| !texts.is_empty()).ok_or_else(|| {
+            let found = shown(first);
+            plan_datafusion_err!("{name} takes a path as text, or a list of such, found {found}")
+        })?;
+        let constant = |(at, expr): (usize, &Expr)| {
+            // Names and values alternate; only after a dataset, values have even places.
+            let is_value = at > 0 && at % 2 == usize::from(is_in_pairs);
+            let option = at.checked_sub(1).filter(|_| is_value).and_then(|at| text(&others[at]));
+            text(expr).ok_or_else(|| not_constant(name, option.as_deref(), expr))
+        };
+        let mut texts = others.iter().enumerate().map(constant).collect::<Result<Vec<_>>>()?;
         let dataset = (!is_in_pairs).then(|| texts.remove(0));
         let mut options = HashMap::new();
         for pair in texts.chunks_exact(2) {
@@ -44,6 +51,23 @@ impl Arguments {
             }
         }
         Ok(Self { locations, dataset, options })
+    }
+}
+
+/// What is said of an argument, the value of an `option` perhaps, that is nothing that options can be.
+fn not_constant(name: &str, option: Option<&str>, expr: &Expr) -> DataFusionError {
+    let (found, expected) = (shown(expr), "expected text, a whole number, true or false");
+    match option {
+        Some(option) => plan_datafusion_err!("{name}: option '{option}' is {found}, {expected}"),
+        None => plan_datafusion_err!("{name}: an argument is {found}, {expected}"),
+    }
+}
+
+/// An argument as its user would write it.
+fn shown(expr: &Expr) -> String {
+    match expr {
+        Expr::Literal(value, _) => value.to_string(),
+        _ => expr.to_string(),
     }
 }
 
@@ -88,6 +112,7 @@ fn text(expr: &Expr) -> Option<String> {
         | ScalarValue::Utf8View(Some(text))
         | ScalarValue::LargeUtf8(Some(text)) => Some(text.clone()),
         ScalarValue::Int64(Some(number)) => Some(number.to_string()),
+        ScalarValue::UInt64(Some(number)) => Some(number.to_string()),
         ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
         _ => None,
     }
@@ -138,7 +163,23 @@ mod tests {
         assert_eq!(call(true, &["x", "t", "a", "1"]), parts(Some("t"), "a=1"));
         assert_eq!(call(false, &["x", "t"]), None);
         assert_eq!(call(false, &["x", "a", "1", "a", "1"]), None);
-        assert!(Arguments::new("f", &[lit(1.5)], false).is_err());
+        let error = |takes_dataset, exprs: &[Expr]| {
+            Arguments::new("f", exprs, takes_dataset).unwrap_err().to_string()
+        };
+        assert!(
+            error(false, &[lit(1.5)])
+                .contains("takes a path as text, or a list of such, found 1.5")
+        );
+        for exprs in
+            [vec![lit("x"), lit("a"), lit(1.5)], vec![lit("x"), lit("t"), lit("a"), lit(1.5)]]
+        {
+            let found = error(true, &exprs);
+            assert!(
+                found.contains("option 'a' is 1.5, expected text, a whole number, true"),
+                "{found}"
+            );
+        }
+        assert!(error(true, &[lit("x"), lit(1.5)]).contains("an argument is 1.5, expected text"));
         let arguments = Arguments::new("f", &[lit("x"), lit("a"), lit(3_i64)], false).unwrap();
         assert_eq!(arguments.options["a"], "3");
     }

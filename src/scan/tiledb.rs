@@ -17,7 +17,9 @@ use super::objects::{Objects, drive};
 use super::plan::ChunkTask;
 use super::source::ChunkSource;
 use super::tile::Tile;
-use super::values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
+use super::values::{
+    CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Scalar, Temporal, ValueColumn,
+};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
     Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, MetadataValue, Open,
@@ -34,6 +36,8 @@ pub struct TileDbView {
     pub full_domain: bool,
     /// Shows text as bytes, valid or not. Default: false.
     pub text_as_binary: bool,
+    /// Shows dates and times as the integers that are stored. Default: false.
+    pub time_as_integer: bool,
     /// How stored data becomes SQL values. The fill value declares nothing to be missing here, so
     /// [`ReadOptions::fill_as_null`] is false by default.
     pub read: ReadOptions,
@@ -42,7 +46,7 @@ pub struct TileDbView {
 impl Default for TileDbView {
     fn default() -> Self {
         let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
-        Self { full_domain: false, text_as_binary: false, read }
+        Self { full_domain: false, text_as_binary: false, time_as_integer: false, read }
     }
 }
 
@@ -102,7 +106,7 @@ impl OpenedTileDb {
     /// A coordinate as its column shows it: a date rather than a count of days. What no column can show
     /// is shown as it is stored.
     pub fn coordinate_text(&self, dimension: &DimensionSchema, coordinate: i128) -> String {
-        let label = table_dimension(dimension, coordinate, 1)
+        let label = table_dimension(dimension, coordinate, 1, &TileDbView::default())
             .and_then(|dimension| dimension.labels().text(0))
             .ok()
             .flatten();
@@ -141,7 +145,7 @@ impl OpenedTileDb {
         let schema = self.array.schema();
         let axes = schema.dimensions.iter().zip(&window.low).zip(window.grid.shape());
         let dims = axes
-            .map(|((dimension, low), len)| table_dimension(dimension, *low, *len))
+            .map(|((dimension, low), len)| table_dimension(dimension, *low, *len, view))
             .collect::<Result<_>>()?;
         let values = schema.attributes.iter().enumerate().map(|(number, attribute)| {
             let enumeration = self.array.enumeration(number);
@@ -168,8 +172,13 @@ pub(crate) fn last_part(location: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-fn table_dimension(dimension: &DimensionSchema, low: i128, len: u64) -> Result<Dimension> {
-    let scalar = match (&dimension.domain, scalar(dimension.datatype)) {
+fn table_dimension(
+    dimension: &DimensionSchema,
+    low: i128,
+    len: u64,
+    view: &TileDbView,
+) -> Result<Dimension> {
+    let scalar = match (&dimension.domain, scalar(dimension.datatype, view)) {
         (DimensionDomain::Integer { .. }, Some(scalar)) => scalar,
         _ => {
             let (name, datatype) = (&dimension.name, dimension.datatype);
@@ -201,7 +210,7 @@ fn table_value(
     let width = attribute.cell_size().map(usize::try_from).transpose();
     let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
     let name = if attribute.name.is_empty() { "value" } else { &attribute.name };
-    let attributes = scalar(attribute.datatype)
+    let attributes = scalar(attribute.datatype, view)
         .map(|scalar| attributes_of(attribute.datatype, scalar))
         .unwrap_or_default();
     let cells = CellFormat {
@@ -215,7 +224,7 @@ fn table_value(
 
 /// The column of an attribute that holds its values itself.
 fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
-    let scalar = scalar(attribute.datatype);
+    let scalar = scalar(attribute.datatype, view);
     if let (Some(Scalar::Number(element)), ValuesPerCell::Fixed(1)) =
         (scalar, attribute.values_per_cell)
     {
@@ -231,11 +240,9 @@ fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
     if view.read.nan_as_null && matches!(kind, CellKind::Scalar(Scalar::Temporal(_))) {
         nulls.push(NOT_A_TIME.to_le_bytes().to_vec());
     }
-    Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, nulls)))
+    let column = CellColumn::new(kind, attribute.nullable, nulls);
+    Ok(ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null)))
 }
-
-/// The count that stands for no time, in numpy and in TileDB's fill values.
-const NOT_A_TIME: i64 = i64::MIN;
 
 fn cell_kind(
     datatype: Datatype,
@@ -248,7 +255,7 @@ fn cell_kind(
         Datatype::StringUtf32 | Datatype::StringUcs4 => Some(Encoding::Utf32),
         _ => None,
     };
-    Ok(match (values_per_cell, scalar(datatype), encoding) {
+    Ok(match (values_per_cell, scalar(datatype, view), encoding) {
         (ValuesPerCell::Fixed(1), Some(scalar), _) => CellKind::Scalar(scalar),
         (ValuesPerCell::Fixed(len), Some(scalar), _) if i32::try_from(len).is_ok() => {
             CellKind::FixedList(scalar, len)
@@ -272,9 +279,12 @@ fn cell_kind(
 }
 
 /// What a single value of a type is, if it is not text or bytes.
-fn scalar(datatype: Datatype) -> Option<Scalar> {
+fn scalar(datatype: Datatype, view: &TileDbView) -> Option<Scalar> {
     Some(match datatype {
         Datatype::Bool => Scalar::Boolean,
+        Datatype::DateTime(_) | Datatype::Time(_) if view.time_as_integer => {
+            Scalar::Temporal(Temporal::Count)
+        }
         Datatype::DateTime(unit) => Scalar::Temporal(Temporal::Point(unit)),
         Datatype::Time(unit) => Scalar::Temporal(Temporal::Length(unit)),
         _ => Scalar::Number(element(datatype)?),
@@ -333,7 +343,8 @@ fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
         }
         ValuesPerCell::Variable => Tile::variable(spans, content)?,
     };
-    let column = ValueColumn::Cells(CellColumn::new(kind, false, vec![]));
+    let column = CellColumn::new(kind, false, vec![]);
+    let column = ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null));
     column.decode(&tile, &[AxisSelection::all(enumeration.len() as u64)], false)
 }
 
@@ -385,7 +396,7 @@ impl ChunkSource for TileDbSource {
 impl TileDbSource {
     async fn read_zones(&self, value: usize) -> Option<Arc<dyn Zones>> {
         let attribute = &self.array.schema().attributes[value];
-        let element = match scalar(attribute.datatype)? {
+        let element = match scalar(attribute.datatype, &self.view)? {
             Scalar::Number(element) => element,
             Scalar::Temporal(_) => ElementType::I64,
             Scalar::Boolean => return None,

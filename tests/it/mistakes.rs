@@ -191,7 +191,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust
@@ -234,7 +234,7 @@ async fn queries_and_calls() {
     SELECT * FROM tet_info('examples/data/stations.tet', 'tempreture')
         Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
     SELECT * FROM tet_info(1.5)
-        Error during planning: tet_info takes text: a path, perhaps a dataset, then names and values of options
+        Error during planning: tet_info takes a path as text, or a list of such, found 1.5
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
         Error during planning: unknown option 'time'; the options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')

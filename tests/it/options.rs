@@ -193,7 +193,10 @@ async fn table_functions_take_names() {
         (format!("read_tet('{location}', io => 'mmap', io => 'pread')"), "'io' is given twice"),
         (format!("read_tet('{location}')"), "choose one with the option 'dataset', or several"),
         (format!("read_tet('{location}', 'tempreture')"), "no dataset \"tempreture\""),
-        (format!("read_tet('{location}', io => 1.5)"), "takes text"),
+        (
+            format!("read_tet('{location}', io => 1.5)"),
+            "option 'io' is 1.5, expected text, a whole number",
+        ),
         (format!("read_tet(path => '{location}')"), "first argument is a path and has no name"),
         ("read_tet()".to_owned(), "a path"),
         ("read_tet('nowhere.tet')".to_owned(), "nowhere.tet: cannot open the file"),

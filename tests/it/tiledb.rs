@@ -225,11 +225,7 @@ fn same(expected: &Value, array: &ArrayRef, row: usize, kind: &str) -> bool {
             None => array.as_fixed_size_list().value(row),
         };
         let expected = expected.as_array().unwrap();
-        // NaN stays NaN inside of lists.
-        let all = |(at, item): (usize, &Value)| match item.as_str() {
-            Some("NaN") => float(&items, at).is_nan(),
-            _ => same(item, &items, at, kind),
-        };
+        let all = |(at, item)| same(item, &items, at, kind);
         return expected.len() == items.len() && expected.iter().enumerate().all(all);
     }
     let not_a_time = expected.as_i64() == Some(i64::MIN) && kind.contains("TIME");

@@ -55,6 +55,10 @@ pub(crate) fn random_array(rng: &mut StdRng, profile: Profile) -> TestArray {
     if rng.random_bool(0.3) {
         let later = later_schema(rng, &array.schemas[0], &axes, profile);
         array.schemas.push(later);
+        if rng.random_bool(0.6) {
+            let latest = readding_schema(rng, &array.schemas, profile);
+            array.schemas.push(latest);
+        }
     }
     let (fewest, most) = profile.fragments;
     for _ in 0..rng.random_range(fewest..=most) {
@@ -197,6 +201,18 @@ fn later_schema(
     later
 }
 
+/// The schema after the attributes of the first came back, one perhaps with another type.
+fn readding_schema(rng: &mut StdRng, schemas: &[TestSchema], profile: Profile) -> TestSchema {
+    let [first, .., later] = schemas else { unreachable!() };
+    let time = later.time + rng.random_range(1..6);
+    let mut latest = TestSchema { time, attributes: first.attributes.clone(), ..later.clone() };
+    if rng.random_bool(0.3) {
+        let attribute = latest.attributes.choose_mut(rng).unwrap();
+        *attribute = random_attribute(rng, attribute.name.clone(), profile);
+    }
+    latest
+}
+
 fn random_attribute(rng: &mut StdRng, name: String, profile: Profile) -> TestAttribute {
     let (code, values) = match rng.random_range(0..if profile.figures { 9 } else { 14 }) {
         0 => (*[INT64, UINT64].choose(rng).unwrap(), Some(1)), // whose sums overflow
@@ -274,7 +290,10 @@ fn random_fragment(
     }
     // Nobody writes with a schema that is not there yet.
     let there = array.schemas.iter().skip(1).filter(|schema| schema.time <= times.0).count();
-    let number = rng.random_range(0..=there);
+    // But consolidation does, of fragments that are older.
+    let is_consolidated = times.0 < times.1 && rng.random_bool(0.3);
+    let most = if is_consolidated { array.schemas.len() - 1 } else { there };
+    let number = rng.random_range(0..=most);
     let schema = &array.schemas[number];
     // Most arrays begin with a write of everything.
     let whole_area = match profile.figures && array.fragments.is_empty() {

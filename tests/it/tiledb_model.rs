@@ -96,16 +96,39 @@ impl<'a> Seen<'a> {
         positions(&self.shape()).into_iter().map(at).collect()
     }
 
-    /// The number of the fragment that gives an attribute's cell, and the cell; `None` if it was
-    /// never written.
-    fn newest(&self, attribute: &TestAttribute, at: &[i128]) -> Option<(usize, Cell)> {
-        self.fragments.iter().enumerate().rev().find_map(|(number, fragment)| {
+    /// The number of the fragment that gives an attribute's cell, its attribute, and the cell; `None` if
+    /// it was never written.
+    fn newest(
+        &self,
+        attribute: &TestAttribute,
+        at: &[i128],
+    ) -> Option<(usize, &TestAttribute, &Cell)> {
+        (0..self.fragments.len()).rev().find_map(|number| {
+            let fragment = self.fragments[number];
             let place = place_in(&fragment.ranges, at)?;
-            let mut fields = self.schemas[fragment.schema].attributes.iter();
-            let field = fields.position(|field| {
+            let attributes = &self.schemas[fragment.schema].attributes;
+            let field = attributes.iter().position(|field| {
                 field.name == attribute.name && field.values.is_none() == attribute.values.is_none()
-            });
-            Some((number, fragment.cells[field?][place].clone()))
+            })?;
+            let seen = !self.is_left_out(number, at);
+            seen.then(|| (number, &attributes[field], &fragment.cells[field][place]))
+        })
+    }
+
+    /// Whether a newer fragment, with the attribute or without, covers all that a fragment has in the
+    /// tile of the cell at some coordinates.
+    fn is_left_out(&self, number: usize, at: &[i128]) -> bool {
+        let in_tile = |fragment: &TestFragment| -> Vec<(i128, i128)> {
+            let axes = self.schema.dimensions.iter().zip(at).zip(&fragment.ranges);
+            axes.map(|((axis, at), range)| {
+                let first = axis.domain.0 + (at - axis.domain.0) / axis.extent * axis.extent;
+                (range.0.max(first), range.1.min(first + axis.extent - 1))
+            })
+            .collect()
+        };
+        let part = in_tile(self.fragments[number]);
+        self.fragments[number + 1..].iter().any(|newer| {
+            in_tile(newer).iter().zip(&part).all(|(newer, it)| newer.0 <= it.0 && it.1 <= newer.1)
         })
     }
 
@@ -117,15 +140,32 @@ impl<'a> Seen<'a> {
             let tile: Vec<i128> =
                 axes.map(|(at, axis)| (at - axis.domain.0) / axis.extent).collect();
             let newest = self.newest(&self.schema.attributes[0], &at);
-            owners.entry(tile).or_default().extend(newest.map(|(number, _)| number));
+            owners.entry(tile).or_default().extend(newest.map(|(number, ..)| number));
         }
         owners.values().filter(|of_tile| of_tile.len() > 1).count()
     }
 
-    /// The rows of the table, in row-major order; an error if a value has no place in its column.
-    pub(crate) fn rows(&self) -> Result<RecordBatch, String> {
+    /// How many values are not there because a fragment without the attribute hides them.
+    pub(crate) fn hidden_cells(&self) -> usize {
         let all = self.coordinates();
-        let (mut fields, mut columns) = (vec![], vec![]);
+        let wrote = |fragment: &TestFragment, attribute: &TestAttribute, at: &[i128]| {
+            let mut fields = self.schemas[fragment.schema].attributes.iter();
+            let has = fields.any(|field| field.name == attribute.name);
+            has && place_in(&fragment.ranges, at).is_some()
+        };
+        let is_hidden = |attribute: &TestAttribute, at: &[i128]| {
+            let written = self.fragments.iter().any(|fragment| wrote(fragment, attribute, at));
+            written && self.newest(attribute, at).is_none()
+        };
+        let attributes = self.schema.attributes.iter();
+        attributes.map(|it| all.iter().filter(|at| is_hidden(it, at)).count()).sum()
+    }
+
+    /// The rows of the table, in row-major order; parts of possible errors if a value has no place in
+    /// its column, or is none of its attribute.
+    pub(crate) fn rows(&self) -> Result<RecordBatch, Vec<String>> {
+        let all = self.coordinates();
+        let (mut fields, mut columns, mut errors) = (vec![], vec![], vec![]);
         let mut add = |name: &str, column: ArrayRef| {
             fields.push(Field::new(name, column.data_type().clone(), true));
             columns.push(column);
@@ -133,18 +173,21 @@ impl<'a> Seen<'a> {
         for (axis, dimension) in self.schema.dimensions.iter().enumerate() {
             let bytes =
                 all.iter().map(|at| Some(at[axis].to_le_bytes()[..width(dimension.code)].to_vec()));
-            add(&dimension.name, scalars(dimension.code, &bytes.collect::<Vec<_>>())?);
+            let bytes: Vec<Cell> = bytes.collect();
+            match scalars(self.shown(dimension.code), &bytes) {
+                Ok(column) => add(&dimension.name, column),
+                Err(error) => errors.push(error),
+            }
         }
         for attribute in &self.schema.attributes {
-            let fill = attribute.fill.clone();
-            let never = || (!attribute.nullable || attribute.fill_valid).then(|| fill.clone());
-            let cell = |at: &Vec<i128>| {
-                let cell = self.newest(attribute, at).map_or_else(never, |(_, cell)| cell);
-                cell.filter(|bytes| !self.is_null(attribute, bytes))
-            };
-            let cells: Vec<Cell> = all.iter().map(cell).collect();
             let name = if attribute.name.is_empty() { "value" } else { &attribute.name };
-            add(name, column(attribute, &cells, self.options.view().text_as_binary)?);
+            match self.column(attribute, &all) {
+                Ok(column) => add(name, column),
+                Err(error) => errors.push(error),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
         }
         if self.options.view().read.index_columns {
             for (axis, dimension) in self.schema.dimensions.iter().enumerate() {
@@ -157,29 +200,72 @@ impl<'a> Seen<'a> {
         Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap())
     }
 
+    /// The column of an attribute.
+    fn column(&self, attribute: &TestAttribute, all: &[Vec<i128>]) -> Result<ArrayRef, String> {
+        let never = (!attribute.nullable || attribute.fill_valid).then(|| attribute.fill.clone());
+        let cell = |at: &Vec<i128>| {
+            let cell = match self.newest(attribute, at) {
+                None => never.clone(),
+                Some((_, field, cell)) if is_read_as(field, attribute) => cell.clone(),
+                Some(_) => return Err("but not in the array's schema".to_owned()),
+            };
+            Ok(cell.filter(|bytes| !self.is_null(attribute, bytes)))
+        };
+        let cells: Vec<Cell> = all.iter().map(cell).collect::<Result<_, _>>()?;
+        let is_missing = |bytes: &[u8]| {
+            self.options.view().read.nan_as_null && is_missing(attribute.code, bytes)
+        };
+        let shown = TestAttribute { code: self.shown(attribute.code), ..attribute.clone() };
+        column(&shown, &cells, self.options.view().text_as_binary, is_missing)
+    }
+
+    /// The code of the type that a column shows: of times perhaps one that Arrow has no type for.
+    fn shown(&self, code: u8) -> u8 {
+        const DATETIME_AS: u8 = 30;
+        if self.options.view().time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
+    }
+
     /// Whether the content of a cell makes it NULL.
     fn is_null(&self, attribute: &TestAttribute, bytes: &[u8]) -> bool {
         let read = self.options.view().read;
-        let code = attribute.code;
-        let missing = attribute.values == Some(1)
-            && match code {
-                FLOAT32 | FLOAT64 => float(code, bytes).is_nan(),
-                _ => is_temporal(code) && whole(code, bytes) == i128::from(i64::MIN),
-            };
+        let missing = attribute.values == Some(1) && is_missing(attribute.code, bytes);
         (read.fill_as_null && bytes == attribute.fill) || (read.nan_as_null && missing)
     }
 }
 
-/// The column of an attribute with these cells.
-fn column(attribute: &TestAttribute, cells: &[Cell], as_binary: bool) -> Result<ArrayRef, String> {
+/// Whether values of `stored` are values of `attribute`.
+fn is_read_as(stored: &TestAttribute, attribute: &TestAttribute) -> bool {
+    let same = (stored.code, stored.values) == (attribute.code, attribute.values);
+    same && (attribute.nullable || !stored.nullable)
+}
+
+/// Whether a single value is NaN or NaT.
+fn is_missing(code: u8, bytes: &[u8]) -> bool {
+    match code {
+        FLOAT32 | FLOAT64 => float(code, bytes).is_nan(),
+        _ => is_temporal(code) && whole(code, bytes) == i128::from(i64::MIN),
+    }
+}
+
+/// The column of an attribute with these cells; items of lists that are missing are NULL.
+fn column(
+    attribute: &TestAttribute,
+    cells: &[Cell],
+    as_binary: bool,
+    is_missing: impl Fn(&[u8]) -> bool,
+) -> Result<ArrayRef, String> {
     let code = attribute.code;
+    let split = |cells: &mut dyn Iterator<Item = &[u8]>| -> Vec<Cell> {
+        let items = cells.flat_map(|cell| cell.chunks(width(code)));
+        items.map(|item| Some(item.to_vec()).filter(|item| !is_missing(item))).collect()
+    };
     let is_scalar = !matches!(scalar_type(code), DataType::Null);
     match attribute.values {
         Some(1) if is_scalar => scalars(code, cells),
         Some(values) if is_scalar => {
             let zeros = vec![0; values as usize * width(code)];
-            let items = cells.iter().map(|cell| cell.as_deref().unwrap_or(&zeros));
-            let items = scalars(code, &split(items, width(code)))?;
+            let mut items = cells.iter().map(|cell| cell.as_deref().unwrap_or(&zeros));
+            let items = scalars(code, &split(&mut items))?;
             let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
             let nulls = NullBuffer::from_iter(cells.iter().map(Option::is_some));
             let list = FixedSizeListArray::new(field, values as i32, items, Some(nulls));
@@ -192,7 +278,7 @@ fn column(attribute: &TestAttribute, cells: &[Cell], as_binary: bool) -> Result<
         }
         None if is_scalar => {
             let lists = || cells.iter().map(|cell| cell.as_deref().unwrap_or_default());
-            let items = scalars(code, &split(lists(), width(code)))?;
+            let items = scalars(code, &split(&mut lists()))?;
             let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
             let offsets = OffsetBuffer::from_lengths(lists().map(|list| list.len() / width(code)));
             let nulls = NullBuffer::from_iter(cells.iter().map(Option::is_some));
@@ -205,10 +291,6 @@ fn column(attribute: &TestAttribute, cells: &[Cell], as_binary: bool) -> Result<
         }
         None => Ok(Arc::new(cells.iter().map(Option::as_deref).collect::<BinaryViewArray>())),
     }
-}
-
-fn split<'a>(cells: impl Iterator<Item = &'a [u8]>, width: usize) -> Vec<Cell> {
-    cells.flat_map(|cell| cell.chunks(width).map(|item| Some(item.to_vec()))).collect()
 }
 
 fn text(code: u8, bytes: &[u8]) -> Result<String, String> {

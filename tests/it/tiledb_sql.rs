@@ -103,6 +103,10 @@ async fn mistakes_are_explained() {
         (format!("SELECT * FROM read_tiledb('{overlap}', 'timestmp', '20')"), "timestamp_start"),
         (format!("SELECT * FROM read_tiledb('{overlap}', 'timestamp')"), "no array \"timestamp\""),
         (format!("SELECT * FROM read_tiledb('{overlap}', 'timestamp', 'noon')"), "'noon'"),
+        (
+            format!("SELECT * FROM read_tiledb('{overlap}', timestamp => 1.5)"),
+            "option 'timestamp' is 1.5, expected text, a whole number",
+        ),
         ("SELECT * FROM read_tiledb(17.5)".into(), "text"),
         ("SELECT * FROM read_tiledb()".into(), "path"),
         (format!("SELECT * FROM read_tiledb('{}')", array("encrypted")), "encryption_key"),

@@ -1,11 +1,14 @@
 //! Attributes come and go: which attribute of a fragment's schema is one of the array's.
 
-use super::{ArraySchema, Attribute, Fragment};
-use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::overlay::{self, Piece};
+use super::{ArraySchema, Attribute, Fragment, TileDbArray};
+use crate::error::{Error, Kind, Result};
 
 /// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
-/// `None` if the fragment holds nothing of it, so that older fragments and the fill value show
-/// through.
+/// `None` if the fragment holds nothing of it.
 ///
 /// # Errors
 /// `Unsupported` if the fragment's values are of another type.
@@ -27,6 +30,52 @@ pub(super) fn field_of(
             "attribute \"{}\" is {what} in fragment {}, but not in the array's schema",
             wanted.name, fragment.name
         ))),
+    }
+}
+
+/// The fragments that hold something of one attribute.
+#[derive(Debug)]
+pub(super) struct Holders {
+    /// By fragment, why its values cannot be read, if so.
+    fragments: HashMap<usize, Option<Error>>,
+}
+
+impl Holders {
+    /// Those among `fragments`.
+    pub(super) fn new(
+        array: &TileDbArray,
+        attribute: usize,
+        fragments: impl Iterator<Item = usize>,
+    ) -> Result<Self> {
+        let held = |number: usize| {
+            let held = match field_of(&array.schema, attribute, &array.fragments[number]) {
+                Ok(field) => field.map(|_| None),
+                Err(error) if error.kind() == Kind::Unsupported => Some(Some(error)),
+                Err(error) => return Err(error),
+            };
+            Ok(held.map(|error| (number, error)))
+        };
+        let fragments = fragments.map(held).filter_map(Result::transpose).collect::<Result<_>>()?;
+        Ok(Self { fragments })
+    }
+
+    /// What is seen of a chunk, the oldest first; `parts` are those of its tile that count.
+    ///
+    /// # Errors
+    /// `Unsupported` if values of another type are seen.
+    pub(super) fn pieces(&self, parts: &[Piece], chunk: &[Range<u64>]) -> Result<Vec<Piece>> {
+        let have = |fragment| self.fragments.contains_key(&fragment);
+        let mut pieces = overlay::pieces(parts, chunk, have);
+        let refused = |piece: &Piece| self.fragments.get(&piece.fragment)?.as_ref();
+        for (at, piece) in pieces.iter().enumerate() {
+            if let Some(error) = refused(piece)
+                && !overlay::is_hidden(&piece.region, &pieces[at + 1..])
+            {
+                return Err(error.clone());
+            }
+        }
+        pieces.retain(|piece| refused(piece).is_none());
+        Ok(pieces)
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::domain::TileAxis;
-use super::evolution::field_of;
+use super::evolution::{Holders, field_of};
 use super::overlay::Piece;
 use super::schema::CellOrder;
 use super::tile_index::{TileIndex, block_locations};
@@ -65,25 +65,17 @@ impl Locate {
         chunks: &[Vec<u64>],
         attributes: &[usize],
     ) -> Result<Vec<Vec<Vec<Piece>>>> {
-        let regions: Vec<Region> = chunks.iter().map(|chunk| window.chunk_region(chunk)).collect();
+        let tiles: Vec<Region> = chunks.iter().map(|chunk| window.tile_region(chunk)).collect();
         let mut overlay = array.overlay(window);
-        overlay.retain(&hull(regions.iter()));
-        let mut holders = vec![];
-        for attribute in attributes {
-            let fields = overlay.fragments().map(|fragment| {
-                let field = field_of(&array.schema, *attribute, &array.fragments[fragment])?;
-                Ok(field.map(|_| fragment))
-            });
-            let holding: BTreeSet<usize> =
-                fields.filter_map(Result::transpose).collect::<Result<_>>()?;
-            holders.push(holding);
-        }
-        let of_chunk = |region: &Region| {
-            let pieces =
-                |holding: &BTreeSet<usize>| overlay.pieces(region, |at| holding.contains(&at));
-            holders.iter().map(pieces).collect()
+        overlay.retain(&hull(tiles.iter()));
+        let holders = |attribute| Holders::new(array, attribute, overlay.fragments());
+        let holders: Vec<Holders> =
+            attributes.iter().copied().map(holders).collect::<Result<_>>()?;
+        let of_chunk = |(chunk, tile): (&Vec<u64>, &Region)| {
+            let (parts, region) = (overlay.parts(tile), window.chunk_region(chunk));
+            holders.iter().map(|holders| holders.pieces(&parts, &region)).collect()
         };
-        Ok(regions.iter().map(of_chunk).collect())
+        chunks.iter().zip(&tiles).map(of_chunk).collect()
     }
 
     /// The blocks that are needed and not known yet.
@@ -163,24 +155,18 @@ impl Locate {
         fragment: &Fragment,
         piece: &Piece,
     ) -> Option<Placement> {
-        let tile_shape: Vec<u64> = self.window.grid.chunk_shape().collect();
+        let tile = self.window.tile_region(chunk);
         let column_major = fragment.schema.cell_order == CellOrder::ColumnMajor && chunk.len() > 1;
-        let whole = region
-            .iter()
-            .zip(&tile_shape)
-            .all(|(cells, extent)| cells.end - cells.start == *extent);
-        if whole && !column_major && piece.region == region {
+        if region == tile && !column_major && piece.region == region {
             return None;
         }
         let relative = |(cells, chunk): (&Range<u64>, &Range<u64>)| {
             cells.start - chunk.start..cells.end - chunk.start
         };
-        let region: Vec<Range<u64>> = piece.region.iter().zip(region).map(relative).collect();
-        // Only the first chunk of an axis does not begin where its tile does.
-        let before =
-            |(axis, at): (usize, &u64)| if *at == 0 { self.window.grid.origin(axis) } else { 0 };
-        let before = chunk.iter().enumerate().map(before);
-        let origin = before.zip(&region).map(|(before, cells)| before + cells.start).collect();
+        let origin = piece.region.iter().zip(&tile).map(|(cells, tile)| cells.start - tile.start);
+        let origin = origin.collect();
+        let region = piece.region.iter().zip(region).map(relative).collect();
+        let tile_shape = self.window.grid.chunk_shape().collect();
         Some(Placement { region, tile_shape, origin, column_major })
     }
 }
@@ -288,7 +274,7 @@ mod tests {
             let (stored, trips) = folder.drive_counting(located).unwrap();
             assert_eq!(trips, 1);
             for (chunk, stored) in chunks.iter().zip(&stored) {
-                let region = window.chunk_region(chunk);
+                let region = [0, 1].map(|axis| window.grid.axis_range(axis, chunk[axis]));
                 let expected = |y: u64, x: u64| {
                     let (y, x) = (y as i32 + window.low[0] as i32, x as i32 + window.low[1] as i32);
                     let holds = |axis: (i32, i32), at: i32| axis.0 <= at && at <= axis.1;

@@ -1,14 +1,18 @@
 //! Which fragments' cells of a chunk are seen: later fragments lie over earlier ones.
 //!
 //! ```text
-//!   ┌─────────────┐ chunk     Fragments are asked newest first. One whose part of the chunk lies
-//!   │  ┌─── 2 ────┼──┐        wholly under a newer one is left out (here 1, under 2), and after
-//!   │  │  ┌╌ 1 ╌┐ │  │        one that covers the chunk no older one is looked at.
-//!   └──┼──┼─────┼─┘  │
-//!      └──┴─────┴────┘
+//!   ┌──────── tile ────────┐     TileDB decides twice. Per tile, a fragment is left out if its part of
+//!   │ ┌────── 3 ──────┐    │     the tile lies wholly in a newer one's part, whatever attributes
+//!   │ │ ┌╌ 1 ╌┐  ┌╌╌╌╌┼╌╌┐ │     that one has: 1 is, 2 is not. Per cell, the newest of the others
+//!   │ │ └╌╌╌╌╌┘  └╌ 2 ┼╌╌┘ │     counts that holds the cell and has the attribute: without it in
+//!   │ └───────────────┘    │     3, all of 2 shows and nothing of 1.
+//!   └──────────────────────┘
 //! ```
 //!
-//! Of thousands of fragments few reach into a chunk. They come in blocks with the box around each: those
+//! Regions count cells from where the first tiles of the [window](Window) begin, which may be before
+//! the window does: what lies outside the window decides too whether a fragment is left out.
+//!
+//! Of thousands of fragments few reach into a tile. They come in blocks with the box around each: those
 //! that were written one after the other often lie side by side too.
 
 use std::ops::Range;
@@ -18,24 +22,26 @@ use super::window::{Region, Window, hull};
 /// Fragments that are passed over at once.
 const BLOCK: usize = 32;
 
-/// The boxes of an array's fragments in a window, the oldest first.
+/// The boxes of an array's fragments in the tiles of a window, the oldest first.
 #[derive(Debug)]
 pub(super) struct Overlay {
     boxes: Vec<(usize, Region)>,
     /// The least boxes around [`BLOCK`] of them each.
     hulls: Vec<Region>,
+    /// The least box around all.
+    hull: Region,
 }
 
-/// What one fragment shows of a chunk.
+/// A part of one fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) fragment: usize,
-    /// The cells, as indices of the window.
+    /// Its cells.
     pub(super) region: Region,
 }
 
 impl Overlay {
-    /// The fragments, by number and covered coordinates, that reach into the window.
+    /// The fragments, by number and covered coordinates, that reach into tiles of the window.
     pub(super) fn new<'a>(
         window: &Window,
         fragments: impl Iterator<Item = (usize, &'a [(i128, i128)])>,
@@ -46,23 +52,15 @@ impl Overlay {
 
     fn of_boxes(boxes: Vec<(usize, Region)>) -> Self {
         let block_hull = |block: &[(usize, Region)]| hull(block.iter().map(|(_, region)| region));
-        let hulls = boxes.chunks(BLOCK).map(block_hull).collect();
-        Self { boxes, hulls }
+        let hulls: Vec<Region> = boxes.chunks(BLOCK).map(block_hull).collect();
+        let hull = hull(hulls.iter());
+        Self { boxes, hulls, hull }
     }
 
     /// Leaves out what lies outside `region`.
     pub(super) fn retain(&mut self, region: &[Range<u64>]) {
-        self.retain_boxes(|(_, fragment)| meet(fragment, region));
-    }
-
-    /// Leaves out all fragments but those to `keep`.
-    pub(super) fn retain_fragments(&mut self, keep: impl Fn(usize) -> bool) {
-        self.retain_boxes(|(fragment, _)| keep(*fragment));
-    }
-
-    fn retain_boxes(&mut self, keep: impl Fn(&(usize, Region)) -> bool) {
         let mut boxes = std::mem::take(&mut self.boxes);
-        boxes.retain(keep);
+        boxes.retain(|(_, fragment)| meet(fragment, region));
         *self = Self::of_boxes(boxes);
     }
 
@@ -72,35 +70,80 @@ impl Overlay {
         blocks.filter(|(hull, _)| meet(hull, region)).flat_map(|(_, block)| block.iter().rev())
     }
 
-    /// The fragments that reach into the window.
+    /// The fragments that reach into tiles of the window.
     pub(super) fn fragments(&self) -> impl Iterator<Item = usize> {
         self.boxes.iter().map(|(fragment, _)| *fragment)
     }
 
-    /// What is seen of a chunk, the oldest first, looking at the fragments that `takes_part` only.
-    pub(super) fn pieces(
-        &self,
-        chunk: &[Range<u64>],
-        mut takes_part: impl FnMut(usize) -> bool,
-    ) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = vec![];
-        for (fragment, whole) in self.near(chunk) {
-            if !meet(whole, chunk) || !takes_part(*fragment) {
+    /// The fragments' parts of a whole tile that do not lie in a newer part, the newest first.
+    pub(super) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
+        let reached = intersect(&self.hull, tile);
+        let mut parts: Vec<Piece> = vec![];
+        for (fragment, whole) in self.near(tile) {
+            let region = intersect(whole, tile);
+            if is_empty(&region) || parts.iter().any(|newer| lies_in(&region, &newer.region)) {
                 continue;
             }
-            let region = intersect(whole, chunk);
-            if pieces.iter().any(|newer| lies_in(&region, &newer.region)) {
-                continue;
-            }
-            let covers = region == chunk;
-            pieces.push(Piece { fragment: *fragment, region });
-            if covers {
+            let covers_all = lies_in(&reached, &region);
+            parts.push(Piece { fragment: *fragment, region });
+            if covers_all {
                 break;
             }
         }
-        pieces.reverse();
-        pieces
+        parts
     }
+}
+
+/// What is seen of a chunk, the oldest first, if these `parts` of its tile count, the newest first, and
+/// only fragments that `have` the attribute show.
+pub(super) fn pieces(
+    parts: &[Piece],
+    chunk: &[Range<u64>],
+    have: impl Fn(usize) -> bool,
+) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = vec![];
+    for part in parts.iter().filter(|part| have(part.fragment)) {
+        let region = intersect(&part.region, chunk);
+        if !is_empty(&region) && !pieces.iter().any(|newer| lies_in(&region, &newer.region)) {
+            pieces.push(Piece { fragment: part.fragment, region });
+        }
+    }
+    pieces.reverse();
+    pieces
+}
+
+/// Whether `newer` pieces together hide all of `region`. What would be left in more boxes than one
+/// cares to count is taken for seen.
+pub(super) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
+    const MAX_BOXES: usize = 256;
+    let mut left = vec![region.to_vec()];
+    for piece in newer {
+        left = left.iter().flat_map(|region| without(region, &piece.region)).collect();
+        if left.len() > MAX_BOXES {
+            return false;
+        }
+    }
+    left.is_empty()
+}
+
+/// What of `region` lies outside `other`, in boxes.
+fn without(region: &[Range<u64>], other: &[Range<u64>]) -> Vec<Region> {
+    if !meet(region, other) {
+        return vec![region.to_vec()];
+    }
+    let mut rest = region.to_vec();
+    let mut outside = vec![];
+    for (axis, other) in other.iter().enumerate() {
+        let own = rest[axis].clone();
+        for side in [own.start..other.start, other.end..own.end] {
+            if !side.is_empty() {
+                rest[axis] = side;
+                outside.push(rest.clone());
+            }
+        }
+        rest[axis] = own.start.max(other.start)..own.end.min(other.end);
+    }
+    outside
 }
 
 fn is_empty(region: &[Range<u64>]) -> bool {
@@ -130,39 +173,88 @@ mod tests {
         Overlay::of_boxes(boxes.iter().cloned().enumerate().collect())
     }
 
+    fn fragments(pieces: &[Piece]) -> Vec<usize> {
+        pieces.iter().map(|piece| piece.fragment).collect()
+    }
+
     #[test]
     fn hidden_layers_are_left_out() {
         let overlay =
             overlay(&[vec![0..9, 0..9], vec![2..4, 2..4], vec![2..5, 2..5], vec![8..9, 8..9]]);
-        let fragments = |chunk: Region, all: bool| {
-            let pieces = overlay.pieces(&chunk, |fragment| all || fragment != 2);
-            pieces.iter().map(|piece| piece.fragment).collect::<Vec<_>>()
+        let seen = |tile: Region, all: bool| {
+            let parts = overlay.parts(&tile);
+            fragments(&pieces(&parts, &tile, |fragment| all || fragment != 2))
         };
-        assert_eq!(fragments(vec![0..8, 0..8], true), [0, 2]);
-        assert_eq!(fragments(vec![0..8, 0..8], false), [0, 1]);
-        assert_eq!(fragments(vec![3..4, 3..4], true), [2]);
-        assert_eq!(fragments(vec![9..10, 0..8], true), [0; 0]);
+        assert_eq!(seen(vec![0..8, 0..8], true), [0, 2]);
+        assert_eq!(seen(vec![3..4, 3..4], true), [2]);
+        assert_eq!(seen(vec![9..10, 0..8], true), [0; 0]);
+        // Without the attribute in 2, what lies wholly in it is gone; what reaches out of it shows.
+        assert_eq!(seen(vec![0..8, 0..8], false), [0]);
+        assert_eq!(seen(vec![3..4, 3..4], false), [0; 0]);
+        assert_eq!(fragments(&overlay.parts(&[3..4, 3..4])), [2]);
     }
 
     #[test]
-    fn each_cell_shows_the_newest_fragment_that_has_it() {
+    fn what_lies_outside_the_window_decides_too() {
+        let overlay = overlay(&[vec![0..8], vec![2..8]]);
+        let parts = overlay.parts(&[0..8]);
+        let seen = |from| fragments(&pieces(&parts, &[from..8], |fragment| fragment == 0));
+        assert_eq!([seen(0), seen(2)], [[0], [0]]);
+    }
+
+    fn range(rng: &mut StdRng) -> Range<u64> {
+        let from = rng.random_range(0..8);
+        from..rng.random_range(from + 1..=8)
+    }
+
+    #[test]
+    fn each_cell_shows_the_newest_part_that_counts_and_has_it() {
         let mut rng = StdRng::seed_from_u64(1);
         for _ in 0..500 {
-            let mut range = || {
-                let from = rng.random_range(0..8);
-                from..rng.random_range(from + 1..=8)
+            let mut region = || vec![range(&mut rng), range(&mut rng)];
+            let boxes: Vec<Region> = (0..6).map(|_| region()).collect();
+            let (tile, window) = (region(), region());
+            let chunk = intersect(&tile, &window);
+            let parts = overlay(&boxes).parts(&tile);
+            let pieces = pieces(&parts, &chunk, |fragment| fragment != 3);
+            let part = |at: usize| intersect(&boxes[at], &tile);
+            let cells = |region: &Region| {
+                let (ys, xs) = (region[0].clone(), region[1].clone());
+                ys.flat_map(|y| xs.clone().map(move |x| (y, x))).collect::<Vec<_>>()
             };
-            let boxes: Vec<Region> = (0..6).map(|_| vec![range(), range()]).collect();
-            let chunk = vec![range(), range()];
-            let pieces = overlay(&boxes).pieces(&chunk, |fragment| fragment != 3);
-            for (x, y) in chunk[0].clone().flat_map(|x| chunk[1].clone().map(move |y| (x, y))) {
-                let has = |region: &Region| region[0].contains(&x) && region[1].contains(&y);
-                let newest = (0..6).rev().find(|&at| at != 3 && has(&boxes[at]));
-                let shown = pieces.iter().rev().find(|piece| has(&piece.region));
-                assert_eq!(shown.map(|piece| piece.fragment), newest);
+            // Cell by cell, on purpose.
+            let covers = |newer: usize, older: usize| {
+                cells(&part(older)).iter().all(|cell| cells(&part(newer)).contains(cell))
+            };
+            for cell in cells(&chunk) {
+                let shows = |at: &usize| {
+                    let counts = !(at + 1..6).any(|newer| covers(newer, *at));
+                    *at != 3 && counts && cells(&part(*at)).contains(&cell)
+                };
+                let shown = pieces.iter().rev().find(|piece| cells(&piece.region).contains(&cell));
+                assert_eq!(shown.map(|piece| piece.fragment), (0..6).rev().find(shows));
             }
             assert!(pieces.iter().all(|piece| lies_in(&piece.region, &chunk)));
         }
+    }
+
+    #[test]
+    fn boxes_hide_one_another_together() {
+        let mut rng = StdRng::seed_from_u64(3);
+        let mut hidden = 0;
+        for _ in 0..2_000 {
+            let mut region = || vec![range(&mut rng), range(&mut rng)];
+            let below = region();
+            let newer: Vec<Piece> =
+                (0..5).map(|fragment| Piece { fragment, region: region() }).collect();
+            let mut cells = below[0].clone().flat_map(|y| below[1].clone().map(move |x| (y, x)));
+            let expected = cells.all(|(y, x)| {
+                newer.iter().any(|it| it.region[0].contains(&y) && it.region[1].contains(&x))
+            });
+            assert_eq!(is_hidden(&below, &newer), expected);
+            hidden += usize::from(expected);
+        }
+        assert!((200..1_800).contains(&hidden), "{hidden}");
     }
 
     #[test]
@@ -178,9 +270,6 @@ mod tests {
             let mut overlay = overlay(&boxes.collect::<Vec<_>>());
             if rng.random() {
                 overlay.retain(&[10..50, 0..2]);
-            }
-            if rng.random() {
-                overlay.retain_fragments(|fragment| fragment % 3 != 0);
             }
             let from = rng.random_range(0..60);
             let chunk = vec![from..from + rng.random_range(1..9), 0..4];
@@ -198,6 +287,6 @@ mod tests {
         let overlay = overlay(&boxes);
         let chunk = [BLOCK as u64 * 4..BLOCK as u64 * 5 + 1, 0..4];
         assert_eq!(overlay.near(&chunk).count(), 2 * BLOCK);
-        assert_eq!(overlay.pieces(&chunk, |_| true).len(), BLOCK + 1);
+        assert_eq!(overlay.parts(&chunk).len(), BLOCK + 1);
     }
 }

@@ -10,13 +10,13 @@
 //! Figures of consolidated fragments are not used, as they count fill values among the others, nor
 //! those of values that a filter rounds. What [`Figures`] holds is looked at closely besides.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::domain::TileAxis;
-use super::evolution::field_of;
+use super::evolution::{Holders, field_of};
 use super::figures::Figures;
 use super::overlay::Overlay;
 use super::tile_index::locations;
@@ -29,8 +29,9 @@ use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
 pub struct TileZones {
     window: Arc<Window>,
     axes: Vec<TileAxis>,
-    /// The fragments that have the attribute.
     overlay: Overlay,
+    /// The fragments that have the attribute.
+    holders: Holders,
     /// By fragment.
     figures: HashMap<usize, Figures>,
 }
@@ -38,16 +39,15 @@ pub struct TileZones {
 impl Zones for TileZones {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let chunk = self.window.grid.chunk_coordinates(chunk);
-        let region = self.window.chunk_region(&chunk);
-        let pieces = self.overlay.pieces(&region, |_| true);
-        let [piece] = &pieces[..] else { return None };
-        if piece.region != region {
-            return None;
-        }
+        let (region, tile) = (self.window.chunk_region(&chunk), self.window.tile_region(&chunk));
         // A consolidated fragment counts fill values in the rest of a tile, and if its parts were written
         // in the same millisecond, nothing tells it from another.
-        let extents = region.iter().map(|axis| axis.end - axis.start);
-        if !extents.eq(self.window.grid.chunk_shape()) {
+        if region != tile {
+            return None;
+        }
+        let pieces = self.holders.pieces(&self.overlay.parts(&tile), &region).ok()?;
+        let [piece] = &pieces[..] else { return None };
+        if piece.region != region {
             return None;
         }
         let cells = region.iter().map(|axis| axis.end - axis.start).product();
@@ -84,13 +84,13 @@ impl ReadZones {
         if !has_figures(schema) {
             return None;
         }
-        let mut overlay = array.overlay(&window);
-        let mut holders = BTreeSet::new();
+        let overlay = array.overlay(&window);
+        let holders = Holders::new(&array, attribute, overlay.fragments()).ok()?;
         let mut asked = vec![];
         for number in overlay.fragments() {
             let fragment = array.fragments.get(number)?;
-            let Some(field) = field_of(&array.schema, attribute, fragment).ok()? else { continue };
-            holders.insert(number);
+            // What is of another type has no figures about the attribute.
+            let Ok(Some(field)) = field_of(&array.schema, attribute, fragment) else { continue };
             // A fragment that reaches out of the window has noted what is not seen.
             let inside = fragment.non_empty_domain.as_ref().is_some_and(|at| window.holds(at));
             if let (true, Some(locations)) = (inside, figure_locations(fragment, field)) {
@@ -100,9 +100,8 @@ impl ReadZones {
         if asked.is_empty() {
             return None;
         }
-        overlay.retain_fragments(|fragment| holders.contains(&fragment));
         let axes = array.schema.tile_axes().ok()?;
-        let zones = Some(TileZones { window, axes, overlay, figures: HashMap::new() });
+        let zones = Some(TileZones { window, axes, overlay, holders, figures: HashMap::new() });
         Some(Self { array, attribute, asked, zones })
     }
 

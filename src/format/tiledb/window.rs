@@ -22,7 +22,7 @@ pub struct Window {
     pub grid: ChunkGrid,
 }
 
-/// A range of indices per axis.
+/// A range of cells per axis.
 pub(super) type Region = Vec<Range<u64>>;
 
 impl Window {
@@ -44,14 +44,32 @@ impl Window {
         Ok(Self { low, grid: ChunkGrid::with_origin(&shape, &extents, &origin)? })
     }
 
-    /// The indices that coordinates from `low` to `high` have, those outside the window left out.
+    /// The cells of coordinates from `low` to `high` in the window's tiles, counted from where the first
+    /// tiles begin.
     pub(super) fn clip(&self, ranges: &[(i128, i128)]) -> Region {
-        let indices = |((range, first), len): ((&(i128, i128), &i128), &u64)| {
-            let index =
-                |at: i128| u64::try_from((at - first).clamp(0, i128::from(*len))).unwrap_or(0);
-            index(range.0)..index(range.1 + 1)
+        let cells = |(axis, (range, low)): (usize, (&(i128, i128), &i128))| {
+            let first = low - i128::from(self.grid.origin(axis));
+            let end = i128::from(self.tiles_end(axis));
+            let cell = |at: i128| u64::try_from((at - first).clamp(0, end)).unwrap_or(0);
+            cell(range.0)..cell(range.1 + 1)
         };
-        ranges.iter().zip(&self.low).zip(self.grid.shape()).map(indices).collect()
+        ranges.iter().zip(&self.low).enumerate().map(cells).collect()
+    }
+
+    /// Where the last tiles of an axis end, counted from where the first begin.
+    fn tiles_end(&self, axis: usize) -> u64 {
+        let extent = self.grid.chunk_shape().nth(axis).unwrap_or_default();
+        let tiles = self.grid.chunks_per_axis().get(axis).copied().unwrap_or_default();
+        tiles.saturating_mul(extent)
+    }
+
+    /// The cells of the tile that is a chunk, counted from where the first tiles begin.
+    pub(super) fn tile_region(&self, chunk: &[u64]) -> Region {
+        let cells = |(at, extent): (&u64, u64)| {
+            let start = at.saturating_mul(extent);
+            start..start.saturating_add(extent)
+        };
+        chunk.iter().zip(self.grid.chunk_shape()).map(cells).collect()
     }
 
     /// Whether coordinates from `low` to `high` lie in the window on all axes.
@@ -62,9 +80,13 @@ impl Window {
         ranges.iter().zip(&self.low).zip(self.grid.shape()).all(inside)
     }
 
-    /// The indices of a chunk's cells.
+    /// The cells of a chunk, counted from where the first tiles begin.
     pub(super) fn chunk_region(&self, chunk: &[u64]) -> Region {
-        chunk.iter().enumerate().map(|(axis, at)| self.grid.axis_range(axis, *at)).collect()
+        let cells = |(axis, at): (usize, &u64)| {
+            let (origin, range) = (self.grid.origin(axis), self.grid.axis_range(axis, *at));
+            origin.saturating_add(range.start)..origin.saturating_add(range.end)
+        };
+        chunk.iter().enumerate().map(cells).collect()
     }
 
     /// The numbers of the array's tile that is a chunk.
@@ -132,14 +154,18 @@ mod tests {
         let axes = schema().tile_axes().unwrap();
         assert_eq!(window.tile_of(&axes, &[0, 0]), [0, 1]);
         assert_eq!(window.tile_of(&axes, &[2, 0]), [2, 1]);
-        assert_eq!(window.chunk_region(&[1, 0]), [1..3, 0..1]);
+        assert_eq!(window.tile_region(&[1, 0]), [2..4, 0..3]);
+        assert_eq!(window.chunk_region(&[1, 0]), [2..4, 2..3]);
+        assert_eq!(window.chunk_region(&[0, 0]), [1..2, 2..3]);
     }
 
     #[test]
-    fn coordinates_become_indices() {
+    fn coordinates_become_cells() {
         let window = Window::new(&schema(), Some(&[(2, 5), (3, 6)])).unwrap();
-        assert_eq!(window.clip(&[(3, 4), (1, 7)]), [1..3, 0..4]);
-        assert_eq!(window.clip(&[(1, 1), (6, 6)]), [0..0, 3..4]);
+        // Rows of tiles begin at 1, columns too, and the last column of tiles ends with 6.
+        assert_eq!(window.clip(&[(3, 4), (1, 7)]), [2..4, 0..6]);
+        assert_eq!(window.clip(&[(1, 1), (6, 6)]), [0..1, 5..6]);
+        assert_eq!(window.clip(&[(1, 1), (7, 7)]), [0..1, 6..6]);
         assert!(window.holds(&[(2, 5), (3, 6)]));
         assert!(!window.holds(&[(2, 5), (3, 7)]) && !window.holds(&[(1, 5), (3, 6)]));
     }

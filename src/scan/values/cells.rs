@@ -50,12 +50,21 @@ pub struct CellColumn {
     has_validity: bool,
     /// Cells of one of these bytes are NULL.
     nulls: Vec<Vec<u8>>,
+    /// NaN and NaT in lists are NULL.
+    missing_items: bool,
 }
 
 impl CellColumn {
     /// Cells of `kind`, of which those whose bytes are among `nulls` are NULL.
     pub fn new(kind: CellKind, has_validity: bool, nulls: Vec<Vec<u8>>) -> Self {
-        Self { kind, has_validity, nulls }
+        Self { kind, has_validity, nulls, missing_items: false }
+    }
+
+    /// Whether NaN and NaT in lists are NULL.
+    #[must_use]
+    pub fn with_missing_items(mut self, yes: bool) -> Self {
+        self.missing_items = yes;
+        self
     }
 
     /// The column's type.
@@ -110,7 +119,9 @@ impl CellColumn {
                     CellKind::Text(encoding) => {
                         text::text(*encoding, &spans, content, nulls.as_ref())
                     }
-                    CellKind::List(scalar) => list(*scalar, &spans, content, nulls),
+                    CellKind::List(scalar) => {
+                        list(*scalar, &spans, content, nulls, self.missing_items)
+                    }
                     _ => text::binary(&spans, content, nulls.as_ref()),
                 }
             }
@@ -150,7 +161,9 @@ impl CellColumn {
             ),
             CellKind::FixedList(scalar, len) => {
                 // What lies under a NULL need not be a value.
-                let of_items = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
+                let hidden = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
+                let present = if self.missing_items { scalar.present(&cells) } else { None };
+                let of_items = NullBuffer::union(hidden.as_ref(), present.as_ref());
                 let items = scalar.array(cells, of_items)?;
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
@@ -189,6 +202,7 @@ fn list(
     spans: &[Range<u64>],
     content: &Bytes,
     nulls: Option<NullBuffer>,
+    missing_items: bool,
 ) -> Result<ArrayRef> {
     let size = scalar.size();
     let mut items = MutableBuffer::new(0);
@@ -215,7 +229,9 @@ fn list(
     if items.len() / size as usize > i32::MAX as usize {
         return Err(Error::unsupported("more than 2^31 list items in a batch"));
     }
-    let items = scalar.array(items.into(), None)?;
+    let items = Buffer::from(items);
+    let present = if missing_items { scalar.present(&items) } else { None };
+    let items = scalar.array(items, present)?;
     let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let list = ListArray::try_new(field, offsets, items, nulls);
@@ -263,6 +279,28 @@ mod tests {
         assert!(column.decode(&tile, &[AxisSelection::all(2)], None).is_err());
         let tile = tile.with_validity(Some(Bytes::from_static(&[1, 0])));
         assert_eq!(shown(&column, &tile, 2), ["[1970-01-02, 1970-01-03]", "NULL"]);
+    }
+
+    #[test]
+    fn what_is_missing_in_a_list_is_null() {
+        let counts = [1, i64::MIN, i64::MIN, i64::MIN].map(i64::to_le_bytes).concat();
+        for unit in [TimeUnit::Day, TimeUnit::Millisecond, TimeUnit::Picosecond] {
+            let days = Scalar::Temporal(Temporal::Point(unit));
+            let pairs = CellColumn::new(CellKind::FixedList(days, 2), false, vec![]);
+            let tile = Tile::fixed(counts.clone().into(), 16);
+            let found = shown(&pairs.with_missing_items(true), &tile, 2);
+            assert!(found[0].ends_with(", ]") && found[1] == "[, ]", "{found:?}");
+            let lists = CellColumn::new(CellKind::List(days), false, vec![]);
+            let tile = Tile::variable(vec![0..8, 8..32], counts.clone().into()).unwrap();
+            let found = shown(&lists.with_missing_items(true), &tile, 2);
+            assert!(!found[0].contains(',') && found[1] == "[, , ]", "{found:?}");
+        }
+        let floats = [1.5, f32::NAN, -f32::NAN, f32::INFINITY].map(f32::to_le_bytes).concat();
+        let tile = Tile::fixed(floats.into(), 8);
+        let pairs = CellKind::FixedList(Scalar::Number(ElementType::F32), 2);
+        let column = CellColumn::new(pairs, false, vec![]);
+        assert_eq!(shown(&column, &tile, 2), ["[1.5, NaN]", "[NaN, inf]"]);
+        assert_eq!(shown(&column.with_missing_items(true), &tile, 2), ["[1.5, ]", "[, inf]"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub use cells::{CellColumn, CellKind};
 pub use number::NumberColumn;
 pub(super) use number::{Element, Form, declared_fill};
 pub use scalar::Scalar;
+pub(super) use temporal::NOT_A_TIME;
 pub use temporal::Temporal;
 pub use text::Encoding;
 

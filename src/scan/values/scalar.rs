@@ -10,7 +10,7 @@ use arrow::datatypes::{
 };
 
 use super::number::{arrow_type, elements_of};
-use super::temporal::Temporal;
+use super::temporal::{NOT_A_TIME, Temporal};
 use crate::error::Result;
 use crate::format::ElementType;
 
@@ -44,10 +44,28 @@ impl Scalar {
         }
     }
 
+    /// Which of these little-endian values are neither NaN nor NaT, if some are.
+    pub(super) fn present(self, values: &Buffer) -> Option<NullBuffer> {
+        fn kept<const N: usize>(values: &[u8], is_missing: impl Fn([u8; N]) -> bool) -> NullBuffer {
+            values.as_chunks::<N>().0.iter().map(|bytes| !is_missing(*bytes)).collect()
+        }
+        let present = match self {
+            Self::Number(ElementType::F32) => {
+                kept(values, |bytes| f32::from_le_bytes(bytes).is_nan())
+            }
+            Self::Number(ElementType::F64) => {
+                kept(values, |bytes| f64::from_le_bytes(bytes).is_nan())
+            }
+            Self::Temporal(_) => kept(values, |bytes| i64::from_le_bytes(bytes) == NOT_A_TIME),
+            Self::Number(_) | Self::Boolean => return None,
+        };
+        Some(present).filter(|present| present.null_count() > 0)
+    }
+
     /// Little-endian values as an array.
     ///
     /// # Errors
-    /// `Corrupt` if a date is beyond its Arrow type; `Internal` if the buffer is misaligned.
+    /// `Unsupported` if a date is beyond its Arrow type; `Internal` if the buffer is misaligned.
     pub(in crate::scan) fn array(
         self,
         values: Buffer,

@@ -7,6 +7,8 @@
 //! | hours, minutes | `Timestamp(s)` | `Duration(s)` |
 //! | seconds to nanoseconds | `Timestamp` of the unit | `Duration` of the unit |
 //! | finer | `Int64`, as stored | `Int64`, as stored |
+//!
+//! Any of them can be shown as it is stored.
 
 use std::sync::Arc;
 
@@ -31,21 +33,29 @@ pub enum Temporal {
     Point(TimeUnit),
     /// Between two points.
     Length(TimeUnit),
+    /// Of either, whatever the unit: shown as it is stored.
+    Count,
 }
+
+/// The count that stands for no time, in numpy and in TileDB's fill values.
+pub(in crate::scan) const NOT_A_TIME: i64 = i64::MIN;
 
 /// Days from 0001-01-01 of the proleptic Gregorian calendar, which is day 1, to 1970-01-01.
 const EPOCH_FROM_CE: i32 = 719_163;
 
 impl Temporal {
-    fn unit(self) -> TimeUnit {
+    /// The unit, of what is shown as a date or a time.
+    fn unit(self) -> Option<TimeUnit> {
         match self {
-            Self::Point(unit) | Self::Length(unit) => unit,
+            Self::Point(unit) | Self::Length(unit) => Some(unit),
+            Self::Count => None,
         }
     }
 
     /// The Arrow type.
     pub fn data_type(self) -> DataType {
-        let unit = match self.unit() {
+        let Some(unit) = self.unit() else { return DataType::Int64 };
+        let unit = match unit {
             TimeUnit::Year | TimeUnit::Month | TimeUnit::Week | TimeUnit::Day => {
                 return DataType::Date32;
             }
@@ -59,7 +69,7 @@ impl Temporal {
         };
         match self {
             Self::Point(_) => DataType::Timestamp(unit, None),
-            Self::Length(_) => DataType::Duration(unit),
+            Self::Length(_) | Self::Count => DataType::Duration(unit),
         }
     }
 
@@ -68,28 +78,28 @@ impl Temporal {
         let counts = elements_of::<Int64Type>(counts)?;
         let seconds = |each: i64| move |count: i64| count.checked_mul(each);
         match (self.unit(), self) {
-            (TimeUnit::Year, _) => {
+            (Some(TimeUnit::Year), _) => {
                 self.converted::<Date32Type>(&counts, nulls, |years| first_day(years, 0))
             }
-            (TimeUnit::Month, _) => self.converted::<Date32Type>(&counts, nulls, |months| {
+            (Some(TimeUnit::Month), _) => self.converted::<Date32Type>(&counts, nulls, |months| {
                 first_day(months.div_euclid(12), months.rem_euclid(12))
             }),
-            (TimeUnit::Week, _) => self.converted::<Date32Type>(&counts, nulls, |weeks| {
+            (Some(TimeUnit::Week), _) => self.converted::<Date32Type>(&counts, nulls, |weeks| {
                 weeks.checked_mul(7)?.try_into().ok()
             }),
-            (TimeUnit::Day, _) => {
+            (Some(TimeUnit::Day), _) => {
                 self.converted::<Date32Type>(&counts, nulls, |days| days.try_into().ok())
             }
-            (TimeUnit::Hour, Self::Point(_)) => {
+            (Some(TimeUnit::Hour), Self::Point(_)) => {
                 self.converted::<TimestampSecondType>(&counts, nulls, seconds(3600))
             }
-            (TimeUnit::Hour, Self::Length(_)) => {
+            (Some(TimeUnit::Hour), Self::Length(_)) => {
                 self.converted::<DurationSecondType>(&counts, nulls, seconds(3600))
             }
-            (TimeUnit::Minute, Self::Point(_)) => {
+            (Some(TimeUnit::Minute), Self::Point(_)) => {
                 self.converted::<TimestampSecondType>(&counts, nulls, seconds(60))
             }
-            (TimeUnit::Minute, Self::Length(_)) => {
+            (Some(TimeUnit::Minute), Self::Length(_)) => {
                 self.converted::<DurationSecondType>(&counts, nulls, seconds(60))
             }
             _ => Ok(self.as_stored(counts, nulls)),
@@ -141,14 +151,23 @@ impl Temporal {
         let value = |(at, &count): (usize, &i64)| match convert(count) {
             Some(value) => Ok(value),
             None if !is_valid(at) => Ok(T::Native::default()),
-            None => Err(Error::unsupported(format!(
-                "{count} {:?}s, which is beyond what {} holds",
-                self.unit(),
-                self.data_type()
-            ))),
+            None => Err(self.beyond(count)),
         };
         let values: Vec<T::Native> = counts.iter().enumerate().map(value).collect::<Result<_>>()?;
         Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
+    }
+
+    fn beyond(self, count: i64) -> Error {
+        let unit = self.unit().map(|unit| format!(" {unit:?}s")).unwrap_or_default();
+        let as_null = match count {
+            NOT_A_TIME => "nan_as_null = 'true' makes it NULL, as it is NaT, and ",
+            _ => "",
+        };
+        Error::unsupported(format!(
+            "{count}{unit}, which is beyond what {} holds; {as_null}time_as_integer = 'true' shows \
+             times as they are stored",
+            self.data_type()
+        ))
     }
 }
 
@@ -193,6 +212,17 @@ mod tests {
         }
         let hour = Temporal::Length(TimeUnit::Hour).array(Buffer::from_vec(vec![2_i64]), None);
         assert_eq!(hour.unwrap().data_type(), &DataType::Duration(ArrowUnit::Second));
+    }
+
+    #[test]
+    fn counts_are_shown_as_they_are_stored() {
+        for count in [i64::MIN, -1, i64::MAX] {
+            assert_eq!(shown(Temporal::Count, count).unwrap(), count.to_string());
+        }
+        let beyond = |count| shown(Temporal::Point(TimeUnit::Year), count).unwrap_err().to_string();
+        let error = beyond(-400_000);
+        assert!(error.contains("-400000 Years") && error.contains("time_as_integer"), "{error}");
+        assert!(!error.contains("nan_as_null") && beyond(i64::MIN).contains("nan_as_null"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
     python3 tests/data/tiledb/make.py
 
 Needs TileDB-Py from PyPI (`pip install tiledb`; 0.36 wrote what is here) and numpy. What it made
-before is removed first. Contents are fixed, and so are timestamps but those of groups, of `enums`
-and of `evolved`; UUIDs and the clock's time in the names of schema files differ with every run.
+before is removed first. Contents are fixed, and so are timestamps but those of groups, of `enums`,
+`evolved` and `readded`; UUIDs and the clock's time in the names of schema files differ with every run.
 
     <name>/                  an array        <name>.expected.json   its schema and cells
     weather/, stations/      groups          <name>.group.json      their members
@@ -293,6 +293,25 @@ def evolved(uri):
     evolution.array_evolve(str(uri))
     columns = {"a": [90, 91], "b": [900, 901], "s": ["last", None]}
     write(uri, [(8, 9)], columns, timestamp=None)
+
+
+@array
+def readded(uri):
+    """an attribute dropped and added again; the fragment between covers parts of tiles, or less"""
+    create(uri, [dim(0, 7, 4, "r"), dim(0, 8, 3, "c")], [Attr("a", dtype="i4"), Attr("b", dtype="i4")])
+    boxes = [[(0, 7), (0, 5)], [(1, 2), (7, 8)]]
+    for number, box in enumerate(boxes, 1):
+        cells = math.prod(high - low + 1 for low, high in box)
+        columns = {name: range(1000 * number, 1000 * number + cells) for name in "ab"}
+        write(uri, box, columns, timestamp=None)
+    evolution = tiledb.ArraySchemaEvolution()
+    evolution.drop_attribute("b")
+    evolution.array_evolve(str(uri))
+    write(uri, [(0, 5), (1, 8)], {"a": range(3000, 3048)}, timestamp=None)
+    evolution = tiledb.ArraySchemaEvolution()
+    evolution.add_attribute(Attr("b", dtype="i4"))
+    evolution.array_evolve(str(uri))
+    write(uri, [(3, 4), (4, 7)], {name: range(4000, 4008) for name in "ab"}, timestamp=None)
 
 
 @array

@@ -12,7 +12,7 @@ use super::compress::{Compressor, Contexts};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
 use super::{delta, run_length};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 
 /// Bytes of the two lengths of a part.
@@ -24,9 +24,25 @@ pub(super) enum Unpack {
     Decompress(Compressor),
     /// Runs of cells of so many bytes.
     RunLength(usize),
-    Delta(Width),
-    DoubleDelta(Width),
+    Delta(Deltas),
+    DoubleDelta(Deltas),
     Decrypt(Cipher),
+}
+
+/// What differences are of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deltas {
+    /// The width of a value.
+    pub(super) width: Width,
+    /// Whether they are of cells, rather than of what another filter made of them.
+    pub(super) of_cells: bool,
+}
+
+impl Deltas {
+    /// Whether the writer left out some of `raw_len` bytes.
+    fn are_cut_off(self, raw_len: usize) -> bool {
+        !self.of_cells && !raw_len.is_multiple_of(self.width.bytes())
+    }
 }
 
 impl Unpack {
@@ -75,8 +91,11 @@ impl Unpack {
                 continue;
             }
             let (stored, raw) = (part.stored.len(), place.len());
-            self.unpack(&part, place, contexts).map_err(|why| {
-                chunk.corrupt(format!("a part of {stored} bytes, {raw} when unpacked: {why}"))
+            self.unpack(&part, place, contexts).map_err(|why| match self {
+                Self::Delta(deltas) | Self::DoubleDelta(deltas) if deltas.are_cut_off(raw) => {
+                    cut_off(*deltas, raw)
+                }
+                _ => chunk.corrupt(format!("a part of {stored} bytes, {raw} when unpacked: {why}")),
             })?;
         }
         Ok(())
@@ -91,11 +110,11 @@ impl Unpack {
         match self {
             Self::Decompress(compressor) => compressor.decompress(part.stored, raw, contexts),
             Self::RunLength(cell) => run_length::expand(part.stored, *cell, raw),
-            Self::Delta(width) => {
+            Self::Delta(Deltas { width, .. }) => {
                 use delta::add_up;
                 by_width!(*width, add_up(part.stored, raw))
             }
-            Self::DoubleDelta(width) => {
+            Self::DoubleDelta(Deltas { width, .. }) => {
                 use delta::add_up_twice;
                 by_width!(*width, add_up_twice(part.stored, raw))
             }
@@ -114,6 +133,18 @@ impl Unpack {
             Self::Delta(_) | Self::Decrypt(_) => raw_len <= stored,
         }
     }
+}
+
+/// What TileDB itself gets wrong: it stores the whole values in the output of a filter, and drops the
+/// bytes after them.
+fn cut_off(deltas: Deltas, raw_len: usize) -> Error {
+    let width = deltas.width.bytes();
+    let lost = raw_len % width;
+    Error::unsupported(format!(
+        "delta after a filter that changes lengths: of {raw_len} bytes, TileDB stored those that are \
+         whole values of {width} bytes and lost the last {lost}, so that it cannot be relied on to read them \
+         either; write the attribute again, with delta as its first filter"
+    ))
 }
 
 /// A part of the data of a chunk.
@@ -175,6 +206,9 @@ impl<'a> Parts<'a> {
 mod tests {
     use super::super::chunk::{Bound, Target};
     use super::*;
+    use crate::error::Kind;
+
+    const CELLS: Deltas = Deltas { width: Width::One, of_cells: true };
 
     fn run(unpack: &Unpack, entries: &[u32], data: &[u8]) -> Result<(Vec<u8>, Vec<u8>)> {
         let metadata: Vec<u8> = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
@@ -216,11 +250,27 @@ mod tests {
             Unpack::Decompress(Compressor::Lz4),
             Unpack::Decompress(Compressor::Bzip2),
             Unpack::RunLength(1),
-            Unpack::Delta(Width::One),
-            Unpack::DoubleDelta(Width::One),
+            Unpack::Delta(CELLS),
+            Unpack::DoubleDelta(CELLS),
         ] {
             let error = run(&unpack, &claims, &[0, 0, 9]).unwrap_err();
             assert!(error.to_string().contains("does not unpack"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_the_writer_of_deltas_dropped_is_not_the_fault_of_the_file() {
+        // Seven bytes of another filter, of which three values of two bytes are left.
+        let data = [&[3, 0, 0, 0, 0, 0, 0, 0], &[5, 0, 1, 0, 1, 0][..]].concat();
+        let kind = |of_cells| {
+            let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells });
+            assert_eq!(run(&unpack, &[0, 1, 6, 14], &data).unwrap().1, [5, 0, 6, 0, 7, 0]);
+            let error = run(&unpack, &[0, 1, 7, 14], &data).unwrap_err();
+            (error.kind(), error.to_string().contains("lost the last 1"))
+        };
+        assert_eq!([kind(true), kind(false)], [(Kind::Corrupt, false), (Kind::Unsupported, true)]);
+        // What is too short in whole values is damaged.
+        let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells: false });
+        assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), Kind::Corrupt);
     }
 }

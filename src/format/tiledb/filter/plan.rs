@@ -10,7 +10,7 @@
 use super::checksum::Checksum;
 use super::compress::Compressor;
 use super::crypto::{Cipher, EncryptionKey};
-use super::parts::Unpack;
+use super::parts::{Deltas, Unpack};
 use super::pipeline::{Filter, Pipeline};
 use super::scale::Scaling;
 use super::segments::SegmentInverse;
@@ -77,7 +77,7 @@ impl Pipeline {
         for (place, filter) in pipeline.filters.iter().enumerate() {
             let inverse = match filter.string_encoding() {
                 Some(encoding) if field.var_strings => Some(encoding.at(place)?),
-                _ => filter.inverse(datatype, field, key)?,
+                _ => filter.inverse(datatype, field, key, stages.is_empty())?,
             };
             stages.extend(inverse.map(|inverse| Stage { name: filter.name(), inverse }));
             datatype = filter.output_type(datatype);
@@ -109,12 +109,14 @@ impl Filter {
         }
     }
 
-    /// The inverse for input of this type; none if the filter does nothing to it.
+    /// The inverse for input of this type, which is the cells themselves if the filter `is_first` to
+    /// change them; none if it does nothing to them.
     fn inverse(
         self,
         input: Datatype,
         field: &Field,
         key: Option<&EncryptionKey>,
+        is_first: bool,
     ) -> Result<Option<Inverse>> {
         let width = Width::of(input);
         let segments = |inverse| Some(Inverse::Segments(inverse));
@@ -141,22 +143,30 @@ impl Filter {
             }
             Self::Md5 => Some(Inverse::Check(Checksum::Md5)),
             Self::Sha256 => Some(Inverse::Check(Checksum::Sha256)),
-            _ => Some(Inverse::Unpack(self.unpack(input, field, key)?)),
+            _ => Some(Inverse::Unpack(self.unpack(input, field, key, is_first)?)),
         })
     }
 
     /// The inverse of a filter that works on parts.
-    fn unpack(self, input: Datatype, field: &Field, key: Option<&EncryptionKey>) -> Result<Unpack> {
+    fn unpack(
+        self,
+        input: Datatype,
+        field: &Field,
+        key: Option<&EncryptionKey>,
+        is_first: bool,
+    ) -> Result<Unpack> {
+        let deltas = || {
+            let width = self.delta_width(self.output_type(input))?;
+            Ok(Deltas { width, of_cells: is_first })
+        };
         Ok(match self {
             Self::Gzip { .. } => Unpack::Decompress(Compressor::Gzip),
             Self::Zstd { .. } => Unpack::Decompress(Compressor::Zstd),
             Self::Lz4 => Unpack::Decompress(Compressor::Lz4),
             Self::Bzip2 { .. } => Unpack::Decompress(Compressor::Bzip2),
             Self::RunLength => Unpack::RunLength(run_cell(field.cell_size)?),
-            Self::Delta { .. } => Unpack::Delta(self.delta_width(self.output_type(input))?),
-            Self::DoubleDelta { .. } => {
-                Unpack::DoubleDelta(self.delta_width(self.output_type(input))?)
-            }
+            Self::Delta { .. } => Unpack::Delta(deltas()?),
+            Self::DoubleDelta { .. } => Unpack::DoubleDelta(deltas()?),
             Self::AesGcm => Unpack::Decrypt(Cipher::new(key.ok_or_else(no_key)?)),
             _ => return Err(self.unsupported(input)),
         })
@@ -249,7 +259,11 @@ mod tests {
         let reinterpret = Some(Datatype::UInt16);
         let filters = [Filter::Delta { reinterpret }, Filter::PositiveDelta];
         let found = inverses(&filters, &field(Datatype::Float64));
-        assert_eq!(found, ["AddUp(Two)", "Unpack(Delta(Two))"]);
+        let delta = "Unpack(Delta(Deltas { width: Two, of_cells: true }))";
+        assert_eq!(found, ["AddUp(Two)", delta]);
+        let filters = [Filter::Xor, Filter::Delta { reinterpret }];
+        let found = inverses(&filters, &field(Datatype::Int16));
+        assert_eq!(found[0], delta.replace("true", "false"));
         let filters = [Filter::Xor, Filter::BitWidthReduction];
         let found = inverses(&filters, &field(Datatype::Float32));
         assert_eq!(found, ["Widen { width: Four, is_signed: true }", "Segments(Xor(Four))"]);

@@ -357,3 +357,31 @@ fn a_wrong_key_and_a_changed_byte_are_errors() {
         assert!(decode(&key(), &changed).is_err(), "{at}");
     }
 }
+
+/// Five integers that libtiledb 2.30 wrote through bit width reduction and then delta. The first leaves 17
+/// bytes of metadata and 5 of data, of which delta stored 16 and 4; libtiledb reads whatever stands where
+/// the last were.
+#[rustfmt::skip]
+const CUT_OFF: [u8; 80] = [
+    1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 36, 0, 0, 0, 24, 0, 0, 0,
+    1, 0, 0, 0, 1, 0, 0, 0, 17, 0, 0, 0, 24, 0, 0, 0, 5, 0, 0, 0,
+    12, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 237, 255, 255, 255,
+    2, 0, 0, 0, 5, 20, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 44, 48, 72, 92,
+];
+
+#[test]
+fn what_tiledb_lost_itself_is_not_called_corrupt() {
+    let delta = Filter::Delta { reinterpret: None };
+    let decode = |filters: &[Filter]| {
+        let pipeline = Pipeline { filters: filters.to_vec() };
+        let codec = pipeline.codec(&field(Datatype::Int32, 4), None).unwrap();
+        codec.decode(&CUT_OFF, 20, 0, vec![], &mut FilterBuffers::default()).unwrap_err()
+    };
+    let error = decode(&[Filter::BitWidthReduction, delta]);
+    assert_eq!(error.kind(), Kind::Unsupported);
+    assert!(
+        error.to_string().contains("lost the last 1, so that it cannot be relied on"),
+        "{error}"
+    );
+    assert_eq!(decode(&[delta]).kind(), Kind::Corrupt);
+}
