@@ -20,6 +20,7 @@ mod differential;
 mod doc_blocks;
 mod docs;
 mod dynamic;
+mod fills;
 mod http;
 mod interop;
 mod layering;

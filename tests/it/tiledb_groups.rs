@@ -134,7 +134,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tiledb('tests/data/tiledb/overlap', 'a', dataset => 'a')
         Error during planning: read_tiledb: the dataset is given twice
     SELECT * FROM read_tiledb('tests/data')
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds parity.tet, tiledb
     SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)
         Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])
