@@ -40,7 +40,7 @@ impl TrustedZones {
             // Nothing was noted of the values, if there are any.
             None => {
                 let extents = self.grid.extents(&self.grid.chunk_coordinates(chunk));
-                zone.null_count < extents.iter().product()
+                zone.null_count < extents.iter().product::<u64>()
             }
         }
     }

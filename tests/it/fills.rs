@@ -184,7 +184,7 @@ async fn zone_maps_beside_a_fill_of_nan_are_believed() {
 }
 
 /// Lines of the log that are about a file of this name.
-async fn logged(name: &str, run: impl AsyncFnOnce()) -> Vec<(log::Level, String)> {
+pub(crate) async fn logged(name: &str, run: impl AsyncFnOnce()) -> Vec<(log::Level, String)> {
     static LINES: Mutex<Vec<(log::Level, String)>> = Mutex::new(vec![]);
     struct Listener;
     impl log::Log for Listener {

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod calendars;
 mod cases;
 mod columns;
 mod corpus;
