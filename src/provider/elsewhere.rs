@@ -72,16 +72,18 @@ fn is_remote(location: &str) -> bool {
     location.contains("://") && !location.starts_with("file:")
 }
 
-/// What is in a folder, in a sentence: some names, and what to do with one that is of another format.
+/// What is in a folder, in a sentence: some names, and what to do with arrays of another format.
 pub(super) fn holds(entries: &[Entry]) -> String {
     /// More names do not help.
     const MOST: usize = 10;
-    if entries.is_empty() {
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    let mut names: Vec<&str> = names.filter(|name| !name.starts_with('.')).collect();
+    if names.is_empty() {
         return "it is empty".to_owned();
     }
-    let mut names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     names.sort_unstable();
-    let foreign = names.iter().find_map(|name| Some((*name, Foreign::of_name(name)?)));
+    let arrays = |name: &&str| Foreign::of_name(name).filter(|foreign| !foreign.has_rows());
+    let foreign = names.iter().find_map(|name| Some((*name, arrays(name)?)));
     let more = names.len().saturating_sub(MOST);
     names.truncate(MOST);
     let mut text = format!("it holds {}", names.join(", "));
@@ -109,6 +111,8 @@ mod tests {
         assert!(holds(&named(10)).ends_with("0008.bin, 0009.bin"));
         assert!(holds(&named(2000)).ends_with("0008.bin, 0009.bin and 1990 more"));
         let netcdf = Entry { name: "era.nc".to_owned(), size: Some(1) };
-        assert!(holds(&[netcdf]).starts_with("it holds era.nc; era.nc is a NetCDF file: "));
+        let hidden = Entry { name: ".git".to_owned(), size: None };
+        assert_eq!(holds(std::slice::from_ref(&hidden)), "it is empty");
+        assert!(holds(&[netcdf, hidden]).starts_with("it holds era.nc; era.nc is a NetCDF file: "));
     }
 }

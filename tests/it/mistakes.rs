@@ -152,6 +152,7 @@ async fn other_formats_are_named_at_every_door() {
     let things = foreign_things();
     let mut found = Mistakes { directory: things.path(), messages: String::new() };
     let ctx = reducing(1, 8192);
+    ctx.enable_gridfusion_urls();
     let directory = things.path().display();
     for name in [
         "era5.nc",

@@ -160,7 +160,7 @@ impl Zoned {
 
     /// Of any writer: some do not know the fill, and note it as a value.
     pub(crate) fn of_any_writer(rng: &mut StdRng) -> Self {
-        let knows_fill = rng.random_bool(0.7);
+        let knows_fill = rng.random_bool(0.85);
         Self::written(rng, knows_fill)
     }
 
