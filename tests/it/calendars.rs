@@ -64,6 +64,9 @@ async fn times_before_the_reform_are_the_same_instants_under_other_dates() {
     let found = shown(units, Some("proleptic_gregorian"), &labels, sql).await;
     assert_eq!(found.rows[0], ["1582-09-30T00:00:00", "9", "-1"]);
     assert_eq!(found.log, []);
+    let sql = "SELECT time, '1582-10-14'::TIMESTAMP(6) = time FROM t WHERE time >= '1582-10-14' ORDER BY time";
+    let found = shown(units, None, &labels, sql).await;
+    assert_eq!(found.rows, [["1582-10-14T00:00:00", "true"], ["1582-10-15T00:00:00", "false"]]);
     let found = shown("days since 1582-10-01", Some("standard"), &[4, 5], sql).await;
     assert_eq!((found.rows.len(), found.log), (2, vec![]), "none of them is before it");
 }

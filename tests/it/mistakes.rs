@@ -173,8 +173,10 @@ async fn other_formats_are_named_at_every_door() {
         let mut others = Mistakes { directory: things.path(), messages: String::new() };
         let schema = ctx.register_tet_schema("s", &location, TetReadOptions::default()).await;
         others.note("a schema", schema);
-        let array = ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await;
-        others.note("an array", array);
+        if name != "named.tet" {
+            let array = ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await;
+            others.note("an array", array);
+        }
         let sql = format!("CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{location}'");
         others.sql(&ctx, &sql).await;
         others.sql(&ctx, &format!("SELECT * FROM read_tet('{location}')")).await;
