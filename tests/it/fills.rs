@@ -10,7 +10,7 @@ use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 use half::f16;
 use serde_json::json;
 use tetration::catalog::DATASET_DTYPE_TAG_V1;
-use tetration::prelude::{TetDatasetStreamSpec, TetWriterSession};
+use tetration::prelude::{TetDatasetStreamSpec, TetDatasetWrite, TetWriterSession};
 
 use crate::support::{F32, F64, I16, Layout, TempTet, TestDataset, reducing, rows_from, tet_bytes};
 use crate::verify::{failed, findings, verify};
@@ -171,6 +171,30 @@ async fn so_are_those_of_packed_values_and_of_other_attributes() {
             assert_right(&path, &expected, &format!("{name}, {key}")).await;
         }
     }
+}
+
+/// Chunks that the plan of a query over the file visits.
+async fn chunks_of(path: &str, condition: &str) -> String {
+    let ctx = reducing(1, 8192);
+    ctx.register_tet("t", path, TetReadOptions::default()).await.unwrap();
+    let plan = rows_from(&ctx, &format!("EXPLAIN SELECT value FROM t WHERE {condition}")).await;
+    let plan = plan.concat().concat();
+    let (_, chunks) = plan.split_once("chunks=").unwrap_or_else(|| panic!("{plan}"));
+    chunks.split([',', '\n']).next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn maps_of_chunks_without_the_fill_still_rule_out_chunks() {
+    let (folder, (_, tag, element)) = (tempfile::tempdir().unwrap(), types()[1]);
+    let path = streamed(folder.path(), tag, element, &[("_FillValue", "3")], 3);
+    assert_eq!(chunks_of(&path, "value > 200").await, "5/6");
+    let data = numbers(3).into_iter().flat_map(element).collect();
+    let cells = (CHUNK * CHUNKS) as u64;
+    let dataset = TetDatasetWrite::row_major("v", tag, &[cells], &[CHUNK as u64], data).unwrap();
+    let mut writer = TetWriterSession::create(folder.path().join("known.tet"));
+    writer.push_dataset(dataset.with_attr("_FillValue", "3")).unwrap();
+    let known = writer.commit().unwrap();
+    assert_eq!(chunks_of(known.to_str().unwrap(), "value > 200").await, "0/6");
 }
 
 /// NaN lies within no bounds, and is NULL anyway.
