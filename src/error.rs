@@ -131,6 +131,12 @@ impl Error {
         self.edit(|inner| inner.message = format!("{what}: {}", inner.message))
     }
 
+    /// Adds to the message, after a semicolon.
+    #[must_use]
+    pub(crate) fn followed_by(self, more: &str) -> Self {
+        self.edit(|inner| inner.message = format!("{}; {more}", inner.message))
+    }
+
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         self.0.kind

@@ -109,7 +109,8 @@ async fn execute(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Shows the warnings of the library on standard error, unless `quiet`; `RUST_LOG` overrules both.
+/// Shows the warnings of the library on standard error, unless `quiet`, and always its errors, after which answers may be wrong;
+/// `RUST_LOG` overrules both.
 fn start_log(quiet: bool) {
     let filter = if quiet { "error" } else { "gridfusion=warn,error" };
     let env = env_logger::Env::default().default_filter_or(filter);

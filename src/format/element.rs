@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::Bound;
+
 /// The type of an array's elements, stored little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementType {
@@ -75,6 +77,22 @@ impl ElementType {
         (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
     }
 
+    /// Whether a stored element lies within stored bounds; both zeros do where one does, and NaN nowhere.
+    pub(crate) fn is_within(self, element: &Bound, bounds: &(Bound, Bound)) -> bool {
+        let rank = |bound: &Bound| self.rank(&bound[..self.size() as usize]);
+        let (Some(at), Some(least), Some(greatest)) =
+            (rank(element), rank(&bounds.0), rank(&bounds.1))
+        else {
+            return false;
+        };
+        // The ranks of the zeros of floats are -1 and 0.
+        let (below, above) = match self.is_integer() {
+            true => (0, 0),
+            false => (i128::from(least == 0), i128::from(greatest == -1)),
+        };
+        (least - below..=greatest + above).contains(&at)
+    }
+
     /// Whether the elements are whole numbers.
     pub fn is_integer(self) -> bool {
         !matches!(self, Self::F16 | Self::F32 | Self::F64)
@@ -102,6 +120,7 @@ impl fmt::Display for ElementType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::bound;
 
     #[test]
     fn elements_are_ordered() {
@@ -118,5 +137,25 @@ mod tests {
                 .is_sorted()
         );
         assert!(ranks(ElementType::U8, &[&[0], &[0x7f], &[0x80], &[0xff]]).is_sorted());
+    }
+
+    #[test]
+    fn elements_lie_within_bounds() {
+        let floats = |value: f32, least: f32, greatest: f32| {
+            let [value, least, greatest] =
+                [value, least, greatest].map(|it| bound(&it.to_le_bytes()));
+            ElementType::F32.is_within(&value, &(least, greatest))
+        };
+        assert!(floats(1.0, 1.0, 2.0) && floats(2.0, 1.0, 2.0) && floats(-9999.0, -9999.0, 4.0));
+        assert!(!floats(0.5, 1.0, 2.0) && !floats(3.0, 1.0, 2.0));
+        assert!(floats(-0.0, 0.0, 2.0) && floats(0.0, -2.0, -0.0) && !floats(-1e-40, 0.0, 2.0));
+        assert!(!floats(f32::NAN, f32::NEG_INFINITY, f32::INFINITY));
+        let integers = |value: i16, least: i16, greatest: i16| {
+            let [value, least, greatest] =
+                [value, least, greatest].map(|it| bound(&it.to_le_bytes()));
+            ElementType::I16.is_within(&value, &(least, greatest))
+        };
+        assert!(integers(-9, -9, 4) && integers(0, -9, 4));
+        assert!(!integers(-1, 0, 4) && !integers(0, -4, -1));
     }
 }

@@ -20,6 +20,7 @@
 
 mod codec;
 mod element;
+mod foreign;
 mod stored;
 pub mod tet;
 pub mod tiledb;
@@ -33,6 +34,7 @@ use bytes::Bytes;
 
 pub use codec::{Codec, Decoded, Scratch};
 pub use element::ElementType;
+pub use foreign::Foreign;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
 pub(crate) use zone::bound;
 pub use zone::{Bound, Sum, Zone, Zones};

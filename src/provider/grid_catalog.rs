@@ -9,11 +9,12 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
+use super::elsewhere::holds;
 use super::holding::{Holding, stem};
 use super::lazy_schema::{LazySchema, Reading};
 use super::location::{child, entries};
 use crate::error::{Error, Result};
-use crate::format::Entry;
+use crate::format::{Entry, Foreign};
 use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
 use crate::scan::AT_ONCE;
 
@@ -86,7 +87,9 @@ impl GridCatalog {
         let holdings = holdings(location, &listed, options.io(), &runtime).await;
         if holdings.is_empty() {
             let message = "no .tet file, .tet.d package or TileDB array in this directory";
-            return Err(Error::usage(message).in_file(location));
+            let error = Foreign::of_folder(&listed)
+                .map_or_else(|| Error::usage(message).followed_by(&holds(&listed)), Foreign::error);
+            return Err(error.in_file(location));
         }
         let reading = Arc::new(Reading { tet: options, tiledb, runtime });
         let names: Vec<&str> = holdings.iter().map(|(name, _)| name.as_str()).collect();

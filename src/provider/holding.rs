@@ -4,11 +4,12 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
+use super::elsewhere;
 use super::location::{Place, child, entries, path_of};
 use crate::error::{Error, Kind};
-use crate::format::Entry;
 use crate::format::tet::is_package;
 use crate::format::tiledb::{FolderKind, folder_kind};
+use crate::format::{Entry, Foreign};
 use crate::options::{IoMode, Scope};
 use crate::scan::AT_ONCE;
 
@@ -56,13 +57,20 @@ impl Holding {
     }
 
     /// `error`, which was met when something of the `expected` format was to be opened; if there is
-    /// something of the other format, that says so, and how it is read.
+    /// something of the other format, that says so, and how it is read. If there are no arrays, that says what
+    /// there is.
     pub(super) async fn explain(
         error: Error,
         location: &str,
         expected: Scope,
         runtime: &RuntimeEnv,
     ) -> Error {
+        // Rows in text have no signature, so their names must do.
+        let not_tet = error.region() == Some("superblock") && error.offset() == Some(0);
+        let rows = Foreign::of_name(&path_of(location)).filter(|it| not_tet && it.has_rows());
+        if let Some(foreign) = rows {
+            return foreign.error().in_file(location);
+        }
         if !matches!(error.kind(), Kind::Usage | Kind::Io) {
             return error;
         }
@@ -76,6 +84,7 @@ impl Holding {
             (Some(Self::Group), Scope::Tet) => {
                 ("a group or folder of TileDB arrays, not a .tet file or package", "TILEDB")
             }
+            (None, _) => return elsewhere::described(error, location, runtime).await,
             _ => return error,
         };
         let lower = reader.to_lowercase();

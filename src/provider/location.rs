@@ -40,8 +40,8 @@ use crate::scan::{Objects, OpenedFile, OpenedTileDb};
 /// ```
 ///
 /// # Errors
-/// `Usage` for a URL whose store is not registered, or a generation that there is not; `Io` if the
-/// file cannot be read, `Corrupt` if it is not a `.tet` file, and those of
+/// `Usage` for a URL whose store is not registered, a generation that there is not, or something of another
+/// format that is known; `Io` if the file cannot be read, `Corrupt` if it is not a `.tet` file, and those of
 /// [`OpenedFile::open_package`].
 pub async fn open(
     location: &str,

@@ -4,6 +4,7 @@
 //!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ GridTable ──scan──▶ pushdown, prune ──▶ GridScanExec
 //! ```
 
+mod elsewhere;
 mod factory;
 mod grid_catalog;
 mod holding;

@@ -9,6 +9,7 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionContext;
 
+use super::elsewhere;
 use super::holding::Holding;
 use super::location::{parse_url, path_of};
 use super::open_table::defaults;
@@ -48,7 +49,7 @@ impl GridUrlTables {
     /// The table of an array; `None` if nothing here looks like one.
     ///
     /// # Errors
-    /// Those of [`open_table`] and [`open_tiledb_table`].
+    /// Those of [`open_table`] and [`open_tiledb_table`], and `Usage` for arrays in another format.
     pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
         let (runtime, defaults) = self.session()?;
         let io = defaults.common.io.unwrap_or_default();
@@ -63,6 +64,7 @@ impl GridUrlTables {
                 return table(holding, location, dataset, &defaults, &runtime).await.map(Some);
             }
         }
+        elsewhere::refuse_foreign(name, &runtime).await?;
         Ok(None)
     }
 

@@ -2,10 +2,13 @@
 //!
 //! Only the calendars that SQL shares are converted. In the `standard` (`gregorian`) calendar, a
 //! reference date before 1582-10-15 is Julian, so `days since 1-1-1` begins two days earlier than
-//! in the `proleptic_gregorian` calendar. Months and years have no fixed length and stay numbers.
+//! in the `proleptic_gregorian` calendar, and the ten days before it do not exist. Months and years have no
+//! fixed length and stay numbers.
 
 use std::collections::BTreeMap;
 
+use arrow::array::TimestampMicrosecondArray;
+use arrow::compute::min;
 use chrono::{NaiveDate, NaiveTime};
 
 /// A linear map from numbers to microseconds since 1970-01-01 00:00 UTC.
@@ -15,22 +18,53 @@ pub(super) struct TimeUnits {
     unit: i64,
     /// The reference instant.
     epoch: i64,
+    calendar: Calendar,
 }
+
+/// A calendar that SQL shares, from 1582-10-15 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Calendar {
+    /// Julian before that day, as CF's `standard` is.
+    Mixed,
+    /// Gregorian from the beginning of time, as SQL's.
+    Proleptic,
+}
+
+/// 1582-10-15, the first day of the Gregorian calendar.
+const REFORM: (i32, u32, u32) = (1582, 10, 15);
+
+/// Its midnight.
+const REFORM_MICROS: i64 = -12_219_292_800_000_000;
 
 impl TimeUnits {
     /// Reads the `units` and `calendar` attributes; `None` if they are not of a time that a
     /// timestamp can hold.
-    pub(super) fn from_attributes(attributes: &BTreeMap<String, String>) -> Option<Self> {
-        let (unit, reference) = attributes.get("units")?.split_once(" since ")?;
-        let calendar = attributes.get("calendar").map_or("standard", String::as_str);
-        let mixed = match calendar.to_ascii_lowercase().as_str() {
-            "standard" | "gregorian" | "" => true,
-            "proleptic_gregorian" => false,
-            _ => return None,
+    ///
+    /// # Errors
+    /// A sentence that says why, if they should be of such a time: the reference is no date, or one that
+    /// the calendar does not have.
+    pub(super) fn from_attributes(
+        attributes: &BTreeMap<String, String>,
+    ) -> Result<Option<Self>, String> {
+        let known = || {
+            let units = attributes.get("units")?;
+            let (unit, reference) = split_units(units)?;
+            let calendar = attributes.get("calendar").map_or("standard", String::as_str);
+            Some((units, microseconds(unit)?, reference, Calendar::named(calendar.trim())?))
         };
-        Some(Self {
-            unit: microseconds(unit.trim())?,
-            epoch: parse_reference(reference.trim(), mixed)?,
+        let Some((units, unit, reference, calendar)) = known() else { return Ok(None) };
+        let epoch = parse_reference(reference, calendar)
+            .map_err(|why| format!("attribute units = \"{units}\": {why}"))?;
+        Ok(Some(Self { unit, epoch, calendar }))
+    }
+
+    /// Says so if some of the `times` have another date in the calendar of their attributes.
+    pub(super) fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
+        let is_before = min(times).is_some_and(|first| first < REFORM_MICROS);
+        (self.calendar == Calendar::Mixed && is_before).then(|| {
+            "times before 1582-10-15 are the same instants under other dates: they are shown in the proleptic \
+             Gregorian calendar, which SQL has, and their own calendar is Julian there"
+                .to_owned()
         })
     }
 
@@ -52,10 +86,40 @@ impl TimeUnits {
     }
 }
 
+impl Calendar {
+    fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "standard" | "gregorian" | "" => Some(Self::Mixed),
+            "proleptic_gregorian" => Some(Self::Proleptic),
+            _ => None,
+        }
+    }
+
+    /// The day that this calendar calls `year-month-day`, if there is one.
+    fn date(self, year: i32, month: u32, day: u32) -> Option<NaiveDate> {
+        /// The day before [`REFORM`]: ten dates were left out.
+        const LAST_JULIAN: (i32, u32, u32) = (1582, 10, 4);
+        let date = (year, month, day);
+        if self == Self::Proleptic || date >= REFORM {
+            return NaiveDate::from_ymd_opt(year, month, day);
+        }
+        if date <= LAST_JULIAN { julian_date(year, month, day) } else { None }
+    }
+}
+
+/// A unit, and what it is counted from: what stands on both sides of `since`, in any case.
+fn split_units(units: &str) -> Option<(&str, &str)> {
+    let (unit, rest) = units.trim().split_once(char::is_whitespace)?;
+    let (since, reference) = rest.trim_start().split_once(char::is_whitespace)?;
+    since.eq_ignore_ascii_case("since").then(|| (unit, reference.trim()))
+}
+
 fn microseconds(unit: &str) -> Option<i64> {
     Some(match unit.to_ascii_lowercase().as_str() {
-        "us" | "usec" | "usecs" | "microsecond" | "microseconds" => 1,
-        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => 1_000,
+        "us" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond" | "microseconds" => 1,
+        "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => {
+            1_000
+        }
         "s" | "sec" | "secs" | "second" | "seconds" => 1_000_000,
         "min" | "mins" | "minute" | "minutes" => 60_000_000,
         "h" | "hr" | "hrs" | "hour" | "hours" => 3_600_000_000,
@@ -65,19 +129,31 @@ fn microseconds(unit: &str) -> Option<i64> {
     })
 }
 
-/// `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]` with or without padding, in microseconds since 1970.
-fn parse_reference(text: &str, mixed_calendar: bool) -> Option<i64> {
-    let (date, rest) = match text.find(['T', ' ']) {
-        Some(at) => (&text[..at], text[at + 1..].trim()),
+/// `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]` with or without padding, in microseconds since 1970; otherwise
+/// why it is no such instant.
+fn parse_reference(text: &str, calendar: Calendar) -> Result<i64, String> {
+    let (date, rest) = match text.find(|it: char| it.is_whitespace() || it == 'T' || it == 't') {
+        Some(at) => (&text[..at], text[at..].trim_start_matches(['T', 't']).trim()),
         None => (text, ""),
     };
+    let not_a_time = || format!("\"{text}\" is not a date and time");
+    let (year, month, day) = parse_date(date).ok_or_else(not_a_time)?;
+    let midnight = calendar.date(year, month, day).ok_or_else(|| {
+        let left_out = NaiveDate::from_ymd_opt(year, month, day).is_some();
+        let why = if left_out { " in this calendar: 1582-10-15 follows 1582-10-04" } else { "" };
+        format!("there is no {date}{why}")
+    })?;
     let (clock, zone) = split_zone(rest);
-    let midnight =
-        parse_date(date, mixed_calendar)?.and_time(NaiveTime::MIN).and_utc().timestamp_micros();
-    midnight.checked_add(parse_clock(clock.trim())?)?.checked_sub(parse_zone(zone.trim())?)
+    let midnight = midnight.and_time(NaiveTime::MIN).and_utc().timestamp_micros();
+    let instant = || {
+        let at = midnight.checked_add(parse_clock(clock.trim())?)?;
+        at.checked_sub(parse_zone(zone.trim())?)
+    };
+    instant().ok_or_else(not_a_time)
 }
 
-fn parse_date(text: &str, mixed_calendar: bool) -> Option<NaiveDate> {
+/// Year, month and day as they are written.
+fn parse_date(text: &str) -> Option<(i32, u32, u32)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
@@ -85,10 +161,7 @@ fn parse_date(text: &str, mixed_calendar: bool) -> Option<NaiveDate> {
     let parts: Vec<u32> = digits.split('-').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [year, month, day] = parts.try_into().ok()?;
     let year = i32::try_from(year).ok()? * if negative { -1 } else { 1 };
-    if mixed_calendar && (year, month, day) < (1582, 10, 15) {
-        return julian_date(year, month, day);
-    }
-    NaiveDate::from_ymd_opt(year, month, day)
+    Some((year, month, day))
 }
 
 /// The day that the Julian calendar calls `year-month-day`, by its Julian day number.
@@ -172,7 +245,7 @@ mod tests {
     fn units(units: &str, calendar: Option<&str>) -> Option<TimeUnits> {
         let mut attributes = BTreeMap::from([("units".to_owned(), units.to_owned())]);
         attributes.extend(calendar.map(|it| ("calendar".to_owned(), it.to_owned())));
-        TimeUnits::from_attributes(&attributes)
+        TimeUnits::from_attributes(&attributes).ok().flatten()
     }
 
     fn epoch(text: &str, calendar: Option<&str>) -> String {
@@ -189,6 +262,9 @@ mod tests {
             ("minutes since 1990-01-01 06:00 UTC", "1990-01-01 06:00:00"),
             ("Hours since 1990-01-01 06:00:00 +01:00", "1990-01-01 05:00:00"),
             ("days since 1990-01-01 0:0:0 -0330", "1990-01-01 03:30:00"),
+            ("Days Since 1990-01-01", "1990-01-01 00:00:00"),
+            (" SECONDS\tSINCE  1990-01-01t06:00z ", "1990-01-01 06:00:00"),
+            ("millisecs since 1990-01-01  06:00  utc", "1990-01-01 06:00:00"),
         ] {
             assert_eq!(epoch(text, None), expected, "{text}");
         }
@@ -206,6 +282,47 @@ mod tests {
             epoch("days since 0001-01-01", Some("proleptic_gregorian")),
             "0001-01-01 00:00:00"
         );
+    }
+
+    #[test]
+    fn dates_that_a_calendar_does_not_have_are_refused() {
+        let refused = |text: &str, calendar: &str| {
+            let attributes = [("units", text), ("calendar", calendar)];
+            let attributes = attributes.map(|(key, text)| (key.to_owned(), text.to_owned()));
+            TimeUnits::from_attributes(&attributes.into()).err()
+        };
+        for day in 5..15 {
+            let text = format!("days since 1582-10-{day:02}");
+            for calendar in ["standard", "Gregorian", ""] {
+                let why = refused(&text, calendar).unwrap_or_else(|| panic!("{text} {calendar}"));
+                assert!(why.contains("1582-10-15 follows 1582-10-04"), "{why}");
+            }
+            assert_eq!(refused(&text, "proleptic_gregorian"), None);
+        }
+        for (text, why) in [
+            ("days since 2000-13-01", "there is no 2000-13-01"),
+            ("days since 2001-02-29", "there is no 2001-02-29"),
+            ("days since 1500-02-30", "there is no 1500-02-30"),
+            ("days since the flood", "\"the flood\" is not a date and time"),
+            ("days since 2000-01-01 25:99", "is not a date and time"),
+        ] {
+            let found = refused(text, "standard").unwrap_or_else(|| panic!("{text}"));
+            assert!(found.contains(why) && found.contains(text), "{found}");
+            assert_eq!(refused(text, "noleap"), None, "{text}");
+        }
+        assert_eq!(refused("months since 2000-13-01", "standard"), None);
+    }
+
+    #[test]
+    fn times_before_the_reform_are_said_to_have_other_dates() {
+        let renamed = |first: i64, calendar: &str| {
+            let times = TimestampMicrosecondArray::from(vec![None, Some(first), Some(0)]);
+            units("days since 1970-01-01", Some(calendar)).unwrap().renamed(&times).is_some()
+        };
+        let reform = NaiveDate::from_ymd_opt(1582, 10, 15).unwrap().and_time(NaiveTime::MIN);
+        assert_eq!(reform.and_utc().timestamp_micros(), REFORM_MICROS);
+        assert!(renamed(REFORM_MICROS - 1, "standard") && !renamed(REFORM_MICROS, "standard"));
+        assert!(!renamed(REFORM_MICROS - 1, "proleptic_gregorian"));
     }
 
     #[test]

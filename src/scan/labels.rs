@@ -1,6 +1,7 @@
 //! The labels of one dimension.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::cf_time::TimeUnits;
 use super::counter::Counter;
+use super::remarks::Remarks;
 use super::values::NumberColumn;
 use super::{ReadOptions, text_labels};
 use crate::error::{Error, Result};
@@ -71,20 +73,16 @@ impl Labels {
     pub(super) fn from_elements(
         element: ElementType,
         elements: Buffer,
-        attributes: &std::collections::BTreeMap<String, String>,
+        attributes: &BTreeMap<String, String>,
         packed: bool,
         options: &ReadOptions,
-        warnings: &mut Vec<String>,
+        remarks: &mut Remarks,
     ) -> Result<Self> {
-        let units = TimeUnits::from_attributes(attributes);
-        let (column, problems) = NumberColumn::new(element, attributes, packed, options);
-        warnings.extend(problems);
+        let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
+        remarks.misunderstood.extend(misunderstood);
         let values = column.decode(elements, None, true)?;
-        if let Some(units) = units {
-            match timestamps(&values, units) {
-                Some(times) => return Self::from_array(times),
-                None => warnings.push("times that no timestamp can hold; kept as numbers".into()),
-            }
+        if let Some(times) = times(&values, attributes, &mut remarks.odd) {
+            return Self::from_array(times);
         }
         Self::from_array(match values.data_type() {
             DataType::Float32 => Arc::new(shortest_decimals(&values)),
@@ -337,6 +335,27 @@ fn shortest_decimals(values: &ArrayRef) -> Float64Array {
 }
 
 /// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
+/// Labels as timestamps, if their attributes say that they are times; else why they are not, if they should be.
+fn times(
+    values: &ArrayRef,
+    attributes: &BTreeMap<String, String>,
+    odd: &mut Vec<String>,
+) -> Option<ArrayRef> {
+    let units = match TimeUnits::from_attributes(attributes) {
+        Ok(units) => units?,
+        Err(why) => {
+            odd.push(format!("{why}; kept as numbers"));
+            return None;
+        }
+    };
+    let Some(times) = timestamps(values, units) else {
+        odd.push("times that no timestamp can hold; kept as numbers".to_owned());
+        return None;
+    };
+    odd.extend(units.renamed(times.as_primitive()));
+    Some(times)
+}
+
 fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
     fn integers<T: ArrowPrimitiveType>(
         values: &ArrayRef,
@@ -374,8 +393,6 @@ fn try_map<T: ArrowPrimitiveType>(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use arrow::util::display::array_value_to_string;
 
     use super::*;
@@ -389,11 +406,11 @@ mod tests {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let mut warnings = Vec::new();
+        let mut remarks = Remarks::default();
         let options = ReadOptions::default();
         let labels =
-            Labels::from_elements(element, elements, &attributes, false, &options, &mut warnings);
-        (labels.unwrap(), warnings)
+            Labels::from_elements(element, elements, &attributes, false, &options, &mut remarks);
+        (labels.unwrap(), remarks.into_texts())
     }
 
     fn shown(labels: &Labels) -> Vec<String> {

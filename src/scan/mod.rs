@@ -25,12 +25,14 @@ mod package;
 mod pieces;
 mod plan;
 pub mod reduce;
+mod remarks;
 mod runs;
 mod source;
 mod tet_info;
 mod text_labels;
 mod tile;
 mod tiledb;
+mod trusted_zones;
 mod values;
 pub mod verify;
 

@@ -13,11 +13,13 @@ use super::layers::{self, CellFormat};
 use super::objects::{Objects, drive};
 use super::package::Package;
 use super::plan::ChunkTask;
+use super::remarks::Remarks;
 use super::source::ChunkSource;
+use super::trusted_zones::TrustedZones;
 use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
-use crate::format::{Location, Machine, Scratch, StoredChunk, Zone, Zones};
+use crate::format::{Bound, Location, Machine, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, Selection};
 use crate::io::{ByteSource, Folder};
 
@@ -163,23 +165,27 @@ impl OpenedFile {
     ) -> Result<GridArray> {
         let dataset = &self.file.datasets()[id];
         let (grid, element) = (self.readable_grid(id)?, dataset.element()?);
-        let (specs, mut warnings) = self.file.dimensions(id);
+        let (specs, odd) = self.file.dimensions(id);
+        let mut remarks = Remarks { odd, ..Remarks::default() };
         let mut dims = Vec::with_capacity(specs.len());
         for spec in specs {
             let read = known.iter().find(|(of, _)| *of == spec).map(|(_, dim)| dim.clone());
             dims.push(match read {
                 Some(dim) => dim,
                 None => {
-                    let dim = self.dimension(spec.clone(), options, &mut warnings).await?;
+                    let mut of_labels = Remarks::default();
+                    let dim = self.dimension(spec.clone(), options, &mut of_labels).await?;
+                    remarks.of_labels(dim.name(), of_labels);
                     known.push((spec, dim.clone()));
                     dim
                 }
             });
         }
         let attributes = &self.file.metadata_of(id).attrs;
-        let (column, problems) =
+        let (column, misunderstood) =
             NumberColumn::new(element, attributes, self.file.is_packed(id), options);
-        warnings.extend(problems);
+        remarks.misunderstood.extend(misunderstood);
+        let fill = column.fill();
         let taken = dims.iter().any(|dim: &Dimension| dim.name() == "value");
         let value = Value {
             name: if taken { dataset.name() } else { "value" }.to_owned(),
@@ -187,13 +193,12 @@ impl OpenedFile {
             cells: CellFormat::fixed(element.size() as usize),
             attributes: attributes.clone(),
         };
-        for warning in &warnings {
-            log::warn!("{}: dataset \"{}\": {warning}", self.name(), dataset.name());
-        }
+        remarks.log(&format!("{}: dataset \"{}\"", self.name(), dataset.name()));
         let name = dataset.name().to_owned();
         let source = TetDataset {
             file: self.clone(),
             dataset: id,
+            fill,
             options: options.clone(),
             zone_maps: OnceCell::new(),
         };
@@ -217,15 +222,14 @@ impl OpenedFile {
         &self,
         spec: DimSpec,
         options: &ReadOptions,
-        warnings: &mut Vec<String>,
+        remarks: &mut Remarks,
     ) -> Result<Dimension> {
         let DimSpec { name, len, labels } = spec;
         let (labels, attributes) = match labels {
             LabelSource::Index => (None, BTreeMap::new()),
             LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
             LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
-                warnings
-                    .push(format!("the labels of \"{name}\" are too many for this file; ignored"));
+                remarks.odd.push("they are too many for this file; ignored".to_owned());
                 (None, BTreeMap::new())
             }
             LabelSource::Dataset(id) => {
@@ -239,7 +243,7 @@ impl OpenedFile {
                     &attributes,
                     packed,
                     options,
-                    warnings,
+                    remarks,
                 )?;
                 (Some(labels), attributes)
             }
@@ -346,6 +350,8 @@ impl OpenedFile {
 struct TetDataset {
     file: OpenedFile,
     dataset: usize,
+    /// The element that stands for NULL.
+    fill: Option<Bound>,
     options: ReadOptions,
     zone_maps: OnceCell<Option<Arc<dyn Zones>>>,
 }
@@ -384,27 +390,20 @@ impl ChunkSource for TetDataset {
 
 impl TetDataset {
     async fn read_zone_maps(&self) -> Option<Arc<dyn Zones>> {
-        match self.file.read_zone_maps(self.dataset).await {
-            Ok(None) => None,
-            // The file's maps count NaN and the declared fill as NULL.
-            Ok(Some(maps)) if self.options.nan_as_null && self.options.fill_as_null => {
-                Some(Arc::new(maps))
-            }
-            Ok(Some(maps)) => Some(Arc::new(WithoutNulls(maps))),
+        match self.file.read_zone_maps(self.dataset).await.and_then(|maps| self.trusted(maps)) {
+            Ok(zones) => zones,
             Err(error) => {
                 log::warn!("zone maps are ignored: {error}");
                 None
             }
         }
     }
-}
 
-/// Of a file's zone maps those without NULLs, whatever is taken for NULL.
-#[derive(Debug)]
-struct WithoutNulls(ZoneMaps);
-
-impl Zones for WithoutNulls {
-    fn zone(&self, chunk: u64) -> Option<Zone> {
-        self.0.zone(chunk).filter(|zone| zone.null_count == 0)
+    fn trusted(&self, maps: Option<ZoneMaps>) -> Result<Option<Arc<dyn Zones>>> {
+        let Some(maps) = maps else { return Ok(None) };
+        let dataset = &self.file.file.datasets()[self.dataset];
+        let (grid, element) = (dataset.grid()?.clone(), dataset.element()?);
+        let zones = TrustedZones::new(maps, grid, element, self.fill, &self.options);
+        Ok(Some(Arc::new(zones)))
     }
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use arrow::datatypes::DataType;
 
+use super::remarks::Remarks;
+use super::values::NumberColumn;
 use super::{OpenedFile, ReadOptions};
 use crate::error::{Error, Result};
 use crate::format::tet::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
@@ -149,6 +151,10 @@ impl OpenedFile {
             Err(error) => warnings.push(error.to_string()),
             Ok(grid) => warnings.extend(miscounted(stored.chunks, grid.chunks())),
         }
+        if let Ok(element) = dataset.element() {
+            let (packed, options) = (file.is_packed(id), ReadOptions::default());
+            warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
+        }
         let zones = match zones {
             Ok(None) => Ok(None),
             Ok(Some(all)) => all[id].as_ref().map(Some),
@@ -201,18 +207,19 @@ impl OpenedFile {
 
     async fn known_dimension(&self, spec: DimSpec, options: &ReadOptions) -> Result<DimensionInfo> {
         let (name, len) = (spec.name.clone(), spec.len);
-        let mut warnings = Vec::new();
+        let mut remarks = Remarks::default();
         let attributes = match spec.labels {
             LabelSource::Dataset(id) => self.tet().metadata_of(id).attrs.clone(),
             LabelSource::Text(_) | LabelSource::Index => BTreeMap::new(),
         };
-        let dimension = self.dimension(spec, options, &mut warnings).await?;
+        let dimension = self.dimension(spec, options, &mut remarks).await?;
         let labels = dimension.labels();
         let (first, last) = match len.checked_sub(1) {
             Some(last) => (labels.text(0)?, labels.text(last)?),
             None => (None, None),
         };
         let data_type = Some(labels.data_type());
+        let warnings = remarks.into_texts();
         Ok(DimensionInfo { name, len, data_type, first, last, attributes, warnings })
     }
 }

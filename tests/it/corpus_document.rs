@@ -145,7 +145,7 @@ impl<'a> Asked<'a> {
             match key.as_str() {
                 "is_null" => format!("{value} IS NULL"),
                 "is_not_null" => format!("{value} IS NOT NULL"),
-                "ne" => format!("{value} IS DISTINCT FROM {to}"),
+                "ne" => format!("({value} IS DISTINCT FROM {to})"),
                 "gt" => format!("{value} > {to}"),
                 other => panic!("no such comparison in the corpus so far: {other}"),
             }

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod calendars;
 mod cases;
 mod columns;
 mod corpus;
@@ -20,6 +21,7 @@ mod differential;
 mod doc_blocks;
 mod docs;
 mod dynamic;
+mod fills;
 mod http;
 mod interop;
 mod layering;

@@ -98,9 +98,9 @@ async fn locations() {
     a table of DIR/mixed.tet
         Error during planning: DIR/mixed.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "a" (dim_0: 2), "b" (dim_0: 3)
     a table of DIR/folder
-        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL
+        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL; it is empty
     a schema of DIR/folder
-        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL
+        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL; it is empty
     a table of DIR/broken.tet.d
         Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
     a schema of DIR/broken.tet.d
@@ -118,11 +118,118 @@ async fn locations() {
     an array of tests/data/none
         External error: tests/data/none: cannot open the folder: No such file or directory (os error 2)
     an array of tests/data
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds parity.tet, tiledb
     an array of tests/data/tiledb/sparse
         This feature is not implemented: tests/data/tiledb/sparse: sparse arrays are not read yet
     a table of tests/data/tiledb/overlap
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
+    "#);
+}
+
+/// Files and folders of other formats, as far as signatures go.
+fn foreign_things() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let file = |name: &str, head: &[u8]| {
+        std::fs::write(path.join(name), [head, &[0; 64]].concat()).unwrap();
+    };
+    file("era5.nc", b"\x89HDF\r\n\x1a\n");
+    file("old.nc", b"CDF\x02");
+    file("named.tet", b"\x89HDF\r\n\x1a\n");
+    file("fields.grib", b"GRIB");
+    file("rows.parquet", b"PAR1");
+    file("era5.nc.gz", b"\x1f\x8b\x08");
+    std::fs::write(path.join("rows.csv"), "a,b\n1,2\n").unwrap();
+    for (folder, file) in [("v2.zarr", ".zgroup"), ("v3", "zarr.json")] {
+        std::fs::create_dir(path.join(folder)).unwrap();
+        std::fs::write(path.join(folder).join(file), "{}").unwrap();
+    }
+    directory
+}
+
+#[tokio::test]
+async fn other_formats_are_named_at_every_door() {
+    let things = foreign_things();
+    let mut found = Mistakes { directory: things.path(), messages: String::new() };
+    let ctx = reducing(1, 8192);
+    ctx.enable_gridfusion_urls();
+    let directory = things.path().display();
+    for name in [
+        "era5.nc",
+        "old.nc",
+        "named.tet",
+        "fields.grib",
+        "rows.parquet",
+        "era5.nc.gz",
+        "rows.csv",
+        "v2.zarr",
+        "v3",
+    ] {
+        let location = format!("{directory}/{name}");
+        let table = ctx.register_tet("t", &location, TetReadOptions::default()).await;
+        found.note(name, table);
+        // Every other door says the same.
+        let said = found.messages.trim_end().rsplit_once("    ").unwrap().1.to_owned();
+        let mut others = Mistakes { directory: things.path(), messages: String::new() };
+        let schema = ctx.register_tet_schema("s", &location, TetReadOptions::default()).await;
+        others.note("a schema", schema);
+        if name != "named.tet" {
+            let array = ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await;
+            others.note("an array", array);
+        }
+        let sql = format!("CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{location}'");
+        others.sql(&ctx, &sql).await;
+        others.sql(&ctx, &format!("SELECT * FROM read_tet('{location}')")).await;
+        others.sql(&ctx, &format!("SELECT * FROM tet_info('{location}')")).await;
+        if !["rows.parquet", "rows.csv", "era5.nc.gz"].contains(&name) {
+            others.sql(&ctx, &format!("SELECT * FROM '{location}'")).await;
+        }
+        let same = others.messages.matches(&said).count();
+        assert_eq!(same, others.messages.lines().count() / 2, "{said}\n{}", others.messages);
+    }
+    insta::assert_snapshot!(found.messages, @r#"
+    era5.nc
+        Error during planning: DIR/era5.nc: this is an HDF5 or NetCDF-4 file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    old.nc
+        Error during planning: DIR/old.nc: this is a NetCDF file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    named.tet
+        Error during planning: DIR/named.tet: this is an HDF5 or NetCDF-4 file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    fields.grib
+        Error during planning: DIR/fields.grib: this is a GRIB file, not a .tet file or TileDB array; xarray with cfgrib makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that
+    rows.parquet
+        Error during planning: DIR/rows.parquet: this is a Parquet file, not a .tet file or TileDB array; it is a table by its path, in single quotes: SELECT * FROM 'PATH'
+    era5.nc.gz
+        Error during planning: DIR/era5.nc.gz: this is a compressed file or an archive, not a .tet file or TileDB array; unpack it first
+    rows.csv
+        Error during planning: DIR/rows.csv: this is a CSV file, not a .tet file or TileDB array; it is a table by its path, in single quotes: SELECT * FROM 'PATH'
+    v2.zarr
+        Error during planning: DIR/v2.zarr: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    v3
+        Error during planning: DIR/v3: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    "#);
+    let sql = format!("SELECT a + b FROM '{directory}/rows.csv'");
+    assert!(query(&ctx, &sql).await.is_ok(), "rows are DataFusion's");
+}
+
+#[tokio::test]
+async fn a_place_without_arrays_lists_ten_names() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..2000 {
+        std::fs::write(directory.path().join(format!("{number:04}.nc")), "").unwrap();
+    }
+    let mut found = Mistakes { directory: directory.path(), messages: String::new() };
+    let (ctx, location) = (reducing(1, 8192), directory.path().to_str().unwrap());
+    let (tet, tiledb) = (TetReadOptions::default(), TileDbReadOptions::default());
+    found.note("table", ctx.register_tet("t", location, tet.clone()).await);
+    found.note("array", ctx.register_tiledb("t", location, tiledb).await);
+    found.note("catalog", ctx.register_grid_catalog("c", location, tet).await);
+    insta::assert_snapshot!(found.messages, @r#"
+    table
+        Error during planning: DIR: this folder is no .tet.d package: it has no PROTOCOL; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    array
+        Error during planning: DIR: no TileDB array in this folder, and it is no TileDB group; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+    catalog
+        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     "#);
 }
 

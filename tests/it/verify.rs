@@ -231,12 +231,6 @@ async fn what_is_odd_is_a_warning() {
         ),
         ("names", tet_bytes(&[twice.clone(), twice], &Layout::default()), "labels", "same name"),
         (
-            "fill",
-            small_with(&footer, json!({"attrs": {"_FillValue": "none"}})),
-            "attributes",
-            "none",
-        ),
-        (
             "version",
             small_with(&ignored, json!({})),
             "footer",

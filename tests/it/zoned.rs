@@ -153,7 +153,18 @@ pub(crate) struct Zoned {
 const LENGTHS: [(u64, u64); 3] = [(200, 30), (15, 6), (7, 4)];
 
 impl Zoned {
+    /// Of a writer that notes what the format says.
     pub(crate) fn random(rng: &mut StdRng) -> Self {
+        Self::written(rng, true)
+    }
+
+    /// Of any writer: some do not know the fill, and note it as a value.
+    pub(crate) fn of_any_writer(rng: &mut StdRng) -> Self {
+        let knows_fill = rng.random_bool(0.85);
+        Self::written(rng, knows_fill)
+    }
+
+    fn written(rng: &mut StdRng, knows_fill: bool) -> Self {
         let rank = rng.random_range(1..=LENGTHS.len());
         let (longest, of_chunk) = LENGTHS[rank - 1];
         let mut lens = |longest| (0..rank).map(|_| rng.random_range(1..=longest)).collect();
@@ -167,10 +178,10 @@ impl Zoned {
         let fill = rng.random_bool(0.8).then(|| number(tag, choose(&[-396, 0, 4, 99], rng)));
         let grid = Grid::new(&shape, &chunk);
         let numbers = random_numbers(rng, tag, &grid, fill);
-        let zones = grid.zones(rng, tag, &numbers, fill);
+        let zones = grid.zones(rng, tag, &numbers, fill.filter(|_| knows_fill));
         let values = values(tag, &numbers, fill, &options);
         let mut case = Case::of_values(rng, axes, &shape, &chunk, values, Some(zones));
-        case.description += &format!(", {options:?}");
+        case.description += &format!(", {options:?}, knows fill: {knows_fill}");
         Self { case, options }
     }
 }

@@ -43,6 +43,9 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
+/// Of what is in a directory, so much is named.
+const MOST_NAMED: usize = 10;
+
 async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
     let runtime = Arc::new(RuntimeEnv::default());
     let options = PathOptions::new(&args.options)?;
@@ -50,8 +53,14 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
         Place::Tet(file, options) => tet::describe(&file, args, &options).await.map(Document::Tet),
         Place::TileDb(arrays) => tiledb::describe(&arrays, args, &runtime).await,
         Place::Directory(catalog) => {
-            let places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
-            let message = format!("this is a directory; ask about one of {}", places.join(", "));
+            let mut places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
+            let more = places.len().saturating_sub(MOST_NAMED);
+            places.truncate(MOST_NAMED);
+            let mut message =
+                format!("this is a directory; ask about one of {}", places.join(", "));
+            if more > 0 {
+                message += &format!(" and {more} more");
+            }
             Err(Error::usage(message).in_file(&args.path))
         }
     }

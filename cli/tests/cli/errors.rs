@@ -93,6 +93,75 @@ fn paths_that_hold_no_arrays_are_named() {
     }
 }
 
+#[test]
+fn other_formats_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("era5.nc"), [b"\x89HDF\r\n\x1a\n".as_slice(), &[0; 64]].concat()).unwrap();
+    fs::create_dir(path("era5.zarr")).unwrap();
+    fs::write(path("era5.zarr/zarr.json"), "{}").unwrap();
+    fs::write(path("rows.csv"), "a,b\n1,2\n").unwrap();
+    for (name, what, advice) in [
+        ("era5.nc", "this is an HDF5 or NetCDF-4 file", "tet convert"),
+        ("era5.zarr", "this is a Zarr store", "tet convert"),
+        ("rows.csv", "this is a CSV file", "SELECT * FROM 'PATH'"),
+        ("", "it holds era5.nc, era5.zarr, rows.csv; era5.nc is ", "tet convert"),
+    ] {
+        for args in [&[&path(name), "-c", "SELECT 1"][..], &["info", &path(name)]] {
+            let outcome = run(args);
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{args:?}");
+            assert!(outcome.stderr.contains(what), "{args:?}: {outcome:?}");
+            assert!(outcome.stderr.contains(advice), "{args:?}: {outcome:?}");
+        }
+        let outcome = run(&["verify", &path(name)]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(1), ""), "{name}");
+        assert!(outcome.stdout.contains(what), "{name}: {outcome:?}");
+    }
+    let message = failure(&[], &format!("SELECT * FROM '{}'", path("era5.nc")));
+    assert!(message.contains("this is an HDF5 or NetCDF-4 file"), "{message}");
+    let rows =
+        run(&["-q", "--format", "csv", "-c", &format!("SELECT a FROM '{}'", path("rows.csv"))]);
+    assert_eq!((rows.code, rows.stdout.as_str()), (Some(0), "a\n1\n"), "{rows:?}");
+}
+
+#[test]
+fn a_directory_names_ten_of_what_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 10..35 {
+        fs::copy(STATIONS, folder.path().join(format!("{number}.tet"))).unwrap();
+    }
+    let outcome = run(&["info", folder.path().to_str().unwrap()]);
+    assert!(outcome.stderr.contains("19.tet and 15 more"), "{outcome:?}");
+    assert!(!outcome.stderr.contains("20.tet"), "{outcome:?}");
+}
+
+/// A declaration that changes answers is nothing that `-q` may hide.
+#[test]
+fn a_fill_value_that_cannot_be_understood_is_said_even_if_quiet() {
+    let climate = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/climate.tet");
+    let mut bytes = fs::read(climate).unwrap();
+    let declared = br#""_FillValue":"-32767""#;
+    let at = bytes.windows(declared.len()).position(|window| window == declared).unwrap();
+    bytes[at..at + declared.len()].copy_from_slice(br#""_FillValue":"absent""#);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.tet");
+    fs::write(&path, bytes).unwrap();
+    let path = path.to_str().unwrap();
+    let said = "attribute _FillValue = \"absent\" is not a value of type i16";
+    for quiet in [&["-q"][..], &[]] {
+        let sql = "SELECT min(value) AS least FROM tp";
+        let outcome = run(&[quiet, &["--format", "csv", path, "-c", sql]].concat());
+        assert_eq!(outcome.code, Some(0), "{outcome:?}");
+        let line = format!("error: {path}: dataset \"tp\": {said}");
+        assert!(outcome.stderr.contains(&line), "{outcome:?}");
+    }
+    let outcome = run(&["verify", path]);
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    assert!(outcome.stdout.contains("  FAILED   attributes\n"), "{outcome:?}");
+    let outcome = run(&["info", path]);
+    assert!(outcome.stdout.contains(said), "{outcome:?}");
+}
+
 #[cfg(unix)]
 #[test]
 fn files_that_may_not_be_read_are_named() {

@@ -19,7 +19,7 @@ use super::metadata::{HistoryEvent, Metadata};
 use super::superblock::{SUPERBLOCK_LEN, Superblock};
 use super::{TetFile, directory};
 use crate::error::{Error, Result};
-use crate::format::{Machine, Replies, Step};
+use crate::format::{Foreign, Machine, Replies, Step};
 
 /// Bytes read from either end of the file at first.
 const GUESS_LEN: u64 = 64 * 1024;
@@ -136,7 +136,10 @@ impl Open {
     }
 
     fn parse(&self) -> Result<TetFile, Pause> {
-        let superblock = Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN)?)?;
+        let superblock = match Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN)?) {
+            Ok(superblock) => superblock,
+            Err(error) => return Err(self.of_another_format().unwrap_or(error).into()),
+        };
         let (datasets, index) = self.directory_and_index(&superblock)?;
         let mut footer = self.footer(&superblock)?;
         let by_name = ids_by_name(&datasets, &mut footer.warnings);
@@ -155,6 +158,12 @@ impl Open {
         };
         file.listed_coordinates = file.find_listed_coordinates();
         Ok(file)
+    }
+
+    /// What the file is instead, if that can be told from its first bytes.
+    fn of_another_format(&self) -> Option<Error> {
+        let (_, head) = self.known.first()?;
+        Foreign::of_bytes(head).map(Foreign::error)
     }
 
     fn directory_and_index(

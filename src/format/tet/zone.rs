@@ -21,7 +21,7 @@ pub struct ZoneMaps {
 
 impl ZoneMaps {
     /// The maps of chunks by number, sorted, none of them twice.
-    pub(super) fn sorted(zones: Vec<(u64, Zone)>) -> Self {
+    pub(crate) fn sorted(zones: Vec<(u64, Zone)>) -> Self {
         Self { zones }
     }
 
@@ -31,6 +31,11 @@ impl ZoneMaps {
         let same = self.zones.iter().zip(&other.zones).take_while(|(a, b)| a == b).count();
         let (own, theirs) = (number(self, same), number(other, same));
         own.into_iter().chain(theirs).min()
+    }
+
+    /// The numbers of chunks, and what is said of each.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Zone)> {
+        self.zones.iter().map(|(number, zone)| (*number, zone))
     }
 
     /// How many chunks something is said of.

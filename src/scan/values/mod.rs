@@ -6,6 +6,7 @@
 //! ```
 
 mod cells;
+mod declared;
 mod number;
 mod scalar;
 mod temporal;
@@ -15,8 +16,9 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 pub use cells::{CellColumn, CellKind};
+pub(super) use declared::declared_fill;
 pub use number::NumberColumn;
-pub(super) use number::{Element, Form, declared_fill};
+pub(super) use number::{Element, Form};
 pub use scalar::Scalar;
 pub(super) use temporal::NOT_A_TIME;
 pub use temporal::Temporal;

@@ -17,6 +17,7 @@ use arrow::datatypes::{
     Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
+use super::declared::{categories, declared_fill, packing};
 use crate::error::{Error, Result};
 use crate::format::{Bound, ElementType, bound};
 use crate::scan::ReadOptions;
@@ -43,7 +44,7 @@ pub(in crate::scan) enum Form {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Meaning {
+pub(super) enum Meaning {
     Plain,
     Packed { scale: f64, offset: f64 },
     Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
@@ -51,24 +52,25 @@ enum Meaning {
 
 impl NumberColumn {
     /// Reads the attributes of a dataset; `packed` says whether `scale_factor` and `add_offset` are
-    /// still to be applied. The second part lists attributes that could not be used.
+    /// still to be applied. The second part lists declarations that cannot be understood: the values are
+    /// other ones than they should be, which whoever asks for them must hear of.
     pub fn new(
         element: ElementType,
         attributes: &BTreeMap<String, String>,
         packed: bool,
         options: &ReadOptions,
     ) -> (Self, Vec<String>) {
-        let mut warnings = Vec::new();
+        let mut misunderstood = Vec::new();
         let fill = if options.fill_as_null {
-            declared_fill(element, attributes, &mut warnings)
+            declared_fill(element, attributes, &mut misunderstood)
         } else {
             None
         };
-        let meaning = categories(element, attributes, &mut warnings)
-            .or_else(|| if packed { packing(attributes, &mut warnings) } else { None })
+        let meaning = categories(element, attributes, &mut misunderstood)
+            .or_else(|| if packed { packing(attributes, &mut misunderstood) } else { None })
             .unwrap_or(Meaning::Plain);
         let nan_is_null = options.nan_as_null && !element.is_integer();
-        (Self { element, nan_is_null, fill, has_validity: false, meaning }, warnings)
+        (Self { element, nan_is_null, fill, has_validity: false, meaning }, misunderstood)
     }
 
     /// Numbers as they are, with the element that stands for NULL, if one does.
@@ -117,6 +119,11 @@ impl NumberColumn {
     /// Whether a value that is not NULL may be NaN.
     pub(in crate::scan) fn may_be_nan(&self) -> bool {
         !self.element.is_integer() && !self.nan_is_null
+    }
+
+    /// The element that stands for NULL.
+    pub(in crate::scan) fn fill(&self) -> Option<Bound> {
+        self.fill
     }
 
     /// The declared fill, as an element.
@@ -247,93 +254,12 @@ pub(super) fn arrow_type(element: ElementType) -> DataType {
     }
 }
 
-/// The first fill attribute there is, if it is a value of the element type.
-pub(in crate::scan) fn declared_fill(
-    element: ElementType,
-    attributes: &BTreeMap<String, String>,
-    warnings: &mut Vec<String>,
-) -> Option<Bound> {
-    let (key, text) = ["_FillValue", "missing_value", "fill_value"]
-        .iter()
-        .find_map(|key| Some((key, attributes.get(*key)?)))?;
-    let parsed = match element {
-        ElementType::F16 => parse::<Float16Type>(text),
-        ElementType::F32 => parse::<Float32Type>(text),
-        ElementType::F64 => parse::<Float64Type>(text),
-        ElementType::I8 => parse::<Int8Type>(text),
-        ElementType::I16 => parse::<Int16Type>(text),
-        ElementType::I32 => parse::<Int32Type>(text),
-        ElementType::I64 => parse::<Int64Type>(text),
-        ElementType::U8 => parse::<UInt8Type>(text),
-        ElementType::U16 => parse::<UInt16Type>(text),
-        ElementType::U32 => parse::<UInt32Type>(text),
-        ElementType::U64 => parse::<UInt64Type>(text),
-    };
-    if parsed.is_none() {
-        warnings.push(format!(
-            "attribute {key} = \"{text}\" is not a value of type {element}; ignored"
-        ));
-    }
-    parsed
-}
-
-fn parse<T: Element>(text: &str) -> Option<Bound> {
-    T::parse(text).map(T::to_bound)
-}
-
-/// CF packing, `value = stored * scale_factor + add_offset`.
-fn packing(attributes: &BTreeMap<String, String>, warnings: &mut Vec<String>) -> Option<Meaning> {
-    let mut number =
-        |key: &str, default: f64| match attributes.get(key).map(|text| (text, text.trim().parse()))
-        {
-            None => Some(default),
-            Some((_, Ok(value))) => Some(value),
-            Some((text, Err(_))) => {
-                warnings.push(format!(
-                    "attribute {key} = \"{text}\" is not a number; values are not unpacked"
-                ));
-                None
-            }
-        };
-    Some(Meaning::Packed {
-        scale: number("scale_factor", 1.0)?,
-        offset: number("add_offset", 0.0)?,
-    })
-}
-
-/// Text columns that the converter stored as integer codes: `tetration_categories` holds
-/// `{"codes": {"text": code, …}, "missing": code}`. Codes not listed, `missing` above all, are NULL.
-fn categories(
-    element: ElementType,
-    attributes: &BTreeMap<String, String>,
-    warnings: &mut Vec<String>,
-) -> Option<Meaning> {
-    #[derive(serde::Deserialize)]
-    struct Categories {
-        codes: BTreeMap<String, i64>,
-    }
-    let json = attributes.get("tetration_categories").filter(|_| element.is_integer())?;
-    let parsed: Categories = match serde_json::from_str(json) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            warnings.push(format!(
-                "attribute tetration_categories is not the JSON expected ({error}); ignored"
-            ));
-            return None;
-        }
-    };
-    let mut pairs: Vec<(i64, String)> =
-        parsed.codes.into_iter().map(|(text, code)| (code, text)).collect();
-    pairs.sort();
-    pairs.dedup_by_key(|(code, _)| *code);
-    let (codes, texts): (Vec<i64>, Vec<String>) = pairs.into_iter().unzip();
-    Some(Meaning::Categories { codes, texts: Arc::new(StringViewArray::from_iter_values(texts)) })
-}
-
 /// What the stored element types have in common.
 pub(in crate::scan) trait Element: ArrowPrimitiveType {
-    /// Reads a fill value as the reference implementation does: as text of the element type.
+    /// Reads a value as the reference implementation does: as text of the element type.
     fn parse(text: &str) -> Option<Self::Native>;
+    /// The element that a number is: the nearest of floats; of integers `None` if it is none.
+    fn from_f64(number: f64) -> Option<Self::Native>;
     /// The stored form.
     fn to_bound(value: Self::Native) -> Bound;
     fn from_bound(bound: Bound) -> Self::Native;
@@ -361,6 +287,10 @@ macro_rules! integer_elements {
     ($($t:ty),*) => {$(
         impl Element for $t {
             fn parse(text: &str) -> Option<Self::Native> { text.trim().parse().ok() }
+            fn from_f64(number: f64) -> Option<Self::Native> {
+                let whole = (number.fract() == 0.0).then_some(number as i128)?;
+                whole.try_into().ok()
+            }
             stored_form!();
             fn is_nan(_: Self::Native) -> bool { false }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
@@ -375,9 +305,10 @@ integer_elements!(
 );
 
 macro_rules! float_elements {
-    ($($t:ty, $parse:expr);*) => {$(
+    ($($t:ty, $parse:expr, $nearest:expr);*) => {$(
         impl Element for $t {
             fn parse(text: &str) -> Option<Self::Native> { $parse(text.trim()) }
+            fn from_f64(number: f64) -> Option<Self::Native> { Some($nearest(number)) }
             stored_form!();
             fn is_nan(value: Self::Native) -> bool { value.is_nan() }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
@@ -388,9 +319,9 @@ macro_rules! float_elements {
 }
 
 float_elements!(
-    Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32);
-    Float32Type, |text: &str| text.parse().ok();
-    Float64Type, |text: &str| text.parse().ok()
+    Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32), half::f16::from_f64;
+    Float32Type, |text: &str| text.parse().ok(), |number| number as f32;
+    Float64Type, |text: &str| text.parse().ok(), |number| number
 );
 
 #[cfg(test)]

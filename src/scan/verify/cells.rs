@@ -158,11 +158,16 @@ impl Common {
         let noted = known.zones.zone(grid.chunk_number(&work.coordinates)?)?;
         let element = known.element?;
         let found = Figures::of(element, tile, known.fill, None);
-        if found.nulls == noted.null_count && same_bounds(element, &noted, &found) {
+        if is_noted(element, &noted, &found) {
             return None;
         }
+        let without_fill = Figures::of(element, tile, None, None);
+        let why = match is_noted(element, &noted, &without_fill) {
+            true => "; its writer took the fill value for a value",
+            false => "",
+        };
         let message = format!(
-            "the zone map says {} NULLs and {}, the cells have {} NULLs and {}",
+            "the zone map says {} NULLs and {}, the cells have {} NULLs and {}{why}",
             noted.null_count,
             range_text(element, &noted.bounds),
             found.nulls,
@@ -172,11 +177,12 @@ impl Common {
     }
 }
 
-fn same_bounds(element: ElementType, noted: &Zone, found: &Figures) -> bool {
-    match (&noted.bounds, &found.bounds) {
+fn is_noted(element: ElementType, noted: &Zone, found: &Figures) -> bool {
+    let same_bounds = match (&noted.bounds, &found.bounds) {
         (Some(noted), Some(found)) => {
             is_same(element, &noted.0, &found.0) && is_same(element, &noted.1, &found.1)
         }
         (noted, found) => noted == found,
-    }
+    };
+    found.nulls == noted.null_count && same_bounds
 }

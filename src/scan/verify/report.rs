@@ -18,7 +18,8 @@ pub enum Depth {
 pub enum Severity {
     /// Odd, but every answer is right all the same.
     Warning,
-    /// Against the format: something cannot be read, or what is read is not what was written.
+    /// Against the format: something cannot be read, what is read is not what was written, or a declaration
+    /// that answers depend on cannot be understood.
     Failure,
 }
 

@@ -9,6 +9,7 @@ use super::progress::Progress;
 use super::report::{Check, Depth, Finding, Report, counted};
 use super::zones::FoundZones;
 use crate::error::Result;
+use crate::scan::cf_time::TimeUnits;
 use crate::scan::values::NumberColumn;
 use crate::scan::{OpenedFile, ReadOptions};
 
@@ -134,13 +135,12 @@ impl OpenedFile {
             let Ok(element) = dataset.element() else { continue };
             let attributes = &file.metadata_of(id).attrs;
             let options = ReadOptions::default();
-            let (_, problems) =
+            let (_, misunderstood) =
                 NumberColumn::new(element, attributes, file.is_packed(id), &options);
-            check.extend(
-                problems
-                    .into_iter()
-                    .map(|problem| Finding::warning(problem).in_dataset(dataset.name())),
-            );
+            let units = TimeUnits::from_attributes(attributes).err();
+            let odd = units.filter(|_| file.is_coordinate(id)).map(Finding::warning);
+            let findings = misunderstood.into_iter().map(Finding::failure).chain(odd);
+            check.extend(findings.map(|finding| finding.in_dataset(dataset.name())));
         }
         check
     }

@@ -2,9 +2,12 @@
 
 use super::report::{Check, Finding, counted};
 use crate::error::Error;
+use crate::format::Zone;
 use crate::format::tet::{CheckedZoneMaps, TetFile, ZoneFault, ZoneMaps};
 use crate::scan::OpenedFile;
+use crate::scan::chunk_list::decimal;
 use crate::scan::package::Package;
+use crate::scan::values::declared_fill;
 
 /// The maps that were found, by dataset, with the check that looked at them.
 pub(super) struct FoundZones {
@@ -60,6 +63,9 @@ impl FoundZones {
                 check.add(Finding::warning(message).in_dataset(dataset.name()));
             }
         }
+        for (id, maps) in found.maps.iter().enumerate() {
+            check.extend(noted_fills(file, id, maps));
+        }
         Self { maps: found.maps, check }
     }
 
@@ -79,6 +85,24 @@ impl FoundZones {
             });
         }
     }
+}
+
+/// Maps whose least or greatest value is the declared fill: their writer did not know it. One that lies
+/// between the two may be rightly noted, which only the cells tell.
+fn noted_fills(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
+    let dataset = &file.datasets()[id];
+    let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return vec![] };
+    let attributes = &file.metadata_of(id).attrs;
+    let Some(fill) = declared_fill(element, attributes, &mut vec![]) else { return vec![] };
+    let is_noted =
+        |zone: &Zone| zone.bounds.is_some_and(|(least, most)| [least, most].contains(&fill));
+    let numbers = maps.iter().filter(|(_, zone)| is_noted(zone)).map(|(number, _)| number);
+    let text = decimal(element, &fill).unwrap_or_default();
+    let message = format!(
+        "the fill value {text} is noted as a value, so bounds and NULL count are wrong; queries do without this map"
+    );
+    let finding = Finding::failure(message).in_dataset(dataset.name());
+    numbers.map(|number| finding.clone().of_chunk(&grid.chunk_coordinates(number))).collect()
 }
 
 fn finding(file: &TetFile, fault: &ZoneFault) -> Finding {

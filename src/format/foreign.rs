@@ -1,0 +1,201 @@
+//! What is not an array of ours: files and folders of other formats, told by their first bytes, their names
+//! and their listings, so that an error can say what there is and what to do with it.
+
+use super::Entry;
+use crate::error::Error;
+
+/// Something of another format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// HDF5, which NetCDF-4 is too.
+    Hdf5,
+    /// NetCDF before version 4.
+    NetCdf,
+    /// A Zarr array or group.
+    Zarr,
+    /// GRIB, of weather services.
+    Grib,
+    /// A NumPy array, or several.
+    Numpy,
+    /// A picture, or a raster of a map.
+    Tiff,
+    /// Parquet.
+    Parquet,
+    /// Arrow IPC.
+    Arrow,
+    /// Values with commas or tabs between them.
+    Csv,
+    /// JSON, a document or one per line.
+    Json,
+    /// Something under a compression or in an archive.
+    Compressed,
+}
+
+/// What to do with arrays that the reference tool converts.
+const CONVERT: &str =
+    "`tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)";
+
+impl Foreign {
+    /// What a file that begins with `head` is.
+    ///
+    /// ```
+    /// use gridfusion::format::Foreign;
+    ///
+    /// assert_eq!(Foreign::of_bytes(b"CDF\x01\0\0\0\0"), Some(Foreign::NetCdf));
+    /// assert_eq!(Foreign::of_bytes(b"TETR\x01\0\0\0"), None);
+    /// ```
+    pub fn of_bytes(head: &[u8]) -> Option<Self> {
+        const SIGNATURES: &[(&[u8], Foreign)] = &[
+            (b"CDF\x01", Foreign::NetCdf),
+            (b"CDF\x02", Foreign::NetCdf),
+            (b"CDF\x05", Foreign::NetCdf),
+            (b"GRIB", Foreign::Grib),
+            (b"\x93NUMPY", Foreign::Numpy),
+            (b"II*\0", Foreign::Tiff),
+            (b"MM\0*", Foreign::Tiff),
+            (b"II+\0", Foreign::Tiff),
+            (b"MM\0+", Foreign::Tiff),
+            (b"PAR1", Foreign::Parquet),
+            (b"ARROW1", Foreign::Arrow),
+            (b"\x1f\x8b", Foreign::Compressed),
+            (b"PK\x03\x04", Foreign::Compressed),
+            (b"BZh", Foreign::Compressed),
+            (b"\xfd7zXZ\0", Foreign::Compressed),
+            (b"\x28\xb5\x2f\xfd", Foreign::Compressed),
+        ];
+        let signature = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature));
+        signature.map(|(_, foreign)| *foreign).or_else(|| is_hdf5(head).then_some(Self::Hdf5))
+    }
+
+    /// What is called like this, by its extension.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let name = name.trim_end_matches('/');
+        let (_, extension) = name.rsplit_once('.')?;
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "nc" | "nc4" | "cdf" => Self::NetCdf,
+            "h5" | "hdf5" | "hdf" | "he5" => Self::Hdf5,
+            "zarr" => Self::Zarr,
+            "grib" | "grb" | "grib2" | "grb2" => Self::Grib,
+            "npy" | "npz" => Self::Numpy,
+            "tif" | "tiff" => Self::Tiff,
+            "parquet" | "pq" => Self::Parquet,
+            "arrow" | "feather" | "ipc" => Self::Arrow,
+            "csv" | "tsv" => Self::Csv,
+            "json" | "jsonl" | "ndjson" => Self::Json,
+            "gz" | "zip" | "bz2" | "xz" | "zst" => Self::Compressed,
+            _ => return None,
+        })
+    }
+
+    /// What a folder with these entries is.
+    pub fn of_folder(entries: &[Entry]) -> Option<Self> {
+        const OF_ZARR: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs"];
+        let of_zarr = |entry: &Entry| entry.size.is_some() && OF_ZARR.contains(&&*entry.name);
+        entries.iter().any(of_zarr).then_some(Self::Zarr)
+    }
+
+    /// Whether it holds rows, which DataFusion reads, rather than arrays.
+    pub fn has_rows(self) -> bool {
+        matches!(self, Self::Parquet | Self::Arrow | Self::Csv | Self::Json)
+    }
+
+    /// What it is, in words.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Hdf5 => "an HDF5 or NetCDF-4 file",
+            Self::NetCdf => "a NetCDF file",
+            Self::Zarr => "a Zarr store",
+            Self::Grib => "a GRIB file",
+            Self::Numpy => "a file of NumPy",
+            Self::Tiff => "a TIFF file",
+            Self::Parquet => "a Parquet file",
+            Self::Arrow => "an Arrow file",
+            Self::Csv => "a CSV file",
+            Self::Json => "a JSON file",
+            Self::Compressed => "a compressed file or an archive",
+        }
+    }
+
+    /// What to do with it.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Hdf5 | Self::NetCdf | Self::Zarr | Self::Numpy => CONVERT,
+            Self::Grib => {
+                "xarray with cfgrib makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that"
+            }
+            Self::Tiff => {
+                "xarray with rioxarray makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that"
+            }
+            Self::Parquet | Self::Arrow | Self::Csv | Self::Json => {
+                "it is a table by its path, in single quotes: SELECT * FROM 'PATH'"
+            }
+            Self::Compressed => "unpack it first",
+        }
+    }
+
+    /// The error of somebody who takes it for an array.
+    pub fn error(self) -> Error {
+        let (what, advice) = (self.what(), self.advice());
+        Error::usage(format!("this is {what}, not a .tet file or TileDB array; {advice}"))
+    }
+}
+
+/// HDF5 allows a block of the user's before its signature, of 512 bytes, 1024, and so on.
+fn is_hdf5(head: &[u8]) -> bool {
+    let places = std::iter::successors(Some(512_usize), |at| at.checked_mul(2));
+    let mut places = std::iter::once(0).chain(places).take_while(|at| *at < head.len());
+    places.any(|at| head[at..].starts_with(b"\x89HDF\r\n\x1a\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures() {
+        let hdf5 = b"\x89HDF\r\n\x1a\n";
+        for (head, expected) in [
+            (&hdf5[..], Some(Foreign::Hdf5)),
+            (&[&[0; 1024][..], hdf5].concat(), Some(Foreign::Hdf5)),
+            (&[&[0; 700][..], hdf5].concat(), None),
+            (b"\x89HDF", None),
+            (b"CDF\x05...", Some(Foreign::NetCdf)),
+            (b"CDF\x03...", None),
+            (b"GRIB\0\0\0\x02", Some(Foreign::Grib)),
+            (b"PAR1", Some(Foreign::Parquet)),
+            (b"\x1f\x8b\x08", Some(Foreign::Compressed)),
+            (b"time,value\n", None),
+            (b"", None),
+        ] {
+            assert_eq!(Foreign::of_bytes(head), expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn names_and_folders() {
+        for (name, expected) in [
+            ("data/era.NC", Some(Foreign::NetCdf)),
+            ("era.zarr/", Some(Foreign::Zarr)),
+            ("a.csv", Some(Foreign::Csv)),
+            ("a.tet", None),
+            ("nc", None),
+        ] {
+            assert_eq!(Foreign::of_name(name), expected, "{name}");
+        }
+        let entry = |name: &str, size: Option<u64>| Entry { name: name.to_owned(), size };
+        assert_eq!(
+            Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]),
+            Some(Foreign::Zarr)
+        );
+        assert_eq!(Foreign::of_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
+        assert_eq!(Foreign::of_folder(&[]), None);
+    }
+
+    #[test]
+    fn all_errors_say_what_there_is_and_what_to_do() {
+        let text = Foreign::Hdf5.error().to_string();
+        assert!(text.starts_with("this is an HDF5 or NetCDF-4 file, not a .tet file"), "{text}");
+        assert!(text.contains("tet convert"), "{text}");
+        assert!(Foreign::Csv.has_rows() && !Foreign::Zarr.has_rows());
+    }
+}

@@ -1,0 +1,118 @@
+//! What there is where no array is: something of another format, or some names.
+
+use std::path::Path;
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+
+use super::location::{Place, entries, path_of};
+use crate::error::{Error, Kind, Result};
+use crate::format::{Entry, Foreign};
+use crate::io::{ByteSource, FileSource};
+use crate::options::IoMode;
+
+/// `error`, which was met where no array is; it says what there is instead.
+pub(super) async fn described(error: Error, location: &str, runtime: &RuntimeEnv) -> Error {
+    let found = match foreign_at(location, runtime).await {
+        Some(foreign) => return foreign.error().in_file(location),
+        None => entries(location, IoMode::Pread, runtime).await,
+    };
+    match found {
+        // A store cannot tell a folder that is empty from none.
+        Ok(entries)
+            if error.kind() == Kind::Usage && !(entries.is_empty() && is_remote(location)) =>
+        {
+            error.followed_by(&holds(&entries))
+        }
+        _ => error,
+    }
+}
+
+/// Refuses a name that is no table of ours and could not be one of DataFusion's.
+///
+/// # Errors
+/// `Usage` for arrays in another format.
+pub(super) async fn refuse_foreign(location: &str, runtime: &RuntimeEnv) -> Result<()> {
+    let foreign = match is_remote(location) {
+        // Nothing is fetched to tell: DataFusion looks there anyway.
+        true => Foreign::of_name(&path_of(location)),
+        false => foreign_at(location, runtime).await,
+    };
+    match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
+        Some(foreign) => Err(foreign.error().in_file(location)),
+        None => Ok(()),
+    }
+}
+
+/// The format of what is at `location`, if it is another one: of a local file by its first bytes, or by its
+/// name where rows have no signature, and of a folder by what is in it.
+async fn foreign_at(location: &str, runtime: &RuntimeEnv) -> Option<Foreign> {
+    let rows = Foreign::of_name(&path_of(location)).filter(|foreign| foreign.has_rows());
+    match Place::of(location, runtime) {
+        Ok(Place::Local(path)) if path.is_file() => {
+            Foreign::of_bytes(&head(&path).await.ok()?).or(rows)
+        }
+        Ok(Place::Store(..)) if rows.is_some() => rows,
+        Ok(_) => {
+            let entries = entries(location, IoMode::Pread, runtime).await.ok()?;
+            Foreign::of_folder(&entries)
+        }
+        Err(_) => None,
+    }
+}
+
+/// The first bytes of a file, as many as signatures need.
+async fn head(path: &Path) -> Result<Vec<u8>> {
+    const LEN: u64 = 64 * 1024;
+    let source = FileSource::open(path)?;
+    let read = source.read(&[0..source.size().min(LEN)]).await?;
+    Ok(read.concat())
+}
+
+fn is_remote(location: &str) -> bool {
+    location.contains("://") && !location.starts_with("file:")
+}
+
+/// What is in a folder, in a sentence: some names, and what to do with arrays of another format.
+pub(super) fn holds(entries: &[Entry]) -> String {
+    /// More names do not help.
+    const MOST: usize = 10;
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    let mut names: Vec<&str> = names.filter(|name| !name.starts_with('.')).collect();
+    if names.is_empty() {
+        return "it is empty".to_owned();
+    }
+    names.sort_unstable();
+    let arrays = |name: &&str| Foreign::of_name(name).filter(|foreign| !foreign.has_rows());
+    let foreign = names.iter().find_map(|name| Some((*name, arrays(name)?)));
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let mut text = format!("it holds {}", names.join(", "));
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    if let Some((name, foreign)) = foreign {
+        text += &format!("; {name} is {}: {}", foreign.what(), foreign.advice());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_names_are_enough() {
+        let named = |count: usize| -> Vec<Entry> {
+            let name = |number| Entry { name: format!("{number:04}.bin"), size: Some(1) };
+            (0..count).rev().map(name).collect()
+        };
+        assert_eq!(holds(&[]), "it is empty");
+        assert_eq!(holds(&named(2)), "it holds 0000.bin, 0001.bin");
+        assert!(holds(&named(10)).ends_with("0008.bin, 0009.bin"));
+        assert!(holds(&named(2000)).ends_with("0008.bin, 0009.bin and 1990 more"));
+        let netcdf = Entry { name: "era.nc".to_owned(), size: Some(1) };
+        let hidden = Entry { name: ".git".to_owned(), size: None };
+        assert_eq!(holds(std::slice::from_ref(&hidden)), "it is empty");
+        assert!(holds(&[netcdf, hidden]).starts_with("it holds era.nc; era.nc is a NetCDF file: "));
+    }
+}
