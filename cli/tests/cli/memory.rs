@@ -66,7 +66,9 @@ fn aggregates_keep_to_the_limit() {
     let path = folder.path().join("big.tet");
     tet(&path, [131_072, 128], 4096, scattered);
     let file = path.to_str().unwrap();
-    for aggregate in ["median(value)", "count(DISTINCT value)", "percentile_cont(value, 0.9)"] {
+    // A distinct count alone would be planned as rows, by DataFusion.
+    let distinct = "count(DISTINCT value) + stddev(value)";
+    for aggregate in ["median(value)", distinct, "percentile_cont(value, 0.9)"] {
         for by in ["", " GROUP BY dim_1"] {
             let sql = format!("SELECT sum(a) FROM (SELECT {aggregate} AS a FROM t{by})");
             let limit = 32 << 20;
@@ -84,7 +86,7 @@ fn peak_of(args: &[&str], sql: &str) -> (u64, Outcome) {
     child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
-        peak = crate::support::peak_memory(child.id()).unwrap_or(0).max(peak);
+        peak = crate::support::memory_of(child.id()).unwrap_or(0).max(peak);
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     (peak, child.wait_with_output().unwrap().into())

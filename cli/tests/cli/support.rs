@@ -86,11 +86,12 @@ pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(
     fs::write(path, file).unwrap();
 }
 
-/// The most memory that a process had, in bytes, as Linux tells while it is there.
+/// The memory that a process has in bytes, without pages of files such as the program, as Linux tells while
+/// it is there.
 #[cfg(target_os = "linux")]
-pub(crate) fn peak_memory(process: u32) -> Option<u64> {
+pub(crate) fn memory_of(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
