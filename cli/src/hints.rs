@@ -14,6 +14,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
 
 use crate::errors::describe;
+use crate::memory;
 
 /// Names that are listed if none is like the one that was asked for.
 const LISTED: usize = 8;
@@ -21,7 +22,7 @@ const LISTED: usize = 8;
 /// The same error, with a hint behind its message if there is one.
 pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFusionError {
     let message = describe(&error);
-    match hint(&message, ctx) {
+    match memory::advice(&error).map(str::to_owned).or_else(|| hint(&message, ctx)) {
         Some(hint) => DataFusionError::Plan(format!("{}; {hint}", message.trim_end_matches('.'))),
         None => error,
     }

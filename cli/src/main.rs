@@ -14,15 +14,22 @@
 //! [`options`], [`tables`], [`catalog`], [`store`]), describe them ([`info`]), look for what is wrong with them
 //! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), draw them
 //! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
-//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`]), and
-//! silence when a reader like `head` has left.
+//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`bus_error`]), a
+//! limit of memory ([`memory`]), and silence when a reader like `head` has left.
 
 mod args;
+#[cfg(unix)]
+#[expect(
+    unsafe_code,
+    reason = "signals are handled by functions of C; the SAFETY comments say how"
+)]
+mod bus_error;
 mod catalog;
 mod completions;
 mod errors;
 mod hints;
 mod info;
+mod memory;
 mod options;
 mod place;
 mod plot;
@@ -56,6 +63,8 @@ static GLOBAL: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    #[cfg(unix)]
+    bus_error::install();
     let args =
         Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let outcome = match &args.task {

@@ -14,6 +14,7 @@ use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
 
 use crate::args::Engine;
 use crate::catalog::UrlTables;
+use crate::memory;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
 use crate::stdin::Stdin;
@@ -71,10 +72,8 @@ impl Session {
 
 fn context(engine: &Engine, is_stdin_sql: bool) -> Result<SessionContext> {
     let stores = Stores::new(Stdin::new(is_stdin_sql));
-    let mut runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(stores));
-    if let Some(bytes) = engine.memory_limit {
-        runtime = runtime.with_memory_limit(bytes, 1.0);
-    }
+    let runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(stores));
+    let runtime = memory::limited(runtime, engine.memory_limit);
     let state = SessionStateBuilder::new()
         .with_config(config(engine)?)
         .with_runtime_env(runtime.build_arc()?)
@@ -90,6 +89,7 @@ fn config(engine: &Engine) -> Result<SessionConfig> {
         // A missing value must not look like an empty text.
         options.format.null = "NULL".to_owned();
     }
+    memory::adapt(&mut options, engine.memory_limit)?;
     let mut config = SessionConfig::from(options).with_information_schema(true);
     if let Some(rows) = engine.batch_size {
         config = config.with_batch_size(rows.get());

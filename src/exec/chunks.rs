@@ -53,6 +53,11 @@ pub(super) struct ChunkReader {
     workspace: Workspace,
     /// Bytes that chunks in flight may hold, apart from the first.
     budget: u64,
+    /// Whether the pool has a limit.
+    is_limited: bool,
+    /// Bytes of the chunks that are in flight or open.
+    held: usize,
+    /// At least as much as is held.
     reservation: MemoryReservation,
 }
 
@@ -77,6 +82,8 @@ pub(super) struct OpenChunk {
     pub(super) task: ChunkTask,
     /// One per value wanted.
     tiles: Vec<OpenTile>,
+    /// Where they were read.
+    locations: Vec<Location>,
     reserved: usize,
 }
 
@@ -114,6 +121,8 @@ impl ChunkReader {
             examiner: None,
             priority: None,
             budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
+            is_limited: matches!(pool.memory_limit(), MemoryLimit::Finite(_)),
+            held: 0,
             reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
             in_flight: VecDeque::new(),
@@ -163,11 +172,14 @@ impl ChunkReader {
         if self.values.is_empty() {
             return Ok(self.next_task(metrics).await?.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
-                OpenChunk { task, tiles: vec![], reserved: 0 }
+                OpenChunk { task, tiles: vec![], locations: vec![], reserved: 0 }
             }));
         }
         self.start_fetches(metrics).await?;
-        let Some(fetch) = self.in_flight.pop_front() else { return Ok(None) };
+        let Some(fetch) = self.in_flight.pop_front() else {
+            self.reservation.shrink(self.reservation.size() - self.held);
+            return Ok(None);
+        };
         if self.examiner.is_some() {
             metrics.chunks_examined.add_matched(1);
         }
@@ -178,11 +190,17 @@ impl ChunkReader {
 
         let timer = metrics.time_decode.timer();
         let Fetch { task, stored, reserved, .. } = fetch;
-        let tiles = self
-            .array
-            .decode(&task, &self.values, &stored, payloads, &mut self.workspace)
-            .map_err(to_datafusion)?;
+        let locations = locations_of(&stored);
+        let tiles = self.array.decode(&task, &self.values, &stored, payloads, &mut self.workspace);
         timer.done();
+        let tiles = match tiles {
+            Ok(tiles) => tiles,
+            Err(error) => {
+                // Bytes of a file that is being written look like those of a damaged one.
+                self.array.objects().used(&locations, false).map_err(to_datafusion)?;
+                return Err(to_datafusion(error));
+            }
+        };
         metrics.bytes_decoded.add(tiles.iter().map(Tile::len_bytes).sum());
         metrics.cells_skipped.add((task.cells() - task.rows) as usize);
 
@@ -191,7 +209,7 @@ impl ChunkReader {
             let may_hold_nulls = self.may_hold_nulls(at, &task).await;
             open.push(OpenTile { value: self.values[at], tile, may_hold_nulls });
         }
-        Ok(Some(OpenChunk { task, tiles: open, reserved }))
+        Ok(Some(OpenChunk { task, tiles: open, locations, reserved }))
     }
 
     /// Whether filters may become stricter with the rows that are there.
@@ -199,10 +217,34 @@ impl ChunkReader {
         self.examiner.as_ref().is_some_and(Examiner::expects_news)
     }
 
-    /// Takes a chunk back, and its memory for the next one.
-    pub(super) fn release(&mut self, chunk: OpenChunk) {
-        self.reservation.shrink(chunk.reserved);
+    /// Takes a chunk back, and its memory for the next one. Fails if its file was written meanwhile.
+    pub(super) fn release(&mut self, chunk: OpenChunk) -> Result<()> {
+        self.held -= chunk.reserved;
         self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
+        // Pages of a mapping count as memory of the process, and where that has a limit they must go.
+        self.array.objects().used(&chunk.locations, self.is_limited).map_err(to_datafusion)
+    }
+
+    /// Whether the memory for queries has a limit.
+    pub(super) fn is_limited(&self) -> bool {
+        self.is_limited
+    }
+
+    /// Accounts for one more chunk. What others had is kept for it, so that nobody takes it in between:
+    /// an operator that holds rows takes all that it can get.
+    ///
+    /// Without one chunk nothing goes on, and a chunk cannot be spilled. So the `first` takes its share of
+    /// the pool even if others have it: they notice, and spill.
+    fn reserve(&mut self, bytes: usize, first: bool) -> Result<()> {
+        let held = self.held.saturating_add(bytes);
+        let more = held.saturating_sub(self.reservation.size());
+        match self.reservation.try_grow(more) {
+            Ok(()) => {}
+            Err(_) if first && held as u64 <= self.budget => self.reservation.grow(more),
+            Err(error) => return Err(error),
+        }
+        self.held = held;
+        Ok(())
     }
 
     /// Whether a cell of the `at`th value may be NULL, as far as is known.
@@ -235,10 +277,10 @@ impl ChunkReader {
             let Some((task, stored)) = self.located.front() else { return Ok(()) };
             let needed = self.bytes_held(task, stored);
             let first = self.in_flight.is_empty();
-            if !first && self.reservation.size().saturating_add(needed) as u64 > self.budget {
+            if !first && self.held.saturating_add(needed) as u64 > self.budget {
                 return Ok(());
             }
-            match self.reservation.try_grow(needed) {
+            match self.reserve(needed, first) {
                 Ok(()) => {}
                 Err(_) if !first => return Ok(()),
                 Err(error) => return Err(error),
@@ -321,7 +363,7 @@ impl ChunkReader {
                     fetch.task = task;
                     self.in_flight.push_back(fetch);
                 }
-                None => self.reservation.shrink(fetch.reserved),
+                None => self.held -= fetch.reserved,
             }
         }
         let located: Vec<ChunkTask> = self.located.iter().map(|(task, _)| task.clone()).collect();

@@ -14,6 +14,7 @@ mod best_first;
 mod breaks;
 mod chunks;
 mod columns;
+mod compact;
 mod config;
 mod display;
 mod dynamic;

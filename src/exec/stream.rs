@@ -13,6 +13,7 @@ use datafusion::execution::TaskContext;
 
 use super::breaks::Breaks;
 use super::chunks::{ChunkReader, OpenChunk};
+use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
 use super::scan::GridScanExec;
 use super::to_datafusion;
@@ -138,7 +139,7 @@ impl GridStream {
                 // By now most consumers have let go of the last batch, and the next tile fits there.
                 let cells = self.slab.open.iter().map(|chunk| chunk.task.cells()).sum();
                 for chunk in self.slab.open.drain(..) {
-                    self.chunks.release(chunk);
+                    self.chunks.release(chunk)?;
                 }
                 self.breaks.after(cells).await;
                 return Ok(None);
@@ -159,7 +160,15 @@ impl GridStream {
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         let open = &self.slab.open[chunk];
-        let arrays = columns(&self.array, &mut self.assembler, &self.columns, open, block)?;
+        let mut arrays = columns(&self.array, &mut self.assembler, &self.columns, open, block)?;
+        if self.chunks.is_limited() {
+            let columns = self.columns.iter().zip(arrays);
+            let own = columns.map(|(column, array)| match column {
+                Column::Value(_) => copied(&array),
+                _ => compact(array),
+            });
+            arrays = own.collect::<Result<_, _>>()?;
+        }
         let rows = block.rows();
         let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;

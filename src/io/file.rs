@@ -9,16 +9,16 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{ByteSource, check_bounds, shrunk};
+use super::{ByteSource, check_bounds};
 use crate::error::{Error, Result};
 
 /// A file that is read, not mapped: costs a copy, but a file that changes under it can only give
-/// errors or other bytes, never a signal.
+/// errors, never a signal.
 #[derive(Debug, Clone)]
 pub struct FileSource {
     name: String,
     file: Arc<File>,
-    size: u64,
+    opened: Stamp,
 }
 
 impl FileSource {
@@ -27,13 +27,13 @@ impl FileSource {
     /// # Errors
     /// `Io` if it cannot be opened or is a directory.
     pub fn open(path: &Path) -> Result<Self> {
-        let (name, file, size) = open(path)?;
-        Ok(Self { name, file: Arc::new(file), size })
+        let (name, file, opened) = open(path)?;
+        Ok(Self { name, file: Arc::new(file), opened })
     }
 
-    /// When the file was last written, as far as the system tells.
-    pub(super) fn modified(&self) -> Option<SystemTime> {
-        modified(&self.file)
+    /// What the file was when it was opened.
+    pub(super) fn stamp(&self) -> Stamp {
+        self.opened
     }
 
     fn read_one(&self, range: &Range<u64>) -> Result<Bytes> {
@@ -41,7 +41,7 @@ impl FileSource {
         match read_exact_at(&self.file, &mut bytes, range.start) {
             Ok(()) => Ok(bytes.into()),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                Err(shrunk(&self.name, self.size, len(&self.name, &self.file)?))
+                Err(self.opened.shrunk(&self.name, Stamp::of(&self.name, &self.file)?))
             }
             Err(error) => {
                 Err(Error::io(format!("cannot read bytes {range:?}"), error).in_file(&self.name))
@@ -57,7 +57,11 @@ impl ByteSource for FileSource {
     }
 
     fn size(&self) -> u64 {
-        self.size
+        self.opened.len
+    }
+
+    fn unchanged(&self) -> Result<()> {
+        self.opened.unchanged(&self.name, &self.file)
     }
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -70,8 +74,53 @@ impl ByteSource for FileSource {
     }
 }
 
-/// Opens a regular file for reading: its name for errors, the file, its length in bytes.
-pub(super) fn open(path: &Path) -> Result<(String, File, u64)> {
+/// What the system says of a file that tells whether it has been written since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// Bytes of the file.
+    pub(super) len: u64,
+    /// When it was last written, as far as the system tells.
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(name: &str, file: &File) -> Result<Self> {
+        let metadata = file
+            .metadata()
+            .map_err(|error| Error::io("cannot check the file", error).in_file(name))?;
+        Ok(Self { len: metadata.len(), modified: metadata.modified().ok() })
+    }
+
+    /// Fails unless `file`, which had this stamp when it was opened, still has it.
+    pub(super) fn unchanged(&self, name: &str, file: &File) -> Result<()> {
+        let now = Self::of(name, file)?;
+        if now.len < self.len {
+            return Err(self.shrunk(name, now));
+        }
+        if now != *self {
+            let cause = std::io::Error::other(
+                "it was written after it was opened; open it again, and replace files by renaming new ones",
+            );
+            return Err(Error::io("the file has changed", cause).in_file(name));
+        }
+        Ok(())
+    }
+
+    /// The error for a file that has lost bytes.
+    fn shrunk(&self, name: &str, now: Self) -> Error {
+        let cause = std::io::Error::new(
+            std::io::ErrorKind::UnexpectedEof,
+            format!(
+                "it had {} bytes when it was opened and has {} now; open it again",
+                self.len, now.len
+            ),
+        );
+        Error::io("the file has shrunk", cause).in_file(name)
+    }
+}
+
+/// Opens a regular file for reading: its name for errors, the file, what it is now.
+pub(super) fn open(path: &Path) -> Result<(String, File, Stamp)> {
     let name = path.display().to_string();
     let failed = |error| Error::io("cannot open the file", error).in_file(&name);
     // Asked before opening: opening a pipe would wait for whoever writes to it.
@@ -83,21 +132,8 @@ pub(super) fn open(path: &Path) -> Result<(String, File, u64)> {
         return Err(failed(std::io::Error::other("not a regular file")));
     }
     let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    Ok((name, file, metadata.len()))
-}
-
-/// When the file was last written, as far as the system tells.
-pub(super) fn modified(file: &File) -> Option<SystemTime> {
-    file.metadata().and_then(|metadata| metadata.modified()).ok()
-}
-
-/// The file's length now.
-pub(super) fn len(name: &str, file: &File) -> Result<u64> {
-    let metadata = file.metadata();
-    metadata
-        .map(|it| it.len())
-        .map_err(|error| Error::io("cannot check the file", error).in_file(name))
+    let stamp = Stamp::of(&name, &file)?;
+    Ok((name, file, stamp))
 }
 
 #[cfg(unix)]

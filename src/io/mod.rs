@@ -2,10 +2,11 @@
 //!
 //! An object is a [`ByteSource`], and where there are many of them, a [`Folder`]. What to read is decided elsewhere; this module makes reading
 //! cheap (ranges that lie close together become one request) and safe (a range outside the object
-//! is an error, and so is a file that has shrunk since it was opened).
+//! is an error, and so is a file that was written since it was opened).
 
 mod file;
 mod folder;
+mod mappings;
 mod memory;
 #[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
 mod mmap;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 
 pub use file::FileSource;
 pub use folder::{Folder, FolderEntry, LocalFolder, StoreFolder};
+pub use mappings::MappedFile;
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;
@@ -47,6 +49,19 @@ pub trait ByteSource: Debug + Send + Sync {
     /// `Io` if the bytes cannot be had, `Usage` never: a range outside the object means that a
     /// format did not check its bounds and is `Internal`.
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// Whether the object is still the one that was opened, as far as that is known without waiting.
+    ///
+    /// # Errors
+    /// `Io` if it was written since.
+    fn unchanged(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Says that these bytes will not be looked at again soon; a mapping lets go of their pages.
+    fn forget(&self, range: &Range<u64>) {
+        let _ = range;
+    }
 }
 
 /// Fails unless all `ranges` lie in an object of `size` bytes.
@@ -59,13 +74,4 @@ fn check_bounds(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<()> {
             Err(Error::internal(message).in_file(source.name()))
         }
     }
-}
-
-/// The error for a file that lost bytes since it was opened.
-fn shrunk(name: &str, size: u64, now: u64) -> Error {
-    let cause = std::io::Error::new(
-        std::io::ErrorKind::UnexpectedEof,
-        format!("it had {size} bytes when it was opened and has {now} now; open it again"),
-    );
-    Error::io("the file has shrunk", cause).in_file(name)
 }

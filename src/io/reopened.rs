@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use super::file::Stamp;
 use super::{ByteSource, FileSource, MmapSource};
 use crate::error::{Error, Result};
 
@@ -30,15 +30,12 @@ pub struct OpenFiles {
 #[derive(Debug, Clone)]
 struct Held {
     source: Arc<dyn ByteSource>,
-    modified: Option<SystemTime>,
+    stamp: Stamp,
 }
 
 impl Held {
-    fn new<S: ByteSource + 'static>(
-        source: S,
-        modified: impl Fn(&S) -> Option<SystemTime>,
-    ) -> Self {
-        Self { modified: modified(&source), source: Arc::new(source) }
+    fn new<S: ByteSource + 'static>(source: S, stamp: impl Fn(&S) -> Stamp) -> Self {
+        Self { stamp: stamp(&source), source: Arc::new(source) }
     }
 }
 
@@ -68,8 +65,8 @@ impl OpenFiles {
 
     fn open(&self, path: &Path) -> Result<Held> {
         let opened = match self.mmap {
-            true => Held::new(MmapSource::open(path)?, MmapSource::modified),
-            false => Held::new(FileSource::open(path)?, FileSource::modified),
+            true => Held::new(MmapSource::open(path)?, MmapSource::stamp),
+            false => Held::new(FileSource::open(path)?, FileSource::stamp),
         };
         let mut held = self.lock();
         if held.len() >= self.most {
@@ -85,8 +82,7 @@ impl OpenFiles {
 pub struct ReopenedSource {
     name: String,
     path: PathBuf,
-    size: u64,
-    modified: Option<SystemTime>,
+    stamp: Stamp,
     files: Arc<OpenFiles>,
 }
 
@@ -96,12 +92,11 @@ impl ReopenedSource {
     /// # Errors
     /// `Io` if it cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
-        let Held { source, modified } = files.open(path)?;
+        let Held { source, stamp } = files.open(path)?;
         Ok(Self {
             name: source.name().to_owned(),
             path: path.to_owned(),
-            size: source.size(),
-            modified,
+            stamp,
             files: Arc::clone(files),
         })
     }
@@ -112,7 +107,7 @@ impl ReopenedSource {
             None => self.files.open(&self.path)?,
         };
         // What is held may have been opened again since, and be another file.
-        if held.source.size() != self.size || held.modified != self.modified {
+        if held.stamp != self.stamp {
             let error = std::io::Error::other("it was written since the table was made");
             return Err(Error::io("cannot open the file again", error).in_file(&self.name));
         }
@@ -127,7 +122,7 @@ impl ByteSource for ReopenedSource {
     }
 
     fn size(&self) -> u64 {
-        self.size
+        self.stamp.len
     }
 
     fn is_resident(&self) -> bool {
@@ -136,6 +131,17 @@ impl ByteSource for ReopenedSource {
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.source()?.read(ranges).await
+    }
+
+    fn unchanged(&self) -> Result<()> {
+        // One that was closed is looked at when it is opened again.
+        self.files.held(&self.path).map_or(Ok(()), |held| held.source.unchanged())
+    }
+
+    fn forget(&self, range: &Range<u64>) {
+        if let Some(held) = self.files.held(&self.path) {
+            held.source.forget(range);
+        }
     }
 }
 

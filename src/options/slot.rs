@@ -12,9 +12,15 @@ use crate::format::tiledb::EncryptionKey;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum IoMode {
     /// Through a memory mapping, without copies.
+    ///
+    /// A file that is written after it was opened is an error, as its length and the time of its last change
+    /// are looked at before and after each chunk. In between nothing can: if a file is cut, or its disk fails,
+    /// while a chunk of it is looked at, Unix sends the process SIGBUS, which ends it. A program that wants a
+    /// last word handles the signal; [`MappedFile`](crate::io::MappedFile) tells its handler which file it
+    /// was. Files that are replaced as a whole, by renaming a new one, are never in danger.
     #[default]
     Mmap,
-    /// Through positioned reads: a copy, but safe where files are truncated while they are read.
+    /// Through positioned reads: a copy, but safe where files are cut or overwritten while they are read.
     Pread,
 }
 

@@ -117,6 +117,40 @@ impl Objects {
         Ok(replies)
     }
 
+    /// Says that what was read from these locations has been used; with `forget`, that it will not be
+    /// wanted again soon.
+    ///
+    /// # Errors
+    /// `Io` if one of the objects was written since it was opened.
+    pub fn used(&self, locations: &[Location], forget: bool) -> Result<()> {
+        let mut unchanged = None;
+        for Location { object, range } in locations {
+            let Some(source) = self.opened(object) else { continue };
+            if unchanged != Some(object) {
+                source.unchanged()?;
+                unchanged = Some(object);
+            }
+            if forget {
+                source.forget(range);
+            }
+        }
+        Ok(())
+    }
+
+    /// An object that is open.
+    fn opened(&self, object: &Arc<str>) -> Option<Arc<dyn ByteSource>> {
+        match self {
+            Self::One(source) => Some(Arc::clone(source)),
+            Self::Many { opened, .. } => {
+                opened.lock().unwrap_or_else(PoisonError::into_inner).get(object).cloned()
+            }
+            Self::Several { members, .. } => {
+                let (member, path) = member_of(object)?;
+                members.get(member)?.opened(&path.into())
+            }
+        }
+    }
+
     async fn read_one(&self, object: Arc<str>, wanted: Wanted) -> Result<(Vec<Bytes>, Vec<usize>)> {
         let source = match (self, member_of(&object)) {
             (Self::Several { members, .. }, Some((member, path))) if member < members.len() => {

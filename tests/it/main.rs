@@ -27,6 +27,7 @@ mod interop;
 mod layering;
 mod limits;
 mod many_files;
+mod memory;
 mod mistakes;
 mod mosaic;
 mod mosaic_tiledb;

@@ -10,6 +10,7 @@ mod doc_blocks;
 mod docs;
 mod errors;
 mod info;
+mod memory;
 mod options;
 mod plot;
 mod sql;

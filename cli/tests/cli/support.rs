@@ -57,6 +57,44 @@ pub(crate) fn tiledb(name: &str) -> String {
     format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A file with one dataset `t` of numbers of 32 bits in rows, of which each chunk has so many, uncompressed.
+pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(u64) -> f32) {
+    let chunks = shape[0].div_ceil(chunk_rows);
+    let (index_at, index_len) = (40 + 24 + 32, 32 + 104 * chunks);
+    let mut file = b"TETR".to_vec();
+    let put = |file: &mut Vec<u8>, words: &[u64]| {
+        words.iter().for_each(|word| file.extend(word.to_le_bytes()));
+    };
+    // Version 1, one dataset, no footer; then where the index is, and how long the directory.
+    [1_u32, 1, 0].iter().for_each(|word| file.extend(word.to_le_bytes()));
+    put(&mut file, &[index_at, index_len, 24 + 32]);
+    // A name of one letter, 32-bit floats, two axes.
+    [1_u32, 1, 2, 0].iter().for_each(|word| file.extend(word.to_le_bytes()));
+    file.extend(b"t\0\0\0\0\0\0\0");
+    put(&mut file, &[shape[0], shape[1], chunk_rows, shape[1]]);
+    file.extend(b"TIDX");
+    file.extend(1_u32.to_le_bytes());
+    put(&mut file, &[chunks, 0, 0]);
+    let mut payload_at = index_at + index_len;
+    for chunk in 0..chunks {
+        let rows = chunk_rows.min(shape[0] - chunk * chunk_rows);
+        let bytes = 4 * rows * shape[1];
+        put(&mut file, &[0, chunk, 0, 0, 0, 0, 0, 0, 0, payload_at, bytes, bytes, 0]);
+        payload_at += bytes;
+    }
+    file.extend((0..shape[0] * shape[1]).flat_map(|cell| value(cell).to_le_bytes()));
+    fs::write(path, file).unwrap();
+}
+
+/// The memory that a process has in bytes, without pages of files such as the program, as Linux tells while
+/// it is there.
+#[cfg(target_os = "linux")]
+pub(crate) fn memory_of(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
 /// A package whose generations are copies of the example, of which the second is current.
 pub(crate) fn package(folder: &Path, name: &str) -> String {
     let root = folder.join(name);

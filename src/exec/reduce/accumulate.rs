@@ -55,6 +55,26 @@ impl AccumulatePlan {
         }))
     }
 
+    /// Whether an accumulator hands on values that it was given, rather than a summary of them.
+    pub(super) fn holds_values(&self) -> bool {
+        let has_list = |call: &Aggregate| {
+            let states = call.function.state_fields();
+            states.is_ok_and(|states| states.iter().any(|state| state.data_type().is_nested()))
+        };
+        self.calls.iter().any(has_list)
+    }
+
+    /// Bytes of the arguments of a row.
+    pub(super) fn bytes_per_row(&self) -> Result<usize> {
+        /// A text, or whatever else has no width of its own.
+        const TEXT: usize = 32;
+        let mut bytes = 0;
+        for arg in self.calls.iter().flat_map(|call| &call.args) {
+            bytes += arg.data_type(&self.schema)?.primitive_width().unwrap_or(TEXT);
+        }
+        Ok(bytes)
+    }
+
     /// Every expression that is evaluated per row.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
         self.calls.iter().flat_map(Aggregate::expressions).chain(&self.predicate)
@@ -90,6 +110,14 @@ impl Accumulators {
         match self {
             Self::Ungrouped(one) => one.update(batch),
             Self::Grouped(groups) => groups.update(batch, places, repeated),
+        }
+    }
+
+    /// Groups that have been met.
+    pub(super) fn groups(&self) -> usize {
+        match self {
+            Self::Ungrouped(_) => 1,
+            Self::Grouped(groups) => groups.met.len(),
         }
     }
 

@@ -14,6 +14,7 @@
 //!               GridReduceExec
 //! ```
 
+mod account;
 mod accumulate;
 mod dense;
 mod extremes;

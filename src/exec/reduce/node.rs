@@ -137,6 +137,19 @@ impl GridReduceExec {
         bytes_per_group(&self.keys, &self.tier)
     }
 
+    /// Whether the same over rows may do with less memory. DataFusion spills the states of groups, and reads
+    /// them back in batches: values that are held fit only if a batch has few of all groups.
+    pub(super) fn rows_may_take_less(&self, batch_size: usize) -> bool {
+        /// Batches of groups.
+        const MANY: u64 = 8;
+        match &self.tier {
+            Tier::Accumulators(plan) if plan.holds_values() => {
+                self.keys.groups > MANY * batch_size as u64
+            }
+            _ => true,
+        }
+    }
+
     /// The same partition of the aggregation that this replaces, over rows.
     pub(super) fn over_rows(&self, partition: usize) -> Result<Arc<dyn ExecutionPlan>> {
         let slab = &self.slabs[partition];

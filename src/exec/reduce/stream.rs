@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
 use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
@@ -14,6 +14,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt};
 
+use super::account::Account;
 use super::accumulate::{AccumulatePlan, Accumulators};
 use super::dense::{Call, DenseCall, DenseColumn, DensePlan};
 use super::extremes::Extremes;
@@ -29,7 +30,8 @@ use crate::format::Zone;
 use crate::scan::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
 use crate::scan::{Assembler, Blocks, ChunkTask};
 
-/// The groups of a partition, or, if they do not get their memory, the same from rows.
+/// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
+/// from rows.
 pub(super) fn reduce(
     node: Arc<GridReduceExec>,
     number: usize,
@@ -59,7 +61,10 @@ pub(super) fn reduce(
             Err(refused) => Err(refused),
         };
         match reduced {
-            Err(error) if is_exhausted(&error) => {
+            Err(error)
+                if is_exhausted(&error)
+                    && node.rows_may_take_less(context.session_config().batch_size()) =>
+            {
                 log::debug!("no memory for the groups, aggregating rows: {error}");
                 node.over_rows(number)?.execute(at, context)
             }
@@ -264,7 +269,7 @@ impl Partition {
             let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
             self.reservation.try_resize(table_bytes + scratch)?;
             breaks.after(open.task.cells() * plan.columns.len() as u64).await;
-            reader.release(open);
+            reader.release(open)?;
         }
         Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
     }
@@ -292,7 +297,8 @@ impl Partition {
         let mut places = RowPlaces::default();
         let mut breaks = Breaks::default();
         let batch_size = self.context.session_config().batch_size() as u64;
-        let table_bytes = self.reservation.size();
+        let (mut account, table_bytes) = (Account::default(), self.reservation.size());
+        let bytes_per_row = plan.bytes_per_row()?;
         while let Some(open) = reader.next(&self.metrics).await? {
             for block in Blocks::new(&open.task, batch_size) {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
@@ -302,15 +308,22 @@ impl Partition {
                     RecordBatch::try_new_with_options(Arc::clone(&plan.schema), arrays, &rows)?;
                 let (places, repeated) =
                     places.of(&self.table, node.array.grid(), &open.task, &block);
+                let bytes = bytes_per_row * batch.num_rows();
+                let (met, held) = (accumulators.groups(), || accumulators.size());
+                account.admit(&self.reservation, table_bytes, bytes, met, held)?;
                 accumulators.update(&batch, places, repeated)?;
                 timer.done();
                 breaks.after(block.rows()).await;
             }
-            reader.release(open);
-            // What accumulators hold may grow with the data, as distinct values do.
-            self.reservation.try_resize(table_bytes + accumulators.size())?;
+            reader.release(open)?;
         }
+        let held = accumulators.size();
+        // States are copies of what accumulators hold.
+        let copies = if node.whole { 0 } else { held };
+        self.reservation.try_resize(table_bytes + held + copies)?;
         let (columns, places) = accumulators.finish(node.whole)?;
+        let bytes: usize = columns.iter().map(|column| column.get_array_memory_size()).sum();
+        self.reservation.resize(table_bytes + bytes);
         Ok((columns, Some(places)))
     }
 

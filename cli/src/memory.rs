@@ -1,0 +1,128 @@
+//! What `--memory-limit` means: a pool that operators share fairly, and settings with which those that
+//! spill get by in it.
+//!
+//! ```text
+//!   limit      ├── partition ──┼── partition ──┤         of 32 MiB at least
+//!   partition  ├ chunk ┼ merge ┼ rows of a sort ┤        a chunk and a merge cannot be spilled
+//! ```
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use datafusion::common::config::MaxRowGroupBytes;
+use datafusion::config::ConfigOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+
+/// With less, a partition spends its time on spilling.
+const PARTITION: usize = 32 << 20;
+/// Offsets of text have 32 bits.
+const MOST_IN_PLACE: usize = 1 << 31;
+/// Consumers that an error lists.
+const LISTED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+
+/// Limits what queries hold to `limit` bytes, if there is a limit.
+pub(crate) fn limited(runtime: RuntimeEnvBuilder, limit: Option<usize>) -> RuntimeEnvBuilder {
+    let Some(limit) = limit else { return runtime };
+    // Whoever comes first would take all, and leave nothing to those who cannot spill.
+    let pool = TrackConsumersPool::new(FairSpillPool::new(limit), LISTED);
+    let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(Shares::of(limit).fan_in);
+    runtime.with_memory_pool(Arc::new(pool)).with_disk_manager_builder(disk)
+}
+
+/// Adapts what was not set otherwise to a limit of `limit` bytes.
+///
+/// # Errors
+/// Never: a share is not empty.
+pub(crate) fn adapt(options: &mut ConfigOptions, limit: Option<usize>) -> Result<()> {
+    let Some(limit) = limit else { return Ok(()) };
+    let defaults = ConfigOptions::default();
+    let shares = Shares::of(limit);
+    let (execution, plain) = (&mut options.execution, defaults.execution);
+    if execution.target_partitions == plain.target_partitions {
+        execution.target_partitions = shares.partitions.min(plain.target_partitions);
+    }
+    if execution.sort_spill_reservation_bytes == plain.sort_spill_reservation_bytes {
+        execution.sort_spill_reservation_bytes = shares.merge;
+    }
+    if execution.sort_in_place_threshold_bytes == plain.sort_in_place_threshold_bytes {
+        // Sorting batch by batch and merging them takes as much again, which a sort cannot spill and does
+        // not get; in one piece it takes what was accounted for.
+        execution.sort_in_place_threshold_bytes = limit.min(MOST_IN_PLACE);
+    }
+    if execution.parquet.max_row_group_bytes.is_none() {
+        execution.parquet.max_row_group_bytes = Some(MaxRowGroupBytes::try_new(shares.row_group)?);
+        // The parallel writer goes by rows alone.
+        execution.parquet.allow_single_file_parallelism = false;
+    }
+    Ok(())
+}
+
+/// What to do about an error that a limit is the reason of.
+pub(crate) fn advice(error: &DataFusionError) -> Option<&'static str> {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(message) if message.contains("allocate additional") => {
+            Some("raise --memory-limit, or ask for less at a time")
+        }
+        _ => None,
+    }
+}
+
+/// How a limit is divided.
+struct Shares {
+    partitions: usize,
+    /// Bytes that a sort keeps free for merging.
+    merge: usize,
+    /// Sorted files that are merged at once.
+    fan_in: usize,
+    /// Bytes of a row group of Parquet, which is held until it is written.
+    row_group: usize,
+}
+
+impl Shares {
+    fn of(limit: usize) -> Self {
+        let partitions = (limit / PARTITION).max(1);
+        let partition = limit / partitions.min(cores());
+        Self {
+            partitions,
+            merge: (partition / 4).min(10 << 20),
+            // A file takes four batches, of which most have less than 256 KiB.
+            fan_in: (partition / (3 << 20)).clamp(4, 128),
+            row_group: (limit / 8).max(1),
+        }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_into_the_limit() {
+        for limit in [1 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30, 1 << 40] {
+            let shares = Shares::of(limit);
+            let used = shares.partitions.min(cores());
+            assert!(used * shares.merge <= limit / 4, "{limit}");
+            assert!(shares.fan_in >= 4 && shares.row_group >= 1, "{limit}");
+        }
+        assert_eq!(Shares::of(64 << 20).partitions, 2);
+    }
+
+    #[test]
+    fn what_was_set_stays() {
+        let mut options = ConfigOptions::default();
+        options.execution.target_partitions = 77;
+        adapt(&mut options, Some(1 << 20)).unwrap();
+        assert_eq!(options.execution.target_partitions, 77);
+        assert_eq!(options.execution.sort_spill_reservation_bytes, 1 << 18);
+        let mut free = ConfigOptions::default();
+        adapt(&mut free, None).unwrap();
+        assert_eq!(free.execution, ConfigOptions::default().execution);
+    }
+}

@@ -1,0 +1,169 @@
+//! What queries hold under a limit, and files that change while they are mapped.
+
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use tempfile::TempDir;
+
+use crate::support::{Outcome, gridfusion, run, tet};
+
+/// A number that looks random, and of which few are equal.
+fn scattered(cell: u64) -> f32 {
+    let mixed = cell.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f32
+}
+
+/// A file of 16 MiB, of which the rows take 84 MB.
+fn big(folder: &TempDir) -> String {
+    let path = folder.path().join("big.tet");
+    tet(&path, [16_384, 256], 1024, scattered);
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn sorts_spill_under_a_limit() {
+    let folder = TempDir::new().unwrap();
+    let file = big(&folder);
+    let limited = ["-q", "--memory-limit", "16m", "--format", "csv", "-c"];
+    // Each row is held against the one before it, so that an order that is wrong is seen.
+    let ordered = "SELECT count(*) AS n, sum(CASE WHEN value < before THEN 1 ELSE 0 END) AS wrong
+        FROM (SELECT value, lag(value) OVER (ORDER BY value, dim_1) AS before FROM t)";
+    let numbered = "SELECT max(n) AS n, 0 AS wrong
+        FROM (SELECT row_number() OVER (ORDER BY value DESC, dim_0) AS n FROM t)";
+    for sql in [ordered, numbered] {
+        let outcome = run(&[&[file.as_str()], &limited[..], &[sql]].concat());
+        assert_eq!(outcome.stdout, "n,wrong\n4194304,0\n", "{sql}: {outcome:?}");
+    }
+    let copy = folder.path().join("sorted.parquet");
+    let copy = copy.to_str().unwrap();
+    let sql = format!("COPY (SELECT * FROM t ORDER BY value, dim_0, dim_1) TO '{copy}'");
+    let outcome = run(&[&[file.as_str()], &limited[..], &[&sql]].concat());
+    assert_eq!(outcome.code, Some(0), "{outcome:?}");
+    let sum = |table: &str| {
+        let sql = format!("SELECT count(*) AS n, sum(dim_0 * 7 + dim_1) AS sum FROM {table}");
+        run(&[&file, "-q", "--format", "csv", "-c", &sql]).stdout
+    };
+    assert_eq!(sum(&format!("'{copy}'")), sum("t"));
+}
+
+#[test]
+fn an_error_of_memory_says_which_option() {
+    let folder = TempDir::new().unwrap();
+    let file = big(&folder);
+    let sql = "SELECT count(DISTINCT value) FROM t";
+    let outcome = run(&[&file, "-q", "--memory-limit", "100k", "-c", sql]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+    assert!(outcome.stderr.contains("raise --memory-limit"), "{outcome:?}");
+}
+
+/// Aggregates that hold values stay within one and a half times the limit and 64 MiB, whether they fit or fail.
+#[cfg(target_os = "linux")]
+#[test]
+fn aggregates_keep_to_the_limit() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("big.tet");
+    tet(&path, [131_072, 128], 4096, scattered);
+    let file = path.to_str().unwrap();
+    // A distinct count alone would be planned as rows, by DataFusion.
+    let distinct = "count(DISTINCT value) + stddev(value)";
+    for aggregate in ["median(value)", distinct, "percentile_cont(value, 0.9)"] {
+        for by in ["", " GROUP BY dim_1"] {
+            let sql = format!("SELECT sum(a) FROM (SELECT {aggregate} AS a FROM t{by})");
+            let limit = 32 << 20;
+            let args = [file, "-q", "--memory-limit", "32m", "--format", "csv", "-f", "/dev/stdin"];
+            let (peak, outcome) = peak_of(&args, &sql);
+            assert!(peak <= limit + limit / 2 + (64 << 20), "{sql}: {peak}; {outcome:?}");
+        }
+    }
+}
+
+/// Runs SQL; returns the most memory that the program had, asked every few milliseconds.
+#[cfg(target_os = "linux")]
+fn peak_of(args: &[&str], sql: &str) -> (u64, Outcome) {
+    let mut child = gridfusion(args).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        peak = crate::support::memory_of(child.id()).unwrap_or(0).max(peak);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    (peak, child.wait_with_output().unwrap().into())
+}
+
+fn cut(path: &Path, bytes: u64) {
+    OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+/// A file that is cut or written between two statements is named.
+#[test]
+fn a_file_that_changed_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("t.tet");
+    type Change = fn(&Path);
+    let changes: [(Change, &str); 2] = [
+        (|path| cut(path, 400), "t.tet: the file has shrunk"),
+        (
+            |path| {
+                let bytes = fs::read(path).unwrap();
+                fs::write(path, bytes).unwrap();
+            },
+            "t.tet: the file has changed: it was written after it was opened",
+        ),
+    ];
+    for (change, message) in changes {
+        for io in ["io=mmap", "io=pread"] {
+            tet(&path, [1000, 10], 100, scattered);
+            // Long ago, so that a change is a change on any clock.
+            let long_ago = std::time::SystemTime::UNIX_EPOCH;
+            OpenOptions::new().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+            let args = [path.to_str().unwrap(), "-o", io, "-q", "-f", "/dev/stdin"];
+            let mut child = gridfusion(&args).stdin(Stdio::piped()).spawn().unwrap();
+            let mut stdin = child.stdin.take().unwrap();
+            wait_until_open(child.id(), &path);
+            change(&path);
+            stdin.write_all(b"SELECT sum(value) FROM t").unwrap();
+            drop(stdin);
+            let outcome = Outcome::from(child.wait_with_output().unwrap());
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{outcome:?}");
+            assert!(outcome.stderr.contains(message), "{io}: {outcome:?}");
+        }
+    }
+}
+
+/// Waits until a process has opened a file; where that cannot be seen, long enough.
+fn wait_until_open(process: u32, path: &Path) {
+    for _ in 0..500 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+        let is_it = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|it| it == path);
+        if files.flatten().any(is_it) {
+            // It is opened before it is looked at.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            return;
+        }
+    }
+}
+
+/// A file that is cut while its bytes are looked at ends the program with a message, not without a word.
+#[cfg(unix)]
+#[test]
+fn a_mapped_file_that_is_cut_is_named() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("cut.tet");
+    tet(&path, [1_000_000, 4], 1_000_000, |cell| cell as f32);
+    let args = [path.to_str().unwrap(), "-q", "--format", "csv", "-c", "SELECT value FROM t"];
+    let mut child = gridfusion(&args).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    // The program waits for its reader, in the middle of the only chunk.
+    stdout.read_exact(&mut [0; 4096]).unwrap();
+    cut(&path, 4096);
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
+    assert_eq!(outcome.code, Some(1), "{outcome:?}");
+    for part in ["Error: ", "cut.tet: ", "was cut or overwritten", "io = 'pread'"] {
+        assert!(outcome.stderr.contains(part), "{outcome:?}");
+    }
+}

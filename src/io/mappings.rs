@@ -1,0 +1,156 @@
+//! Which file is mapped where, for whoever handles a fault.
+//!
+//! The system tells of a page that it cannot give by a signal, and a signal handler may neither lock nor
+//! allocate. So mappings are noted in a table of fixed size that is read with plain loads:
+//!
+//! ```text
+//!   start   end     name
+//!   0x7f…   0x7f…   data/2024.tet        a mapping
+//!   0                                    a free place
+//! ```
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// Mappings that are noted; more may exist, of which a handler does not know.
+const PLACES: usize = 4096;
+/// Bytes that are kept of a name; of a longer one, the last.
+const NAME_BYTES: usize = 256;
+/// The starts of places without a mapping: nothing is mapped at such addresses.
+const FREE: usize = 0;
+const TAKEN: usize = 1;
+
+static TABLE: [Place; PLACES] = [const { Place::new() }; PLACES];
+/// Where to look for a free place next.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+struct Place {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    length: AtomicUsize,
+    name: [AtomicU8; NAME_BYTES],
+}
+
+impl Place {
+    const fn new() -> Self {
+        Self {
+            start: AtomicUsize::new(FREE),
+            end: AtomicUsize::new(0),
+            length: AtomicUsize::new(0),
+            name: [const { AtomicU8::new(0) }; NAME_BYTES],
+        }
+    }
+
+    fn holds(&self, address: usize) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        start > TAKEN && (start..self.end.load(Ordering::Relaxed)).contains(&address)
+    }
+}
+
+/// A mapping that is in the table until this is dropped.
+#[derive(Debug)]
+pub(super) struct Noted(Option<usize>);
+
+impl Noted {
+    /// Notes that the file called `name` is mapped at these addresses.
+    pub(super) fn new(name: &str, addresses: Range<usize>) -> Self {
+        let first = NEXT.load(Ordering::Relaxed);
+        let take = |at: &usize| {
+            let start = &TABLE[*at].start;
+            start.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        let taken = (0..PLACES).map(|step| (first + step) % PLACES).find(take);
+        if let Some(at) = taken {
+            NEXT.store(at + 1, Ordering::Relaxed);
+            let place = &TABLE[at];
+            let name = ending(name).as_bytes();
+            for (kept, byte) in place.name.iter().zip(name) {
+                kept.store(*byte, Ordering::Relaxed);
+            }
+            place.length.store(name.len(), Ordering::Relaxed);
+            place.end.store(addresses.end, Ordering::Relaxed);
+            place.start.store(addresses.start, Ordering::Release);
+        }
+        Self(taken)
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if let Some(at) = self.0 {
+            TABLE[at].start.store(FREE, Ordering::Release);
+        }
+    }
+}
+
+/// The last characters of `name`, as many as are kept.
+fn ending(name: &str) -> &str {
+    let from = name.len().saturating_sub(NAME_BYTES);
+    (from..name.len()).find_map(|from| name.get(from..)).unwrap_or_default()
+}
+
+/// The name of a mapped file.
+#[derive(Debug, Clone)]
+pub struct MappedFile {
+    name: [u8; NAME_BYTES],
+    length: usize,
+}
+
+impl MappedFile {
+    /// The file that is mapped at `address`, if it is one of ours. It takes no lock, allocates nothing and
+    /// cannot panic, so that a signal handler may ask.
+    pub fn at(address: usize) -> Option<Self> {
+        let place = TABLE.iter().find(|place| place.holds(address))?;
+        let mut name = [0; NAME_BYTES];
+        for (byte, kept) in name.iter_mut().zip(&place.name) {
+            *byte = kept.load(Ordering::Relaxed);
+        }
+        Some(Self { name, length: place.length.load(Ordering::Relaxed) })
+    }
+
+    /// The file's name as errors give it; of a very long one, its end.
+    pub fn name(&self) -> &[u8] {
+        self.name.get(..self.length).unwrap_or(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name_at(address: usize) -> Option<String> {
+        MappedFile::at(address).map(|file| String::from_utf8(file.name().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn files_are_found_by_address_while_they_are_mapped() {
+        let (a, b) = (Noted::new("a.tet", 100..200), Noted::new("b.tet", 200..300));
+        assert_eq!(name_at(99), None);
+        assert_eq!(name_at(100).as_deref(), Some("a.tet"));
+        assert_eq!(name_at(199).as_deref(), Some("a.tet"));
+        assert_eq!(name_at(200).as_deref(), Some("b.tet"));
+        drop(a);
+        assert_eq!(name_at(100), None);
+        assert_eq!(name_at(299).as_deref(), Some("b.tet"));
+        drop(b);
+        assert_eq!(name_at(250), None);
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_end() {
+        let long = format!("{}/é/last.tet", "ü".repeat(NAME_BYTES));
+        let noted = Noted::new(&long, 1_000..2_000);
+        let name = name_at(1_500).unwrap();
+        assert!(name.len() <= NAME_BYTES && name.ends_with("ü/é/last.tet"), "{name}");
+        drop(noted);
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        for round in 0..3 * PLACES {
+            let noted = Noted::new("c.tet", 5_000..6_000);
+            assert!(noted.0.is_some(), "{round}");
+        }
+        assert_eq!(name_at(5_500), None);
+    }
+}
