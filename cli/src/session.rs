@@ -14,6 +14,7 @@ use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
 
 use crate::args::Engine;
 use crate::catalog::UrlTables;
+use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
 use crate::stdin::Stdin;
@@ -32,6 +33,7 @@ pub(crate) struct Session {
 }
 
 /// What is shown of statements.
+#[derive(Clone)]
 pub(crate) struct Output {
     /// How results are printed.
     pub(crate) print: PrintOptions,
@@ -39,6 +41,8 @@ pub(crate) struct Output {
     pub(crate) timing: bool,
     /// Whether to show how far queries are.
     pub(crate) progress: bool,
+    /// What shows long results; the prompt sets it.
+    pub(crate) pager: Pager,
 }
 
 impl Session {
@@ -64,6 +68,7 @@ impl Session {
             print,
             timing: engine.timing,
             progress: !engine.no_progress && Progress::is_possible(),
+            pager: Pager::default(),
         };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }

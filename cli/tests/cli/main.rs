@@ -12,7 +12,10 @@ mod errors;
 mod info;
 mod options;
 mod plot;
+#[cfg(target_os = "linux")] // where there is `script`
+mod prompt;
 mod sql;
+mod summarize;
 mod support;
 mod timing;
 mod verify;
