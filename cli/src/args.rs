@@ -15,7 +15,7 @@ use crate::print::{Format, MaxRows};
 use crate::stdin::is_stdin;
 
 const AFTER_HELP: &str = r#"Examples:
-  A prompt; SHOW TABLES; lists what is there, \q leaves:
+  A prompt; .tables lists what is there, quit leaves:
     gridfusion stations.tet
 
   One query:
@@ -59,6 +59,9 @@ const AFTER_HELP: &str = r#"Examples:
   A picture of a query: a heat map, lines, points or bars, as .png or .svg:
     gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o map.png
 
+  What the columns of a table are like:
+    gridfusion stations.tet -c "SUMMARIZE temperature"
+
   How long a query took, and what of the file it read:
     gridfusion stations.tet --timing -c "SELECT max(value) FROM temperature WHERE station = 'Oslo'"
 
@@ -82,6 +85,8 @@ Environment:
   AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION,
                              or AWS_SKIP_SIGNATURE=true for public buckets
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
+  GRIDFUSION_HISTORY         Where the prompt keeps what was typed; if empty, nowhere
+  GRIDFUSION_PAGER, PAGER    What shows results longer than the screen; if empty, nothing
   RUST_LOG                   What is logged to standard error, for instance gridfusion=debug
 
 Exit status:

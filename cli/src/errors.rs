@@ -8,11 +8,55 @@ use datafusion::error::DataFusionError;
 /// The message for the user: the cause, without the layers it came through.
 pub(crate) fn describe(error: &DataFusionError) -> String {
     match error.find_root() {
-        DataFusionError::Plan(message) => message.clone(),
+        DataFusionError::Plan(message) | DataFusionError::Execution(message) => plain(message),
+        DataFusionError::ArrowError(cause, _) => cause.to_string(),
         DataFusionError::SQL(cause, _) => cause.to_string(),
         DataFusionError::External(cause) if cause.is::<gridfusion::Error>() => cause.to_string(),
-        _ => error.to_string(),
+        DataFusionError::External(cause) => cause.to_string(),
+        DataFusionError::Internal(message) => {
+            format!("{} (an internal error of DataFusion)", without_report(message))
+        }
+        root => plain(&root.to_string()),
     }
+}
+
+/// A message of the planner without its inner life.
+fn plain(message: &str) -> String {
+    let message = without_syntax_tree(&without_report(message));
+    of_function(&message).unwrap_or(message)
+}
+
+/// What to say of a function that does not take such arguments. DataFusion says how it has tried.
+fn of_function(message: &str) -> Option<String> {
+    let (why, rest) =
+        message.split_once(" No function matches the given name and argument types '")?;
+    let (call, rest) = rest.split_once("'.")?;
+    let (_, candidates) = rest.split_once("Candidate functions:")?;
+    let candidates: Vec<&str> =
+        candidates.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
+    if candidates.iter().any(|it| it.contains("UserDefined")) {
+        let why = why.rsplit("error: ").next().unwrap_or(why);
+        let why = why.rsplit("during planning: ").next().unwrap_or(why).trim_end_matches('.');
+        return Some(format!("{call} is no function: {why}"));
+    }
+    Some(format!("{call} is no function; there is {}", candidates.join(", ")))
+}
+
+/// A message up to the syntax tree in it, which is there for want of a text.
+fn without_syntax_tree(message: &str) -> String {
+    let is_tree = ["span: Span(", "WildcardOptions {"].iter().any(|sign| message.contains(sign));
+    let end = message.find(['{', '(']).filter(|_| is_tree);
+    message[..end.unwrap_or(message.len())].trim_end().to_owned()
+}
+
+/// A message without the request to report a bug: what users write can cause most of these.
+fn without_report(message: &str) -> String {
+    const BEGIN: &str = "This issue was likely caused by a bug";
+    const END: &str = "apache/datafusion/issues";
+    let Some((before, rest)) = message.split_once(BEGIN) else { return message.to_owned() };
+    let (_, after) = rest.split_once(END).unwrap_or((rest, ""));
+    let before = before.trim_end_matches(['.', '\n', ' ']);
+    format!("{before}{}", without_report(after)).trim_end().to_owned()
 }
 
 /// Tells the user. If even that cannot be written, there is nobody left to tell.
@@ -62,6 +106,42 @@ mod tests {
             describe(&corrupt.context("while reading")),
             "a.tet: corrupt footer at byte 7: odd"
         );
+    }
+
+    #[test]
+    fn nobody_is_asked_to_report_a_mistake() {
+        let error: datafusion::error::Result<()> = datafusion::common::internal_err!("odd");
+        let message = describe(&error.unwrap_err().context("rule"));
+        assert_eq!(message, "odd (an internal error of DataFusion)");
+        let cast = ArrowError::CastError("Cannot cast".to_owned());
+        let error = DataFusionError::from(cast).context("Optimizer rule 'odd' failed");
+        assert_eq!(describe(&error), "Cast error: Cannot cast");
+    }
+
+    #[tokio::test]
+    async fn messages_of_the_planner_are_plain() {
+        let ctx = datafusion::prelude::SessionContext::new();
+        for (sql, expected) in [
+            ("SELECT sum('a')", "sum(Utf8) is no function; there is sum(Decimal), sum(UInt64), "),
+            ("SELECT md5(5)", "md5(Int64) is no function; there is md5(String), md5(Binary)"),
+            (
+                "SELECT gcd(1.5, 2)",
+                "gcd(Float64, Int64) is no function: Unsupported argument types",
+            ),
+            (
+                "SELECT * FROM (VALUES (1)) t PIVOT (sum(column1) FOR column1 IN (1))",
+                "This feature is not implemented: Unsupported ast node Pivot",
+            ),
+            (
+                "SELECT CAST('x' AS INT)",
+                "Cast error: Cannot cast string 'x' to value of Int32 type",
+            ),
+        ] {
+            let error = async { ctx.sql(sql).await?.collect().await }.await.unwrap_err();
+            let message = describe(&error);
+            assert!(message.starts_with(expected), "{sql}: {message}");
+            assert!(!message.contains("bug") && !message.contains("Span"), "{sql}: {message}");
+        }
     }
 
     #[test]

@@ -16,16 +16,49 @@ use datafusion::prelude::SessionContext;
 use crate::errors::describe;
 use crate::memory;
 
+/// What DataFusion says of `STORED AS xyz`, of `COPY … TO 'a.xyz'` and of `COPY … TO 'a'`.
+const NO_FACTORY: &str = "Unable to find factory for ";
+pub(crate) const NO_FORMAT: &str = "There is no registered file format with ext ";
+const NO_EXTENSION: &str = "Format not explicitly set and unable to get file extension";
+
+/// Types of files that DataFusion may know beside arrays.
+const FILE_TYPES: [&str; 5] = ["arrow", "avro", "csv", "json", "parquet"];
+
 /// Names that are listed if none is like the one that was asked for.
 const LISTED: usize = 8;
 
 /// The same error, with a hint behind its message if there is one.
 pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFusionError {
     let message = describe(&error);
+    let said = reworded(&message, ctx);
     match memory::advice(&error).map(str::to_owned).or_else(|| hint(&message, ctx)) {
-        Some(hint) => DataFusionError::Plan(format!("{}; {hint}", message.trim_end_matches('.'))),
+        Some(hint) => DataFusionError::Plan(format!("{}; {hint}", said.trim_end_matches('.'))),
+        None if said != message => DataFusionError::Plan(said),
         None => error,
     }
+}
+
+/// A message in the words of somebody who does not know the engine: without the names of defaults, which
+/// nobody has written, and with types of files instead of factories.
+fn reworded(message: &str, ctx: &SessionContext) -> String {
+    for unknown in [NO_FACTORY, NO_FORMAT] {
+        if let Some(name) = between(message, unknown, "") {
+            return format!("there is no file type '{}'", name.to_lowercase());
+        }
+    }
+    if let Some(name) = window_function(message, ctx) {
+        return format!("{name} has no OVER");
+    }
+    if message.contains(NO_EXTENSION) {
+        return "the name of the file does not end in its type, as .csv does; say it: STORED AS csv"
+            .to_owned();
+    }
+    let config = ctx.copied_config();
+    let names = &config.options().catalog;
+    let (catalog, schema) = (&names.default_catalog, &names.default_schema);
+    let message = message.replace(&format!("'{catalog}.{schema}."), "'");
+    let message = message.replace(&format!("able '{catalog}."), "able '");
+    message.replace(&format!(" {catalog}.{schema}."), " ")
 }
 
 fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
@@ -42,17 +75,39 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
     if let Some(name) = between(message, "failed to resolve schema: ", "") {
         return meant(name, "schemas", Tables::of(ctx)?.schemas());
     }
-    if let Some(name) = between(message, "Unable to find factory for ", "") {
+    if let Some(name) = between(message, NO_FORMAT, "") {
+        return meant(name, "types that can be written", writable(ctx).into_iter());
+    }
+    if message.contains(NO_EXTENSION) {
+        return Some(list(
+            "types that can be written",
+            writable(ctx).into_iter().map(str::to_owned),
+        ));
+    }
+    if let Some(name) = between(message, NO_FACTORY, "") {
         // In lower case, which is as good, and needs no quotes.
         let formats: Vec<String> =
             ctx.state().table_factories().keys().map(|format| format.to_lowercase()).collect();
-        return meant(name, "formats", formats.iter().map(String::as_str));
+        return meant(name, "types", formats.iter().map(String::as_str));
     }
     for (noun, has) in [("no dataset \"", "; the file has "), ("no array \"", "; there is ")] {
         if let Some(name) = between(message, noun, &format!("\"{has}")) {
             let (_, listed) = message.split_once(has)?;
             return closest(name, listed.split('"').skip(1).step_by(2)).map(did_you_mean);
         }
+    }
+    if let Some(name) = window_function(message, ctx) {
+        return Some(format!("{name} is a window function: {name}(…) OVER (ORDER BY …)"));
+    }
+    // Not of the columns of a new table. Most such statements are changed before anybody sees this.
+    if between(message, "Schema contains duplicate unqualified field name ", "")
+        .is_some_and(|name| name.contains('('))
+    {
+        let how =
+            "aggregates and keys that differ by a CAST only have the same name for the planner";
+        return Some(format!(
+            "{how}; write arrow_cast(x, 'Float64') for CAST(x AS DOUBLE) in one of them"
+        ));
     }
     setting(message, ctx)
 }
@@ -68,11 +123,34 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     }
     let is_path = written.ends_with(".tet") && !written.contains('/');
     let file = format!("{written}.tet");
-    match (is_path, Path::new(&file).exists()) {
-        (true, _) => Some(format!("a path stands in single quotes: FROM '{written}'")),
-        (false, true) => Some(format!("a file is a table by its path: FROM '{file}'")),
-        (false, false) => None,
+    if is_path {
+        return Some(format!("a path stands in single quotes: FROM '{written}'"));
     }
+    if Path::new(&file).exists() {
+        return Some(format!("a file is a table by its path: FROM '{file}'"));
+    }
+    let known = writable(ctx);
+    let extension = Path::new(written).extension().and_then(|it| it.to_str())?;
+    if Path::new(written).is_file() {
+        let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");
+        return Some(format!(
+            "it is a file, but not one that is a table by its path: those are .tet, {types} and arrays"
+        ));
+    }
+    let is_file_type = known.contains(&&*extension.to_lowercase());
+    is_file_type.then(|| "there is no such file".to_owned())
+}
+
+/// The name of a function that is not found, but would be with a window behind it.
+fn window_function<'a>(message: &'a str, ctx: &SessionContext) -> Option<&'a str> {
+    let name = between(message, "Invalid function '", "'")?;
+    ctx.state().window_functions().contains_key(name).then_some(name)
+}
+
+/// The types of files that `COPY` writes.
+fn writable(ctx: &SessionContext) -> Vec<&'static str> {
+    let state = ctx.state();
+    FILE_TYPES.into_iter().filter(|it| state.get_file_format_factory(it).is_some()).collect()
 }
 
 /// The full name of a table of another catalog, as a directory on the command line is one.
@@ -266,6 +344,20 @@ mod tests {
         assert_eq!(hint.as_deref(), Some("did you mean \"soil.v1\".\"Depth\"?"));
         let hint = tables.hint("datafusion.air.v1.depth");
         assert_eq!(hint.as_deref(), Some("the schemas are public, \"soil.v1\""));
+    }
+
+    #[test]
+    fn names_of_defaults_are_left_out() {
+        let ctx = SessionContext::new();
+        for (message, expected) in [
+            ("table 'datafusion.public.rain' not found", "table 'rain' not found"),
+            ("table 'datafusion.air.rain' not found", "table 'air.rain' not found"),
+            ("'datafusion.public' is odd", "'datafusion.public' is odd"),
+            ("SET 'datafusion.execution.x'", "SET 'datafusion.execution.x'"),
+            ("Unable to find factory for XYZ", "there is no file type 'xyz'"),
+        ] {
+            assert_eq!(reworded(message, &ctx), expected);
+        }
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! argument; and what such a file or array is.
 //!
 //! ```text
-//!   args ──▶ session ──▶ tables ──▶ run ◀── repl
-//!     │      context     PATH…      SQL     prompt
-//!     │                              └──▶ query ──▶ progress, timing
+//!   args ──▶ session ──▶ tables ──▶ run ◀── prompt
+//!     │      context     PATH…      SQL      ├──▶ commands, completion
+//!     │                              ├──▶ summarize, unique_names: SQL ──▶ SQL
+//!     │                              └──▶ query ──▶ print, pager, progress, timing
 //!     ├────▶ info, verify: PATH ──▶ text or JSON
 //!     ├────▶ plot: SQL ──▶ picture
 //!     └────▶ completions: shell ──▶ script
@@ -14,8 +15,8 @@
 //! [`options`], [`tables`], [`catalog`], [`store`]), describe them ([`info`]), look for what is wrong with them
 //! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), draw them
 //! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
-//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`bus_error`]), a
-//! limit of memory ([`memory`]), and silence when a reader like `head` has left.
+//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`mistyped`],
+//! [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
 
 mod args;
 #[cfg(unix)]
@@ -29,22 +30,27 @@ mod completions;
 mod errors;
 mod hints;
 mod info;
+mod lexer;
 mod memory;
+mod mistyped;
 mod options;
+mod pager;
 mod place;
 mod plot;
 mod print;
 mod progress;
+mod prompt;
 mod query;
 mod reads;
-mod repl;
 mod run;
 mod session;
 mod staging;
 mod stdin;
 mod store;
+mod summarize;
 mod tables;
 mod timing;
+mod unique_names;
 mod verify;
 
 use std::io::{self, IsTerminal, Write};
@@ -107,7 +113,7 @@ async fn execute(args: &Args) -> Result<()> {
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
     tables::register(&session, &args.paths, &args.options).await?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
-        return repl::run(&session.ctx, &mut session.output).await;
+        return prompt::run(&session.ctx, &mut session.output).await;
     }
     let piped = [Script::Stdin];
     let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };

@@ -23,6 +23,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures::TryStreamExt;
 
+use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
@@ -39,6 +40,7 @@ pub(crate) struct Query {
     /// Where files wait that the statement writes.
     staging: Option<Arc<Staging>>,
     print: PrintOptions,
+    pager: Pager,
     /// Whether to show how far it is.
     progress: bool,
     start: Instant,
@@ -96,8 +98,9 @@ impl Query {
         if plan.boundedness().is_unbounded() {
             print.format = endless_format(print.format)?;
         }
-        let (context, progress, planning) = (Arc::new(context), output.progress, start.elapsed());
-        Ok(Self { plan, context, kind, staging, print, progress, start, planning })
+        let context = Arc::new(context);
+        let (pager, progress, planning) = (output.pager.clone(), output.progress, start.elapsed());
+        Ok(Self { plan, context, kind, staging, print, pager, progress, start, planning })
     }
 
     /// Runs it and prints its rows.
@@ -124,26 +127,37 @@ impl Query {
     /// Prints rows as they come, in memory that does not grow with their number.
     async fn print_streamed(
         &self,
+        rows: SendableRecordBatchStream,
+        progress: Option<Progress>,
+    ) -> Result<usize> {
+        let mut out = self.pager.open();
+        let mut count = 0;
+        let outcome = self.print_each(rows, progress, &mut out, &mut count).await;
+        out.close(outcome)?;
+        Ok(count)
+    }
+
+    async fn print_each(
+        &self,
         mut rows: SendableRecordBatchStream,
         mut progress: Option<Progress>,
-    ) -> Result<usize> {
+        mut out: &mut (dyn Write + Send),
+        count: &mut usize,
+    ) -> Result<()> {
         // Rows on the terminal are progress enough; in a file nobody sees them.
         let is_seen = io::stdout().is_terminal();
-        let mut out = io::stdout();
         let mut printer = self.printer();
-        let mut count = 0;
         while let Some(batch) = rows.try_next().await? {
             progress = progress.filter(|_| !is_seen);
-            count += batch.num_rows();
+            *count += batch.num_rows();
             if batch.num_rows() > 0 {
                 printer.write(&mut out, batch)?;
             }
         }
         drop(progress);
         printer.finish(&mut out)?;
-        self.print.summary(&mut out, count, self.start.elapsed())?;
-        out.flush()?;
-        Ok(count)
+        self.print.summary(&mut out, *count, self.start.elapsed())?;
+        Ok(out.flush()?)
     }
 
     /// Prints rows once all are there; those that will not be shown are only counted.
@@ -167,14 +181,15 @@ impl Query {
         }
         let execution = begin.elapsed();
         drop(progress);
-        let mut out = io::stdout().lock();
         let mut printer = self.printer();
-        for batch in batches {
-            printer.write(&mut out, batch)?;
-        }
-        printer.finish(&mut out)?;
-        self.print.summary(&mut out, count, self.start.elapsed())?;
-        out.flush()?;
+        self.pager.show(|out| {
+            for batch in batches {
+                printer.write(out, batch)?;
+            }
+            printer.finish(out)?;
+            self.print.summary(out, count, self.start.elapsed())?;
+            Ok(out.flush()?)
+        })?;
         Ok((count, execution))
     }
 

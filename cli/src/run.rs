@@ -1,6 +1,6 @@
 //! Running SQL text: its statements, one after the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 use std::{mem, slice};
@@ -18,18 +18,22 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::exec::to_datafusion;
 use gridfusion::{TetTableFactory, TileDbTableFactory};
 
-use crate::hints::with_hint;
+use crate::hints::{NO_FORMAT, with_hint};
+use crate::mistyped::with_column;
 use crate::query::Query;
 use crate::session::Output;
-use crate::{stdin, store};
+use crate::summarize::summarize;
+use crate::{stdin, store, unique_names};
 
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     let statements = split(sql, &*dialect(ctx)?)?;
     for statement in statements {
         let text = in_place(&sql[..statement.start], &sql[statement]);
-        let outcome = Box::pin(run_text(ctx, &text, output)).await;
-        outcome.map_err(|error| with_hint(error, ctx))?;
+        if let Err(error) = Box::pin(run_text(ctx, &text, output)).await {
+            let error = Box::pin(with_column(error, ctx, &text)).await;
+            return Err(with_hint(error, ctx));
+        }
     }
     Ok(())
 }
@@ -37,8 +41,10 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) ->
 /// Runs the statement of a text; two, if the text was not split as the parser does it, or none.
 async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<()> {
     let start = Instant::now();
-    for statement in DFParser::parse_sql_with_dialect(text, &*dialect(ctx)?)? {
-        let query = Query::plan(ctx, statement, output, start).await?;
+    let summary = Box::pin(summarize(ctx, text)).await?;
+    let text = summary.as_deref().unwrap_or(text);
+    for statement in parse(ctx, text)? {
+        let query = plan(ctx, statement, output, start).await?;
         let timing = query.run().await?;
         if output.timing {
             timing.report();
@@ -47,15 +53,37 @@ async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<(
     Ok(())
 }
 
+/// Plans a statement; if names clash inside its plan, in a form in which they do not.
+async fn plan(
+    ctx: &SessionContext,
+    statement: Statement,
+    output: &Output,
+    start: Instant,
+) -> Result<Query> {
+    let error = match Box::pin(Query::plan(ctx, statement.clone(), output, start)).await {
+        Err(error) if unique_names::is_clash(&error) => error,
+        outcome => return outcome,
+    };
+    match Box::pin(unique_names::with_casts_shown(ctx, statement)).await {
+        Some(shown) => Box::pin(Query::plan(ctx, shown, output, start)).await.map_err(|_| error),
+        None => Err(error),
+    }
+}
+
 /// The SQL dialect of the session; a statement may change it.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
     let name = ctx.copied_config().options().sql_parser.dialect;
     dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
 }
 
+/// The statements of a text.
+pub(crate) fn parse(ctx: &SessionContext, sql: &str) -> Result<VecDeque<Statement>> {
+    DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)
+}
+
 /// The query that `sql` is.
 pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> {
-    let mut statements = DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)?;
+    let mut statements = parse(ctx, sql)?;
     match (statements.pop_front(), statements.is_empty()) {
         (Some(Statement::Statement(query)), true) if matches!(*query, SqlStatement::Query(_)) => {
             Ok(Statement::Statement(query))
@@ -99,7 +127,8 @@ fn in_place(before: &str, statement: &str) -> String {
 
 /// Plans a statement, and does what it says unless that is left to the frame.
 pub(crate) async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
-    let mut plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
+    refuse_unknown_type(ctx, &statement)?;
+    let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
     match &mut plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
             set_stores(ctx, &table.locations, &table.options)?;
@@ -139,6 +168,17 @@ fn prepare_table(table: &mut CreateExternalTable) {
     let locations = mem::take(&mut table.locations).into_iter();
     table.locations =
         locations.map(|location| stdin::location(location, &table.file_type)).collect();
+}
+
+/// Where DataFusion does not know the type that `COPY` is to write, it takes the name's ending instead.
+fn refuse_unknown_type(ctx: &SessionContext, statement: &Statement) -> Result<()> {
+    let Statement::CopyTo(copy) = statement else { return Ok(()) };
+    match &copy.stored_as {
+        Some(file_type) if ctx.state().get_file_format_factory(file_type).is_none() => {
+            plan_err!("{NO_FORMAT}{file_type}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A copy appears when it is whole, which rows in a pipe cannot.

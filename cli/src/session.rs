@@ -15,6 +15,7 @@ use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
 use crate::args::Engine;
 use crate::catalog::UrlTables;
 use crate::memory;
+use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
 use crate::stdin::Stdin;
@@ -33,6 +34,7 @@ pub(crate) struct Session {
 }
 
 /// What is shown of statements.
+#[derive(Clone)]
 pub(crate) struct Output {
     /// How results are printed.
     pub(crate) print: PrintOptions,
@@ -40,6 +42,8 @@ pub(crate) struct Output {
     pub(crate) timing: bool,
     /// Whether to show how far queries are.
     pub(crate) progress: bool,
+    /// What shows long results; the prompt sets it.
+    pub(crate) pager: Pager,
 }
 
 impl Session {
@@ -65,6 +69,7 @@ impl Session {
             print,
             timing: engine.timing,
             progress: !engine.no_progress && Progress::is_possible(),
+            pager: Pager::default(),
         };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }

@@ -13,7 +13,10 @@ mod info;
 mod memory;
 mod options;
 mod plot;
+#[cfg(target_os = "linux")] // where there is `script`
+mod prompt;
 mod sql;
+mod summarize;
 mod support;
 mod timing;
 mod verify;

@@ -61,7 +61,7 @@ fn quoted_paths_are_tables_beside_those_of_datafusion() {
     for (name, expected) in [
         ("nowhere.tet", "nowhere.tet: cannot open the file"),
         (&format!("{climate}/stations.tet#t"), "no dataset \"t\"; the file has"),
-        ("nowhere.csv", "'datafusion.public.nowhere.csv' not found"),
+        ("nowhere.csv", "'nowhere.csv' not found; there is no such file"),
     ] {
         let message = failure(&[], &format!("SELECT * FROM '{name}'"));
         assert!(message.contains(expected), "{name}: {message}");

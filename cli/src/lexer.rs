@@ -1,0 +1,151 @@
+//! Where the words, texts and comments of SQL are, also where it is not finished yet.
+//!
+//! The parser's tokenizer gives up at a quote that is still open, which is what most lines at a prompt have
+//! while they are written.
+
+/// What a piece of SQL is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Space,
+    /// From `--` to the end of the line, or between `/*` and `*/`, which nest.
+    Comment,
+    /// In single quotes.
+    Text,
+    /// In double quotes.
+    Name,
+    /// Letters, digits and underscores.
+    Word,
+    /// Any other character.
+    Symbol,
+}
+
+/// A piece of SQL; all pieces of a text together are the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a str,
+    /// Where in the whole text it begins.
+    pub(crate) start: usize,
+    /// Whether a quote or comment has its end.
+    pub(crate) is_closed: bool,
+}
+
+impl Piece<'_> {
+    /// Whether it is a word, in any case.
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(crate) fn is_symbol(&self, symbol: &str) -> bool {
+        self.kind == Kind::Symbol && self.text == symbol
+    }
+
+    /// Whether it means something: neither blank nor comment.
+    pub(crate) fn is_code(&self) -> bool {
+        !matches!(self.kind, Kind::Space | Kind::Comment)
+    }
+}
+
+/// The pieces of a text, in order.
+pub(crate) fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = sql.get(start..).filter(|rest| !rest.is_empty())?;
+        let (kind, length, is_closed) = first(rest)?;
+        let piece = Piece { kind, text: &rest[..length], start, is_closed };
+        start += length;
+        Some(piece)
+    })
+}
+
+/// The pieces that mean something.
+pub(crate) fn code(sql: &str) -> Vec<Piece<'_>> {
+    pieces(sql).filter(Piece::is_code).collect()
+}
+
+/// What a text begins with, and how long that is.
+fn first(text: &str) -> Option<(Kind, usize, bool)> {
+    let until = |is_end: fn(char) -> bool| text.find(is_end).unwrap_or(text.len());
+    let character = text.chars().next()?;
+    Some(match character {
+        '\'' => quoted(text, '\'', Kind::Text),
+        '"' => quoted(text, '"', Kind::Name),
+        '-' if text.starts_with("--") => (Kind::Comment, until(|it| it == '\n'), true),
+        '/' if text.starts_with("/*") => block_comment(text),
+        it if it.is_whitespace() => (Kind::Space, until(|it| !it.is_whitespace()), true),
+        it if is_of_word(it) => (Kind::Word, until(|it| !is_of_word(it)), true),
+        it => (Kind::Symbol, it.len_utf8(), true),
+    })
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// A doubled quote is one inside.
+fn quoted(text: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
+    let mut rest = text.char_indices().skip(1).peekable();
+    while let Some((at, character)) = rest.next() {
+        if character != quote {
+            continue;
+        }
+        if rest.next_if(|(_, next)| *next == quote).is_none() {
+            return (kind, at + 1, true);
+        }
+    }
+    (kind, text.len(), false)
+}
+
+fn block_comment(text: &str) -> (Kind, usize, bool) {
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with("/*") {
+            (depth, at) = (depth + 1, at + 2);
+        } else if rest.starts_with("*/") {
+            (depth, at) = (depth - 1, at + 2);
+            if depth == 0 {
+                return (Kind::Comment, at, true);
+            }
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    (Kind::Comment, text.len(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_make_up_the_text() {
+        let sql = "SELECT 'it''s', \"a \"\"b\" -- 'x\n/* /* ; */ é */ FROM größe_1;'open";
+        let pieces: Vec<_> = pieces(sql).collect();
+        assert_eq!(pieces.iter().map(|piece| piece.text).collect::<String>(), sql);
+        let code: Vec<_> = code(sql).into_iter().map(|piece| (piece.kind, piece.text)).collect();
+        let expected = [
+            (Kind::Word, "SELECT"),
+            (Kind::Text, "'it''s'"),
+            (Kind::Symbol, ","),
+            (Kind::Name, "\"a \"\"b\""),
+            (Kind::Word, "FROM"),
+            (Kind::Word, "größe_1"),
+            (Kind::Symbol, ";"),
+            (Kind::Text, "'open"),
+        ];
+        assert_eq!(code, expected);
+        assert!(!pieces.last().unwrap().is_closed);
+    }
+
+    #[test]
+    fn every_prefix_is_taken_apart() {
+        let sql = "/*/**/ä*/ \"é\"\"\" --\n 'ü''";
+        for (end, _) in sql.char_indices() {
+            let text: String = pieces(&sql[..end]).map(|piece| piece.text).collect();
+            assert_eq!(text, sql[..end]);
+        }
+        for open in ["'", "\"", "/*", "'a''", "/* /* */"] {
+            assert!(!pieces(open).last().unwrap().is_closed, "{open}");
+        }
+    }
+}

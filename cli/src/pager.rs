@@ -1,0 +1,225 @@
+//! Results that are longer than the screen go through a pager.
+//!
+//! What is printed is held back until it is longer than the screen. Only then is the pager started, so what
+//! fits looks as if there were none.
+
+use std::env;
+use std::io::{self, ErrorKind, Write};
+use std::process::{Child, Command, Stdio};
+
+use datafusion::error::Result;
+
+/// Cuts long lines, shows colours, and leaves what it showed on the screen.
+const LESS: &str = "less -SFRX";
+
+/// Which pager shows what is longer than the screen, if one does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pager {
+    /// A command for the shell.
+    command: Option<String>,
+    is_on: bool,
+    /// Lines of the screen; without a screen nothing is held back.
+    screen: Option<usize>,
+}
+
+impl Pager {
+    /// What `GRIDFUSION_PAGER` or else `PAGER` says, where an empty one means none; without both it is `less`,
+    /// if there is one.
+    pub(crate) fn of_environment() -> Self {
+        let said = ["GRIDFUSION_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
+        let command = match said {
+            Some(command) => Some(command).filter(|command| !command.trim().is_empty()),
+            None => is_installed("less").then(|| LESS.to_owned()),
+        };
+        Self { is_on: command.is_some(), command, screen: None }
+    }
+
+    /// The command, if the pager is on.
+    pub(crate) fn command(&self) -> Option<&str> {
+        self.command.as_deref().filter(|_| self.is_on)
+    }
+
+    /// Turns it on, with `less` if nothing else was said, or off.
+    pub(crate) fn turn(&mut self, is_on: bool) {
+        self.is_on = is_on;
+        if is_on {
+            self.command.get_or_insert_with(|| LESS.to_owned());
+        }
+    }
+
+    /// Says how many lines the terminal has; nothing if results do not go to one.
+    pub(crate) fn set_screen(&mut self, lines: Option<usize>) {
+        self.screen = lines;
+    }
+
+    /// Runs what prints a result. What comes back is nothing if whoever looked at it had seen enough before it
+    /// was all there.
+    ///
+    /// # Errors
+    /// Those of `print`, and of standard output.
+    pub(crate) fn show<T>(
+        &self,
+        print: impl FnOnce(&mut dyn Write) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut screen = self.open();
+        let outcome = print(&mut screen);
+        screen.close(outcome)
+    }
+
+    /// The same for what is printed bit by bit: a writer that has to be [closed](Screen::close).
+    pub(crate) fn open(&self) -> Screen<'_> {
+        let paged = self.command().zip(self.screen);
+        Screen { paged, held: vec![], lines: 0, child: None, is_left: false }
+    }
+}
+
+/// Where a result is printed.
+pub(crate) struct Screen<'a> {
+    /// The pager, and from how many lines on it is wanted; nothing if there is none, or it cannot be started.
+    paged: Option<(&'a str, usize)>,
+    held: Vec<u8>,
+    /// Line feeds in `held`.
+    lines: usize,
+    child: Option<Child>,
+    /// Whether the pager was left before all was printed.
+    is_left: bool,
+}
+
+impl Screen<'_> {
+    /// Prints what was held back, or waits until the pager is left. `outcome` is that of printing; that the
+    /// pager takes no more is no error.
+    ///
+    /// # Errors
+    /// That of `outcome`, and those of standard output.
+    pub(crate) fn close<T>(mut self, outcome: Result<T>) -> Result<Option<T>> {
+        match self.child.take() {
+            None => self.print_held()?,
+            Some(mut child) => {
+                drop(child.stdin.take());
+                let status = child.wait()?;
+                // What a shell says if there is no such command.
+                if let Some((command, _)) = self.paged.filter(|_| status.code() == Some(127)) {
+                    let message =
+                        format!("cannot run the pager '{command}'; \\pager off does without");
+                    return Err(io::Error::new(ErrorKind::NotFound, message).into());
+                }
+            }
+        }
+        if self.is_left { Ok(None) } else { outcome.map(Some) }
+    }
+
+    fn print_held(&mut self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(&self.held)?;
+        self.held.clear();
+        out.flush()
+    }
+
+    /// Starts the pager once the screen is full.
+    fn start_if_full(&mut self) -> io::Result<()> {
+        let Some((command, _)) = self.paged.filter(|(_, most)| self.lines >= *most) else {
+            return Ok(());
+        };
+        match Command::new("sh").args(["-c", command]).stdin(Stdio::piped()).spawn() {
+            Ok(child) => {
+                self.child = Some(child);
+                let held = std::mem::take(&mut self.held);
+                self.write_all(&held)
+            }
+            Err(error) => {
+                log::warn!("cannot run the pager '{command}': {error}");
+                self.paged = None;
+                self.print_held()
+            }
+        }
+    }
+}
+
+impl Write for Screen<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(pipe) = self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+            let outcome = pipe.write(bytes);
+            self.is_left |=
+                outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+            return outcome;
+        }
+        if self.paged.is_none() {
+            return io::stdout().write(bytes);
+        }
+        self.held.extend_from_slice(bytes);
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+        self.start_if_full()?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+            Some(pipe) => pipe.flush(),
+            None if self.paged.is_none() => io::stdout().flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn pager(command: String, lines: usize) -> Pager {
+        Pager { command: Some(command), is_on: true, screen: Some(lines) }
+    }
+
+    #[test]
+    fn only_what_is_longer_than_the_screen_is_paged() {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("seen");
+        let pager = pager(format!("cat > '{}'", seen.display()), 3);
+        let print = |lines: usize| {
+            pager.show(|out| {
+                (0..lines).try_for_each(|line| writeln!(out, "{line}"))?;
+                Ok(lines)
+            })
+        };
+        assert_eq!(print(2).unwrap(), Some(2));
+        assert!(!seen.exists());
+        assert_eq!(print(4).unwrap(), Some(4));
+        assert_eq!(fs::read_to_string(&seen).unwrap(), "0\n1\n2\n3\n");
+        fs::remove_file(&seen).unwrap();
+        let mut off = pager.clone();
+        off.turn(false);
+        off.show(|out| Ok(out.write_all(b"\n\n\n\n")?)).unwrap();
+        let mut elsewhere = pager.clone();
+        elsewhere.set_screen(None);
+        elsewhere.show(|out| Ok(out.write_all(b"\n\n\n\n")?)).unwrap();
+        assert!(!seen.exists());
+    }
+
+    #[test]
+    fn a_pager_may_be_left_early() {
+        let pager = pager("head -c 1 > /dev/null".to_owned(), 1);
+        let outcome = pager.show(|out| {
+            loop {
+                out.write_all(&[b'\n'; 1 << 16])?;
+            }
+            #[allow(unreachable_code)]
+            Ok(())
+        });
+        assert!(outcome.unwrap().is_none());
+    }
+
+    #[test]
+    fn other_errors_stay_errors() {
+        let fails = |_: &mut dyn Write| -> Result<()> { Err(io::Error::other("odd").into()) };
+        assert!(pager("cat > /dev/null".to_owned(), 1).show(fails).is_err());
+        let missing = pager("surely-not-a-pager 2> /dev/null".to_owned(), 1);
+        let error = missing.show(|out| Ok(out.write_all(b"\n\n")?)).unwrap_err().to_string();
+        assert!(error.contains("cannot run the pager 'surely-not"), "{error}");
+    }
+}

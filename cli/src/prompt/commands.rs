@@ -1,0 +1,322 @@
+//! Commands: lines at the prompt that are not SQL.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::ValueEnum;
+use datafusion::common::{plan_datafusion_err, plan_err};
+use datafusion::error::Result;
+use datafusion::prelude::SessionContext;
+use gridfusion::exec::to_datafusion;
+
+use super::unless_interrupted;
+use crate::args::Script;
+use crate::print::{Format, MaxRows};
+use crate::session::Output;
+
+/// A command, as `\?` lists it.
+pub(super) struct CommandInfo {
+    /// What it can be called.
+    pub(super) names: &'static [&'static str],
+    /// What may follow; the words in lower case are to be taken as they are.
+    pub(super) argument: &'static str,
+    what: &'static str,
+    command: Command,
+}
+
+#[derive(Clone, Copy)]
+enum Command {
+    Tables,
+    Columns,
+    Functions,
+    Include,
+    Set,
+    Timing,
+    Pager,
+    Quiet,
+    Help,
+    Quit,
+}
+
+pub(super) const COMMANDS: &[CommandInfo] = &[
+    CommandInfo {
+        names: &[".tables", "\\dt"],
+        argument: "",
+        what: "list tables",
+        command: Command::Tables,
+    },
+    CommandInfo {
+        names: &[".schema", "\\d"],
+        argument: "[TABLE]",
+        what: "list the columns of a table; without one, list tables",
+        command: Command::Columns,
+    },
+    CommandInfo {
+        names: &["\\h"],
+        argument: "[FUNCTION]",
+        what: "list functions, or say how one is used",
+        command: Command::Functions,
+    },
+    CommandInfo {
+        names: &["\\i", ".read"],
+        argument: "FILE",
+        what: "run the SQL of a file",
+        command: Command::Include,
+    },
+    CommandInfo {
+        names: &["\\pset"],
+        argument: "[format automatic|table|csv|tsv|json|nd-json, or maxrows N|inf]",
+        what: "say or set how results are printed",
+        command: Command::Set,
+    },
+    CommandInfo {
+        names: &["\\timing"],
+        argument: "[on|off]",
+        what: "say after each statement how long it took and what it read",
+        command: Command::Timing,
+    },
+    CommandInfo {
+        names: &["\\pager"],
+        argument: "[on|off]",
+        what: "show what is longer than the screen in a pager",
+        command: Command::Pager,
+    },
+    CommandInfo {
+        names: &["\\quiet"],
+        argument: "[on|off]",
+        what: "print results only",
+        command: Command::Quiet,
+    },
+    CommandInfo {
+        names: &[".help", "\\?", "help"],
+        argument: "",
+        what: "list commands",
+        command: Command::Help,
+    },
+    CommandInfo {
+        names: &[".exit", ".quit", "\\q", "exit", "quit"],
+        argument: "",
+        what: "leave; Ctrl-D does so too",
+        command: Command::Quit,
+    },
+];
+
+/// What comes after a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Line,
+    Quit,
+}
+
+/// Does what a command says.
+///
+/// # Errors
+/// If there is no such command, or not with such an argument, or it fails.
+pub(super) async fn obey(
+    ctx: &SessionContext,
+    name: &str,
+    argument: &str,
+    output: &mut Output,
+) -> Result<Next> {
+    let lower = name.to_lowercase();
+    let Some(info) = COMMANDS.iter().find(|command| command.names.contains(&&*lower)) else {
+        return plan_err!("'{name}' is not a command; \\? lists them");
+    };
+    if info.argument.is_empty() && !argument.is_empty() {
+        return plan_err!("'{name}' takes no argument; \\? lists commands");
+    }
+    match info.command {
+        Command::Quit => return Ok(Next::Quit),
+        Command::Help => write!(io::stdout(), "{}", help())?,
+        Command::Tables => list(ctx, TABLES, output).await?,
+        Command::Columns if argument.is_empty() => list(ctx, TABLES, output).await?,
+        // The information schema would open the datasets of all files.
+        Command::Columns => list(ctx, &format!("DESCRIBE {argument}"), output).await?,
+        Command::Functions => list(ctx, &functions(ctx, argument), output).await?,
+        Command::Include if argument.is_empty() => return plan_err!("{name} needs a FILE"),
+        Command::Include => {
+            let file = Path::new(argument.trim_matches('\''));
+            let sql = Script::of_file(file).read().map_err(to_datafusion)?;
+            unless_interrupted(ctx, &sql, output).await?;
+        }
+        Command::Set => set(name, argument, output)?,
+        Command::Timing => switch(name, argument, &mut output.timing)?,
+        Command::Quiet => switch(name, argument, &mut output.print.quiet)?,
+        Command::Pager => {
+            let mut is_on = output.pager.command().is_some();
+            switch(name, argument, &mut is_on)?;
+            output.pager.turn(is_on);
+        }
+    }
+    Ok(Next::Line)
+}
+
+const TABLES: &str = "SELECT table_catalog, table_schema, table_name, table_type \
+                      FROM information_schema.tables WHERE table_schema <> 'information_schema'";
+
+/// Runs a query and shows all of its rows.
+async fn list(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
+    let mut output = output.clone();
+    output.print.maxrows = MaxRows::Unlimited;
+    unless_interrupted(ctx, sql, &output).await
+}
+
+/// A query of all functions, or of the one that is called so.
+fn functions(ctx: &SessionContext, name: &str) -> String {
+    if !name.is_empty() {
+        return format!(
+            "SHOW FUNCTIONS LIKE '{}'",
+            name.trim_end_matches("()").replace('\'', "''")
+        );
+    }
+    let mut sql = "SELECT DISTINCT routine_name AS name, lower(function_type) AS kind \
+                   FROM information_schema.routines"
+        .to_owned();
+    for name in ctx.state().table_functions().keys() {
+        sql.push_str(&format!(" UNION ALL SELECT '{}', 'table'", name.replace('\'', "''")));
+    }
+    sql + " ORDER BY name"
+}
+
+/// Says or sets how results are printed.
+fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
+    let (what, value) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+    let value = value.trim();
+    match what {
+        "" => {}
+        "format" if value.is_empty() => {}
+        "maxrows" if value.is_empty() => {}
+        "format" => {
+            output.print.format = Format::from_str(value, true).map_err(|_| {
+                let all = Format::value_variants().iter().map(|format| format_name(*format));
+                let all = all.collect::<Vec<_>>().join(", ");
+                plan_datafusion_err!("'{value}' is not a format; the formats are {all}")
+            })?;
+        }
+        "maxrows" => {
+            output.print.maxrows = value
+                .parse()
+                .map_err(|_| plan_datafusion_err!("maxrows is a number, or inf for all rows"))?;
+        }
+        _ => return plan_err!("'{name} {what}' is not a command; \\? lists them"),
+    }
+    let mut out = io::stdout();
+    if what != "maxrows" {
+        writeln!(out, "format is {}", format_name(output.print.format))?;
+    }
+    if what != "format" {
+        match output.print.maxrows {
+            MaxRows::Unlimited => writeln!(out, "maxrows is inf")?,
+            MaxRows::Limited(rows) => writeln!(out, "maxrows is {rows}")?,
+        }
+    }
+    Ok(())
+}
+
+fn format_name(format: Format) -> String {
+    format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Says whether something is on, and turns it on or off before.
+fn switch(name: &str, argument: &str, is_on: &mut bool) -> Result<()> {
+    match argument.to_lowercase().as_str() {
+        "" => {}
+        "on" | "true" | "yes" => *is_on = true,
+        "off" | "false" | "no" => *is_on = false,
+        _ => return plan_err!("{name} is on or off, not '{argument}'"),
+    }
+    writeln!(io::stdout(), "{} is {}", &name[1..], if *is_on { "on" } else { "off" })?;
+    Ok(())
+}
+
+/// What `\?` prints.
+fn help() -> String {
+    let mut text = String::from("SQL ends with a semicolon. Commands need none:\n");
+    for CommandInfo { names, argument, what, .. } in COMMANDS {
+        let usage = format!("{} {argument}", names.join(", "));
+        let usage = usage.trim_end();
+        let _ = match usage.len() {
+            0..=36 => writeln!(text, "  {usage:<36}  {what}"),
+            _ => writeln!(text, "  {usage}\n  {:<36}  {what}", ""),
+        };
+    }
+    text + "Tab completes names, keywords and paths in quotes. Ctrl-C ends a query.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionConfig;
+
+    use super::*;
+    use crate::errors::describe;
+    use crate::pager::Pager;
+    use crate::print::PrintOptions;
+
+    fn output() -> Output {
+        let print = PrintOptions {
+            format: Format::Automatic,
+            quiet: true,
+            maxrows: MaxRows::Limited(40),
+            color: false,
+        };
+        Output { print, timing: false, progress: false, pager: Pager::default() }
+    }
+
+    #[tokio::test]
+    async fn commands_do_what_they_say() {
+        let config = SessionConfig::new().with_information_schema(true);
+        let ctx = SessionContext::new_with_config(config);
+        let mut output = output();
+        for quit in ["\\q", ".exit", ".quit", "exit", "QUIT"] {
+            assert_eq!(obey(&ctx, quit, "", &mut output).await.unwrap(), Next::Quit, "{quit}");
+        }
+        for (name, argument) in [
+            ("\\pset", "format ND-json"),
+            ("\\pset", "maxrows inf"),
+            ("\\pset", ""),
+            ("\\timing", "on"),
+            ("\\quiet", "off"),
+            ("\\pager", "on"),
+            ("help", ""),
+            ("\\h", ""),
+        ] {
+            let next = obey(&ctx, name, argument, &mut output).await;
+            assert_eq!(next.unwrap(), Next::Line, "{name} {argument}");
+        }
+        assert_eq!(output.print.format, Format::NdJson);
+        assert!(matches!(output.print.maxrows, MaxRows::Unlimited));
+        assert!(output.timing && !output.print.quiet);
+        assert_eq!(output.pager.command(), Some("less -SFRX"));
+        obey(&ctx, "\\pager", "off", &mut output).await.unwrap();
+        assert_eq!(output.pager.command(), None);
+    }
+
+    #[tokio::test]
+    async fn mistakes_are_named() {
+        let ctx = SessionContext::new();
+        for (name, argument, expected) in [
+            ("\\frobnicate", "", "'\\frobnicate' is not a command; \\? lists them"),
+            ("\\", "", "is not a command"),
+            (".tables", "x", "'.tables' takes no argument"),
+            ("\\pset", "colour red", "'\\pset colour' is not a command"),
+            ("\\pset", "format xls", "the formats are csv, tsv, table, json, nd-json, automatic"),
+            ("\\pset", "maxrows many", "maxrows is a number"),
+            ("\\timing", "maybe", "\\timing is on or off, not 'maybe'"),
+            ("\\i", "", "\\i needs a FILE"),
+            ("\\i", "nowhere.sql", "nowhere.sql: cannot read the file"),
+        ] {
+            let error = obey(&ctx, name, argument, &mut output()).await.unwrap_err();
+            assert!(describe(&error).contains(expected), "{name} {argument}: {error}");
+        }
+    }
+
+    #[test]
+    fn help_lists_every_command() {
+        let help = help();
+        for name in COMMANDS.iter().flat_map(|command| command.names) {
+            assert!(help.contains(name), "{name}: {help}");
+        }
+        assert!(help.lines().all(|line| line.len() <= 100), "{help}");
+    }
+}

@@ -1,0 +1,275 @@
+//! What is being written at a place in SQL that is not finished.
+
+use std::ops::Range;
+
+use super::keywords::is_keyword;
+use crate::lexer::{Kind, Piece, code, pieces};
+
+/// What can stand where the cursor is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A path, in the quotes that begin at `start - 1`.
+    Path,
+    /// A table, after `FROM` or the like; behind these parts of its name.
+    Table(Vec<String>),
+    /// A column behind the name or the alias of a table, or the next part of a table's name.
+    Member(Vec<String>),
+    /// A column, a function, a keyword.
+    Word,
+    /// Nothing that is known here: in a comment.
+    Nothing,
+}
+
+/// Where the cursor is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// Where what is being written begins.
+    pub(super) start: usize,
+    /// What is there of it, without quotes.
+    pub(super) prefix: String,
+    pub(super) place: Place,
+}
+
+impl Cursor {
+    /// Looks at what stands before the cursor.
+    pub(super) fn of(before: &str) -> Self {
+        let mut all: Vec<Piece<'_>> = pieces(before).collect();
+        let here = |start: usize, prefix: &str, place: Place| Self {
+            start,
+            prefix: prefix.to_owned(),
+            place,
+        };
+        let Some(last) = all.last().copied() else { return here(0, "", Place::Word) };
+        let is_in_line_comment = last.kind == Kind::Comment && last.text.starts_with("--");
+        let (start, prefix) = match last.kind {
+            Kind::Text if !last.is_closed => {
+                return here(last.start + 1, &last.text[1..], Place::Path);
+            }
+            Kind::Comment if !last.is_closed || is_in_line_comment => {
+                return here(before.len(), "", Place::Nothing);
+            }
+            Kind::Name if !last.is_closed => (last.start, &last.text[1..]),
+            Kind::Word => (last.start, last.text),
+            _ => (before.len(), ""),
+        };
+        if start < before.len() {
+            all.pop();
+        }
+        let parts = qualifier(&mut all);
+        let words: Vec<Piece<'_>> = all.into_iter().filter(Piece::is_code).collect();
+        let place = match (is_after_from(&words), parts.is_empty()) {
+            (true, _) => Place::Table(parts),
+            (false, false) => Place::Member(parts),
+            (false, true) => Place::Word,
+        };
+        here(start, prefix, place)
+    }
+}
+
+/// Takes the parts of a name with dots off the end.
+fn qualifier(pieces: &mut Vec<Piece<'_>>) -> Vec<String> {
+    let mut parts = vec![];
+    while let [.., name, dot] = pieces.as_slice()
+        && dot.is_symbol(".")
+        && let Some(part) = part(name)
+    {
+        parts.insert(0, part);
+        pieces.truncate(pieces.len() - 2);
+    }
+    parts
+}
+
+/// The name that a piece is, folded as SQL does.
+fn part(piece: &Piece<'_>) -> Option<String> {
+    match piece.kind {
+        Kind::Word => Some(piece.text.to_lowercase()),
+        Kind::Name if piece.is_closed => {
+            Some(piece.text[1..piece.text.len() - 1].replace("\"\"", "\""))
+        }
+        _ => None,
+    }
+}
+
+/// Words after which a table is named.
+const BEFORE_TABLES: [&str; 8] =
+    ["from", "join", "into", "update", "describe", "summarize", "table", "desc"];
+
+/// Whether a table is due after some pieces: after such a word, or after a comma behind `FROM`.
+fn is_after_from(pieces: &[Piece<'_>]) -> bool {
+    let Some(last) = pieces.last() else { return false };
+    let is_before = |piece: &Piece<'_>| BEFORE_TABLES.iter().any(|word| piece.is_word(word));
+    if is_before(last) {
+        // `DESC` is also the end of an ORDER BY.
+        return !last.is_word("desc") || pieces.len() == 1;
+    }
+    last.is_symbol(",") && clause(pieces).is_some_and(|piece| piece.is_word("from"))
+}
+
+/// The keyword that the end of some pieces belongs to, in the same parentheses.
+fn clause<'a, 'p>(pieces: &'a [Piece<'p>]) -> Option<&'a Piece<'p>> {
+    let mut depth = 0_usize;
+    for piece in pieces.iter().rev() {
+        match piece.text {
+            ")" => depth += 1,
+            "(" if depth == 0 => return None,
+            "(" => depth -= 1,
+            _ if depth == 0 && is_clause(piece) => return Some(piece),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn is_clause(piece: &Piece<'_>) -> bool {
+    const CLAUSES: [&str; 9] =
+        ["select", "from", "where", "by", "having", "on", "using", "values", "limit"];
+    CLAUSES.iter().any(|word| piece.is_word(word))
+}
+
+/// A table, path or table function in the FROM of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Relation<'a> {
+    /// As SQL has it.
+    pub(super) sql: &'a str,
+    /// The last part of its name, and its alias if it has one.
+    pub(super) names: Vec<String>,
+}
+
+/// The statement around a place, and what its FROM names.
+pub(super) fn relations(sql: &str, place: usize) -> Vec<Relation<'_>> {
+    let range = statement(sql, place);
+    let sql = &sql[range];
+    let pieces = code(sql);
+    let mut relations = vec![];
+    for at in 1..pieces.len() {
+        if is_after_from(&pieces[..at])
+            && let Some(relation) = relation(sql, &pieces[at..])
+        {
+            relations.push(relation);
+        }
+    }
+    relations
+}
+
+/// From the semicolon before a place to the one after it.
+fn statement(sql: &str, place: usize) -> Range<usize> {
+    let mut range = 0..sql.len();
+    for semicolon in pieces(sql).filter(|piece| piece.is_symbol(";")) {
+        if semicolon.start < place {
+            range.start = semicolon.start + 1;
+        } else {
+            range.end = semicolon.start;
+            break;
+        }
+    }
+    range
+}
+
+/// The relation that some pieces begin with.
+fn relation<'a>(sql: &'a str, pieces: &[Piece<'a>]) -> Option<Relation<'a>> {
+    let first = pieces.first()?;
+    let mut names = vec![];
+    let mut length = 1;
+    if first.kind == Kind::Text && first.is_closed {
+        // A path has no name, but may have an alias.
+    } else if let Some(mut name) = part(first).filter(|_| !is_reserved(first)) {
+        while let [dot, next, ..] = &pieces[length..]
+            && dot.is_symbol(".")
+            && let Some(part) = part(next)
+        {
+            (name, length) = (part, length + 2);
+        }
+        names.push(name);
+        length += arguments(&pieces[length..])?;
+    } else {
+        return None;
+    }
+    let last = pieces[length - 1];
+    let mut rest = &pieces[length..];
+    if let [as_, tail @ ..] = rest
+        && as_.is_word("as")
+    {
+        rest = tail;
+    }
+    names.extend(rest.first().filter(|piece| !is_reserved(piece)).and_then(part));
+    Some(Relation { sql: &sql[first.start..last.start + last.text.len()], names })
+}
+
+fn is_reserved(piece: &Piece<'_>) -> bool {
+    piece.kind == Kind::Word && is_keyword(piece.text)
+}
+
+/// How many pieces the arguments of a table function are; nothing if they have no end.
+fn arguments(pieces: &[Piece<'_>]) -> Option<usize> {
+    if !pieces.first().is_some_and(|piece| piece.is_symbol("(")) {
+        return Some(0);
+    }
+    let mut depth = 0_usize;
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece.text {
+            "(" => depth += 1,
+            ")" if depth == 1 => return Some(at + 1),
+            ")" => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(before: &str) -> (usize, String, Place) {
+        let Cursor { start, prefix, place } = Cursor::of(before);
+        (start, prefix, place)
+    }
+
+    #[test]
+    fn what_is_being_written() {
+        let parts = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
+        for (before, start, prefix, place) in [
+            ("", 0, "", Place::Word),
+            ("SEL", 0, "SEL", Place::Word),
+            ("SELECT ", 7, "", Place::Word),
+            ("SELECT 'a", 8, "a", Place::Path),
+            ("SELECT a -- b", 13, "", Place::Nothing),
+            ("SELECT /* b", 11, "", Place::Nothing),
+            ("SELECT * FROM t", 14, "t", Place::Table(vec![])),
+            ("SELECT * FROM \"So", 14, "So", Place::Table(vec![])),
+            ("SELECT * FROM a, ", 17, "", Place::Table(vec![])),
+            ("SELECT * FROM f(1, ", 19, "", Place::Word),
+            ("SELECT a, b FROM t ORDER BY a DESC", 30, "DESC", Place::Word),
+            ("SELECT a FROM t ORDER BY a DESC, b", 33, "b", Place::Word),
+            ("DESC sta", 5, "sta", Place::Table(vec![])),
+            ("SELECT * FROM Stations.te", 23, "te", Place::Table(parts(&["stations"]))),
+            ("SELECT \"A b\".c.", 15, "", Place::Member(parts(&["A b", "c"]))),
+            ("SELECT 1;\nsummarize ", 20, "", Place::Table(vec![])),
+        ] {
+            assert_eq!(cursor(before), (start, prefix.to_owned(), place), "{before}");
+        }
+    }
+
+    #[test]
+    fn what_from_names() {
+        let sql = "SELECT x FROM z; SELECT a| FROM t u, 'p.tet' AS \"P\" JOIN s.\"T 2\" ON u.a = 1, \
+                   read_tet('b', f(1)) r WHERE a IN (SELECT 1 FROM sub) ORDER BY a; SELECT FROM later";
+        let found = relations(sql, sql.find('|').unwrap());
+        let found: Vec<_> = found.iter().map(|it| (it.sql, it.names.join(" "))).collect();
+        let expected = [("t", "t u"), ("'p.tet'", "P"), ("s.\"T 2\"", "T 2"), ("sub", "sub")];
+        assert_eq!(found.len(), 4, "{found:?}");
+        for (found, (sql, names)) in found.iter().zip(expected) {
+            assert_eq!((found.0, found.1.as_str()), (sql, names));
+        }
+        let sql = "SELECT | FROM read_tet('b', f(1)) r";
+        let expected = Relation {
+            sql: "read_tet('b', f(1))",
+            names: vec!["read_tet".to_owned(), "r".to_owned()],
+        };
+        assert_eq!(relations(sql, 7), [expected]);
+        for unfinished in ["SELECT a FROM", "SELECT a FROM f(", "FROM (SELECT", "SELECT a FROM 'x"]
+        {
+            assert_eq!(relations(unfinished, 8), [], "{unfinished}");
+        }
+    }
+}

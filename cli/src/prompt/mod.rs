@@ -1,0 +1,136 @@
+//! The prompt: reads lines, keeps them, and does what they say.
+//!
+//! ```text
+//!   line ──▶ input ──▶ SQL ──▶ run
+//!                └───▶ command ──▶ commands
+//!   Tab ───▶ cursor ──▶ complete
+//! ```
+
+mod commands;
+mod complete;
+mod cursor;
+mod helper;
+mod input;
+mod keywords;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{CompletionType, Config, Editor};
+use tokio::task::block_in_place;
+
+use self::commands::{Next, obey};
+use self::helper::PromptHelper;
+use self::input::Input;
+use crate::errors::{report, stdout_is_closed};
+use crate::pager::Pager;
+use crate::run::run_sql;
+use crate::session::Output;
+
+type Prompt = Editor<PromptHelper, DefaultHistory>;
+
+/// Reads statements and commands until one says so, or the end of the input. An error of a statement is
+/// printed and ends nothing.
+pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()> {
+    let history = history();
+    let mut prompt = open(ctx, output, history.as_deref()).map_err(external)?;
+    if !output.print.quiet {
+        eprintln!("gridfusion {}", env!("CARGO_PKG_VERSION"));
+    }
+    output.pager = Pager::of_environment();
+    let outcome = read_and_run(&mut prompt, ctx, output).await;
+    if let Some(path) = history
+        && let Err(error) = save(&mut prompt, &path)
+    {
+        log::warn!("the history was not saved to {}: {error}", path.display());
+    }
+    outcome
+}
+
+/// Where lines are kept: where `GRIDFUSION_HISTORY` says, nowhere if it is empty, else with the user's data.
+fn history() -> Option<PathBuf> {
+    match env::var_os("GRIDFUSION_HISTORY") {
+        Some(path) => Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty()),
+        None => dirs::data_dir().map(|folder| folder.join("gridfusion").join("history")),
+    }
+}
+
+fn open(
+    ctx: &SessionContext,
+    output: &Output,
+    history: Option<&Path>,
+) -> rustyline::Result<Prompt> {
+    let config = Config::builder().completion_type(CompletionType::List).build();
+    let mut prompt = Prompt::with_config(config)?;
+    prompt.set_helper(Some(PromptHelper::new(ctx, output.print.color)));
+    if let Some(path) = history.filter(|path| path.exists())
+        && let Err(error) = prompt.load_history(path)
+    {
+        log::warn!("the history in {} was not read: {error}", path.display());
+    }
+    Ok(prompt)
+}
+
+fn save(prompt: &mut Prompt, path: &Path) -> rustyline::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Appends what is new, so that prompts which run side by side keep each other's lines.
+    prompt.append_history(path)
+}
+
+async fn read_and_run(
+    prompt: &mut Prompt,
+    ctx: &SessionContext,
+    output: &mut Output,
+) -> Result<()> {
+    loop {
+        if let Some(helper) = prompt.helper() {
+            helper.refresh();
+        }
+        let line = match block_in_place(|| prompt.readline("> ")) {
+            Ok(line) => line,
+            // Ctrl-C drops the line, Ctrl-D leaves.
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => return Ok(()),
+            Err(error) => return Err(external(error)),
+        };
+        prompt.add_history_entry(line.trim_end()).map_err(external)?;
+        // The window may have another size by now. The last line is that of the prompt.
+        let lines = prompt.dimensions().map(|(_, rows)| usize::from(rows).saturating_sub(1));
+        output.pager.set_screen(lines);
+        let outcome = match Input::of(&line) {
+            Input::Nothing => Ok(Next::Line),
+            Input::Command(name, argument) => Box::pin(obey(ctx, name, argument, output)).await,
+            Input::Sql(_) | Input::Unfinished => {
+                unless_interrupted(ctx, &line, output).await.map(|()| Next::Line)
+            }
+        };
+        match outcome {
+            Ok(Next::Line) => {}
+            Ok(Next::Quit) => return Ok(()),
+            Err(error) if stdout_is_closed(&error) => return Err(error),
+            Err(error) => report(&error),
+        }
+    }
+}
+
+/// Runs SQL until it is done, or until Ctrl-C.
+async fn unless_interrupted(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
+    tokio::select! {
+        outcome = run_sql(ctx, sql, output) => outcome,
+        Ok(()) = tokio::signal::ctrl_c() => {
+            eprintln!("^C");
+            Ok(())
+        }
+    }
+}
+
+fn external(error: ReadlineError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

@@ -1,0 +1,384 @@
+//! Names for unnamed columns that would have the same name, which DataFusion refuses.
+//!
+//! `SELECT count(*), count(*)` has a name twice, and so has `SELECT time, CAST(time AS DATE)`: casts do not show
+//! in names. Which names clash, only the planner knows, so statements are changed after it has refused them:
+//! all others keep the names they have.
+//!
+//! Aggregates and group keys clash inside the plan, whatever they are called outside. There, casts become
+//! `arrow_cast`, which shows in names.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, Expr, Ident, Select, SelectItem, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::errors::describe;
+
+/// Plans a statement; if names clash in it, with other names for unnamed columns.
+///
+/// # Errors
+/// Those of planning.
+pub(crate) async fn plan(ctx: &SessionContext, mut statement: Statement) -> Result<LogicalPlan> {
+    let state = ctx.state();
+    match Box::pin(state.statement_to_plan(statement.clone())).await {
+        Err(error) if is_clash(&error) => {
+            name_apart(&mut statement);
+            Box::pin(state.statement_to_plan(statement)).await
+        }
+        outcome => outcome,
+    }
+}
+
+/// Whether two expressions have the same name for the planner. (Of two columns of a new table, which may not be called the
+/// same either, it names no expression.)
+pub(crate) fn is_clash(error: &DataFusionError) -> bool {
+    let message = describe(error);
+    message.contains("require unique expression names")
+        || message.contains("duplicate unqualified field name") && message.contains('(')
+}
+
+/// A statement with casts that show in names, and with names for unnamed columns that have a cast; nothing if
+/// there are no casts in it.
+pub(crate) async fn with_casts_shown(
+    ctx: &SessionContext,
+    mut statement: Statement,
+) -> Option<Statement> {
+    let mut casts = Casts::default();
+    visit(&mut statement.clone(), &mut casts);
+    for (sql_type, arrow_type) in &mut casts.types {
+        let query = format!("SELECT CAST(NULL AS {sql_type})");
+        let plan = Box::pin(ctx.state().create_logical_plan(&query)).await.ok()?;
+        *arrow_type = Some(plan.schema().field(0).data_type().to_string());
+    }
+    if casts.types.is_empty() {
+        return None;
+    }
+    visit(&mut statement, &mut Namer { chosen: Chosen::WithCasts, has_named: false });
+    visit(&mut statement, &mut casts);
+    Some(statement)
+}
+
+/// Gives names to unnamed columns of a statement in which names clash. What users have named stays as it is.
+fn name_apart(statement: &mut Statement) {
+    for chosen in [Chosen::Alike, Chosen::All] {
+        let mut namer = Namer { chosen, has_named: false };
+        visit(statement, &mut namer);
+        if namer.has_named {
+            return;
+        }
+    }
+}
+
+fn visit(statement: &mut Statement, visitor: &mut impl VisitorMut<Break = ()>) {
+    let _: ControlFlow<()> = match statement {
+        Statement::Statement(statement) => statement.visit(visitor),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Statement::Explain(explain) => {
+            visit(&mut explain.statement, visitor);
+            ControlFlow::Continue(())
+        }
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    };
+}
+
+/// Which expressions get names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Chosen {
+    /// Those that read like another item of their `SELECT`.
+    Alike,
+    /// Those that have casts in them.
+    WithCasts,
+    /// All of a `SELECT` with several items: names may be equal where texts are not, as those of all `EXISTS`.
+    All,
+}
+
+/// Gives names in every `SELECT` of a statement.
+struct Namer {
+    chosen: Chosen,
+    has_named: bool,
+}
+
+impl VisitorMut for Namer {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let items: Vec<Option<Item>> = select.projection.iter().map(Item::of).collect();
+        let has_wildcard = items.iter().any(Option::is_none);
+        let mut given = HashSet::new();
+        for (at, item) in select.projection.iter_mut().enumerate() {
+            let (SelectItem::UnnamedExpr(expr), Some(this)) = (&*item, &items[at]) else {
+                continue;
+            };
+            let is_chosen = match self.chosen {
+                Chosen::Alike => this.is_in_the_way(at, &items, has_wildcard),
+                Chosen::WithCasts => this.has_casts,
+                Chosen::All => !this.is_column && items.len() > 1,
+            };
+            if !is_chosen {
+                continue;
+            }
+            let text = if this.is_column { this.name.clone() } else { expr.to_string() };
+            let name = first_free(&text, |name| {
+                let mut others = items.iter().enumerate().filter(|(place, _)| *place != at);
+                let is_name = |item: &Item| item.name == name || item.name == name.to_lowercase();
+                given.contains(name) || others.any(|(_, item)| item.as_ref().is_some_and(is_name))
+            });
+            let alias = Ident::with_quote('"', &name);
+            given.insert(name);
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            self.has_named = true;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What is known of the name of a select item.
+struct Item {
+    /// What the planner would call it, about: the text without casts and filters, or the last part of a
+    /// column.
+    name: String,
+    /// Whether it is a column and nothing else.
+    is_column: bool,
+    /// Whether it is a column, or a cast of one.
+    is_of_column: bool,
+    /// The whole text of a column with all its parts.
+    text: String,
+    has_casts: bool,
+    is_named: bool,
+}
+
+impl Item {
+    /// Nothing for wildcards, which are several items.
+    fn of(item: &SelectItem) -> Option<Self> {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let mut plain = expr.clone();
+                let mut bare = Bare { has_casts: false };
+                let _: ControlFlow<()> = plain.visit(&mut bare);
+                let has_casts = bare.has_casts;
+                let is_of_column = column(&plain).is_some();
+                let name = column(&plain).unwrap_or_else(|| plain.to_string().to_lowercase());
+                let text = expr.to_string().to_lowercase();
+                Some(Self {
+                    name,
+                    is_column: column(expr).is_some(),
+                    is_of_column,
+                    text,
+                    is_named: false,
+                    has_casts,
+                })
+            }
+            SelectItem::ExprWithAlias { alias, .. } => {
+                let name = alias.value.clone();
+                let text = name.clone();
+                Some(Self {
+                    name,
+                    is_column: false,
+                    is_of_column: false,
+                    text,
+                    has_casts: false,
+                    is_named: true,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether this one, which is at a place and has no alias, has to make way for another.
+    fn is_in_the_way(&self, at: usize, items: &[Option<Self>], has_wildcard: bool) -> bool {
+        if has_wildcard && self.is_of_column && !self.is_column {
+            return true;
+        }
+        let mut others = items.iter().enumerate().filter_map(|(place, item)| {
+            item.as_ref()
+                .filter(|item| place != at && item.name == self.name)
+                .map(|item| (place, item))
+        });
+        others.any(|(place, other)| match (self.is_column, other.is_column) {
+            // Columns of two tables are told apart by them.
+            (true, true) => place < at && self.text == other.text,
+            (true, false) => other.is_named,
+            (false, true) => true,
+            (false, false) => place < at || other.is_named,
+        })
+    }
+}
+
+/// The last part of an expression that is the name of a column.
+fn column(expr: &Expr) -> Option<String> {
+    let part = match expr {
+        Expr::Identifier(part) => part,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    Some(match part.quote_style {
+        Some(_) => part.value.clone(),
+        None => part.value.to_lowercase(),
+    })
+}
+
+/// Takes out of an expression what may not show in its name: casts, parentheses, and what comes after the
+/// arguments of a function that is called by another of its names, as `mean` is.
+struct Bare {
+    has_casts: bool,
+}
+
+impl VisitorMut for Bare {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        self.has_casts |= matches!(expr, Expr::Cast { .. });
+        if let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = expr {
+            *expr = (**inner).clone();
+        }
+        if let Expr::Function(function) = expr {
+            (function.filter, function.over) = (None, None);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Collects the types of casts in SQL, then makes `arrow_cast` of casts to those that are known to Arrow.
+#[derive(Default)]
+struct Casts {
+    types: BTreeMap<String, Option<String>>,
+}
+
+impl VisitorMut for Casts {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon, expr: inner, data_type, ..
+        } = expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let known = self.types.entry(data_type.to_string()).or_default();
+        if let Some(arrow_type) = known {
+            let text = format!("arrow_cast({inner}, '{arrow_type}')");
+            let parsed = Parser::new(&GenericDialect {}).try_with_sql(&text);
+            if let Ok(shown) = parsed.and_then(|mut parser| parser.parse_expr()) {
+                *expr = shown;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The text, with a number if it is taken.
+fn first_free(text: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2_u64..).map(|number| format!("{text}_{number}"));
+    let mut names = std::iter::once(text.to_owned()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::parser::DFParser;
+
+    use super::*;
+
+    fn named(sql: &str) -> String {
+        let mut statement = DFParser::parse_sql(sql).unwrap().pop_front().unwrap();
+        name_apart(&mut statement);
+        statement.to_string()
+    }
+
+    #[test]
+    fn what_reads_alike_is_told_apart() {
+        for (sql, expected) in [
+            ("SELECT count(*), COUNT(*)", "SELECT count(*), COUNT(*) AS \"COUNT(*)_2\""),
+            (
+                "SELECT time, CAST(time AS DATE)",
+                "SELECT time, CAST(time AS DATE) AS \"CAST(time AS DATE)\"",
+            ),
+            ("SELECT time::DATE, t.time", "SELECT time::DATE AS \"time::DATE\", t.time"),
+            ("SELECT *, (time)::DATE FROM t", "SELECT *, (time)::DATE AS \"(time)::DATE\" FROM t"),
+            ("SELECT a, a", "SELECT a, a AS \"a_2\""),
+            ("SELECT a.x, b.x, 1, 1", "SELECT a.x, b.x, 1, 1 AS \"1_2\""),
+            ("SELECT x AS y, y, 2, 2", "SELECT x AS y, y AS \"y_2\", 2, 2 AS \"2_2\""),
+            ("SELECT 1, 1, 1", "SELECT 1, 1 AS \"1_2\", 1 AS \"1_3\""),
+            (
+                "SELECT x FROM (SELECT max(a), max(CAST(a AS INT)) FROM t)",
+                "SELECT x FROM (SELECT max(a), max(CAST(a AS INT)) AS \"max(CAST(a AS INT))\" FROM t)",
+            ),
+        ] {
+            assert_eq!(named(sql), expected);
+        }
+    }
+
+    #[test]
+    fn all_are_named_if_none_reads_alike() {
+        let expected = "SELECT k, EXISTS (SELECT 1) AS \"EXISTS (SELECT 1)\", \
+                        EXISTS (SELECT 2) AS \"EXISTS (SELECT 2)\"";
+        assert_eq!(named("SELECT k, EXISTS (SELECT 1), EXISTS (SELECT 2)"), expected);
+    }
+
+    #[tokio::test]
+    async fn statements_are_planned_with_unique_names() {
+        let ctx = SessionContext::new();
+        ctx.sql("CREATE TABLE t AS SELECT 1 AS v, now() AS time").await.unwrap();
+        for (sql, expected) in [
+            ("SELECT count(*), count(*) FROM t", &["count(*)", "count(*)_2"][..]),
+            ("SELECT time, CAST(time AS DATE) FROM t", &["time", "CAST(time AS DATE)"]),
+            ("SELECT mean(v), avg(v) FROM t", &["mean(t.v)", "avg(t.v)"]),
+            (
+                "SELECT mean(v), mean(v) FILTER (WHERE v > 1) FROM t",
+                &["mean(t.v)", "mean(v) FILTER (WHERE v > 1)"],
+            ),
+            (
+                "SELECT avg(v), avg(v) FILTER (WHERE v > 1) FROM t",
+                &["avg(t.v)", "avg(t.v) FILTER (WHERE t.v > Int64(1))"],
+            ),
+            ("SELECT v, v FROM t ORDER BY v", &["v", "v_2"]),
+            ("SELECT *, v::TEXT FROM t", &["v", "time", "v::TEXT"]),
+            ("WITH a AS (SELECT max(v), max(v) FROM t) SELECT * FROM a", &["max(t.v)", "max(v)_2"]),
+            ("SELECT 1, 1 UNION ALL SELECT 2, 2", &["Int64(1)", "1_2"]),
+            ("SELECT (SELECT 1), (SELECT 1)", &["Int64(1)", "(SELECT 1)_2"]),
+            ("SELECT max(v), min(v) FROM t", &["max(t.v)", "min(t.v)"]),
+        ] {
+            let statement = DFParser::parse_sql(sql).unwrap().pop_front().unwrap();
+            let plan = plan(&ctx, statement).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let names: Vec<_> = plan.schema().fields().iter().map(|field| field.name()).collect();
+            assert_eq!(names, expected, "{sql}");
+            ctx.execute_logical_plan(plan).await.unwrap().collect().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn casts_of_aggregates_and_keys_are_shown() {
+        let ctx = SessionContext::new();
+        ctx.sql("CREATE TABLE t AS VALUES (1, 2), (3, 4)").await.unwrap();
+        for (sql, expected) in [
+            (
+                "SELECT min(column1), min(column1::DOUBLE) AS m FROM t",
+                "SELECT min(column1), min(arrow_cast(column1, 'Float64')) AS m FROM t",
+            ),
+            (
+                "SELECT column1, CAST(column1 AS TEXT) FROM t GROUP BY column1, CAST(column1 AS TEXT)",
+                "SELECT column1, arrow_cast(column1, 'Utf8View') AS \"CAST(column1 AS TEXT)\" FROM t \
+                 GROUP BY column1, arrow_cast(column1, 'Utf8View')",
+            ),
+        ] {
+            let statement = DFParser::parse_sql(sql).unwrap().pop_front().unwrap();
+            let shown = with_casts_shown(&ctx, statement).await.unwrap();
+            assert_eq!(shown.to_string(), expected);
+            let plan = plan(&ctx, shown).await.unwrap();
+            ctx.execute_logical_plan(plan).await.unwrap().collect().await.unwrap();
+        }
+        let statement = DFParser::parse_sql("SELECT 1, 1").unwrap().pop_front().unwrap();
+        assert!(with_casts_shown(&ctx, statement).await.is_none());
+    }
+}

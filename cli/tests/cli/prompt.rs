@@ -1,0 +1,60 @@
+//! The prompt, in a terminal that `script` makes.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::STATIONS;
+
+/// What a terminal shows when some lines are typed at the prompt; nothing without `script`.
+fn typed(lines: &str, folder: &Path, history: &str) -> Option<String> {
+    let program = env!("CARGO_BIN_EXE_gridfusion");
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("'{program}' '{STATIONS}' -q"), "/dev/null"]);
+    // A terminal that can do nothing shows no line twice.
+    script.env("TERM", "dumb").env("GRIDFUSION_HISTORY", history).env("GRIDFUSION_PAGER", "");
+    script.current_dir(folder).env_remove("RUST_LOG");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = script.spawn().ok()?;
+    child.stdin.take()?.write_all(lines.as_bytes()).ok()?;
+    let output = child.wait_with_output().ok()?;
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
+}
+
+#[test]
+fn statements_and_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let history = folder.path().join("kept/history");
+    fs::write(folder.path().join("a.sql"), "SELECT 'from a file' AS \"where\";").unwrap();
+    let lines = "SELECT ';'\n  AS semicolon;\n.tables\n\\d elevation;\n\\pset format csv\n\
+                 SELECT 40 + 2 AS answer;\n\\i a.sql\nfrobnicate;\n.frobnicate\nhelp\n\
+                 SUMMARIZE elevation;\nQUIT;\nSELECT 'too late';\n";
+    let Some(shown) = typed(lines, folder.path(), history.to_str().unwrap()) else { return };
+    for expected in [
+        "| semicolon |",
+        "| stations     | precipitation |",
+        "| value       | Float",
+        "format is csv",
+        "answer\n42\n",
+        "where\nfrom a file\n",
+        "'.frobnicate' is not a command; \\? lists them",
+        "  \\pset [format ",
+        "station,Utf8View,6,0,",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    assert!(!shown.contains("\ntoo late"), "{shown}");
+    let kept = fs::read_to_string(&history).unwrap();
+    assert!(kept.contains("40 + 2") && kept.contains(".tables"), "{kept}");
+}
+
+#[test]
+fn no_history_is_kept_where_none_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("home");
+    let Some(shown) = typed("SELECT 1 AS one;\nexit\n", folder.path(), "") else { return };
+    assert!(shown.contains("| one |"), "{shown}");
+    assert!(!home.exists() && fs::read_dir(folder.path()).unwrap().next().is_none());
+}
