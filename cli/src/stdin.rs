@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use gridfusion::{Error, Result};
 use object_store::memory::InMemory;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
 /// Names of standard input.
 const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
@@ -59,11 +59,11 @@ impl Stdin {
         io::stdin()
             .read_to_end(&mut bytes)
             .map_err(|error| Error::io("cannot read standard input", error))?;
-        store_of(bytes.into())
+        store_of(&bytes.into())
     }
 }
 
-fn store_of(bytes: object_store::PutPayload) -> Result<Arc<dyn ObjectStore>> {
+fn store_of(bytes: &PutPayload) -> Result<Arc<dyn ObjectStore>> {
     let store = InMemory::new();
     for ending in ENDINGS {
         let path = format!("stdin.{ending}").into();
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn each_ending_has_all_bytes() {
-        let store = store_of(b"a,b\n1,2\n".to_vec().into()).unwrap();
+        let store = store_of(&b"a,b\n1,2\n".to_vec().into()).unwrap();
         for ending in ENDINGS {
             let object = store.get(&format!("stdin.{ending}").into()).await.unwrap();
             assert_eq!(object.bytes().await.unwrap(), "a,b\n1,2\n");

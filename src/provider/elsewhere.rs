@@ -64,7 +64,8 @@ async fn foreign_at(location: &str, runtime: &RuntimeEnv) -> Option<Foreign> {
 async fn head(path: &Path) -> Result<Vec<u8>> {
     const LEN: u64 = 64 * 1024;
     let source = FileSource::open(path)?;
-    let read = source.read(&[0..source.size().min(LEN)]).await?;
+    let range = 0..source.size().min(LEN);
+    let read = source.read(std::slice::from_ref(&range)).await?;
     Ok(read.concat())
 }
 

@@ -45,8 +45,11 @@ fn schema(time: u64, attributes: &[TestAttribute]) -> TestSchema {
 /// An array whose attribute `b` is there, is dropped at 20, and comes back at 40 with `code`.
 fn array(code: u8, fragments: Vec<TestFragment>) -> TestArray {
     let [a, b, again] = [attribute("a", INT32), attribute("b", INT32), attribute("b", code)];
-    let schemas =
-        vec![schema(1, &[a.clone(), b]), schema(20, &[a.clone()]), schema(40, &[a, again])];
+    let schemas = vec![
+        schema(1, &[a.clone(), b]),
+        schema(20, std::slice::from_ref(&a)),
+        schema(40, &[a, again]),
+    ];
     TestArray { schemas, fragments, vacuums: vec![], commit_list: false }
 }
 

@@ -196,9 +196,9 @@ mod tests {
 
     #[test]
     fn what_lies_outside_the_window_decides_too() {
-        let overlay = overlay(&[vec![0..8], vec![2..8]]);
-        let parts = overlay.parts(&[0..8]);
-        let seen = |from| fragments(&pieces(&parts, &[from..8], |fragment| fragment == 0));
+        let overlay = overlay(&[vec![0..8, 0..1], vec![2..8, 0..1]]);
+        let parts = overlay.parts(&[0..8, 0..1]);
+        let seen = |from| fragments(&pieces(&parts, &[from..8, 0..1], |fragment| fragment == 0));
         assert_eq!([seen(0), seen(2)], [[0], [0]]);
     }
 
