@@ -206,7 +206,10 @@ impl ObjectStore for StagedStore {
         let PutOptions { tags, attributes, extensions, mode: _ } = options;
         let options = PutMultipartOptions { tags, attributes, extensions };
         let mut upload = self.store.put_multipart_opts(location, options).await?;
-        upload.put_part(payload).await?;
+        if let Err(error) = upload.put_part(payload).await {
+            abort(upload).await;
+            return Err(error);
+        }
         self.staging.keep(State::Complete(upload))?;
         Ok(not_yet_known())
     }
