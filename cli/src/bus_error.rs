@@ -1,4 +1,4 @@
-//! What is said when the system cannot give a page of a mapped file, and the program must end.
+//! Names the file when a page of a mapped file is gone and the system ends the program.
 //!
 //! Local files are mapped into memory. If one is cut, or its disk fails, while a query looks at it, there
 //! is no error to return: the system sends SIGBUS, which ends a process without a word. The handler says
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use gridfusion::io::MappedFile;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
-/// What is done about the signal otherwise: the runtime of Rust looks for an overflow of a stack.
+/// The handler that was installed before ours: Rust's own, which detects stack overflows.
 static OTHERWISE: OnceLock<sigaction> = OnceLock::new();
 
 const ADVICE: &[u8] = b": a part of the file that is mapped into memory is gone: the file was cut or \

@@ -26,7 +26,7 @@ fn plain(message: &str) -> String {
     of_function(&message).unwrap_or(message)
 }
 
-/// What to say of a function that does not take such arguments. DataFusion says how it has tried.
+/// The message for a function that does not take such arguments; DataFusion lists its attempts instead.
 fn of_function(message: &str) -> Option<String> {
     let (why, rest) =
         message.split_once(" No function matches the given name and argument types '")?;

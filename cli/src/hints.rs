@@ -16,7 +16,7 @@ use datafusion::prelude::SessionContext;
 use crate::errors::describe;
 use crate::memory;
 
-/// What DataFusion says of `STORED AS xyz`, of `COPY … TO 'a.xyz'` and of `COPY … TO 'a'`.
+/// Beginnings of DataFusion's messages about `STORED AS xyz`, `COPY … TO 'a.xyz'` and `COPY … TO 'a'`.
 const NO_FACTORY: &str = "Unable to find factory for ";
 pub(crate) const NO_FORMAT: &str = "There is no registered file format with ext ";
 const NO_EXTENSION: &str = "Format not explicitly set and unable to get file extension";

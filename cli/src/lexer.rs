@@ -1,9 +1,9 @@
-//! Where the words, texts and comments of SQL are, also where it is not finished yet.
+//! Splits SQL into words, texts and comments, also SQL that is not finished yet.
 //!
 //! The parser's tokenizer gives up at a quote that is still open, which is what most lines at a prompt have
 //! while they are written.
 
-/// What a piece of SQL is.
+/// The kind of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Space,
@@ -63,7 +63,7 @@ pub(crate) fn code(sql: &str) -> Vec<Piece<'_>> {
     pieces(sql).filter(Piece::is_code).collect()
 }
 
-/// What a text begins with, and how long that is.
+/// The kind and the length in bytes of the first piece of a text.
 fn first(text: &str) -> Option<(Kind, usize, bool)> {
     let until = |is_end: fn(char) -> bool| text.find(is_end).unwrap_or(text.len());
     let character = text.chars().next()?;

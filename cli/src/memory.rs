@@ -60,7 +60,7 @@ pub(crate) fn adapt(options: &mut ConfigOptions, limit: Option<usize>) -> Result
     Ok(())
 }
 
-/// What to do about an error that a limit is the reason of.
+/// The advice for an error that the memory limit caused.
 pub(crate) fn advice(error: &DataFusionError) -> Option<&'static str> {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(message) if message.contains("allocate additional") => {

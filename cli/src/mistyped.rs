@@ -63,7 +63,7 @@ fn next(found: &Option<String>) -> TreeNodeRecursion {
     if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue }
 }
 
-/// What to say of an expression itself, not of those in it.
+/// Checks one expression, without those inside it; gives the message for a mistake.
 type Check = fn(&Expr, &DFSchema) -> Option<String>;
 
 fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
@@ -82,7 +82,7 @@ fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
     Ok(found)
 }
 
-/// What is wrong with a comparison, whatever the rows.
+/// The message for a comparison that is wrong for all rows.
 fn is_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     match expr {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
@@ -113,7 +113,7 @@ fn is_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     }
 }
 
-/// What is wrong with a comparison of texts with something else, which is right if each text is such a thing.
+/// The message for a comparison of texts with another type, which fails unless every text converts.
 fn may_be_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     let mixed = |text: &Expr, other: &Expr| {
         let (text_type, other_type) = (text.get_type(schema).ok()?, other.get_type(schema).ok()?);
@@ -143,7 +143,7 @@ fn is_comparison(operator: Operator) -> bool {
     matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// What to say if a constant text is no value of the type of an expression.
+/// The message for a constant text that does not convert to the type of an expression.
 fn no_value(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
     let Expr::Literal(value, _) = constant else { return None };
     let text = value.try_as_str().flatten()?;
@@ -163,7 +163,7 @@ fn no_value(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
     Some(format!("{name} is of type {data_type}, and '{text}' is not {what}{instance}"))
 }
 
-/// What to say if two expressions are of types that cannot be compared.
+/// The message for two expressions whose types cannot be compared.
 fn no_common_type(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<String> {
     let (left_type, right_type) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
     if BinaryTypeCoercer::new(&left_type, &op, &right_type).get_input_types().is_ok() {
@@ -175,7 +175,7 @@ fn no_common_type(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) ->
     ))
 }
 
-/// What users call an expression.
+/// An expression as users write it.
 fn name(expr: &Expr) -> String {
     match expr {
         Expr::Column(column) => quote_identifier(&column.name).into_owned(),

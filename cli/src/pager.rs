@@ -1,6 +1,6 @@
 //! Results that are longer than the screen go through a pager.
 //!
-//! What is printed is held back until it is longer than the screen. Only then is the pager started, so what
+//! The program holds output back until it is longer than the screen. Only then does it start the pager, so what
 //! fits looks as if there were none.
 
 use std::env;

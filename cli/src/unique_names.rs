@@ -143,7 +143,7 @@ impl VisitorMut for Namer {
     }
 }
 
-/// What is known of the name of a select item.
+/// A select item, with the facts that decide its name.
 struct Item {
     /// What the planner would call it, about: the text without casts and filters, or the last part of a
     /// column.

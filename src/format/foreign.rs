@@ -1,4 +1,4 @@
-//! What is not an array of ours: files and folders of other formats, told by their first bytes, their names
+//! Recognises files and folders of other formats by their first bytes, their names
 //! and their listings, so that an error can say what there is and what to do with it.
 
 use super::Entry;
@@ -36,7 +36,7 @@ const CONVERT: &str =
     "`tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)";
 
 impl Foreign {
-    /// What a file that begins with `head` is.
+    /// Recognises a file by its first bytes.
     ///
     /// ```
     /// use gridfusion::format::Foreign;
@@ -67,7 +67,7 @@ impl Foreign {
         signature.map(|(_, foreign)| *foreign).or_else(|| is_hdf5(head).then_some(Self::Hdf5))
     }
 
-    /// What is called like this, by its extension.
+    /// Recognises a file by the extension of its name.
     pub fn of_name(name: &str) -> Option<Self> {
         let name = name.trim_end_matches('/');
         let (_, extension) = name.rsplit_once('.')?;
@@ -87,7 +87,7 @@ impl Foreign {
         })
     }
 
-    /// What a folder with these entries is.
+    /// Recognises a folder by its entries.
     pub fn of_folder(entries: &[Entry]) -> Option<Self> {
         const OF_ZARR: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs"];
         let of_zarr = |entry: &Entry| entry.size.is_some() && OF_ZARR.contains(&&*entry.name);
@@ -99,7 +99,7 @@ impl Foreign {
         matches!(self, Self::Parquet | Self::Arrow | Self::Csv | Self::Json)
     }
 
-    /// What it is, in words.
+    /// The name of the format, for a sentence.
     pub fn what(self) -> &'static str {
         match self {
             Self::Hdf5 => "an HDF5 or NetCDF-4 file",
@@ -116,7 +116,7 @@ impl Foreign {
         }
     }
 
-    /// What to do with it.
+    /// The advice for a user who has such a file.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Hdf5 | Self::NetCdf | Self::Zarr | Self::Numpy => CONVERT,

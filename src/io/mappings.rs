@@ -1,4 +1,4 @@
-//! Which file is mapped where, for whoever handles a fault.
+//! Finds the mapped file at an address, for handlers of SIGBUS.
 //!
 //! The system tells of a page that it cannot give by a signal, and a signal handler may neither lock nor
 //! allocate. So mappings are noted in a table of fixed size that is read with plain loads:

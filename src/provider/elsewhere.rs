@@ -1,4 +1,4 @@
-//! What there is where no array is: something of another format, or some names.
+//! Describes a place without arrays: another format, or the names it holds.
 
 use std::path::Path;
 

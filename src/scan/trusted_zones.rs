@@ -1,4 +1,4 @@
-//! Which zone maps of a `.tet` file are believed.
+//! Decides which zone maps of a `.tet` file queries may use.
 //!
 //! Writers count NaN and the declared fill as NULL, but not all of them: the reference's
 //! `TetWriterSession::commit_with_fill` does not know the fill, and notes it as a value.

@@ -17,9 +17,9 @@ use crate::session::Output;
 
 /// A command, as `\?` lists it.
 pub(super) struct CommandInfo {
-    /// What it can be called.
+    /// Its names.
     pub(super) names: &'static [&'static str],
-    /// What may follow; the words in lower case are to be taken as they are.
+    /// Its argument; users type words in lower case as they stand.
     pub(super) argument: &'static str,
     what: &'static str,
     command: Command,

@@ -1,4 +1,4 @@
-//! What Tab offers: names that the session has, keywords, commands and paths.
+//! Completes names of the session, keywords, commands and paths when Tab is pressed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,7 +17,7 @@ use super::commands::COMMANDS;
 use super::cursor::{Cursor, Place, Relation, relations};
 use super::keywords::KEYWORDS;
 
-/// How long a table may take to say what its columns are: who waits for Tab can do nothing else.
+/// Longest wait for the columns of a table: the prompt takes no input meanwhile.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Finds completions.

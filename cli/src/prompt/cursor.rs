@@ -1,4 +1,4 @@
-//! What is being written at a place in SQL that is not finished.
+//! Finds which kind of name the user is typing in unfinished SQL.
 
 use std::ops::Range;
 

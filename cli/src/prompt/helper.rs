@@ -1,4 +1,4 @@
-//! What the line editor asks for: colours, whether a statement is finished, a hint, and completion.
+//! Callbacks of the line editor: colours, whether a statement is finished, a hint, and completion.
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What was typed at the prompt: SQL, a command, or something that goes on in the next line.
+//! Tells SQL, commands and unfinished statements at the prompt apart.
 
 use crate::lexer::{Kind, pieces};
 

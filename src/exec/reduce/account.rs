@@ -17,7 +17,7 @@ use std::ops::Range;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-/// What accumulators hold, and may hold after the next batch.
+/// Estimates the memory of accumulators now and after the next batch.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     /// Bytes that they held when they were asked last.

@@ -29,7 +29,7 @@ pub(super) enum Unpack {
     Decrypt(Cipher),
 }
 
-/// What differences are of.
+/// The values that a delta filter takes differences of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deltas {
     /// The width of a value.
