@@ -13,3 +13,9 @@ pub fn to_datafusion(error: Error) -> DataFusionError {
         _ => DataFusionError::External(Box::new(error)),
     }
 }
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        to_datafusion(error)
+    }
+}

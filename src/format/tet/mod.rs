@@ -43,6 +43,7 @@ pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
 pub use metadata::{DatasetMetadata, HistoryEvent};
 pub use open::Open;
+pub(crate) use superblock::MAGIC;
 pub use package::{Generation, OpenPackage, is_package};
 pub use read_index::{IndexEntry, ReadIndex};
 pub use zone::{ReadAllZoneMaps, ReadZoneMaps, ZoneMaps};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::tiles::{TileChecks, located};
 use crate::error::{Error, Kind, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
-use crate::source::tiledb::reader::{OpenedTileDb, TileDbView};
+use crate::source::tiledb::reader::TileDbReader;
+use crate::source::tiledb::view::TileDbView;
 use crate::tile::drive;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-impl OpenedTileDb {
+impl TileDbReader {
     /// Looks for everything that is wrong with the array, in all fragments that the open sees.
     /// [`Depth::Cells`] decodes as many tiles side by side as there are cores, one per task, and needs a
     /// tokio runtime; dropping the future ends it.

@@ -8,7 +8,8 @@ use super::sums::TileSum;
 use crate::error::{Error, Result};
 use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
 use crate::format::{ElementType, Layer, Location, Scratch, StoredChunk};
-use crate::source::tiledb::reader::{OpenedTileDb, element};
+use crate::source::tiledb::columns::element;
+use crate::source::tiledb::reader::TileDbReader;
 use crate::tile::{CellFormat, Objects, Tile, layers};
 use crate::verify::{
     Batch, Check, Decoded, Decoding, Fault, Figures, Finding, Progress, is_same, range_text,
@@ -43,7 +44,7 @@ pub(super) struct TileChecks {
 }
 
 impl TileChecks {
-    pub(super) fn new(array: &OpenedTileDb, progress: &Arc<Progress>) -> Self {
+    pub(super) fn new(array: &TileDbReader, progress: &Arc<Progress>) -> Self {
         Self {
             objects: Arc::clone(array.objects()),
             progress: Arc::clone(progress),

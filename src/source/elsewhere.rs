@@ -1,25 +1,22 @@
 //! Describes a place without arrays: another format, or the names it holds.
 
-use std::path::Path;
-
-use datafusion::execution::runtime_env::RuntimeEnv;
-
-use super::location::{Place, entries, path_of};
-use crate::error::{Error, Kind, Result};
+use super::formats::is_remote;
+use super::place::Place;
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::{ByteSource, FileSource};
-use crate::options::IoMode;
 
 /// `error`, which was met where no array is; it says what there is instead.
-pub(super) async fn described(error: Error, location: &str, runtime: &RuntimeEnv) -> Error {
-    let found = match foreign_at(location, runtime).await {
-        Some(foreign) => return foreign.error().in_file(location),
-        None => entries(location, IoMode::Pread, runtime).await,
+pub(crate) async fn described(error: Error, place: &Place) -> Error {
+    let found = match foreign_at(place).await {
+        Some(foreign) => return foreign.error().in_file(place.location()),
+        None => place.entries().await,
     };
     match found {
         // A store cannot tell a folder that is empty from none.
         Ok(entries)
-            if error.kind() == Kind::Usage && !(entries.is_empty() && is_remote(location)) =>
+            if error.kind() == ErrorKind::Usage
+                && !(entries.is_empty() && is_remote(place.location())) =>
         {
             error.followed_by(&holds(&entries))
         }
@@ -27,54 +24,45 @@ pub(super) async fn described(error: Error, location: &str, runtime: &RuntimeEnv
     }
 }
 
-/// Refuses a name that is no table of ours and could not be one of DataFusion's.
+/// Refuses a place that is no table of ours and could not be one of DataFusion's.
 ///
 /// # Errors
 /// `Usage` for arrays in another format.
-pub(super) async fn refuse_foreign(location: &str, runtime: &RuntimeEnv) -> Result<()> {
-    let foreign = match is_remote(location) {
+pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
+    let foreign = match is_remote(place.location()) {
         // Nothing is fetched to tell: DataFusion looks there anyway.
-        true => Foreign::of_name(&path_of(location)),
-        false => foreign_at(location, runtime).await,
+        true => Foreign::of_name(&place.path()),
+        false => foreign_at(place).await,
     };
     match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
-        Some(foreign) => Err(foreign.error().in_file(location)),
+        Some(foreign) => Err(foreign.error().in_file(place.location())),
         None => Ok(()),
     }
 }
 
-/// The format of what is at `location`, if it is another one: of a local file by its first bytes, or by its
+/// The format of what is at a place, if it is another one: of a local file by its first bytes, or by its
 /// name where rows have no signature, and of a folder by what is in it.
-async fn foreign_at(location: &str, runtime: &RuntimeEnv) -> Option<Foreign> {
-    let rows = Foreign::of_name(&path_of(location)).filter(|foreign| foreign.has_rows());
-    match Place::of(location, runtime) {
-        Ok(Place::Local(path)) if path.is_file() => {
-            Foreign::of_bytes(&head(&path).await.ok()?).or(rows)
-        }
-        Ok(Place::Store(..)) if rows.is_some() => rows,
-        Ok(_) => {
-            let entries = entries(location, IoMode::Pread, runtime).await.ok()?;
-            Foreign::of_folder(&entries)
-        }
-        Err(_) => None,
+async fn foreign_at(place: &Place) -> Option<Foreign> {
+    let rows = Foreign::of_name(&place.path()).filter(|foreign| foreign.has_rows());
+    match place.local_path() {
+        Some(path) if path.is_file() => Foreign::of_bytes(&head(place).await.ok()?).or(rows),
+        None if rows.is_some() => rows,
+        _ => Foreign::of_folder(&place.entries().await.ok()?),
     }
 }
 
-/// The first bytes of a file, as many as signatures need.
-async fn head(path: &Path) -> Result<Vec<u8>> {
+/// The first bytes of a local file, as many as signatures need; none of anything else.
+pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
     const LEN: u64 = 64 * 1024;
+    let Some(path) = place.local_path() else { return Ok(vec![]) };
     let source = FileSource::open(path)?;
     let range = 0..source.size().min(LEN);
     let read = source.read(std::slice::from_ref(&range)).await?;
     Ok(read.concat())
 }
 
-fn is_remote(location: &str) -> bool {
-    location.contains("://") && !location.starts_with("file:")
-}
-
 /// What is in a folder, in a sentence: some names, and what to do with arrays of another format.
-pub(super) fn holds(entries: &[Entry]) -> String {
+pub(crate) fn holds(entries: &[Entry]) -> String {
     /// More names do not help.
     const MOST: usize = 10;
     let names = entries.iter().map(|entry| entry.name.as_str());

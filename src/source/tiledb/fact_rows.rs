@@ -1,4 +1,4 @@
-//! What is known of a TileDB array, as tables.
+//! What is known of a TileDB array, as rows.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
-use datafusion::error::Result;
-
+use super::reader::TileDbReader;
+use crate::error::Result;
+use crate::source::fact_table::not_rows;
 use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
-use crate::source::OpenedTileDb;
 
 /// Facts in long form: what they are about, its name, the property, its value.
 #[derive(Default)]
@@ -28,12 +28,12 @@ impl Facts {
         };
         let names = ["item", "name", "property", "value"];
         let columns = names.iter().enumerate().map(|(at, name)| (*name, column(at), false));
-        Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+        RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
     }
 }
 
 /// Properties, dimensions, attributes and dimension labels.
-pub(super) fn info(opened: &OpenedTileDb) -> Result<RecordBatch> {
+pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
     let array = opened.tiledb();
     let schema = array.schema();
     let mut facts = Facts::default();
@@ -62,7 +62,7 @@ pub(super) fn info(opened: &OpenedTileDb) -> Result<RecordBatch> {
     facts.into_batch()
 }
 
-fn of_schema(opened: &OpenedTileDb, facts: &mut Facts) {
+fn of_schema(opened: &TileDbReader, facts: &mut Facts) {
     let schema = opened.tiledb().schema();
     facts.add("array", "", "kind", &schema.kind);
     facts.add("array", "", "format version", &schema.version);
@@ -73,7 +73,7 @@ fn of_schema(opened: &OpenedTileDb, facts: &mut Facts) {
     }
 }
 
-fn of_dimension(dimension: &DimensionSchema, opened: &OpenedTileDb, facts: &mut Facts) {
+fn of_dimension(dimension: &DimensionSchema, opened: &TileDbReader, facts: &mut Facts) {
     let schema = opened.tiledb().schema();
     let name = &dimension.name;
     facts.add("dimension", name, "datatype", &dimension.datatype);
@@ -102,7 +102,7 @@ fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
 }
 
 /// Visible fragments, oldest first.
-pub(super) fn fragments(opened: &OpenedTileDb) -> Result<RecordBatch> {
+pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
     let all = opened.tiledb().fragments();
     let text = |of: fn(&Fragment) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(of)))
@@ -129,11 +129,11 @@ pub(super) fn fragments(opened: &OpenedTileDb) -> Result<RecordBatch> {
         ("cells", Arc::new(all.iter().map(|it| it.cells).collect::<UInt64Array>()), true),
         ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(Fragment::bytes))), false),
     ];
-    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
 }
 
 /// `[1, 3] × [1970-01-01, 1970-02-01]`.
-fn ranges_text(ranges: &[(i128, i128)], opened: &OpenedTileDb) -> String {
+fn ranges_text(ranges: &[(i128, i128)], opened: &TileDbReader) -> String {
     let dimensions = &opened.tiledb().schema().dimensions;
     let shown = |(dimension, (low, high)): (&DimensionSchema, &(i128, i128))| {
         let text = |coordinate| opened.coordinate_text(dimension, coordinate);
@@ -159,5 +159,5 @@ pub(super) fn metadata(pairs: &[(String, MetadataValue)]) -> Result<RecordBatch>
         ("type", Arc::new(kinds), false),
         ("value", Arc::new(values), false),
     ];
-    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
 }

@@ -1,26 +1,20 @@
-//! The stored chunks of a file as a table that streams: there may be millions of them.
+//! The rows of `tet_chunks`: stored chunks, which stream, because there may be millions of them.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session, TableProvider};
-use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableType};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures::stream;
+use futures::stream::{self, BoxStream, StreamExt};
 
-use super::tet_facts::number_lists;
-use crate::exec::to_datafusion;
-use crate::source::{ChunkInfo, ChunkList, TetReader};
+use super::chunk_list::ChunkInfo;
+use super::info_table::number_lists;
+use super::reader::TetReader;
+use crate::error::Result;
+use crate::source::fact_table::{FactTable, not_rows};
 
 /// The stored chunks of a dataset, or of all datasets of a file.
 #[derive(Debug)]
-pub(super) struct TetChunks {
+pub(super) struct ChunkTable {
     file: TetReader,
     /// Only its chunks are listed.
     dataset: Option<usize>,
@@ -97,84 +91,35 @@ impl Fact {
     }
 }
 
-impl TetChunks {
+impl ChunkTable {
     pub(super) fn new(file: TetReader, dataset: Option<usize>) -> Self {
         let fields: Vec<Field> = Fact::ALL.into_iter().map(Fact::field).collect();
         Self { file, dataset, schema: Arc::new(Schema::new(fields)) }
     }
 }
 
-#[async_trait]
-impl TableProvider for TetChunks {
+impl FactTable for ChunkTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    async fn scan(
-        &self,
-        _: &dyn Session,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let facts: Vec<Fact> = match projection {
-            Some(columns) => columns.iter().map(|&column| Fact::ALL[column]).collect(),
-            None => Fact::ALL.to_vec(),
-        };
+    /// Zone maps are read only if one of their columns is wanted.
+    fn read(&self, columns: &[usize]) -> BoxStream<'static, Result<RecordBatch>> {
+        let facts: Vec<Fact> = columns.iter().map(|&column| Fact::ALL[column]).collect();
         let fields: Vec<Field> = facts.iter().map(|fact| fact.field()).collect();
         let schema = Arc::new(Schema::new(fields));
-        let (file, dataset) = (self.file.clone(), self.dataset);
-        let rows = ChunkRows { file, dataset, facts, schema: Arc::clone(&schema) };
-        Ok(Arc::new(StreamingTableExec::try_new(
-            schema,
-            vec![Arc::new(rows)],
-            None,
-            None,
-            false,
-            limit,
-        )?))
-    }
-}
-
-/// The only partition: the index in its order.
-#[derive(Debug)]
-struct ChunkRows {
-    file: TetReader,
-    dataset: Option<usize>,
-    facts: Vec<Fact>,
-    schema: SchemaRef,
-}
-
-impl ChunkRows {
-    fn start(&self) -> ChunkList {
-        let zones = self.facts.iter().any(|fact| fact.is_of_zone_map());
-        self.file.list_chunks(self.dataset, zones)
-    }
-}
-
-impl PartitionStream for ChunkRows {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (facts, schema) = (self.facts.clone(), Arc::clone(&self.schema));
-        let batches = stream::try_unfold(self.start(), move |mut list| {
+        let zones = facts.iter().any(|fact| fact.is_of_zone_map());
+        let list = self.file.list_chunks(self.dataset, zones);
+        let batches = stream::try_unfold(list, move |mut list| {
             let (facts, schema) = (facts.clone(), Arc::clone(&schema));
             async move {
-                let Some(chunks) = list.next().await.map_err(to_datafusion)? else {
-                    return Ok(None);
-                };
+                let Some(chunks) = list.next().await? else { return Ok(None) };
                 let columns = facts.iter().map(|fact| fact.column(&chunks)).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(chunks.len()));
-                let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
-                Ok(Some((batch, list)))
+                let batch = RecordBatch::try_new_with_options(schema, columns, &options);
+                Ok(Some((batch.map_err(not_rows)?, list)))
             }
         });
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
+        batches.boxed()
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a `.tet` file, as rows.
+//! The rows of `tet_info`: what is known of each dataset.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use arrow::array::{
     StringBuilder, UInt64Array,
 };
 use arrow::datatypes::UInt64Type;
-use datafusion::error::Result;
 
-use crate::source::{DatasetInfo, TetReader};
+use super::info::DatasetInfo;
+use crate::error::Result;
+use crate::source::fact_table::not_rows;
 
 /// A list of numbers per row.
 pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -> ArrayRef {
@@ -29,7 +30,7 @@ fn text_lists<'a>(lists: impl Iterator<Item = &'a [String]>) -> ArrayRef {
 }
 
 /// A row per dataset.
-pub(super) fn info(known: &[DatasetInfo]) -> Result<RecordBatch> {
+pub(super) fn info_table(known: &[DatasetInfo]) -> Result<RecordBatch> {
     let number = |of: fn(&DatasetInfo) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(known.iter().map(of)))
     };
@@ -65,38 +66,5 @@ pub(super) fn info(known: &[DatasetInfo]) -> Result<RecordBatch> {
         ("has_zone_maps", truth(|it| it.has_zone_maps), false),
         ("warnings", text_lists(known.iter().map(|it| &*it.warnings)), false),
     ];
-    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
-}
-
-/// A row per attribute of a dataset; of all datasets, and of the file itself, if none is chosen.
-pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
-    let tet = file.tet();
-    let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
-    for (id, dataset) in tet.datasets().iter().enumerate() {
-        let name = dataset.name();
-        // Of datasets with one name, the attributes are those of the first.
-        if only.is_none_or(|only| only == id) && tet.dataset_id(name) == Some(id) {
-            let attributes = &tet.metadata_of(id).attrs;
-            rows.extend(attributes.iter().map(|(key, value)| (Some(name), key.clone(), &**value)));
-        }
-    }
-    if only.is_none() {
-        let own = tet.file_attributes().iter();
-        rows.extend(own.map(|(key, value)| (None, key.clone(), &**value)));
-        for (number, event) in (1..).zip(tet.history()) {
-            let parts = [("op", &event.op), ("source", &event.source), ("at", &event.at)];
-            let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());
-            rows.extend(
-                parts.map(|(part, value)| {
-                    (None, format!("history.{number}.{part}"), value.as_str())
-                }),
-            );
-        }
-    }
-    let columns: [(&str, ArrayRef, bool); 3] = [
-        ("dataset", Arc::new(StringArray::from_iter(rows.iter().map(|row| row.0))), true),
-        ("key", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.1))), false),
-        ("value", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2))), false),
-    ];
-    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
 }

@@ -1,10 +1,7 @@
 //! What table functions share: how they are called, and how they wait.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
@@ -87,14 +84,6 @@ fn texts(expr: &Expr) -> Option<Vec<String>> {
 }
 
 impl Arguments {
-    /// The dataset: the argument, or what the options say.
-    pub(super) fn dataset(&self, name: &str, option: Option<String>) -> Result<Option<String>> {
-        match (&self.dataset, option) {
-            (Some(_), Some(_)) => plan_err!("{name}: the dataset is given twice"),
-            (argument, option) => Ok(argument.clone().or(option)),
-        }
-    }
-
     /// The location, for functions that are about one place.
     pub(super) fn location(&self, name: &str) -> Result<&str> {
         match self.locations.as_slice() {
@@ -116,11 +105,6 @@ fn text(expr: &Expr) -> Option<String> {
         ScalarValue::Boolean(Some(truth)) => Some(truth.to_string()),
         _ => None,
     }
-}
-
-/// A table of these rows.
-pub(super) fn table_of(rows: RecordBatch) -> Result<Arc<dyn TableProvider>> {
-    Ok(Arc::new(MemTable::try_new(rows.schema(), vec![vec![rows]])?))
 }
 
 /// Waits for `future` on a thread of its own: table functions are called where waiting is not

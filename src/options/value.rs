@@ -1,4 +1,4 @@
-//! Values of options: what they may be, and where they are kept.
+//! Values of options, and how they are read from text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,6 @@ use std::str::FromStr;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 
 use crate::error::{Error, Result};
-use crate::format::tiledb::EncryptionKey;
 
 /// How a local file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -16,7 +15,7 @@ pub enum IoMode {
     /// A file that is written after it was opened is an error, as its length and the time of its last change
     /// are looked at before and after each chunk. In between nothing can: if a file is cut, or its disk fails,
     /// while a chunk of it is looked at, Unix sends the process SIGBUS, which ends it. A program that wants a
-    /// last word handles the signal; [`MappedFile`](crate::io::MappedFile) tells its handler which file it
+    /// last word handles the signal; [`MappedFile`](crate::MappedFile) tells its handler which file it
     /// was. Files that are replaced as a whole, by renaming a new one, are never in danger.
     #[default]
     Mmap,
@@ -45,8 +44,93 @@ impl fmt::Display for IoMode {
     }
 }
 
+/// Something that must not be shown, such as an encryption key. Its `Debug` hides the content.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `content`.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self(content.into())
+    }
+
+    /// The content.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The value of an option.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// True or false.
+    Flag(bool),
+    /// A whole number, or a time in milliseconds since 1970.
+    Number(u64),
+    /// Anything else, or a value whose kind is not known yet.
+    Text(String),
+    /// A key.
+    Secret(Secret),
+}
+
+impl From<bool> for OptionValue {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<u64> for OptionValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for OptionValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for OptionValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<IoMode> for OptionValue {
+    fn from(io: IoMode) -> Self {
+        Self::Text(io.to_string())
+    }
+}
+
+impl From<Secret> for OptionValue {
+    fn from(secret: Secret) -> Self {
+        Self::Secret(secret)
+    }
+}
+
+/// The value as SQL shows it; a secret as `…`.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::Secret(_) => f.write_str("…"),
+        }
+    }
+}
+
 /// What the value of an option may be. `Display` says it in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ValueKind {
     /// `true` or `false`.
     Flag,
@@ -75,82 +159,32 @@ impl fmt::Display for ValueKind {
     }
 }
 
-/// Where an option is kept. `None` in there means that nothing was said.
-#[derive(Debug)]
-pub(crate) enum Slot<'a> {
-    /// May be unset.
-    Flag(&'a mut Option<bool>),
-    /// Has a value always.
-    Switch(&'a mut bool),
-    Io(&'a mut Option<IoMode>),
-    Number(&'a mut Option<u64>),
-    /// Has a value always.
-    Bytes(&'a mut usize),
-    Time(&'a mut Option<u64>),
-    /// The beginning of time if nothing was said.
-    Since(&'a mut u64),
-    Key(&'a mut Option<EncryptionKey>),
-    Name(&'a mut Option<String>),
-}
-
-impl Slot<'_> {
-    /// What is kept here.
-    #[cfg(test)]
-    pub(crate) fn kind(&self) -> ValueKind {
-        match self {
-            Self::Flag(_) | Self::Switch(_) => ValueKind::Flag,
-            Self::Io(_) => ValueKind::Io,
-            Self::Number(_) | Self::Bytes(_) => ValueKind::Number,
-            Self::Time(_) | Self::Since(_) => ValueKind::Time,
-            Self::Key(_) => ValueKind::Key,
-            Self::Name(_) => ValueKind::Name,
-        }
-    }
-
-    /// Sets the option called `name`.
+impl ValueKind {
+    /// The value of the option called `name`, of this kind.
     ///
     /// # Errors
-    /// `Usage` for a value that it cannot have; the message never holds a key.
-    pub(crate) fn set(self, name: &str, value: &str) -> Result<()> {
-        match self {
-            Self::Flag(slot) => *slot = Some(parse_flag(name, value)?),
-            Self::Switch(slot) => *slot = parse_flag(name, value)?,
-            Self::Io(slot) => *slot = Some(value.parse()?),
-            Self::Number(slot) => *slot = Some(parse_number(name, value)?),
-            Self::Bytes(slot) => *slot = parse_number(name, value)?,
-            Self::Time(slot) => *slot = Some(parse_time(name, value)?),
-            Self::Since(slot) => *slot = parse_time(name, value)?,
-            Self::Key(slot) => *slot = Some(EncryptionKey::new(value.as_bytes())?),
-            Self::Name(slot) => *slot = Some(value.to_owned()),
-        }
-        Ok(())
-    }
-
-    /// Takes back what was said, if it can be taken back.
-    pub(crate) fn clear(self) -> bool {
-        match self {
-            Self::Flag(slot) => *slot = None,
-            Self::Io(slot) => *slot = None,
-            Self::Number(slot) | Self::Time(slot) => *slot = None,
-            Self::Key(slot) => *slot = None,
-            Self::Name(slot) => *slot = None,
-            Self::Since(_) | Self::Switch(_) | Self::Bytes(_) => return false,
-        }
-        true
-    }
-
-    /// What was said, as text. A key is never shown.
-    pub(crate) fn text(&self) -> Option<String> {
-        match self {
-            Self::Flag(slot) => slot.map(|flag| flag.to_string()),
-            Self::Switch(slot) => Some(slot.to_string()),
-            Self::Io(slot) => slot.map(|io| io.to_string()),
-            Self::Number(slot) | Self::Time(slot) => slot.map(|number| number.to_string()),
-            Self::Bytes(slot) => Some(slot.to_string()),
-            Self::Since(slot) => Some(slot.to_string()),
-            Self::Key(slot) => slot.as_ref().map(|_| "…".to_owned()),
-            Self::Name(slot) => (*slot).clone(),
-        }
+    /// `Usage` for a value of another kind; the message never holds a key.
+    pub(super) fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
+        let text = match (self, value) {
+            (Self::Flag, OptionValue::Flag(_))
+            | (Self::Number | Self::Time, OptionValue::Number(_))
+            | (Self::Key, OptionValue::Secret(_)) => return Ok(value.clone()),
+            (Self::Key, OptionValue::Text(text)) => {
+                return Ok(OptionValue::Secret(Secret::new(text.clone())));
+            }
+            (_, OptionValue::Secret(_)) => {
+                return Err(Error::usage(format!("option '{name}' is a key, expected {self}")));
+            }
+            (_, other) => other.to_string(),
+        };
+        Ok(match self {
+            Self::Flag => OptionValue::Flag(parse_flag(name, &text)?),
+            Self::Number => OptionValue::Number(parse_number(name, &text)?),
+            Self::Time => OptionValue::Number(parse_time(name, &text)?),
+            Self::Io => text.parse::<IoMode>()?.into(),
+            Self::Name => OptionValue::Text(text),
+            Self::Key => OptionValue::Secret(Secret::new(text)),
+        })
     }
 }
 
@@ -162,7 +196,7 @@ fn parse_flag(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-fn parse_number<T: FromStr>(name: &str, value: &str) -> Result<T> {
+fn parse_number(name: &str, value: &str) -> Result<u64> {
     let expected = || Error::usage(format!("option '{name}' is '{value}', expected a number"));
     value.parse().map_err(|_| expected())
 }
@@ -209,17 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_shown_and_taken_back() {
-        let mut flag = None;
-        Slot::Flag(&mut flag).set("x", "TRUE").unwrap();
-        assert_eq!(Slot::Flag(&mut flag).text().as_deref(), Some("true"));
-        assert!(Slot::Flag(&mut flag).clear());
-        assert_eq!(flag, None);
-        let mut key = None;
-        Slot::Key(&mut key).set("key", "0123456789abcdef0123456789ABCDEF").unwrap();
-        assert_eq!(Slot::Key(&mut key).text().as_deref(), Some("…"));
-        let mut switch = true;
-        assert!(!Slot::Switch(&mut switch).clear());
-        assert!(Slot::Bytes(&mut 0).set("x", "1 GB").is_err());
+    fn values_take_their_kind() {
+        let resolve = |kind: ValueKind, value: OptionValue| kind.resolve("x", &value);
+        assert_eq!(resolve(ValueKind::Flag, "TRUE".into()).unwrap(), OptionValue::Flag(true));
+        assert_eq!(resolve(ValueKind::Number, 7.into()).unwrap(), OptionValue::Number(7));
+        assert_eq!(resolve(ValueKind::Name, 7.into()).unwrap(), OptionValue::Text("7".into()));
+        assert!(resolve(ValueKind::Number, "1 GB".into()).is_err());
+        assert!(resolve(ValueKind::Flag, 1.into()).is_err());
+        let key = resolve(ValueKind::Key, "0123".into()).unwrap();
+        assert_eq!((key.to_string().as_str(), format!("{key:?}").contains("0123")), ("…", false));
+        assert!(resolve(ValueKind::Name, key).is_err());
     }
 }
