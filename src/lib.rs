@@ -70,7 +70,7 @@ pub mod options;
 pub mod provider;
 pub mod scan;
 
-pub use error::{Error, Kind, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use exec::GridfusionConfig;
 pub use options::{IoMode, TetReadOptions, TileDbReadOptions};
 pub use provider::{

@@ -101,7 +101,7 @@ fn decode(folder: &Folder, layer: &Layer) {
         let Some(decoded) = check(decoded) else { continue };
         assert_eq!(decoded.bytes.len() as u64, *raw_len);
         assert!(decoded.offsets.iter().flatten().all(|offset| offset <= raw_len));
-        assert!(matches!(codec, Codec::Filters(_)));
+        assert!(matches!(codec, Codec::Custom(_)));
     }
 }
 

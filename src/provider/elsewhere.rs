@@ -5,7 +5,7 @@ use std::path::Path;
 use datafusion::execution::runtime_env::RuntimeEnv;
 
 use super::location::{Place, entries, path_of};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::{ByteSource, FileSource};
 use crate::options::IoMode;
@@ -19,7 +19,7 @@ pub(super) async fn described(error: Error, location: &str, runtime: &RuntimeEnv
     match found {
         // A store cannot tell a folder that is empty from none.
         Ok(entries)
-            if error.kind() == Kind::Usage && !(entries.is_empty() && is_remote(location)) =>
+            if error.kind() == ErrorKind::Usage && !(entries.is_empty() && is_remote(location)) =>
         {
             error.followed_by(&holds(&entries))
         }

@@ -6,7 +6,7 @@ use futures::stream::{self, StreamExt};
 
 use super::elsewhere;
 use super::location::{Place, child, entries, path_of};
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::format::tet::is_package;
 use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::format::{Entry, Foreign};
@@ -71,7 +71,7 @@ impl Holding {
         if let Some(foreign) = rows {
             return foreign.error().in_file(location);
         }
-        if !matches!(error.kind(), Kind::Usage | Kind::Io) {
+        if !matches!(error.kind(), ErrorKind::Usage | ErrorKind::Io) {
             return error;
         }
         let found = Self::at(location, IoMode::Pread, runtime).await;

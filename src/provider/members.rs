@@ -9,7 +9,7 @@ use super::location::open_tiledb_among;
 use super::open_tiledb;
 use super::tiledb_schema::find_arrays;
 use super::variables::{mixed, names_in, with_axes};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::io::OpenFiles;
 use crate::options::TileDbReadOptions;
 use crate::scan::{AT_ONCE, FileArrays, GridArray, OpenedTileDb, last_part};
@@ -41,7 +41,7 @@ pub(super) async fn arrays_at(location: &str, opening: &Opening<'_>) -> Result<F
         // Nothing is listed to find out that there is an array.
         None => match opening.array(location).await {
             Ok(array) => vec![array],
-            Err(error) if error.kind() == Kind::Usage => {
+            Err(error) if error.kind() == ErrorKind::Usage => {
                 data_arrays(location, opening, error).await?
             }
             Err(error) => return Err(error),

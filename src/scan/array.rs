@@ -14,8 +14,7 @@ use super::source::ChunkSource;
 use super::tile::Tile;
 use super::values::ValueColumn;
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{Scratch, StoredChunk, Zones};
+use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, Selection};
 
 /// How stored data becomes SQL values.

@@ -138,7 +138,7 @@ mod tests {
     use arrow::datatypes::{Date32Type, Int64Type, UInt64Type};
 
     use super::*;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
     use crate::scan::values::Temporal;
 
     #[test]

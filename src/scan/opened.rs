@@ -18,8 +18,8 @@ use super::source::ChunkSource;
 use super::trusted_zones::TrustedZones;
 use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
-use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
-use crate::format::{Bound, Location, Machine, Scratch, StoredChunk, Zones};
+use crate::format::tet::{DimSpec, LabelSource, Open, TetFile, ZoneMaps};
+use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, Selection};
 use crate::io::{ByteSource, Folder};
 

@@ -7,8 +7,7 @@ use async_trait::async_trait;
 
 use super::{ChunkTask, Objects};
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{StoredChunk, Zones};
+use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::Selection;
 
 /// The stored side of an array. Values are numbered as the array's columns number them.

@@ -13,11 +13,12 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::directory;
+use super::file::TetFile;
 use super::footer::{TAIL_LEN, Tail};
 use super::index::{HEADER_LEN, Index};
 use super::metadata::{HistoryEvent, Metadata};
 use super::superblock::{SUPERBLOCK_LEN, Superblock};
-use super::{TetFile, directory};
 use crate::error::{Error, Result};
 use crate::format::{Foreign, Machine, Replies, Step};
 

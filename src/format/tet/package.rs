@@ -134,7 +134,7 @@ impl OpenPackage {
         let size = |name| entries.iter().find(|entry| entry.name == name)?.size;
         if size(PACKED_FILE).is_none() {
             let message = format!("generation {number} has no {PACKED_FILE}");
-            return Err(Error::corrupt("package", 0, message));
+            return Err(Error::corrupt_region("package", message));
         }
         let zone_file = size(ZONE_FILE).map(|size| whole(format!("{folder}/{ZONE_FILE}"), size));
         let packed_file = format!("{folder}/{PACKED_FILE}");
@@ -151,7 +151,7 @@ impl OpenPackage {
             Some(_) => Error::usage(format!("no generation {number}; the package has {known}")),
             None => {
                 let message = format!("generation {number}, but the package has {known}");
-                Error::corrupt("current generation", 0, message).in_file(CURRENT)
+                Error::corrupt_region("current generation", message).in_file(CURRENT)
             }
         }
     }
@@ -187,7 +187,7 @@ fn text_file(root: &[Entry], name: &'static str) -> Result<Option<Location>> {
     match size {
         Some(size) if size > MAX_TEXT_LEN => {
             let message = format!("{size} bytes, expected a short text");
-            Err(Error::corrupt("package", 0, message).in_file(name))
+            Err(Error::corrupt_region("package", message).in_file(name))
         }
         size => Ok(size.map(|size| whole(name.to_owned(), size))),
     }
@@ -199,7 +199,7 @@ fn check_protocol(text: &[u8]) -> Result<()> {
         protocol_version: u64,
     }
     let protocol: Protocol = serde_json::from_slice(text).map_err(|error| {
-        Error::corrupt("package protocol", 0, format!("not the JSON expected here ({error})"))
+        Error::corrupt_region("package protocol", format!("not the JSON expected here ({error})"))
     })?;
     match protocol.protocol_version {
         PROTOCOL_VERSION => Ok(()),
@@ -223,7 +223,7 @@ fn parse_current(text: &[u8]) -> Result<u64> {
     generation.ok_or_else(|| {
         let found = String::from_utf8_lossy(&text[..text.len().min(40)]);
         let message = format!("found {found:?}, expected a number or {{\"generation\":N}}");
-        Error::corrupt("current generation", 0, message)
+        Error::corrupt_region("current generation", message)
     })
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::TetFile;
+use super::file::TetFile;
 use super::index::Row;
 use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
@@ -18,6 +18,14 @@ pub struct IndexEntry {
     pub coordinates: Vec<u64>,
     /// Where it is stored.
     pub payload: Payload,
+}
+
+impl TetFile {
+    /// A machine that reads these `rows` of the chunk index, those of one `dataset` or of all that can
+    /// be read. Rows beyond the last are none.
+    pub fn read_index(self: &Arc<Self>, rows: Range<u64>, dataset: Option<usize>) -> ReadIndex {
+        ReadIndex::new(Arc::clone(self), rows, dataset)
+    }
 }
 
 /// Reads rows of the index, in the order of the file; made by [`TetFile::read_index`].

@@ -192,7 +192,7 @@ impl Fragment {
                 };
                 let message = format!("{found}, the footer of the fragment says {noted}");
                 let file = format!("{}/{name}", self.folder);
-                misfits.push(Error::corrupt("fragment", 0, message).in_file(&file));
+                misfits.push(Error::corrupt_region("fragment", message).in_file(&file));
             }
         }
         misfits

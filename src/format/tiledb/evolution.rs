@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::overlay::{self, Piece};
 use super::{ArraySchema, Attribute, Fragment, TileDbArray};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
 /// `None` if the fragment holds nothing of it.
@@ -50,7 +50,7 @@ impl Holders {
         let held = |number: usize| {
             let held = match field_of(&array.schema, attribute, &array.fragments[number]) {
                 Ok(field) => field.map(|_| None),
-                Err(error) if error.kind() == Kind::Unsupported => Some(Some(error)),
+                Err(error) if error.kind() == ErrorKind::Unsupported => Some(Some(error)),
                 Err(error) => return Err(error),
             };
             Ok(held.map(|error| (number, error)))
@@ -97,7 +97,7 @@ mod tests {
     use super::super::testing::{self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
     use super::super::{Open, OpenOptions, VARIABLE};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     /// Where a fragment with the attribute `stored` has each of the attributes that are there now.
     fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {
@@ -138,7 +138,7 @@ mod tests {
             (number("v", 0, false), two),
             (number("v", 0, true), number("v", 0, false)),
         ] {
-            assert_eq!(one(stored, now).unwrap_err().kind(), Kind::Unsupported);
+            assert_eq!(one(stored, now).unwrap_err().kind(), ErrorKind::Unsupported);
         }
     }
 }

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(unsigned.unwrap().sum, Some(Sum::Unsigned(2400)));
         let all = figures(Datatype::UInt64, &[0; 8], &[255; 8], u64::MAX, None).zone(&[3], 10);
         assert_eq!(all.unwrap().sum, None);
-        let days = Datatype::DateTime(super::super::TimeUnit::Day);
+        let days = Datatype::DateTime(crate::format::TimeUnit::Day);
         let days = figures(days, &[0; 8], &[1, 0, 0, 0, 0, 0, 0, 0], 5, None).zone(&[3], 10);
         assert_eq!(days.unwrap().sum, None);
     }

@@ -114,7 +114,7 @@ impl Fragment {
                 return Err(Error::unsupported(message));
             }
             (ArrayKind::Sparse, true) => {
-                return Err(Error::corrupt(REGION, 0, "a dense fragment in a sparse array"));
+                return Err(Error::corrupt_region(REGION, "a dense fragment in a sparse array"));
             }
         }
         fragment.check_tiles()?;
@@ -128,7 +128,7 @@ impl Fragment {
             return Ok(());
         }
         let message = format!("{} tiles, too many for {len} bytes of metadata", self.tiles);
-        Err(Error::corrupt(REGION, 0, message))
+        Err(Error::corrupt_region(REGION, message))
     }
 
     fn sparse_cells(&self) -> Option<u64> {
@@ -142,7 +142,7 @@ impl Fragment {
 
     /// Finds the tiles and cells of a dense fragment.
     fn cover_tiles(&mut self) -> Result<()> {
-        let corrupt = |message: String| Error::corrupt(REGION, 0, message);
+        let corrupt = |message: String| Error::corrupt_region(REGION, message);
         let covered = self.non_empty_domain.as_deref().unwrap_or_default();
         let axes = self.schema.tile_axes()?;
         for (&(low, high), axis) in covered.iter().zip(&axes) {
@@ -221,7 +221,7 @@ fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
     if axes(own) == axes(array) {
         return Ok(());
     }
-    Err(Error::corrupt(REGION, 0, "a schema with other dimensions than the array's"))
+    Err(Error::corrupt_region(REGION, "a schema with other dimensions than the array's"))
 }
 
 /// How format 8 writes attributes' names in those of files; the last five codes are not those of
@@ -244,7 +244,7 @@ mod tests {
     use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
     use super::super::{Open, OpenOptions};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     #[test]
     fn tiles_are_numbered_in_their_box() {
@@ -269,7 +269,7 @@ mod tests {
         };
         assert!(open((5, 6)).is_ok());
         for rows in [(0, 1), (5, 7), (6, 6)] {
-            assert_eq!(open(rows).unwrap_err().kind(), Kind::Corrupt, "{rows:?}");
+            assert_eq!(open(rows).unwrap_err().kind(), ErrorKind::Corrupt, "{rows:?}");
         }
     }
 

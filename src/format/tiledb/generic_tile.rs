@@ -58,7 +58,7 @@ pub(super) fn decode(
     let codec = pipeline.codec(&field, key)?;
     let at = reader.offset();
     let tile = reader.take(to_usize(stored_len))?;
-    Ok(codec.decode(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
+    Ok(codec.decode_with(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
 }
 
 fn check_key(reader: &Reader<'_>, encryption: u8, key: Option<&EncryptionKey>) -> Result<()> {
@@ -112,7 +112,7 @@ mod tests {
         }
         let mut newer = tile.clone();
         newer[0] = 24;
-        assert_eq!(decode(&newer).unwrap_err().kind(), crate::error::Kind::Unsupported);
+        assert_eq!(decode(&newer).unwrap_err().kind(), crate::error::ErrorKind::Unsupported);
     }
 
     #[test]
@@ -120,10 +120,10 @@ mod tests {
         let mut tile = generic_tile(b"hello");
         let key = EncryptionKey::new(&[7; 32]).unwrap();
         let error = super::decode("test tile", 0, &tile, Some(&key)).unwrap_err();
-        assert_eq!(error.kind(), crate::error::Kind::Usage);
+        assert_eq!(error.kind(), crate::error::ErrorKind::Usage);
         tile[29] = 1;
-        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::Kind::Usage);
+        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::ErrorKind::Usage);
         tile[29] = 2;
-        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::Kind::Corrupt);
+        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::ErrorKind::Corrupt);
     }
 }

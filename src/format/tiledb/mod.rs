@@ -55,7 +55,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use attribute::{Attribute, ValuesPerCell};
 pub use check_tiles::{FragmentTiles, NotedFigures, ReadTiles};
-pub use datatype::{Datatype, TimeUnit};
+pub use datatype::Datatype;
 pub use domain::{DimensionDomain, DimensionSchema};
 pub use enumeration::Enumeration;
 pub use filter::{EncryptionKey, FilterBuffers, Pipeline, TileCodec};

@@ -165,7 +165,7 @@ impl Open {
         };
         let last = names.iter().rev().find(|(time, _)| in_time(time)).or(names.first());
         let (_, name) = last.ok_or_else(|| {
-            Error::corrupt("array schema", 0, "folder __schema has no schema in it")
+            Error::corrupt_region("array schema", "folder __schema has no schema in it")
         })?;
         Ok((*name).clone())
     }
@@ -184,7 +184,7 @@ impl Open {
         for (commit, files) in self.commits.iter().zip(&self.files) {
             let len = *files.get(METADATA_FILE).ok_or_else(|| {
                 let message = format!("{} has no {METADATA_FILE}", commit.folder);
-                Error::corrupt("fragment", 0, message)
+                Error::corrupt_region("fragment", message)
             })?;
             let object = format!("{}/{METADATA_FILE}", commit.folder).into();
             asked.push(Location { object, range: len.saturating_sub(TAIL_LEN)..len });
@@ -209,7 +209,7 @@ impl Open {
                 let file = file.unwrap_or("its file");
                 let message =
                     format!("{ENUMERATION_FOLDER}/{file} of enumeration \"{name}\" does not exist");
-                Error::corrupt("array schema", 0, message)
+                Error::corrupt_region("array schema", message)
             })
         };
         let of_attribute = |name: &Option<String>| name.as_ref().map(file).transpose();
@@ -327,7 +327,7 @@ impl Machine for Open {
 mod tests {
     use super::super::testing::{self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     fn schema_file(folder: &mut Folder, t: u64, schema: &SchemaBytes) {
         folder.put(&format!("__schema/__{t}_{t}_{UUID}"), &generic_tile(&schema.content()));
@@ -438,14 +438,14 @@ mod tests {
         let mut folder = Folder::default();
         let message = |folder: &Folder| {
             let error = open(folder, None).unwrap_err();
-            assert_eq!(error.kind(), Kind::Usage);
+            assert_eq!(error.kind(), ErrorKind::Usage);
             error.to_string()
         };
         assert!(message(&folder).contains("not a TileDB array"));
         folder.put("__tiledb_group.tdb", b"");
         assert!(message(&folder).contains("group"));
         folder.put("__schema/x", b"");
-        assert_eq!(open(&folder, None).unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(open(&folder, None).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 
     #[test]
@@ -456,7 +456,7 @@ mod tests {
         let mut without = folder.clone();
         without.0.remove(&metadata);
         let error = open(&without, None).unwrap_err();
-        assert_eq!(error.kind(), Kind::Corrupt);
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.to_string().contains("__fragments/__5_5_"), "{error}");
         let mut other = folder.clone();
         other.0.remove(&format!("__schema/{SCHEMA_NAME}"));

@@ -247,7 +247,7 @@ pub(super) fn read_ranges(
 mod tests {
     use super::super::testing::{self, SchemaBytes, generic_tile};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     fn parse(content: &[u8]) -> Result<ArraySchema> {
         ArraySchema::parse(&generic_tile(content), None)
@@ -284,7 +284,7 @@ mod tests {
             let parsed = parse(&schema.content());
             assert_eq!(parsed.is_ok(), ok, "{version}");
             if let Err(error) = parsed {
-                assert_eq!(error.kind(), Kind::Unsupported);
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
                 assert!(error.to_string().contains(&version.to_string()));
             }
         }

@@ -73,7 +73,7 @@ pub(super) fn block_locations(fragment: &Fragment, field: usize) -> Result<Vec<L
             let (name, version) = (&attribute.name, fragment.version);
             let message =
                 format!("format version {version}, expected 7 or newer: \"{name}\" can be NULL");
-            let error = Error::corrupt("fragment footer", 0, message);
+            let error = Error::corrupt_region("fragment footer", message);
             return Err(error.about(&fragment.metadata_object()));
         }
         columns.push(&fields.validity_tile_offsets);
@@ -221,7 +221,7 @@ impl Maker<'_> {
         let field = Field { datatype, cell_size, var_strings, fragment_version };
         let codec = pipeline.codec(&field, self.key);
         let about = || format!("attribute \"{}\"", self.attribute.name);
-        Ok(Codec::Filters(Arc::new(codec.map_err(|error| error.about(&about()))?)))
+        Ok(Codec::Custom(Arc::new(codec.map_err(|error| error.about(&about()))?)))
     }
 
     /// Bytes of a decoded tile with cells of so many bytes.
@@ -251,7 +251,7 @@ impl Maker<'_> {
         if !offsets.is_sorted() {
             let message =
                 format!("tiles of {object} that do not follow one another up to byte {end}");
-            return Err(Error::corrupt(REGION, 0, message));
+            return Err(Error::corrupt_region(REGION, message));
         }
         let len = self.fragment.files.get(&name).copied();
         Ok(TileFile { object, codec, raw_len, offsets, len })
@@ -287,7 +287,7 @@ mod tests {
     };
     use super::super::{OLD_SCHEMA_FILE, Open, OpenOptions, TileDbArray, VARIABLE};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     /// An array of text that can be NULL, with a fragment of two tiles.
     fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {
@@ -354,7 +354,7 @@ mod tests {
         folder.put(&format!("{name}.ok"), b"");
         let array = folder.drive(Open::new(OpenOptions::default())).unwrap();
         let error = block_locations(&array.fragments[0], 0).unwrap_err();
-        assert_eq!(error.kind(), Kind::Corrupt);
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Commit {
         let time = TimedName::parse(fragment).filter(|_| !fragment.contains('/'));
         let time = time.ok_or_else(|| {
             let expected = "expected __first_last_uuid_version";
-            Error::corrupt(REGION, 0, format!("a commit called \"{name}\", {expected}"))
+            Error::corrupt_region(REGION, format!("a commit called \"{name}\", {expected}"))
         })?;
         if time.version.is_none_or(|version| version < 5) {
             return Err(too_old(time.version.unwrap_or(4)));
@@ -147,7 +147,7 @@ fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 fn text(line: &[u8]) -> Result<&str> {
     std::str::from_utf8(line).map_err(|_| {
-        Error::corrupt(REGION, 0, format!("line \"{}\" is not UTF-8", line.escape_ascii()))
+        Error::corrupt_region(REGION, format!("line \"{}\" is not UTF-8", line.escape_ascii()))
     })
 }
 
@@ -167,7 +167,7 @@ fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
                 _ => {
                     let message =
                         format!("line \"{line}\", expected a name with .wrt, .ok or .del");
-                    return Err(Error::corrupt(REGION, 0, message));
+                    return Err(Error::corrupt_region(REGION, message));
                 }
             }
         }

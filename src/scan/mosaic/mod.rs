@@ -35,8 +35,7 @@ use super::objects::{AT_ONCE, Objects, object_of};
 use super::plan::ChunkTask;
 use super::source::ChunkSource;
 use crate::error::{Error, Result};
-use crate::format::tet::MemoryBudget;
-use crate::format::{ElementType, StoredChunk, Zones};
+use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
 use crate::grid::Selection;
 
 /// The stored side of arrays that are shown as one.

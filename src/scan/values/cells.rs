@@ -244,7 +244,7 @@ mod tests {
     use arrow::util::display::array_value_to_string;
 
     use super::*;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
     use crate::scan::values::Temporal;
 
     fn shown(column: &CellColumn, tile: &Tile, cells: u64) -> Vec<String> {

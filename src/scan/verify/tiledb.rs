@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::progress::Progress;
 use super::report::{Check, Depth, Finding, Report, counted};
 use super::tiles::{TileChecks, located};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
 use crate::scan::{OpenedTileDb, TileDbView, drive};
 
@@ -79,7 +79,7 @@ impl OpenedTileDb {
                         let finding = Finding::of_error(&error).in_dataset(&attribute.name);
                         // What this version does not read may be right all the same.
                         checks.offsets.add(match error.kind() {
-                            Kind::Unsupported => finding.into_warning(),
+                            ErrorKind::Unsupported => finding.into_warning(),
                             _ => finding,
                         });
                     }

@@ -206,7 +206,7 @@ impl<'a> Parts<'a> {
 mod tests {
     use super::super::chunk::{Bound, Target};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     const CELLS: Deltas = Deltas { width: Width::One, of_cells: true };
 
@@ -268,9 +268,12 @@ mod tests {
             let error = run(&unpack, &[0, 1, 7, 14], &data).unwrap_err();
             (error.kind(), error.to_string().contains("lost the last 1"))
         };
-        assert_eq!([kind(true), kind(false)], [(Kind::Corrupt, false), (Kind::Unsupported, true)]);
+        assert_eq!(
+            [kind(true), kind(false)],
+            [(ErrorKind::Corrupt, false), (ErrorKind::Unsupported, true)]
+        );
         // What is too short in whole values is damaged.
         let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells: false });
-        assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

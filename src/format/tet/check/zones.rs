@@ -1,9 +1,26 @@
 //! Zone maps with all that is wrong with them, where a query stops at the first thing and ignores the rest.
 
-use super::ZoneMaps;
-use super::zone::{Target, ZoneEntry, ZoneText};
 use crate::error::{Error, Result};
-use crate::format::{Machine, Replies, Step, Zone};
+use crate::format::tet::file::TetFile;
+use crate::format::tet::zone::{Target, ZoneEntry, ZoneMaps, ZoneText};
+use crate::format::{Location, Machine, Replies, Step, Zone};
+
+impl TetFile {
+    /// A machine that reads the zone maps in the file with all that is wrong with them; `None` if the
+    /// file has none.
+    pub fn check_zone_maps(&self) -> Option<CheckZoneMaps> {
+        self.embedded_zones().map(|text| CheckZoneMaps::new(text, self.zone_targets()))
+    }
+
+    /// The same for the zone file `at` of a package, see [`TetFile::read_zone_file`].
+    ///
+    /// # Errors
+    /// `Corrupt` if the zone file is too long.
+    pub fn check_zone_file(&self, at: Location, generation: u64) -> Result<CheckZoneMaps> {
+        let text = self.zones_beside(at, generation)?;
+        Ok(CheckZoneMaps::new(text, self.zone_targets()))
+    }
+}
 
 /// The zone maps of a file, and what is wrong with them.
 #[derive(Debug)]
@@ -29,8 +46,8 @@ pub struct ZoneFault {
     pub error: Error,
 }
 
-/// Reads the zone maps of all datasets; made by [`super::TetFile::check_zone_maps`] and
-/// [`super::TetFile::check_zone_file`].
+/// Reads the zone maps of all datasets; made by [`TetFile::check_zone_maps`] and
+/// [`TetFile::check_zone_file`].
 #[derive(Debug)]
 pub struct CheckZoneMaps {
     text: ZoneText,
@@ -38,7 +55,7 @@ pub struct CheckZoneMaps {
 }
 
 impl CheckZoneMaps {
-    pub(super) fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
+    fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
         Self { text, targets }
     }
 

@@ -5,11 +5,20 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::footer::Tail;
 use super::limits;
-use super::metadata::{FooterJson, SpillRef};
 use crate::error::{Error, Result};
+use crate::format::tet::file::TetFile;
+use crate::format::tet::footer::Tail;
+use crate::format::tet::metadata::{FooterJson, SpillRef};
 use crate::format::{Machine, Replies, Step};
+
+impl TetFile {
+    /// A machine that looks for what is wrong with the footer, though it can be read; `None` if the file
+    /// has none.
+    pub fn check_footer(&self) -> Option<CheckFooter> {
+        self.tail.clone().map(|tail| CheckFooter::new(tail, self.payload_end))
+    }
+}
 
 /// A footer, and what is wrong with it.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +35,7 @@ pub struct CheckedFooter {
     pub exceeded: Vec<Error>,
 }
 
-/// Looks for what is wrong with a footer; made by [`super::TetFile::check_footer`].
+/// Looks for what is wrong with a footer; made by [`TetFile::check_footer`].
 #[derive(Debug)]
 pub struct CheckFooter {
     tail: Tail,
@@ -36,7 +45,7 @@ pub struct CheckFooter {
 }
 
 impl CheckFooter {
-    pub(super) fn new(tail: Tail, payload_end: u64) -> Self {
+    fn new(tail: Tail, payload_end: u64) -> Self {
         Self { tail, payload_end, checked: None }
     }
 

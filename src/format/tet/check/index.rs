@@ -4,10 +4,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::index::Row;
-use super::{Dataset, TetFile};
 use crate::error::{Error, Result};
+use crate::format::tet::directory::Dataset;
+use crate::format::tet::file::TetFile;
+use crate::format::tet::index::Row;
 use crate::format::{Machine, Payload, Replies, Step};
+
+impl TetFile {
+    /// A machine that reads these `rows` of the chunk index with all that is wrong with each.
+    pub fn check_index(self: &Arc<Self>, rows: Range<u64>) -> CheckIndex {
+        CheckIndex::new(Arc::clone(self), rows)
+    }
+}
 
 /// A row of the index, and what is wrong with it.
 #[derive(Debug, Clone)]
@@ -53,7 +61,7 @@ pub struct CheckIndex {
 }
 
 impl CheckIndex {
-    pub(super) fn new(file: Arc<TetFile>, rows: Range<u64>) -> Self {
+    fn new(file: Arc<TetFile>, rows: Range<u64>) -> Self {
         let end = rows.end.min(file.index.row_count);
         Self { file, rows: rows.start.min(end)..end }
     }
