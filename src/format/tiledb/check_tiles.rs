@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::domain::TileAxis;
-use super::figures::Figures;
-use super::statistics::{figure_locations, has_figures};
-use super::tile_index::{TileIndex, block_locations};
-use super::{Attribute, Fragment, TileDbArray};
+use super::array::TileDbArray;
+use super::fragments::{CONTENT, Fragment, TileBox, TileIndex, VALIDITY, VALUES, block_locations};
+use super::schema::{ArraySchema, Attribute, CellOrder, TileAxis};
+use super::statistics::{Figures, NotedFigures, figure_locations, has_figures};
 use crate::error::{Error, Result};
-use crate::format::{Bound, Layer, Location, Machine, Replies, Step};
+use crate::format::{Layer, Location, Machine, Replies, Step};
 use crate::grid::unravel;
 
 /// The tiles of one attribute of one fragment.
@@ -24,17 +23,6 @@ pub struct FragmentTiles {
     index: TileIndex,
     /// What is noted about their values, if it is noted and says something.
     figures: Result<Option<Figures>>,
-}
-
-/// What is noted about the values of a tile that are not NULL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotedFigures {
-    /// The least and the greatest as stored.
-    pub bounds: (Bound, Bound),
-    /// The bits of the sum.
-    pub sum: Option<u64>,
-    /// How many are NULL, if any can be.
-    pub null_count: Option<u64>,
 }
 
 impl FragmentTiles {
@@ -165,7 +153,7 @@ impl TileDbArray {
 
 impl Fragment {
     /// The schema that it was written with.
-    pub fn schema(&self) -> &super::ArraySchema {
+    pub fn schema(&self) -> &ArraySchema {
         &self.schema
     }
 
@@ -175,9 +163,9 @@ impl Fragment {
         let mut misfits = vec![];
         for (field, attribute) in self.schema.attributes.iter().enumerate() {
             let files = [
-                (super::tile_index::VALUES, &fields.file_sizes, true),
-                (super::tile_index::CONTENT, &fields.var_file_sizes, attribute.is_variable()),
-                (super::tile_index::VALIDITY, &fields.validity_file_sizes, attribute.nullable),
+                (VALUES, &fields.file_sizes, true),
+                (CONTENT, &fields.var_file_sizes, attribute.is_variable()),
+                (VALIDITY, &fields.validity_file_sizes, attribute.nullable),
             ];
             for (suffix, sizes, wanted) in files {
                 let noted = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
@@ -199,11 +187,11 @@ impl Fragment {
     }
 }
 
-impl super::fragment::TileBox {
+impl TileBox {
     /// The tile at a place of the box.
-    fn coordinates(&self, place: u64, order: super::CellOrder) -> Vec<u64> {
+    fn coordinates(&self, place: u64, order: CellOrder) -> Vec<u64> {
         let mut count = self.count.clone();
-        let column_major = order == super::CellOrder::ColumnMajor;
+        let column_major = order == CellOrder::ColumnMajor;
         if column_major {
             count.reverse();
         }

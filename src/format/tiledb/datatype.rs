@@ -5,6 +5,9 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::format::TimeUnit;
 
+/// The number of values of cells that can have any number.
+pub(super) const VARIABLE: u32 = u32::MAX;
+
 /// A stored type, by TileDB's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Datatype {

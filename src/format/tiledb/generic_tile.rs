@@ -10,13 +10,15 @@
 
 use bytes::Bytes;
 
-use super::filter::{Field, FilterBuffers, Pipeline};
-use super::{Datatype, EncryptionKey, LATEST_VERSION};
+use super::datatype::Datatype;
+use super::filter::{EncryptionKey, Field, FilterBuffers, Pipeline};
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
 
 /// Content that claims to have shrunk by more than this is not decoded; deflate, which writers use,
 /// cannot shrink by more than 1032.
+/// The newest format version that this reader knows.
+pub(super) const LATEST_VERSION: u32 = 23;
 pub(super) const MAX_RATIO: u64 = 2048;
 
 /// The content of the generic tile at the start of `stored`, which begins at byte `base` of its
@@ -83,8 +85,8 @@ pub(super) fn too_new(version: u32) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::generic_tile;
     use super::*;
+    use crate::format::tiledb::testing::generic_tile;
 
     fn decode(stored: &[u8]) -> Result<Bytes> {
         super::decode("test tile", 100, stored, None)

@@ -13,14 +13,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::footer::{Footer, footer_range};
-use super::fragment::METADATA_FILE;
-use super::names::{TimedName, extension, last_part};
-use super::options::{SCHEMA_FOLDER, folder_kind};
-use super::visible::{COMMITS, Commit, CommitFiles};
-use super::{
-    ArraySchema, Enumeration, FolderKind, Fragment, OLD_SCHEMA_FILE, OpenOptions, TileDbArray,
+use super::array::TileDbArray;
+use super::folder::{
+    COMMITS, Commit, CommitFiles, FolderKind, OLD_SCHEMA_FILE, OpenOptions, SCHEMA_FOLDER,
+    TimedName, extension, folder_kind, last_part, whole_file,
 };
+use super::fragments::{Footer, Fragment, METADATA_FILE, footer_range};
+use super::schema::{ArraySchema, Enumeration};
 use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 use crate::format::{Entry, Location, Machine, Replies, Step};
@@ -296,15 +295,6 @@ fn is_text(entry: &Entry) -> bool {
     entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac"))
 }
 
-/// The whole of a file; `None` for a folder.
-pub(super) fn whole_file(folder: &str, entry: &Entry) -> Option<Location> {
-    let object = match folder {
-        "" => entry.name.clone(),
-        folder => format!("{folder}/{}", entry.name),
-    };
-    Some(Location { object: object.into(), range: 0..entry.size? })
-}
-
 impl Machine for Open {
     type Output = TileDbArray;
 
@@ -325,9 +315,11 @@ impl Machine for Open {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::tiledb::testing::{
+        self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile,
+    };
 
     fn schema_file(folder: &mut Folder, t: u64, schema: &SchemaBytes) {
         folder.put(&format!("__schema/__{t}_{t}_{UUID}"), &generic_tile(&schema.content()));

@@ -14,18 +14,19 @@
 
 use bytes::Bytes;
 
-use super::domain::integer_of;
-use super::fragment::TileBox;
-use super::schema::CellOrder;
-use super::text::numbers;
-use super::{Datatype, EncryptionKey, Fragment, NotedFigures, generic_tile};
 use crate::error::Result;
+use crate::format::tiledb::datatype::Datatype;
+use crate::format::tiledb::filter::EncryptionKey;
+use crate::format::tiledb::fragments::{Fragment, TileBox};
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::schema::{CellOrder, integer_of};
+use crate::format::tiledb::text::numbers;
 use crate::format::wire::{Reader, to_usize};
 use crate::format::{Bound, Location, Sum, Zone};
 
 /// The figures about one attribute of the tiles of one fragment.
 #[derive(Debug)]
-pub(super) struct Figures {
+pub(in crate::format::tiledb) struct Figures {
     datatype: Datatype,
     tiles: TileBox,
     order: CellOrder,
@@ -37,12 +38,23 @@ pub(super) struct Figures {
     null_counts: Option<Vec<u64>>,
 }
 
+/// What is noted about the values of a tile that are not NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotedFigures {
+    /// The least and the greatest as stored.
+    pub bounds: (Bound, Bound),
+    /// The bits of the sum.
+    pub sum: Option<u64>,
+    /// How many are NULL, if any can be.
+    pub null_count: Option<u64>,
+}
+
 const REGION: &str = "tile statistics";
 
 impl Figures {
     /// Parses the blocks at `locations`: least and greatest values, sums, and perhaps NULL counts.
     /// `None` if the writer noted no bounds.
-    pub(super) fn parse(
+    pub(in crate::format::tiledb) fn parse(
         fragment: &Fragment,
         datatype: Datatype,
         locations: &[Location],
@@ -74,7 +86,7 @@ impl Figures {
     }
 
     /// What is known of a tile, by its numbers on the axes, of which `cells` were written.
-    pub(super) fn zone(&self, tile: &[u64], cells: u64) -> Option<Zone> {
+    pub(in crate::format::tiledb) fn zone(&self, tile: &[u64], cells: u64) -> Option<Zone> {
         let place = usize::try_from(self.tiles.place(tile, self.order)).ok()?;
         let null_count = match &self.null_counts {
             Some(counts) => *counts.get(place)?,
@@ -94,7 +106,7 @@ impl Figures {
     }
 
     /// What is noted about the tile at a place, whether it can be believed or not.
-    pub(super) fn noted(&self, place: u64) -> Option<NotedFigures> {
+    pub(in crate::format::tiledb) fn noted(&self, place: u64) -> Option<NotedFigures> {
         let place = usize::try_from(place).ok()?;
         let per_tile = |noted: &Option<Vec<u64>>| noted.as_ref()?.get(place).copied();
         Some(NotedFigures {

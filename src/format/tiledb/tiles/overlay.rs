@@ -18,13 +18,14 @@
 use std::ops::Range;
 
 use super::window::{Region, Window, hull};
+use crate::format::tiledb::array::TileDbArray;
 
 /// Fragments that are passed over at once.
 const BLOCK: usize = 32;
 
 /// The boxes of an array's fragments in the tiles of a window, the oldest first.
 #[derive(Debug)]
-pub(super) struct Overlay {
+pub(in crate::format::tiledb) struct Overlay {
     boxes: Vec<(usize, Region)>,
     /// The least boxes around [`BLOCK`] of them each.
     hulls: Vec<Region>,
@@ -34,15 +35,22 @@ pub(super) struct Overlay {
 
 /// A part of one fragment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) fragment: usize,
+pub(in crate::format::tiledb) struct Piece {
+    pub(in crate::format::tiledb) fragment: usize,
     /// Its cells.
-    pub(super) region: Region,
+    pub(in crate::format::tiledb) region: Region,
+}
+
+impl TileDbArray {
+    /// Which cells of the table which fragment wrote last.
+    pub(in crate::format::tiledb) fn overlay(&self, window: &Window) -> Overlay {
+        Overlay::new(window, self.boxes())
+    }
 }
 
 impl Overlay {
     /// The fragments, by number and covered coordinates, that reach into tiles of the window.
-    pub(super) fn new<'a>(
+    pub(in crate::format::tiledb) fn new<'a>(
         window: &Window,
         fragments: impl Iterator<Item = (usize, &'a [(i128, i128)])>,
     ) -> Self {
@@ -58,7 +66,7 @@ impl Overlay {
     }
 
     /// Leaves out what lies outside `region`.
-    pub(super) fn retain(&mut self, region: &[Range<u64>]) {
+    pub(in crate::format::tiledb) fn retain(&mut self, region: &[Range<u64>]) {
         let mut boxes = std::mem::take(&mut self.boxes);
         boxes.retain(|(_, fragment)| meet(fragment, region));
         *self = Self::of_boxes(boxes);
@@ -71,12 +79,12 @@ impl Overlay {
     }
 
     /// The fragments that reach into tiles of the window.
-    pub(super) fn fragments(&self) -> impl Iterator<Item = usize> {
+    pub(in crate::format::tiledb) fn fragments(&self) -> impl Iterator<Item = usize> {
         self.boxes.iter().map(|(fragment, _)| *fragment)
     }
 
     /// The fragments' parts of a whole tile that do not lie in a newer part, the newest first.
-    pub(super) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
+    pub(in crate::format::tiledb) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
         let reached = intersect(&self.hull, tile);
         let mut parts: Vec<Piece> = vec![];
         for (fragment, whole) in self.near(tile) {
@@ -96,7 +104,7 @@ impl Overlay {
 
 /// What is seen of a chunk, the oldest first, if these `parts` of its tile count, the newest first, and
 /// only fragments that `have` the attribute show.
-pub(super) fn pieces(
+pub(in crate::format::tiledb) fn pieces(
     parts: &[Piece],
     chunk: &[Range<u64>],
     have: impl Fn(usize) -> bool,
@@ -114,7 +122,7 @@ pub(super) fn pieces(
 
 /// Whether `newer` pieces together hide all of `region`. What would be left in more boxes than one
 /// cares to count is taken for seen.
-pub(super) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
+pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
     const MAX_BOXES: usize = 256;
     let mut left = vec![region.to_vec()];
     for piece in newer {

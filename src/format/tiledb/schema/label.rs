@@ -1,8 +1,9 @@
 //! Dimension labels: other names for the coordinates of a dimension, kept in arrays of their own.
 
-use super::text::{flag, text32, text64};
-use super::{Datatype, ValuesPerCell};
+use super::attribute::ValuesPerCell;
 use crate::error::Result;
+use crate::format::tiledb::datatype::Datatype;
+use crate::format::tiledb::text::{flag, text32, text64};
 use crate::format::wire::Reader;
 
 /// Other names for the coordinates of a dimension: an attribute of another array.
@@ -38,7 +39,10 @@ pub enum LabelOrder {
 }
 
 impl DimensionLabel {
-    pub(super) fn parse(reader: &mut Reader<'_>, dimensions: usize) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(
+        reader: &mut Reader<'_>,
+        dimensions: usize,
+    ) -> Result<Self> {
         let dimension = reader.u32()?;
         let dimension = usize::try_from(dimension).ok().filter(|at| *at < dimensions);
         let dimension = dimension.ok_or_else(|| reader.corrupt("a label of no dimension"))?;

@@ -3,16 +3,19 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::overlay::{self, Piece};
-use super::{ArraySchema, Attribute, Fragment, TileDbArray};
+use super::overlay;
+use super::overlay::Piece;
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::Fragment;
+use crate::format::tiledb::schema::{ArraySchema, Attribute};
 
 /// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
 /// `None` if the fragment holds nothing of it.
 ///
 /// # Errors
 /// `Unsupported` if the fragment's values are of another type.
-pub(super) fn field_of(
+pub(in crate::format::tiledb) fn field_of(
     schema: &ArraySchema,
     attribute: usize,
     fragment: &Fragment,
@@ -35,14 +38,14 @@ pub(super) fn field_of(
 
 /// The fragments that hold something of one attribute.
 #[derive(Debug)]
-pub(super) struct Holders {
+pub(in crate::format::tiledb) struct Holders {
     /// By fragment, why its values cannot be read, if so.
     fragments: HashMap<usize, Option<Error>>,
 }
 
 impl Holders {
     /// Those among `fragments`.
-    pub(super) fn new(
+    pub(in crate::format::tiledb) fn new(
         array: &TileDbArray,
         attribute: usize,
         fragments: impl Iterator<Item = usize>,
@@ -63,7 +66,11 @@ impl Holders {
     ///
     /// # Errors
     /// `Unsupported` if values of another type are seen.
-    pub(super) fn pieces(&self, parts: &[Piece], chunk: &[Range<u64>]) -> Result<Vec<Piece>> {
+    pub(in crate::format::tiledb) fn pieces(
+        &self,
+        parts: &[Piece],
+        chunk: &[Range<u64>],
+    ) -> Result<Vec<Piece>> {
         let have = |fragment| self.fragments.contains_key(&fragment);
         let mut pieces = overlay::pieces(parts, chunk, have);
         let refused = |piece: &Piece| self.fragments.get(&piece.fragment)?.as_ref();
@@ -94,10 +101,14 @@ fn difference(stored: &Attribute, wanted: &Attribute) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile};
-    use super::super::{Open, OpenOptions, VARIABLE};
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::tiledb::datatype::VARIABLE;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::testing::{
+        self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile,
+    };
 
     /// Where a fragment with the attribute `stored` has each of the attributes that are there now.
     fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {

@@ -8,14 +8,14 @@
 
 use std::fmt;
 
-use super::filter::Pipeline;
-use super::generic_tile::{self, too_new};
-use super::text::{flag, text32};
-use super::{
-    Attribute, DimensionDomain, DimensionLabel, DimensionSchema, EncryptionKey, LATEST_VERSION,
-    domain::TileAxis,
-};
+use super::attribute::Attribute;
+use super::domain::{DimensionDomain, DimensionSchema, TileAxis};
+use super::label::DimensionLabel;
 use crate::error::{Error, Result};
+use crate::format::tiledb::filter::{EncryptionKey, Pipeline};
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
+use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::Reader;
 
 /// What an array is made of.
@@ -48,7 +48,7 @@ pub struct ArraySchema {
     /// The filters of the bytes that tell which cells are NULL; before format 7 there are none.
     pub validity_pipeline: Option<Pipeline>,
     /// Names of enumerations, and their files in `__schema/__enumerations`.
-    pub(super) enumeration_files: Vec<(String, String)>,
+    pub(in crate::format::tiledb) enumeration_files: Vec<(String, String)>,
 }
 
 /// Whether all cells of an array have values.
@@ -97,7 +97,7 @@ impl fmt::Display for CellOrder {
 }
 
 /// The oldest format version that this reader knows.
-pub(super) const OLDEST_VERSION: u32 = 5;
+pub(in crate::format::tiledb) const OLDEST_VERSION: u32 = 5;
 const REGION: &str = "array schema";
 
 impl CellOrder {
@@ -123,12 +123,15 @@ impl ArraySchema {
     ///
     /// # Errors
     /// `Unsupported` for a dimension that is not cut into tiles.
-    pub(super) fn tile_axes(&self) -> Result<Vec<TileAxis>> {
+    pub(in crate::format::tiledb) fn tile_axes(&self) -> Result<Vec<TileAxis>> {
         self.dimensions.iter().map(DimensionSchema::tile_axis).collect()
     }
 
     /// Parses a file of the folder `__schema`.
-    pub(super) fn parse(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(
+        stored: &[u8],
+        key: Option<&EncryptionKey>,
+    ) -> Result<Self> {
         let content = generic_tile::decode(REGION, 0, stored, key)?;
         let mut reader = Reader::new(REGION, 0, &content);
         let schema = Self::parse_head(&mut reader)?.parse_rest(&mut reader)?;
@@ -228,14 +231,14 @@ fn known_version(version: u32) -> Result<u32> {
 }
 
 /// The error for a format version that is older than this reader.
-pub(super) fn too_old(version: u32) -> Error {
+pub(in crate::format::tiledb) fn too_old(version: u32) -> Error {
     Error::unsupported(format!(
         "TileDB format version {version}; this reader knows versions from {OLDEST_VERSION} on"
     ))
 }
 
 /// A range of coordinates per dimension; `None` unless all of them are whole numbers.
-pub(super) fn read_ranges(
+pub(in crate::format::tiledb) fn read_ranges(
     dimensions: &[DimensionSchema],
     reader: &mut Reader<'_>,
 ) -> Result<Option<Vec<(i128, i128)>>> {
@@ -245,9 +248,9 @@ pub(super) fn read_ranges(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{self, SchemaBytes, generic_tile};
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::tiledb::testing::{self, SchemaBytes, generic_tile};
 
     fn parse(content: &[u8]) -> Result<ArraySchema> {
         ArraySchema::parse(&generic_tile(content), None)

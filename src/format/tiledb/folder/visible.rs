@@ -11,26 +11,26 @@ use std::collections::{BTreeMap, HashSet};
 use bytes::Bytes;
 
 use super::names::{TimedName, extension, last_part, stem};
-use super::schema::too_old;
-use super::{ArrayKind, OpenOptions};
+use super::options::OpenOptions;
 use crate::error::{Error, Result};
 use crate::format::Entry;
+use crate::format::tiledb::schema::{ArrayKind, too_old};
 use crate::format::wire::{Reader, to_usize};
 
 /// The folder of the files that commit fragments.
-pub(super) const COMMITS: &str = "__commits";
+pub(in crate::format::tiledb) const COMMITS: &str = "__commits";
 /// The folder of the fragments.
 const FRAGMENTS: &str = "__fragments";
 const REGION: &str = "commits";
 
 /// A committed fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Commit {
+pub(in crate::format::tiledb) struct Commit {
     /// The name of its folder.
-    pub(super) name: String,
+    pub(in crate::format::tiledb) name: String,
     /// The path of its folder.
-    pub(super) folder: String,
-    pub(super) time: TimedName,
+    pub(in crate::format::tiledb) folder: String,
+    pub(in crate::format::tiledb) time: TimedName,
 }
 
 impl Commit {
@@ -61,22 +61,26 @@ impl Commit {
 
 /// The files of an array that say which fragments there are.
 #[derive(Debug, Default)]
-pub(super) struct CommitFiles<'a> {
+pub(in crate::format::tiledb) struct CommitFiles<'a> {
     /// The entries of the array's own folder.
-    pub(super) root: &'a [Entry],
+    pub(in crate::format::tiledb) root: &'a [Entry],
     /// The entries of `__commits`.
-    pub(super) commits: &'a [Entry],
+    pub(in crate::format::tiledb) commits: &'a [Entry],
     /// The contents of the `.con` files.
-    pub(super) consolidated: Vec<Bytes>,
+    pub(in crate::format::tiledb) consolidated: Vec<Bytes>,
     /// The contents of the `.ign` files.
-    pub(super) ignored: Vec<Bytes>,
+    pub(in crate::format::tiledb) ignored: Vec<Bytes>,
     /// The names and contents of the `.vac` files.
-    pub(super) vacuumed: Vec<(String, Bytes)>,
+    pub(in crate::format::tiledb) vacuumed: Vec<(String, Bytes)>,
 }
 
 impl CommitFiles<'_> {
     /// The fragments that an open of an array of `kind` sees, later ones over earlier ones.
-    pub(super) fn visible(&self, kind: ArrayKind, options: &OpenOptions) -> Result<Vec<Commit>> {
+    pub(in crate::format::tiledb) fn visible(
+        &self,
+        kind: ArrayKind,
+        options: &OpenOptions,
+    ) -> Result<Vec<Commit>> {
         let mut visible = self.committed()?;
         visible.retain(|commit| is_in_time(commit.time, kind, options));
         let replaced = self.replaced(kind, options)?;
@@ -136,7 +140,7 @@ fn is_in_time(time: TimedName, kind: ArrayKind, options: &OpenOptions) -> bool {
 }
 
 /// The names, without folders, that a `.vac` file lists.
-pub(super) fn vacuumed_names(content: &[u8]) -> Result<Vec<&str>> {
+pub(in crate::format::tiledb) fn vacuumed_names(content: &[u8]) -> Result<Vec<&str>> {
     let name = |line| text(line).map(last_part);
     lines(content).map(name).collect()
 }

@@ -1,11 +1,11 @@
 //! How to open an array or a group, and which of them a folder is.
 
-use super::names::TimedName;
-use super::{EncryptionKey, OLD_SCHEMA_FILE};
+use super::names::{OLD_SCHEMA_FILE, TimedName};
 use crate::format::Entry;
+use crate::format::tiledb::filter::EncryptionKey;
 
 /// The folder of schemas, which every array since format 10 has.
-pub(super) const SCHEMA_FOLDER: &str = "__schema";
+pub(in crate::format::tiledb) const SCHEMA_FOLDER: &str = "__schema";
 
 /// How to open an array. The default is everything, without a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -21,12 +21,12 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// Whether all times of `name` lie in the window.
-    pub(super) fn contains(&self, name: TimedName) -> bool {
+    pub(in crate::format::tiledb) fn contains(&self, name: TimedName) -> bool {
         self.start <= name.t1 && !self.is_after(name.t2)
     }
 
     /// Whether some time of `name` lies in the window.
-    pub(super) fn touches(&self, name: TimedName) -> bool {
+    pub(in crate::format::tiledb) fn touches(&self, name: TimedName) -> bool {
         self.start <= name.t2 && !self.is_after(name.t1)
     }
 

@@ -15,16 +15,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::filter::{Field, Pipeline, drops_offsets};
-use super::text::numbers;
-use super::{Attribute, Datatype, EncryptionKey, Fragment, generic_tile};
+use super::fragment::{CONTENT, Fragment, VALIDITY, VALUES};
 use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::Datatype;
+use crate::format::tiledb::filter::{EncryptionKey, Field, Pipeline, drops_offsets};
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::schema::Attribute;
+use crate::format::tiledb::text::numbers;
 use crate::format::wire::Reader;
 use crate::format::{Codec, Location, Payload};
 
 /// Where the tiles of one attribute of one fragment are stored.
 #[derive(Debug)]
-pub(super) struct TileIndex {
+pub(in crate::format::tiledb) struct TileIndex {
     values: TileFile,
     content: Option<ContentTiles>,
     validity: Option<TileFile>,
@@ -52,16 +55,15 @@ struct TileFile {
 }
 
 /// The payloads of a tile: values, content and validity.
-pub(super) type Payloads = (Payload, Option<Payload>, Option<Payload>);
+pub(in crate::format::tiledb) type Payloads = (Payload, Option<Payload>, Option<Payload>);
 
 const REGION: &str = "tile index";
-/// The ends of file names after the attribute's.
-pub(super) const VALUES: &str = "";
-pub(super) const CONTENT: &str = "_var";
-pub(super) const VALIDITY: &str = "_validity";
 
 /// Which blocks tell where the tiles of attribute number `field` are.
-pub(super) fn block_locations(fragment: &Fragment, field: usize) -> Result<Vec<Location>> {
+pub(in crate::format::tiledb) fn block_locations(
+    fragment: &Fragment,
+    field: usize,
+) -> Result<Vec<Location>> {
     let attribute = attribute(fragment, field)?;
     let fields = &fragment.footer.fields;
     let mut columns = vec![&fields.tile_offsets];
@@ -82,7 +84,7 @@ pub(super) fn block_locations(fragment: &Fragment, field: usize) -> Result<Vec<L
 }
 
 /// Where the blocks of a field are whose offsets are in `columns`.
-pub(super) fn locations(
+pub(in crate::format::tiledb) fn locations(
     fragment: &Fragment,
     field: usize,
     columns: &[&Vec<u64>],
@@ -104,7 +106,7 @@ fn attribute(fragment: &Fragment, field: usize) -> Result<&Attribute> {
 
 impl TileIndex {
     /// Parses the blocks at `locations`, those of [`block_locations`].
-    pub(super) fn parse(
+    pub(in crate::format::tiledb) fn parse(
         fragment: &Fragment,
         field: usize,
         locations: &[Location],
@@ -131,7 +133,7 @@ impl TileIndex {
     }
 
     /// The payloads of the tile at place `tile` of the fragment.
-    pub(super) fn payloads(&self, tile: u64) -> Result<Payloads> {
+    pub(in crate::format::tiledb) fn payloads(&self, tile: u64) -> Result<Payloads> {
         let content = self.content.as_ref().map(|content| {
             let place = usize::try_from(tile).ok();
             let raw_len = place.and_then(|place| content.raw_lens.get(place)).copied();
@@ -282,12 +284,15 @@ impl TileFile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{
-        self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
-    };
-    use super::super::{OLD_SCHEMA_FILE, Open, OpenOptions, TileDbArray, VARIABLE};
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::tiledb::array::TileDbArray;
+    use crate::format::tiledb::datatype::VARIABLE;
+    use crate::format::tiledb::folder::{OLD_SCHEMA_FILE, OpenOptions};
+    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::testing::{
+        self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
+    };
 
     /// An array of text that can be NULL, with a fragment of two tiles.
     fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {

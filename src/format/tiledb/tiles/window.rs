@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
-use super::ArraySchema;
-use super::domain::TileAxis;
 use crate::error::{Error, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::schema::{ArraySchema, TileAxis};
 use crate::grid::ChunkGrid;
 
 /// The part of a dense array that is the table.
@@ -23,11 +23,14 @@ pub struct Window {
 }
 
 /// A range of cells per axis.
-pub(super) type Region = Vec<Range<u64>>;
+pub(in crate::format::tiledb) type Region = Vec<Range<u64>>;
 
 impl Window {
     /// The window over `ranges` of coordinates, both ends included, of which `None` has no cells.
-    pub(super) fn new(schema: &ArraySchema, ranges: Option<&[(i128, i128)]>) -> Result<Self> {
+    pub(in crate::format::tiledb) fn new(
+        schema: &ArraySchema,
+        ranges: Option<&[(i128, i128)]>,
+    ) -> Result<Self> {
         let axes = schema.tile_axes()?;
         let (mut low, mut shape, mut origin) = (vec![], vec![], vec![]);
         for (number, axis) in axes.iter().enumerate() {
@@ -46,7 +49,7 @@ impl Window {
 
     /// The cells of coordinates from `low` to `high` in the window's tiles, counted from where the first
     /// tiles begin.
-    pub(super) fn clip(&self, ranges: &[(i128, i128)]) -> Region {
+    pub(in crate::format::tiledb) fn clip(&self, ranges: &[(i128, i128)]) -> Region {
         let cells = |(axis, (range, low)): (usize, (&(i128, i128), &i128))| {
             let first = low - i128::from(self.grid.origin(axis));
             let end = i128::from(self.tiles_end(axis));
@@ -64,7 +67,7 @@ impl Window {
     }
 
     /// The cells of the tile that is a chunk, counted from where the first tiles begin.
-    pub(super) fn tile_region(&self, chunk: &[u64]) -> Region {
+    pub(in crate::format::tiledb) fn tile_region(&self, chunk: &[u64]) -> Region {
         let cells = |(at, extent): (&u64, u64)| {
             let start = at.saturating_mul(extent);
             start..start.saturating_add(extent)
@@ -73,7 +76,7 @@ impl Window {
     }
 
     /// Whether coordinates from `low` to `high` lie in the window on all axes.
-    pub(super) fn holds(&self, ranges: &[(i128, i128)]) -> bool {
+    pub(in crate::format::tiledb) fn holds(&self, ranges: &[(i128, i128)]) -> bool {
         let inside = |((range, first), len): ((&(i128, i128), &i128), &u64)| {
             *first <= range.0 && range.1 < first + i128::from(*len)
         };
@@ -81,7 +84,7 @@ impl Window {
     }
 
     /// The cells of a chunk, counted from where the first tiles begin.
-    pub(super) fn chunk_region(&self, chunk: &[u64]) -> Region {
+    pub(in crate::format::tiledb) fn chunk_region(&self, chunk: &[u64]) -> Region {
         let cells = |(axis, at): (usize, &u64)| {
             let (origin, range) = (self.grid.origin(axis), self.grid.axis_range(axis, *at));
             origin.saturating_add(range.start)..origin.saturating_add(range.end)
@@ -90,10 +93,29 @@ impl Window {
     }
 
     /// The numbers of the array's tile that is a chunk.
-    pub(super) fn tile_of(&self, axes: &[TileAxis], chunk: &[u64]) -> Vec<u64> {
+    pub(in crate::format::tiledb) fn tile_of(&self, axes: &[TileAxis], chunk: &[u64]) -> Vec<u64> {
         let tile =
             |((axis, low), at): ((&TileAxis, &i128), &u64)| axis.tile_of(*low).saturating_add(*at);
         axes.iter().zip(&self.low).zip(chunk).map(tile).collect()
+    }
+}
+
+impl TileDbArray {
+    /// The part of a dense array that is the table: the current domain if there is one, else the
+    /// least box that holds all fragments or, if asked for, the `full` domain.
+    ///
+    /// # Errors
+    /// `Unsupported` for sparse arrays, for orders other than those of rows and columns, and if
+    /// there are 2⁶⁴ cells or more.
+    pub fn window(&self, full: bool) -> Result<Window> {
+        self.check_dense()?;
+        let axes = self.schema.tile_axes()?;
+        let ranges = match &self.schema.current_domain {
+            Some(ranges) => Some(ranges.clone()),
+            None if full => Some(axes.iter().map(|axis| (axis.low, axis.high)).collect()),
+            None => bounding_box(self.boxes().map(|(_, ranges)| ranges), &axes),
+        };
+        Window::new(&self.schema, ranges.as_deref())
     }
 }
 
@@ -110,7 +132,7 @@ fn before(axis: &TileAxis, coordinate: i128) -> Result<u64> {
 }
 
 /// The least box around all regions; without any, one of no axes.
-pub(super) fn hull<'a>(mut regions: impl Iterator<Item = &'a Region>) -> Region {
+pub(in crate::format::tiledb) fn hull<'a>(mut regions: impl Iterator<Item = &'a Region>) -> Region {
     let Some(first) = regions.next() else { return vec![] };
     regions.fold(first.clone(), |hull, region| {
         let wider = |(a, b): (&Range<u64>, &Range<u64>)| a.start.min(b.start)..a.end.max(b.end);
@@ -119,7 +141,7 @@ pub(super) fn hull<'a>(mut regions: impl Iterator<Item = &'a Region>) -> Region 
 }
 
 /// The least box that holds all `boxes`, clipped to `bounds`; `None` without boxes.
-pub(super) fn bounding_box<'a>(
+pub(in crate::format::tiledb) fn bounding_box<'a>(
     boxes: impl Iterator<Item = &'a [(i128, i128)]>,
     bounds: &[TileAxis],
 ) -> Option<Vec<(i128, i128)>> {
@@ -135,8 +157,8 @@ pub(super) fn bounding_box<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{SchemaBytes, generic_tile};
     use super::*;
+    use crate::format::tiledb::testing::{SchemaBytes, generic_tile};
 
     fn schema() -> ArraySchema {
         // Coordinates 1 to 5 and 1 to 7 in tiles of 2 x 3.

@@ -1,20 +1,25 @@
-//! What the names of files and folders say of time.
+//! The names of files and folders, and what they say of time.
 //!
 //! ```text
 //!   __1700000000000_1700000000999_0f3b…6c_22
 //!     └ first ms    └ last ms     └ uuid  └ format version, of fragments
 //! ```
 
+use crate::format::{Entry, Location};
+
+/// The only schema of arrays before format 10, in the array's own folder.
+pub(in crate::format::tiledb) const OLD_SCHEMA_FILE: &str = "__array_schema.tdb";
+
 /// Times and version in the name of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TimedName {
+pub(in crate::format::tiledb) struct TimedName {
     /// The earliest millisecond since 1970 of what it holds.
-    pub(super) t1: u64,
+    pub(in crate::format::tiledb) t1: u64,
     /// The latest.
-    pub(super) t2: u64,
+    pub(in crate::format::tiledb) t2: u64,
     /// The format version; names of format 4 and older, and of files that are no fragments, have
     /// none.
-    pub(super) version: Option<u32>,
+    pub(in crate::format::tiledb) version: Option<u32>,
 }
 
 /// Digits of a uuid, which has no dashes here.
@@ -22,7 +27,7 @@ const UUID_LEN: usize = 32;
 
 impl TimedName {
     /// Takes a name apart, with or without an extension; `None` if it is no such name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(in crate::format::tiledb) fn parse(name: &str) -> Option<Self> {
         let tokens: Vec<&str> = stem(name).strip_prefix("__")?.split('_').collect();
         let is_uuid = |token: &str| token.len() == UUID_LEN;
         let (t1, t2, version) = match tokens[..] {
@@ -38,19 +43,28 @@ impl TimedName {
 }
 
 /// A name without its extension.
-pub(super) fn stem(name: &str) -> &str {
+pub(in crate::format::tiledb) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// What follows the last dot of a name.
-pub(super) fn extension(name: &str) -> Option<&str> {
+pub(in crate::format::tiledb) fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
 /// The last part of a path or URI.
-pub(super) fn last_part(path: &str) -> &str {
+pub(in crate::format::tiledb) fn last_part(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |(_, last)| last)
+}
+
+/// The whole of a file; `None` for a folder.
+pub(in crate::format::tiledb) fn whole_file(folder: &str, entry: &Entry) -> Option<Location> {
+    let object = match folder {
+        "" => entry.name.clone(),
+        folder => format!("{folder}/{}", entry.name),
+    };
+    Some(Location { object: object.into(), range: 0..entry.size? })
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::filter::Pipeline;
-use super::text::{flag, text32};
-use super::{Datatype, VARIABLE};
 use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::{Datatype, VARIABLE};
+use crate::format::tiledb::filter::Pipeline;
+use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::{Reader, to_usize};
 
 /// Cells of more values than this need a fill value of their own.
@@ -51,7 +51,7 @@ impl fmt::Display for ValuesPerCell {
 }
 
 impl ValuesPerCell {
-    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         match reader.u32()? {
             0 => Err(reader.corrupt("cells of 0 values, expected 1 or more")),
             VARIABLE => Ok(Self::Variable),
@@ -74,7 +74,7 @@ impl Attribute {
         self.values_per_cell == ValuesPerCell::Variable
     }
 
-    pub(super) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
         let name = text32(reader, "the attribute's name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
         let values_per_cell = ValuesPerCell::parse(reader)?;
@@ -151,8 +151,8 @@ impl Attribute {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{NO_FILTERS, attribute};
     use super::*;
+    use crate::format::tiledb::testing::{NO_FILTERS, attribute};
 
     fn parse(bytes: &[u8], version: u32) -> Result<Attribute> {
         let mut reader = Reader::new("test", 0, bytes);

@@ -1,9 +1,11 @@
 //! Enumerations: lists of values that an attribute's integers are places in.
 
-use super::generic_tile;
-use super::text::{flag, numbers, text32};
-use super::{Datatype, EncryptionKey, ValuesPerCell};
+use super::attribute::ValuesPerCell;
 use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::Datatype;
+use crate::format::tiledb::filter::EncryptionKey;
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::text::{flag, numbers, text32};
 use crate::format::wire::{Reader, to_usize};
 
 /// A list of values.
@@ -40,7 +42,10 @@ impl Enumeration {
         &self.data[self.offsets[i]..self.offsets[i + 1]]
     }
 
-    pub(super) fn parse(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(
+        stored: &[u8],
+        key: Option<&EncryptionKey>,
+    ) -> Result<Self> {
         let content = generic_tile::decode(REGION, 0, stored, key)?;
         let mut reader = Reader::new(REGION, 0, &content);
         let version = reader.u32()?;
@@ -92,9 +97,9 @@ fn stored_offsets(reader: &mut Reader<'_>, len: usize) -> Result<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::VARIABLE;
-    use super::super::testing::{enumeration, generic_tile};
     use super::*;
+    use crate::format::tiledb::datatype::VARIABLE;
+    use crate::format::tiledb::testing::{enumeration, generic_tile};
 
     fn parse(content: &[u8]) -> Result<Enumeration> {
         Enumeration::parse(&generic_tile(content), None)

@@ -10,15 +10,32 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::domain::TileAxis;
 use super::evolution::{Holders, field_of};
 use super::overlay::Piece;
-use super::schema::CellOrder;
-use super::tile_index::{TileIndex, block_locations};
 use super::window::{Region, Window, hull};
-use super::{Fragment, TileDbArray};
 use crate::error::{Error, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::{Fragment, TileIndex, block_locations};
+use crate::format::tiledb::schema::{CellOrder, TileAxis};
 use crate::format::{Layer, Location, Machine, Placement, Replies, Step, StoredChunk};
+
+impl TileDbArray {
+    /// A machine that finds where `attributes` (their places in the schema) of `chunks`
+    /// (coordinates in the grid of `window`) are stored: per chunk and attribute, in the order
+    /// given.
+    ///
+    /// # Errors
+    /// Those of [`TileDbArray::window`], and `Unsupported` for an attribute whose type changed.
+    pub fn locate(
+        self: &Arc<Self>,
+        window: &Arc<Window>,
+        chunks: Vec<Vec<u64>>,
+        attributes: Vec<usize>,
+    ) -> Result<Locate> {
+        self.check_dense()?;
+        Locate::new(Arc::clone(self), Arc::clone(window), chunks, attributes)
+    }
+}
 
 /// Finds where chunks are stored; made by [`TileDbArray::locate`].
 #[derive(Debug)]
@@ -44,7 +61,7 @@ struct Asked {
 }
 
 impl Locate {
-    pub(super) fn new(
+    fn new(
         array: Arc<TileDbArray>,
         window: Arc<Window>,
         chunks: Vec<Vec<u64>>,
@@ -192,10 +209,11 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
-    use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
-    use super::super::{Open, OpenOptions};
     use super::*;
     use crate::format::Scratch;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
     use crate::grid::{ravel, unravel};
 
     const FILL: i32 = -7;

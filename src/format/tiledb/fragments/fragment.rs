@@ -15,12 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::footer::Footer;
-use super::generic_tile::MAX_RATIO;
-use super::schema::CellOrder;
-use super::tile_index::{CONTENT, VALIDITY};
-use super::visible::Commit;
-use super::{ArrayKind, ArraySchema, DimensionSchema};
 use crate::error::{Error, Result};
+use crate::format::tiledb::folder::Commit;
+use crate::format::tiledb::generic_tile::MAX_RATIO;
+use crate::format::tiledb::schema::{ArrayKind, ArraySchema, CellOrder, DimensionSchema};
 use crate::grid::ravel;
 
 /// A fragment: cells written at one time, or consolidated from several.
@@ -45,23 +43,23 @@ pub struct Fragment {
     /// The files in its folder, and their bytes.
     pub files: BTreeMap<String, u64>,
     /// The path of its folder.
-    pub(super) folder: String,
-    pub(super) schema: Arc<ArraySchema>,
-    pub(super) footer: Footer,
+    pub(in crate::format::tiledb) folder: String,
+    pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
+    pub(in crate::format::tiledb) footer: Footer,
     /// The tiles of a dense fragment; empty for others.
-    pub(super) tile_box: TileBox,
+    pub(in crate::format::tiledb) tile_box: TileBox,
 }
 
 /// A box of tiles, by their numbers on each axis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct TileBox {
-    pub(super) first: Vec<u64>,
-    pub(super) count: Vec<u64>,
+pub(in crate::format::tiledb) struct TileBox {
+    pub(in crate::format::tiledb) first: Vec<u64>,
+    pub(in crate::format::tiledb) count: Vec<u64>,
 }
 
 impl TileBox {
     /// The place of a tile of the box.
-    pub(super) fn place(&self, tile: &[u64], order: CellOrder) -> u64 {
+    pub(in crate::format::tiledb) fn place(&self, tile: &[u64], order: CellOrder) -> u64 {
         let within = tile.iter().zip(&self.first).map(|(at, first)| at.saturating_sub(*first));
         if order == CellOrder::ColumnMajor {
             let (within, count): (Vec<u64>, Vec<u64>) =
@@ -78,12 +76,16 @@ impl TileBox {
 }
 
 /// The name of the file with a fragment's metadata.
-pub(super) const METADATA_FILE: &str = "__fragment_metadata.tdb";
+pub(in crate::format::tiledb) const METADATA_FILE: &str = "__fragment_metadata.tdb";
+/// The ends of file names after the attribute's.
+pub(in crate::format::tiledb) const VALUES: &str = "";
+pub(in crate::format::tiledb) const CONTENT: &str = "_var";
+pub(in crate::format::tiledb) const VALIDITY: &str = "_validity";
 const REGION: &str = "fragment footer";
 
 impl Fragment {
     /// The fragment of an array of `schema` with the `files` of its folder.
-    pub(super) fn new(
+    pub(in crate::format::tiledb) fn new(
         commit: &Commit,
         files: BTreeMap<String, u64>,
         footer: Footer,
@@ -168,7 +170,7 @@ impl Fragment {
 
     /// The name of the file with the tiles of attribute number `field` of the fragment's own
     /// schema; `suffix` says which of them.
-    pub(super) fn data_file(&self, field: usize, suffix: &str) -> String {
+    pub(in crate::format::tiledb) fn data_file(&self, field: usize, suffix: &str) -> String {
         let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
         match self.version {
             ..8 => format!("{}{suffix}.tdb", name()),
@@ -206,7 +208,7 @@ impl Fragment {
     }
 
     /// The path of the file with the fragment's metadata.
-    pub(super) fn metadata_object(&self) -> String {
+    pub(in crate::format::tiledb) fn metadata_object(&self) -> String {
         format!("{}/{METADATA_FILE}", self.folder)
     }
 }
@@ -241,10 +243,11 @@ fn percent_encode(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
-    use super::super::{Open, OpenOptions};
     use super::*;
     use crate::error::ErrorKind;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     #[test]
     fn tiles_are_numbered_in_their_box() {

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::names::{TimedName, extension};
-use super::open::whole_file;
+use super::names::{TimedName, extension, whole_file};
+use super::options::OpenOptions;
 use super::visible::vacuumed_names;
-use super::{EncryptionKey, OpenOptions, generic_tile};
 use crate::error::{Error, Result};
+use crate::format::tiledb::filter::EncryptionKey;
+use crate::format::tiledb::generic_tile;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
 /// Reads the files of one folder that lie in the window of an open, less those that others replace.
 #[derive(Debug)]
-pub(super) struct ReadTimedFolder {
+pub(in crate::format::tiledb) struct ReadTimedFolder {
     folder: &'static str,
     region: &'static str,
     options: OpenOptions,
@@ -31,15 +32,19 @@ struct Asked {
 
 /// A file of the folder.
 #[derive(Debug)]
-pub(super) struct TimedFile {
-    pub(super) object: Arc<str>,
+pub(in crate::format::tiledb) struct TimedFile {
+    pub(in crate::format::tiledb) object: Arc<str>,
     /// What its generic tile holds.
-    pub(super) content: Bytes,
+    pub(in crate::format::tiledb) content: Bytes,
 }
 
 impl ReadTimedFolder {
     /// Starts with `folder`; `region` names what its files hold.
-    pub(super) fn new(folder: &'static str, region: &'static str, options: OpenOptions) -> Self {
+    pub(in crate::format::tiledb) fn new(
+        folder: &'static str,
+        region: &'static str,
+        options: OpenOptions,
+    ) -> Self {
         Self { folder, region, options, asked: vec![] }
     }
 
@@ -97,7 +102,7 @@ impl Machine for ReadTimedFolder {
 }
 
 /// Turns what the folder's files hold into what they mean, once they are read.
-pub(super) fn map_done<T>(
+pub(in crate::format::tiledb) fn map_done<T>(
     step: Step<Vec<TimedFile>>,
     meaning: impl FnOnce(Vec<TimedFile>) -> Result<T>,
 ) -> Result<Step<T>> {

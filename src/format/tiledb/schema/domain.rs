@@ -1,9 +1,9 @@
 //! Dimensions: the types, domains and tile extents of an array's axes.
 
-use super::filter::Pipeline;
-use super::text::{flag, text32};
-use super::{Datatype, VARIABLE};
 use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::{Datatype, VARIABLE};
+use crate::format::tiledb::filter::Pipeline;
+use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::{Reader, to_usize};
 
 /// An axis of an array.
@@ -57,26 +57,26 @@ impl DimensionSchema {
 
 /// An axis of a dense array: whole numbers, cut into tiles from the least on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TileAxis {
-    pub(super) low: i128,
-    pub(super) high: i128,
-    pub(super) extent: u64,
+pub(in crate::format::tiledb) struct TileAxis {
+    pub(in crate::format::tiledb) low: i128,
+    pub(in crate::format::tiledb) high: i128,
+    pub(in crate::format::tiledb) extent: u64,
 }
 
 impl TileAxis {
     /// The number of the tile that holds `coordinate`, which must not lie below the domain.
-    pub(super) fn tile_of(&self, coordinate: i128) -> u64 {
+    pub(in crate::format::tiledb) fn tile_of(&self, coordinate: i128) -> u64 {
         u64::try_from((coordinate - self.low) / i128::from(self.extent)).unwrap_or(u64::MAX)
     }
 
     /// The first coordinate of a tile.
-    pub(super) fn first_of(&self, tile: u64) -> i128 {
+    pub(in crate::format::tiledb) fn first_of(&self, tile: u64) -> i128 {
         self.low + i128::from(tile) * i128::from(self.extent)
     }
 }
 
 impl DimensionSchema {
-    pub(super) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
         let name = text32(reader, "the dimension's name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
         let is_text = reader.u32()? == VARIABLE;
@@ -97,7 +97,7 @@ impl DimensionSchema {
     ///
     /// # Errors
     /// `Unsupported` if its coordinates are not whole numbers, or not cut into tiles.
-    pub(super) fn tile_axis(&self) -> Result<TileAxis> {
+    pub(in crate::format::tiledb) fn tile_axis(&self) -> Result<TileAxis> {
         match self.domain {
             DimensionDomain::Integer { low, high, extent: Some(extent) } => {
                 let extent = u64::try_from(extent)
@@ -112,7 +112,10 @@ impl DimensionSchema {
     }
 
     /// Reads a range of coordinates; `None` unless they are whole numbers.
-    pub(super) fn range(&self, reader: &mut Reader<'_>) -> Result<Option<(i128, i128)>> {
+    pub(in crate::format::tiledb) fn range(
+        &self,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<(i128, i128)>> {
         match self.domain {
             DimensionDomain::Integer { .. } => {
                 let low = integer(reader, self.datatype)?;
@@ -166,20 +169,23 @@ impl DimensionDomain {
 }
 
 /// Reads a whole number of type `datatype`.
-pub(super) fn integer(reader: &mut Reader<'_>, datatype: Datatype) -> Result<i128> {
+pub(in crate::format::tiledb) fn integer(
+    reader: &mut Reader<'_>,
+    datatype: Datatype,
+) -> Result<i128> {
     let bytes = reader.take(to_usize(datatype.size()))?;
     Ok(integer_of(bytes, datatype.is_signed()))
 }
 
 /// The whole number that `bytes`, of which there are at most 8, stand for.
-pub(super) fn integer_of(bytes: &[u8], signed: bool) -> i128 {
+pub(in crate::format::tiledb) fn integer_of(bytes: &[u8], signed: bool) -> i128 {
     let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let padding = if negative { -1 } else { 0 };
     bytes.iter().rev().fold(padding, |number, &byte| (number << 8) | i128::from(byte))
 }
 
 /// Reads a floating-point number of type `datatype`.
-pub(super) fn float(reader: &mut Reader<'_>, datatype: Datatype) -> Result<f64> {
+pub(in crate::format::tiledb) fn float(reader: &mut Reader<'_>, datatype: Datatype) -> Result<f64> {
     Ok(match datatype {
         Datatype::Float32 => f64::from(f32::from_le_bytes(reader.array()?)),
         _ => f64::from_le_bytes(reader.array()?),
@@ -188,8 +194,8 @@ pub(super) fn float(reader: &mut Reader<'_>, datatype: Datatype) -> Result<f64> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::dimension;
     use super::*;
+    use crate::format::tiledb::testing::dimension;
 
     #[test]
     fn whole_numbers_of_all_widths() {

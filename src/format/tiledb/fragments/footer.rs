@@ -15,25 +15,27 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::generic_tile::too_new;
-use super::schema::{OLDEST_VERSION, read_ranges, too_old};
-use super::text::{flag, numbers, text64};
-use super::{ArraySchema, DimensionDomain, LATEST_VERSION, OLD_SCHEMA_FILE};
 use crate::error::{Error, Result};
+use crate::format::tiledb::folder::OLD_SCHEMA_FILE;
+use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
+use crate::format::tiledb::schema::{
+    ArraySchema, DimensionDomain, OLDEST_VERSION, read_ranges, too_old,
+};
+use crate::format::tiledb::text::{flag, numbers, text64};
 use crate::format::wire::{Reader, to_usize};
 
 /// The footer of a fragment.
 #[derive(Debug, Clone)]
-pub(super) struct Footer {
-    pub(super) version: u32,
-    pub(super) schema_name: String,
-    pub(super) schema: Arc<ArraySchema>,
-    pub(super) is_dense: bool,
+pub(in crate::format::tiledb) struct Footer {
+    pub(in crate::format::tiledb) version: u32,
+    pub(in crate::format::tiledb) schema_name: String,
+    pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
+    pub(in crate::format::tiledb) is_dense: bool,
     /// What the fragment covers, if the coordinates are whole numbers.
-    pub(super) non_empty_domain: Option<Vec<(i128, i128)>>,
-    pub(super) sparse_tiles: u64,
-    pub(super) last_tile_cells: u64,
-    pub(super) fields: Fields,
+    pub(in crate::format::tiledb) non_empty_domain: Option<Vec<(i128, i128)>>,
+    pub(in crate::format::tiledb) sparse_tiles: u64,
+    pub(in crate::format::tiledb) last_tile_cells: u64,
+    pub(in crate::format::tiledb) fields: Fields,
     /// Where the blocks begin, ascending.
     blocks: Vec<u64>,
     /// Where the footer begins, and the last block ends.
@@ -42,18 +44,18 @@ pub(super) struct Footer {
 
 /// Sizes and block offsets by field; kinds that a version does not have are empty.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields {
-    pub(super) file_sizes: Vec<u64>,
-    pub(super) var_file_sizes: Vec<u64>,
-    pub(super) validity_file_sizes: Vec<u64>,
-    pub(super) tile_offsets: Vec<u64>,
-    pub(super) var_tile_offsets: Vec<u64>,
-    pub(super) var_tile_sizes: Vec<u64>,
-    pub(super) validity_tile_offsets: Vec<u64>,
-    pub(super) mins: Vec<u64>,
-    pub(super) maxs: Vec<u64>,
-    pub(super) sums: Vec<u64>,
-    pub(super) null_counts: Vec<u64>,
+pub(in crate::format::tiledb) struct Fields {
+    pub(in crate::format::tiledb) file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) var_file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) validity_file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) var_tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) var_tile_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) validity_tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) mins: Vec<u64>,
+    pub(in crate::format::tiledb) maxs: Vec<u64>,
+    pub(in crate::format::tiledb) sums: Vec<u64>,
+    pub(in crate::format::tiledb) null_counts: Vec<u64>,
 }
 
 const REGION: &str = "fragment footer";
@@ -64,7 +66,7 @@ const LENGTH_LEN: u64 = 8;
 ///
 /// `name_version` is the format version in the fragment's name, which decides whether the footer's
 /// length is stored, and `old_schema` the schema of arrays before format 10.
-pub(super) fn footer_range(
+pub(in crate::format::tiledb) fn footer_range(
     tail: &[u8],
     file_len: u64,
     name_version: u32,
@@ -104,7 +106,7 @@ fn computed_len(schema: &ArraySchema, version: u32) -> u64 {
 
 impl Footer {
     /// Parses the footer in `bytes`, which begins at `start` of its file.
-    pub(super) fn parse(
+    pub(in crate::format::tiledb) fn parse(
         bytes: &[u8],
         start: u64,
         schemas: &HashMap<String, Arc<ArraySchema>>,
@@ -147,7 +149,7 @@ impl Footer {
     }
 
     /// The bytes of the block that begins at `offset`, up to the next block or the footer.
-    pub(super) fn block(&self, offset: u64) -> Result<Range<u64>> {
+    pub(in crate::format::tiledb) fn block(&self, offset: u64) -> Result<Range<u64>> {
         if offset >= self.start {
             let message =
                 format!("a block at byte {offset}, behind the footer's begin at {}", self.start);
@@ -230,8 +232,8 @@ fn skip_sections(reader: &mut Reader<'_>, version: u32) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{FooterBytes, SCHEMA_NAME, SchemaBytes, generic_tile};
     use super::*;
+    use crate::format::tiledb::testing::{FooterBytes, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     fn schemas(version: u32, name: &str) -> HashMap<String, Arc<ArraySchema>> {
         let bytes = SchemaBytes { version, ..SchemaBytes::dense_2d() }.content();

@@ -15,13 +15,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::domain::TileAxis;
-use super::evolution::{Holders, field_of};
 use super::figures::Figures;
-use super::overlay::Overlay;
-use super::tile_index::locations;
-use super::{Attribute, Fragment, TileDbArray, ValuesPerCell, Window};
 use crate::error::{Error, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::{Fragment, locations};
+use crate::format::tiledb::schema::{Attribute, TileAxis, ValuesPerCell};
+use crate::format::tiledb::tiles::{Holders, Overlay, Window, field_of};
 use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
 
 /// What the fragments of an array note about one attribute.
@@ -56,6 +55,19 @@ impl Zones for TileZones {
     }
 }
 
+impl TileDbArray {
+    /// A machine that reads what the fragments note about `attribute`; `None` if nothing that they
+    /// note can be believed.
+    pub fn read_zones(
+        self: &Arc<Self>,
+        window: &Arc<Window>,
+        attribute: usize,
+    ) -> Option<ReadZones> {
+        self.check_dense().ok()?;
+        ReadZones::new(Arc::clone(self), Arc::clone(window), attribute)
+    }
+}
+
 /// Reads what fragments note about one attribute; made by [`TileDbArray::read_zones`].
 #[derive(Debug)]
 pub struct ReadZones {
@@ -75,11 +87,7 @@ struct Asked {
 }
 
 impl ReadZones {
-    pub(super) fn new(
-        array: Arc<TileDbArray>,
-        window: Arc<Window>,
-        attribute: usize,
-    ) -> Option<Self> {
+    fn new(array: Arc<TileDbArray>, window: Arc<Window>, attribute: usize) -> Option<Self> {
         let schema = array.schema().attributes.get(attribute)?;
         if !has_figures(schema) {
             return None;
@@ -127,14 +135,17 @@ impl ReadZones {
 }
 
 /// Whether figures about an attribute mean something: it has one number per cell.
-pub(super) fn has_figures(attribute: &Attribute) -> bool {
+pub(in crate::format::tiledb) fn has_figures(attribute: &Attribute) -> bool {
     let datatype = attribute.datatype;
     attribute.values_per_cell == ValuesPerCell::Fixed(1)
         && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
 }
 
 /// Where the figures of a fragment are, if they can be believed.
-pub(super) fn figure_locations(fragment: &Fragment, field: usize) -> Option<Vec<Location>> {
+pub(in crate::format::tiledb) fn figure_locations(
+    fragment: &Fragment,
+    field: usize,
+) -> Option<Vec<Location>> {
     let attribute = fragment.schema.attributes.get(field)?;
     let consolidated = fragment.t1 != fragment.t2;
     if consolidated || attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {
@@ -164,10 +175,11 @@ impl Machine for ReadZones {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
-    use super::super::{Open, OpenOptions};
     use super::*;
     use crate::format::Sum;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in
     /// threes.
