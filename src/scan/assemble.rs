@@ -24,6 +24,7 @@ use arrow::compute::take;
 use super::{ChunkTask, Column, GridArray, Labels};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, unravel};
+use crate::scan::arrow_error::failed_to;
 
 /// A run of rows of one chunk that becomes one batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,8 +209,7 @@ impl Assembler {
             labels
         } else {
             let indices = indices(&mut self.patterns, pattern);
-            take(labels.as_ref(), indices.as_ref(), None)
-                .map_err(|error| Error::internal(error.to_string()))?
+            take(labels.as_ref(), indices.as_ref(), None).map_err(failed_to("repeat labels"))?
         };
         cache.column = Some((key, Arc::clone(&array)));
         Ok(array)

@@ -10,6 +10,7 @@ use arrow::datatypes::DataType;
 use super::values::Scalar;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
+use crate::scan::arrow_error::failed_to;
 
 /// The labels `start`, `start + 1`, … of an axis: its indices, or the coordinates of a dimension of
 /// whole numbers or dates.
@@ -96,7 +97,7 @@ impl Counter {
         if places.len() == labels.len() {
             return Ok(labels);
         }
-        take(&labels, &places, None).map_err(|error| Error::internal(error.to_string()))
+        take(&labels, &places, None).map_err(failed_to("repeat counted labels"))
     }
 
     /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.

@@ -11,6 +11,7 @@
 //! ```
 
 mod array;
+mod arrow_error;
 mod assemble;
 mod cf_time;
 mod chunk_list;
