@@ -18,7 +18,7 @@ use super::source::ChunkSource;
 use super::trusted_zones::TrustedZones;
 use super::values::{NumberColumn, ValueColumn};
 use crate::error::{Error, Result};
-use crate::format::tet::{DimSpec, LabelSource, Open, TetFile, ZoneMaps};
+use crate::format::tet::{DimSpec, LabelSource, OpenFile, TetFile, ZoneMaps};
 use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, Selection};
 use crate::io::{ByteSource, Folder};
@@ -50,7 +50,7 @@ impl OpenedFile {
     pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
         let size = source.size();
         let objects = Arc::new(Objects::One(source));
-        let file = drive(Open::new(size), &objects).await?;
+        let file = drive(OpenFile::new(size), &objects).await?;
         for warning in file.warnings() {
             log::warn!("{}: {warning}", objects.name());
         }

@@ -22,7 +22,7 @@ use super::values::{
 };
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, MetadataValue, Open,
+    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, MetadataValue, OpenArray,
     OpenOptions, TileDbArray, ValuesPerCell, Window,
 };
 use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
@@ -71,7 +71,7 @@ impl OpenedTileDb {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         options.end.get_or_insert(u64::try_from(now).unwrap_or(u64::MAX));
         let objects = Arc::new(Objects::many(folder));
-        let array = Arc::new(drive(Open::new(options), &objects).await?);
+        let array = Arc::new(drive(OpenArray::new(options), &objects).await?);
         Ok(Self { array, objects })
     }
 
@@ -333,7 +333,7 @@ fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
     let mut spans = Vec::with_capacity(enumeration.len());
     for at in 0..enumeration.len() {
         let start = content.len() as u64;
-        content.extend_from_slice(enumeration.value(at));
+        content.extend_from_slice(enumeration.value(at).unwrap_or_default());
         spans.push(start..content.len() as u64);
     }
     let content = Bytes::from(content);

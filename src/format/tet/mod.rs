@@ -8,7 +8,7 @@
 //!                              read_index.rs, locate.rs              metadata.rs, zone.rs
 //! ```
 //!
-//! [`Open`] reads the superblock, the directory, the index header and the footer, so opening costs
+//! [`OpenFile`] reads the superblock, the directory, the index header and the footer, so opening costs
 //! O(datasets). The index itself stays where it is: [`TetFile::locate`] reads just the rows of the
 //! chunks that a query wants. `labels.rs` says what the axes are, `read_zones.rs` reads what is noted about
 //! chunks, and `check/` looks for what is wrong with a file.
@@ -23,8 +23,8 @@ mod index;
 mod labels;
 mod locate;
 mod metadata;
-mod open;
-mod package;
+mod open_file;
+mod open_package;
 mod read_index;
 mod read_zones;
 mod superblock;
@@ -39,8 +39,8 @@ pub use file::TetFile;
 pub use labels::{DimSpec, LabelSource};
 pub use locate::Locate;
 pub use metadata::{DatasetMetadata, HistoryEvent};
-pub use open::Open;
-pub use package::{Generation, OpenPackage, is_package};
+pub use open_file::OpenFile;
+pub use open_package::{Generation, OpenPackage, is_package};
 pub use read_index::{IndexEntry, ReadIndex};
 pub use read_zones::{ReadAllZoneMaps, ReadZoneMaps};
 pub use zone::ZoneMaps;

@@ -41,7 +41,7 @@ pub struct ReadIndex {
 }
 
 impl ReadIndex {
-    pub(super) fn new(file: Arc<TetFile>, rows: Range<u64>, dataset: Option<usize>) -> Self {
+    fn new(file: Arc<TetFile>, rows: Range<u64>, dataset: Option<usize>) -> Self {
         let end = rows.end.min(file.index.row_count);
         Self { file, rows: rows.start.min(end)..end, dataset }
     }

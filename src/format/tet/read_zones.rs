@@ -1,7 +1,7 @@
 //! Reading zone maps: those in a file, or those beside it in a package.
 
 use super::file::TetFile;
-use super::package::Generation;
+use super::open_package::Generation;
 use super::zone::{Target, ZoneEntry, ZoneMaps, ZoneText};
 use crate::error::{Error, Result};
 use crate::format::{Location, Machine, Replies, Step};

@@ -42,6 +42,13 @@ impl TileDbArray {
         &self.fragments
     }
 
+    /// The fragment with this number.
+    pub(super) fn fragment(&self, number: usize) -> Result<&Fragment> {
+        let count = self.fragments.len();
+        let none = || Error::usage(format!("no fragment number {number}; the array has {count}"));
+        self.fragments.get(number).ok_or_else(none)
+    }
+
     /// How the array was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options

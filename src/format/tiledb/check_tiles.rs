@@ -92,10 +92,12 @@ pub struct ReadTiles {
 }
 
 impl ReadTiles {
-    pub(super) fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
-        let of = &array.fragments[fragment];
+    fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
+        let of = array.fragment(fragment)?;
+        let missing = || Error::usage(format!("no attribute number {field} in {}", of.name));
+        let attribute = of.schema.attributes.get(field).ok_or_else(missing)?;
         let blocks = block_locations(of, field)?;
-        let figures = match of.schema.attributes.get(field).is_some_and(has_figures) {
+        let figures = match has_figures(attribute) {
             true => figure_locations(of, field).unwrap_or_default(),
             false => vec![],
         };
@@ -103,7 +105,7 @@ impl ReadTiles {
     }
 
     fn finish(&self, replies: &[Bytes]) -> Result<FragmentTiles> {
-        let fragment = &self.array.fragments[self.fragment];
+        let fragment = self.array.fragment(self.fragment)?;
         let (blocks, figures) = replies
             .split_at_checked(self.blocks.len())
             .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
@@ -144,7 +146,8 @@ impl TileDbArray {
     /// [`TileDbArray::fragments`], and in the schema of the fragment.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell.
+    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell, `Usage` if there is no such
+    /// fragment or attribute.
     pub fn read_tiles(self: &Arc<Self>, fragment: usize, field: usize) -> Result<ReadTiles> {
         self.check_dense()?;
         ReadTiles::new(Arc::clone(self), fragment, field)

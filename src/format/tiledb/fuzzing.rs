@@ -13,11 +13,10 @@ use super::datatype::{Datatype, VARIABLE};
 use super::filter::{EncryptionKey, Field, Pipeline, TileCodec};
 use super::folder::{Commit, CommitFiles, OLD_SCHEMA_FILE, OpenOptions, TimedName};
 use super::fragments::{Footer, Fragment, METADATA_FILE, block_locations, footer_range};
+use super::generic_tile;
 use super::metadata::ReadMetadata;
 use super::schema::{ArrayKind, ArraySchema, Enumeration};
-use super::testing::{
-    self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
-};
+use super::testing::{self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, words};
 use crate::error::Result;
 use crate::format::Entry;
 use crate::format::wire::{Reader, to_usize};

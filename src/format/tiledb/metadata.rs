@@ -45,7 +45,7 @@ pub struct ReadMetadata {
 }
 
 impl ReadMetadata {
-    fn new(options: OpenOptions) -> Self {
+    pub(super) fn new(options: OpenOptions) -> Self {
         Self { folder: ReadTimedFolder::new("__meta", REGION, options) }
     }
 }

@@ -2,7 +2,7 @@
 //! `docs/format-tiledb.md`.
 //!
 //! ```text
-//!   array/                                open.rs ─▶ array.rs
+//!   array/                                open_array.rs ─▶ array.rs
 //!   ├── __schema/                         schema/
 //!   │   └── __enumerations/               schema/enumeration.rs
 //!   ├── __commits/                        folder/visible.rs: which fragments an open sees
@@ -17,7 +17,7 @@
 //! `array.rs`, `tiles`, `statistics`. Below them are `datatype.rs`, `text.rs` and `generic_tile.rs`, the
 //! envelope of all metadata.
 //!
-//! [`Open`] reads schemas, commits and the footers of the fragments that are visible, in a handful
+//! [`OpenArray`] reads schemas, commits and the footers of the fragments that are visible, in a handful
 //! of round trips. A [`Window`] makes a table of a dense array: its tiles are the chunks.
 //! [`TileDbArray::locate`] finds the tiles that lie over one another in a chunk, and reads where
 //! they are stored when a fragment's attribute is first wanted. A [group](ReadGroup) is a folder
@@ -34,7 +34,7 @@ pub mod fuzzing;
 mod generic_tile;
 mod group;
 mod metadata;
-mod open;
+mod open_array;
 mod schema;
 mod statistics;
 #[cfg(any(test, fuzzing))]
@@ -51,10 +51,10 @@ pub use folder::{FolderKind, OpenOptions, folder_kind};
 pub use fragments::Fragment;
 pub use group::{GroupMember, ReadGroup};
 pub use metadata::{MetadataValue, ReadMetadata};
-pub use open::Open;
+pub use open_array::OpenArray;
 pub use schema::{
-    ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionLabel, DimensionSchema,
-    Enumeration, LabelOrder, ValuesPerCell,
+    ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionLabel,
+    DimensionLabelOrder, DimensionSchema, Enumeration, ValuesPerCell,
 };
 pub use statistics::{NotedFigures, ReadZones, TileZones};
 pub use tiles::{Locate, Window};

@@ -7,7 +7,7 @@
 //!   data      n parts that unpack to the metadata of the filter before, m that unpack to its data
 //! ```
 
-use super::chunk::{Chunk, Targets, is_honest};
+use super::chunk::{FilteredChunk, Targets, is_honest};
 use super::compress::{Compressor, Contexts};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
@@ -49,10 +49,10 @@ impl Unpack {
     /// Undoes the filter for a chunk.
     pub(super) fn run<'a>(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         targets: Targets<'a>,
         contexts: &mut Contexts,
-    ) -> Result<Chunk<'a>> {
+    ) -> Result<FilteredChunk<'a>> {
         let seal_len = if matches!(self, Self::Decrypt(_)) { SEAL_LEN } else { 0 };
         let parts = Parts::parse(chunk, seal_len)?;
         let raw_len = |part: Part<'_>| part.raw_len as u64;
@@ -72,13 +72,13 @@ impl Unpack {
         let data = targets.data.claim(data_len)?;
         self.fill(chunk, parts.iter().take(parts.of_metadata), metadata, contexts)?;
         self.fill(chunk, parts.iter().skip(parts.of_metadata), data, contexts)?;
-        Ok(Chunk { metadata, data, ..chunk })
+        Ok(FilteredChunk { metadata, data, ..chunk })
     }
 
     /// Unpacks parts that make `output` together.
     fn fill<'a>(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         parts: impl Iterator<Item = Part<'a>>,
         mut output: &mut [u8],
         contexts: &mut Contexts,
@@ -166,7 +166,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn parse(chunk: Chunk<'a>, seal_len: usize) -> Result<Self> {
+    fn parse(chunk: FilteredChunk<'a>, seal_len: usize) -> Result<Self> {
         let mut reader = chunk.reader();
         let (of_metadata, of_data) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
         let entry_len = LENGTHS_LEN + seal_len;
@@ -218,7 +218,7 @@ mod tests {
             data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
             metadata: Target { memory: &mut raw_metadata, at: 0, bound, offset: 0 },
         };
-        let chunk = Chunk { metadata: &metadata, data, offset: 0 };
+        let chunk = FilteredChunk { metadata: &metadata, data, offset: 0 };
         let chunk = unpack.run(chunk, targets, &mut Contexts::default())?;
         Ok((chunk.metadata.to_vec(), chunk.data.to_vec()))
     }

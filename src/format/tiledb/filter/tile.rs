@@ -15,7 +15,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::chunk::{Bound, Chunk, Target, Targets, is_honest};
+use super::chunk::{Bound, FilteredChunk, Target, Targets, is_honest};
 use super::compress::Contexts;
 use super::pipeline::Pipeline;
 use super::stage::Stage;
@@ -168,7 +168,7 @@ impl TileCodec {
             [reader.u32()?, reader.u32()?, reader.u32()?].map(u64::from);
         let metadata = reader.take(to_usize(metadata_len))?;
         let data = reader.take(to_usize(data_len))?;
-        let chunk = Chunk { metadata, data, offset };
+        let chunk = FilteredChunk { metadata, data, offset };
         if len > raw_len.saturating_sub(tile.filled) {
             let (found, filled) = (len, tile.filled);
             let message = format!("{found} bytes after {filled} of a tile of {raw_len}");
@@ -188,7 +188,7 @@ impl TileCodec {
     /// Runs all stages of a chunk of which no more than `most` bytes may exist between two of them.
     fn run_stages<'a>(
         &self,
-        mut chunk: Chunk<'a>,
+        mut chunk: FilteredChunk<'a>,
         place: Target<'a>,
         most: u64,
         offsets: &mut Vec<u64>,

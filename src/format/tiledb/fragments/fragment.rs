@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::format::tiledb::folder::OpenOptions;
-    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     #[test]
@@ -268,7 +268,7 @@ mod tests {
             let schema = SchemaBytes { high: [5, 7], ..SchemaBytes::dense_2d() }.content();
             folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
             folder.write(1, [rows, (1, 1)], [0, 0], |_, _| 0);
-            folder.drive(Open::new(OpenOptions::default()))
+            folder.drive(OpenArray::new(OpenOptions::default()))
         };
         assert!(open((5, 6)).is_ok());
         for rows in [(0, 1), (5, 7), (6, 6)] {

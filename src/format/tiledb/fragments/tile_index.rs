@@ -289,7 +289,7 @@ mod tests {
     use crate::format::tiledb::array::TileDbArray;
     use crate::format::tiledb::datatype::VARIABLE;
     use crate::format::tiledb::folder::{OLD_SCHEMA_FILE, OpenOptions};
-    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{
         self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
     };
@@ -316,7 +316,7 @@ mod tests {
             folder.put(&format!("__fragments/{name}/{file}.tdb"), &vec![0; len]);
         }
         folder.put(&format!("__commits/{name}.wrt"), b"");
-        let array = folder.drive(Open::new(OpenOptions::default()))?;
+        let array = folder.drive(OpenArray::new(OpenOptions::default()))?;
         let locations = block_locations(&array.fragments[0], 0)?;
         let bytes: Vec<Bytes> = locations
             .iter()
@@ -357,7 +357,7 @@ mod tests {
         let metadata = [generic_tile(b""), footer].concat();
         folder.put(&format!("{name}/__fragment_metadata.tdb"), &metadata);
         folder.put(&format!("{name}.ok"), b"");
-        let array = folder.drive(Open::new(OpenOptions::default())).unwrap();
+        let array = folder.drive(OpenArray::new(OpenOptions::default())).unwrap();
         let error = block_locations(&array.fragments[0], 0).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
     }

@@ -37,9 +37,9 @@ impl Enumeration {
         self.len() == 0
     }
 
-    /// The bytes of the value at place `i`, which must be less than [`Enumeration::len`].
-    pub fn value(&self, i: usize) -> &[u8] {
-        &self.data[self.offsets[i]..self.offsets[i + 1]]
+    /// The bytes of the value at place `i`; `None` from [`Enumeration::len`] on.
+    pub fn value(&self, i: usize) -> Option<&[u8]> {
+        self.data.get(*self.offsets.get(i)?..*self.offsets.get(i.checked_add(1)?)?)
     }
 
     pub(in crate::format::tiledb) fn parse(
@@ -108,10 +108,10 @@ mod tests {
     #[test]
     fn values_of_any_and_of_fixed_length() {
         let words = parse(&enumeration("e", 12, VARIABLE, b"onetwo", &[0, 3, 3])).unwrap();
-        let values: Vec<&[u8]> = (0..words.len()).map(|i| words.value(i)).collect();
+        let values: Vec<&[u8]> = (0..).map_while(|i| words.value(i)).collect();
         assert_eq!(values, [&b"one"[..], b"", b"two"]);
         let numbers = parse(&enumeration("e", 7, 1, &[1, 0, 2, 0], &[])).unwrap();
-        assert_eq!((numbers.len(), numbers.value(1)), (2, &[2, 0][..]));
+        assert_eq!((numbers.len(), numbers.value(1)), (2, Some(&[2, 0][..])));
         assert!(parse(&enumeration("e", 7, 1, &[], &[])).unwrap().is_empty());
     }
 

@@ -12,4 +12,4 @@ pub use attribute::{Attribute, ValuesPerCell};
 pub use domain::{DimensionDomain, DimensionSchema};
 pub(super) use domain::{TileAxis, float, integer, integer_of};
 pub use enumeration::Enumeration;
-pub use label::{DimensionLabel, LabelOrder};
+pub use label::{DimensionLabel, DimensionLabelOrder};

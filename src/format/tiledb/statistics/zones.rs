@@ -121,7 +121,7 @@ impl ReadZones {
             let (own, others) =
                 rest.split_at_checked(asked.locations.len()).ok_or_else(undelivered)?;
             rest = others;
-            let fragment = &self.array.fragments[asked.fragment];
+            let fragment = self.array.fragment(asked.fragment)?;
             let datatype = self.array.schema.attributes[self.attribute].datatype;
             let key = self.array.options.key.as_ref();
             let figures = Figures::parse(fragment, datatype, &asked.locations, own, key);
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::format::Sum;
     use crate::format::tiledb::folder::OpenOptions;
-    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in
@@ -190,7 +190,7 @@ mod tests {
         for (t, domain) in writes {
             folder.write(*t, *domain, [0, 0], |y, x| y * 10 + x);
         }
-        let array = Arc::new(folder.drive(Open::new(OpenOptions::default())).unwrap());
+        let array = Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap());
         let window = Arc::new(array.window(full).unwrap());
         let Some(zones) = array.read_zones(&window, 0) else { return vec![] };
         let (zones, trips) = folder.drive_counting(zones).unwrap();

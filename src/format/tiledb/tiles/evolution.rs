@@ -105,7 +105,7 @@ mod tests {
     use crate::error::ErrorKind;
     use crate::format::tiledb::datatype::VARIABLE;
     use crate::format::tiledb::folder::OpenOptions;
-    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{
         self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile,
     };
@@ -118,7 +118,7 @@ mod tests {
         folder.put(&format!("__schema/{SCHEMA_NAME}"), &before);
         folder.put(&format!("__schema/__9_9_{UUID}"), &generic_tile(&schema(now)));
         folder.write(5, [(1, 5), (1, 7)], [0, 0], |_, _| 0);
-        let array = folder.drive(Open::new(OpenOptions::default())).unwrap();
+        let array = folder.drive(OpenArray::new(OpenOptions::default())).unwrap();
         let attributes = 0..array.schema().attributes.len();
         attributes.map(|at| field_of(array.schema(), at, &array.fragments()[0])).collect()
     }

@@ -106,7 +106,7 @@ impl Locate {
         needed
             .retain(|(fragment, attribute)| self.array.tile_index(*fragment, *attribute).is_none());
         let ask = |(number, attribute): (usize, usize)| {
-            let fragment = &self.array.fragments[number];
+            let fragment = self.array.fragment(number)?;
             let field = field_of(&self.array.schema, attribute, fragment)?;
             let field = field.ok_or_else(|| Error::internal("a fragment without the attribute"))?;
             let locations = block_locations(fragment, field)?;
@@ -123,7 +123,7 @@ impl Locate {
                 .split_at_checked(asked.locations.len())
                 .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
             rest = others;
-            let fragment = &self.array.fragments[asked.fragment];
+            let fragment = self.array.fragment(asked.fragment)?;
             let key = self.array.options.key.as_ref();
             let index = TileIndex::parse(fragment, asked.field, &asked.locations, own, key)?;
             self.array.keep_tile_index(asked.fragment, asked.attribute, index);
@@ -155,7 +155,7 @@ impl Locate {
         attribute: usize,
         piece: &Piece,
     ) -> Result<Layer> {
-        let fragment = &self.array.fragments[piece.fragment];
+        let fragment = self.array.fragment(piece.fragment)?;
         let index = self.array.tile_index(piece.fragment, attribute);
         let index = index.ok_or_else(|| Error::internal("a tile index that was not read"))?;
         let place = fragment.tile_box.place(tile, fragment.schema.tile_order);
@@ -212,14 +212,14 @@ mod tests {
     use super::*;
     use crate::format::Scratch;
     use crate::format::tiledb::folder::OpenOptions;
-    use crate::format::tiledb::open::Open;
+    use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
     use crate::grid::{ravel, unravel};
 
     const FILL: i32 = -7;
 
     fn array(folder: &Folder) -> Arc<TileDbArray> {
-        Arc::new(folder.drive(Open::new(OpenOptions::default())).unwrap())
+        Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap())
     }
 
     fn folder(schema: &SchemaBytes) -> Folder {
@@ -380,7 +380,7 @@ mod tests {
         }
         for bytes in damaged {
             folder.put(&path, &bytes);
-            let Ok(array) = folder.drive(Open::new(OpenOptions::default())) else { continue };
+            let Ok(array) = folder.drive(OpenArray::new(OpenOptions::default())) else { continue };
             let array = Arc::new(array);
             let Ok(window) = array.window(true).map(Arc::new) else { continue };
             let chunks = all_chunks(&window);

@@ -30,7 +30,7 @@ const TAIL_LEN: u64 = 64 * 1024;
 
 /// Opens an array.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenArray {
     options: OpenOptions,
     state: State,
     folders: Folders,
@@ -81,7 +81,7 @@ impl Folders {
     }
 }
 
-impl Open {
+impl OpenArray {
     /// Starts opening the array of a folder.
     pub fn new(options: OpenOptions) -> Self {
         Self {
@@ -295,7 +295,7 @@ fn is_text(entry: &Entry) -> bool {
     entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac"))
 }
 
-impl Machine for Open {
+impl Machine for OpenArray {
     type Output = TileDbArray;
 
     fn step(&mut self, replies: Replies) -> Result<Step<TileDbArray>> {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn open(folder: &Folder, end: Option<u64>) -> Result<TileDbArray> {
-        folder.drive(Open::new(OpenOptions { end, ..OpenOptions::default() }))
+        folder.drive(OpenArray::new(OpenOptions { end, ..OpenOptions::default() }))
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         let mut folder = folder();
         for fragments in 0..4 {
             let options = OpenOptions::default();
-            let (array, trips) = folder.drive_counting(Open::new(options)).unwrap();
+            let (array, trips) = folder.drive_counting(OpenArray::new(options)).unwrap();
             assert_eq!(array.fragments().len(), fragments);
             assert_eq!(trips, if fragments == 0 { 2 } else { 4 });
             let t = 100 - fragments as u64;
@@ -402,7 +402,7 @@ mod tests {
         let name = format!("__5_5_{UUID}_22");
         folder.put(&format!("__fragments/{name}/{METADATA_FILE}"), &metadata);
         folder.put(&format!("__commits/{name}.wrt"), b"");
-        let (array, trips) = folder.drive_counting(Open::new(OpenOptions::default())).unwrap();
+        let (array, trips) = folder.drive_counting(OpenArray::new(OpenOptions::default())).unwrap();
         assert_eq!((array.fragments().len(), trips), (1, 5));
     }
 
@@ -471,7 +471,7 @@ mod tests {
         let content = testing::enumeration("days", 12, u32::MAX, b"montue", &[0, 3]);
         folder.put("__schema/__enumerations/__abc_0", &generic_tile(&content));
         let array = open(&folder, None).unwrap();
-        assert_eq!(array.enumeration(0).unwrap().value(1), b"tue");
+        assert_eq!(array.enumeration(0).unwrap().value(1), Some(&b"tue"[..]));
         assert!(array.enumeration(1).is_none());
         schema_file(&mut folder, 2, &schema(vec![]));
         assert!(open(&folder, None).is_err());

@@ -29,14 +29,14 @@ const GUESS_LEN: u64 = 64 * 1024;
 ///
 /// ```
 /// use bytes::Bytes;
-/// use gridfusion::format::{Machine, Replies, Step, tet::Open};
+/// use gridfusion::format::{Machine, Replies, Step, tet::OpenFile};
 ///
 /// // The smallest file: a superblock that promises no datasets.
 /// let mut file = b"TETR".to_vec();
 /// file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 /// let file = Bytes::from(file);
 ///
-/// let mut open = Open::new(file.len() as u64);
+/// let mut open = OpenFile::new(file.len() as u64);
 /// let mut replies = Replies::Start;
 /// let tet = loop {
 ///     match open.step(replies)? {
@@ -52,7 +52,7 @@ const GUESS_LEN: u64 = 64 * 1024;
 /// # Ok::<(), gridfusion::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenFile {
     file_len: u64,
     /// Byte ranges asked for and received so far.
     known: Vec<(u64, Bytes)>,
@@ -60,14 +60,14 @@ pub struct Open {
     asked: Vec<Range<u64>>,
 }
 
-impl Open {
+impl OpenFile {
     /// Starts opening a file of `file_len` bytes.
     pub fn new(file_len: u64) -> Self {
         Self { file_len, known: vec![], asked: vec![] }
     }
 }
 
-impl Machine for Open {
+impl Machine for OpenFile {
     type Output = TetFile;
 
     fn step(&mut self, replies: Replies) -> Result<Step<TetFile>> {
@@ -111,7 +111,7 @@ struct FooterParts {
     warnings: Vec<String>,
 }
 
-impl Open {
+impl OpenFile {
     fn read_ends(&mut self) -> Result<Step<TetFile>> {
         if self.file_len < SUPERBLOCK_LEN {
             let message = format!(
