@@ -238,6 +238,45 @@ mod tests {
         assert!(decode(&Codec::Raw, 8, Bytes::from_static(b"short"), Vec::new()).is_err());
     }
 
+    /// Turns bytes round, with a count of the tiles in its scratch.
+    #[derive(Debug)]
+    struct Reversed;
+
+    impl fmt::Display for Reversed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("reversed")
+        }
+    }
+
+    impl PayloadDecoder for Reversed {
+        fn decode(
+            &self,
+            stored: &Bytes,
+            _raw_len: u64,
+            _offset: u64,
+            mut spare: Vec<u8>,
+            scratch: &mut Scratch,
+        ) -> Result<Decoded> {
+            scratch.lend(|tiles: &mut u64| *tiles += 1);
+            spare.clear();
+            spare.extend(stored.iter().rev());
+            Ok(Decoded { bytes: spare.into(), offsets: None })
+        }
+    }
+
+    #[test]
+    fn a_format_brings_its_own_decoder() {
+        let codec = Codec::Custom(Arc::new(Reversed));
+        assert_eq!((codec.to_string().as_str(), codec.is_raw()), ("reversed", false));
+        let mut scratch = Scratch::default();
+        for tiles in 1..4_u64 {
+            let stored = Bytes::from_static(b"elit");
+            let tile = codec.decode(stored, 4, 0, vec![1; 9], &mut scratch).unwrap();
+            assert_eq!(tile.bytes, b"tile"[..]);
+            assert_eq!(scratch.lend(|count: &mut u64| *count), tiles);
+        }
+    }
+
     #[test]
     fn scratch_is_kept_for_the_decoder_that_asks_again() {
         let mut scratch = Scratch::default();

@@ -107,3 +107,33 @@ impl TetFile {
         &self.warnings
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tet::open_file::OpenFile;
+    use crate::format::{Machine, Replies, Step};
+
+    #[test]
+    fn an_id_of_no_dataset_is_a_mistake_and_no_panic() {
+        // A superblock that promises no datasets is a whole file.
+        let mut bytes = [0; SUPERBLOCK_LEN as usize];
+        bytes[..5].copy_from_slice(b"TETR\x01");
+        bytes[16] = 32;
+        let mut open = OpenFile::new(SUPERBLOCK_LEN);
+        open.step(Replies::Start).unwrap();
+        let replies = Replies::Bytes(vec![Bytes::copy_from_slice(&bytes)]);
+        let Step::Done(file) = open.step(replies).unwrap() else { panic!("bytes are missing") };
+        let file = Arc::new(file);
+        assert!(file.datasets().is_empty());
+        assert!(file.metadata_of(3).attrs.is_empty() && !file.is_packed(3));
+        assert!(!file.is_coordinate(3) && file.dimensions(3).0.is_empty());
+        let error = file.locate(3, vec![0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(error.to_string(), "no dataset number 3; the file has 0");
+        assert!(file.read_zone_maps(3).unwrap().is_none());
+    }
+}

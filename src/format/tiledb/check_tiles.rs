@@ -205,3 +205,28 @@ impl TileBox {
         within.iter().zip(&self.first).map(|(at, first)| at.saturating_add(*first)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+
+    #[test]
+    fn fragments_and_attributes_that_are_not_there_are_mistakes() {
+        let mut folder = Folder::default();
+        let schema = generic_tile(&SchemaBytes::dense_2d().content());
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &schema);
+        folder.write(5, [(1, 4), (1, 7)], [0, 0], |_, _| 0);
+        let array = Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap());
+        let tiles = folder.drive(array.read_tiles(0, 0).unwrap()).unwrap();
+        assert_eq!(tiles.fragment().name, array.fragments()[0].name);
+        for (fragment, field, what) in [(1, 0, "fragment number 1"), (0, 9, "attribute number 9")] {
+            let error = array.read_tiles(fragment, field).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(error.to_string().contains(what), "{error}");
+        }
+    }
+}

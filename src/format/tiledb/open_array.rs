@@ -437,7 +437,9 @@ mod tests {
         folder.put("__tiledb_group.tdb", b"");
         assert!(message(&folder).contains("group"));
         folder.put("__schema/x", b"");
-        assert_eq!(open(&folder, None).unwrap_err().kind(), ErrorKind::Corrupt);
+        let error = open(&folder, None).unwrap_err();
+        assert_eq!((error.kind(), error.offset()), (ErrorKind::Corrupt, None));
+        assert_eq!(error.to_string(), "corrupt array schema: folder __schema has no schema in it");
     }
 
     #[test]
