@@ -128,23 +128,22 @@ impl Codec {
             let expected = format!("{found}, expected {raw_len} bytes");
             Error::corrupt("chunk payload", offset, expected)
         };
-        let bytes = match self {
-            Self::Raw if stored.len() as u64 == raw_len => stored,
-            Self::Raw => return Err(corrupt(&format!("{} bytes", stored.len()))),
+        let (tile, after) = match self {
+            Self::Raw => (Decoded { bytes: stored, offsets: None }, ""),
             Self::Zstd => {
                 let tile = decode_zstd(&stored, raw_len, spare, scratch)?.map_err(|error| {
                     corrupt(&format!("a zstd payload that does not decode ({error})"))
                 })?;
-                if tile.len() as u64 != raw_len {
-                    return Err(corrupt(&format!("{} bytes after decompression", tile.len())));
-                }
-                tile.into()
+                (Decoded { bytes: tile.into(), offsets: None }, " after decompression")
             }
             Self::Custom(decoder) => {
-                return decoder.decode(&stored, raw_len, offset, spare, scratch);
+                (decoder.decode(&stored, raw_len, offset, spare, scratch)?, " after decoding")
             }
         };
-        Ok(Decoded { bytes, offsets: None })
+        if tile.bytes.len() as u64 != raw_len {
+            return Err(corrupt(&format!("{} bytes{after}", tile.bytes.len())));
+        }
+        Ok(tile)
     }
 }
 
@@ -275,6 +274,8 @@ mod tests {
             assert_eq!(tile.bytes, b"tile"[..]);
             assert_eq!(scratch.lend(|count: &mut u64| *count), tiles);
         }
+        let short = codec.decode(Bytes::from_static(b"eli"), 4, 0, vec![], &mut scratch);
+        assert!(short.unwrap_err().to_string().contains("3 bytes after decoding, expected 4"));
     }
 
     #[test]
