@@ -6,8 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{StoredChunk, Zones};
+use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::Objects;
 

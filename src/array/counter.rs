@@ -8,6 +8,7 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 
 use super::values::Scalar;
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 
@@ -96,7 +97,7 @@ impl Counter {
         if places.len() == labels.len() {
             return Ok(labels);
         }
-        take(&labels, &places, None).map_err(|error| Error::internal(error.to_string()))
+        take(&labels, &places, None).map_err(failed_to("repeat counted labels"))
     }
 
     /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.
@@ -139,7 +140,7 @@ mod tests {
 
     use super::*;
     use crate::array::Temporal;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
 
     #[test]
     fn labels_are_made_where_they_are_wanted() {

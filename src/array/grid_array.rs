@@ -11,8 +11,7 @@ use super::dimension::Dimension;
 use super::labels::Labels;
 use super::values::ValueColumn;
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{Scratch, StoredChunk, Zones};
+use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 use crate::tile::{Objects, Tile, layers};
 

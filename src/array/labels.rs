@@ -23,6 +23,7 @@ use super::read_options::ReadOptions;
 use super::remarks::Remarks;
 use super::text_labels;
 use super::values::NumberColumn;
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
@@ -215,7 +216,7 @@ impl Labels {
         let shown =
             |label: &dyn Array| ArrayFormatter::try_new(label, &options)?.value(0).try_to_string();
         let text = shown(&label).or_else(|_| shown(&cast(&label, &DataType::Int64)?));
-        text.map(Some).map_err(|error| Error::internal(error.to_string()))
+        text.map(Some).map_err(failed_to("show a label"))
     }
 
     /// The labels of the selected elements, in order; the selection is of the part of the axis that
@@ -265,7 +266,7 @@ impl Labels {
         let first_in = |descending| {
             let options = SortOptions { descending, nulls_first: false };
             let order = sort_to_indices(&labels, Some(options), Some(1))
-                .map_err(|error| Error::internal(error.to_string()))?;
+                .map_err(failed_to("sort labels"))?;
             Ok::<_, Error>(positions[order.value(0) as usize])
         };
         Ok(Some((first_in(false)?, first_in(true)?)))
@@ -292,12 +293,12 @@ impl Labels {
             Self::Counted(counter) => counter.at(elements),
             Self::Array { values, .. } => {
                 let elements: UInt64Array = elements.collect();
-                take(values, &elements, None).map_err(|error| Error::internal(error.to_string()))
+                take(values, &elements, None).map_err(failed_to("take labels"))
             }
             Self::Repeated { values, ends } => {
                 let run = |element: u64| ends.partition_point(|end| *end <= element) as u64;
                 let runs: UInt64Array = elements.map(|element| element.map(run)).collect();
-                take(values, &runs, None).map_err(|error| Error::internal(error.to_string()))
+                take(values, &runs, None).map_err(failed_to("take labels"))
             }
         }
     }
@@ -311,7 +312,7 @@ fn order_of(values: &ArrayRef) -> Result<LabelOrder> {
         return Ok(LabelOrder::Unsorted);
     }
     let compare = make_comparator(values, values, SortOptions::default())
-        .map_err(|error| Error::internal(error.to_string()))?;
+        .map_err(failed_to("compare labels"))?;
     let all = |wanted| (1..values.len()).all(|i| compare(i - 1, i) == wanted);
     Ok(if all(Ordering::Less) {
         LabelOrder::Ascending

@@ -6,6 +6,7 @@
 //!   GridArray both together, over a ChunkSource that finds stored chunks
 //! ```
 
+mod arrow_error;
 mod cf_time;
 mod chunk_source;
 mod column;
@@ -19,6 +20,7 @@ mod remarks;
 mod text_labels;
 mod values;
 
+pub(crate) use arrow_error::failed_to;
 pub(crate) use cf_time::TimeUnits;
 pub(crate) use chunk_source::ChunkSource;
 pub use column::Column;

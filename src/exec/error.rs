@@ -2,14 +2,14 @@
 
 use datafusion::error::DataFusionError;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
 /// A user's mistake becomes a plan error and a missing feature "not implemented", by their text;
 /// anything else stays our [`Error`], which `DataFusionError::find_root` and a downcast reach.
 pub fn to_datafusion(error: Error) -> DataFusionError {
     match error.kind() {
-        Kind::Usage => DataFusionError::Plan(error.to_string()),
-        Kind::Unsupported => DataFusionError::NotImplemented(error.to_string()),
+        ErrorKind::Usage => DataFusionError::Plan(error.to_string()),
+        ErrorKind::Unsupported => DataFusionError::NotImplemented(error.to_string()),
         _ => DataFusionError::External(Box::new(error)),
     }
 }

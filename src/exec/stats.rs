@@ -101,5 +101,6 @@ fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
 }
 
 fn value(labels: &ArrayRef, at: usize) -> Result<ScalarValue> {
-    ScalarValue::try_from_array(labels, at).map_err(|error| Error::internal(error.to_string()))
+    ScalarValue::try_from_array(labels, at)
+        .map_err(|cause| Error::internal("a label that is no scalar").caused_by(cause))
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
+use crate::array::failed_to;
 use crate::array::{Column, GridArray, Labels};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkTask, unravel};
@@ -208,8 +209,7 @@ impl Assembler {
             labels
         } else {
             let indices = indices(&mut self.patterns, pattern);
-            take(labels.as_ref(), indices.as_ref(), None)
-                .map_err(|error| Error::internal(error.to_string()))?
+            take(labels.as_ref(), indices.as_ref(), None).map_err(failed_to("repeat labels"))?
         };
         cache.column = Some((key, Arc::clone(&array)));
         Ok(array)

@@ -59,7 +59,8 @@ impl PartitionStream for FactRows {
     }
 
     fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let batches = self.facts.read(&self.columns).map(|rows| rows.map_err(DataFusionError::from));
+        let batches =
+            self.facts.read(&self.columns).map(|rows| rows.map_err(DataFusionError::from));
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
 }

@@ -154,7 +154,11 @@ impl ArrayOpener {
     ///
     /// # Errors
     /// Those of [`ArrayOpener::group`], and `Usage` if the options are about one table.
-    pub async fn schema(&self, location: &str, options: &ArrayOptions) -> Result<Arc<dyn ArrayGroup>> {
+    pub async fn schema(
+        &self,
+        location: &str,
+        options: &ArrayOptions,
+    ) -> Result<Arc<dyn ArrayGroup>> {
         if let Some(dataset) = options.get("dataset") {
             let message = format!(
                 "a schema holds every dataset of its place; option 'dataset' ('{dataset}') does not apply"

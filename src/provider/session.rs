@@ -11,8 +11,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
 
 use super::{
-    ArrayOpener, ArraySchema, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt, Locations,
-    UrlCatalogs,
+    ArrayOpener, ArraySchema, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt,
+    Locations, UrlCatalogs,
 };
 use crate::exec::GridfusionConfig;
 use crate::options::ArrayOptions;

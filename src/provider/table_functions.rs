@@ -85,7 +85,8 @@ impl TableFunctionImpl for ArrayFunction {
         }
         wait(async {
             if self.reads {
-                let table = opener.table(arguments.locations.clone(), self.format, &options).await?;
+                let table =
+                    opener.table(arguments.locations.clone(), self.format, &options).await?;
                 return Ok(Arc::new(table) as Arc<dyn TableProvider>);
             }
             let location = arguments.location(&self.name)?;

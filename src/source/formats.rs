@@ -17,7 +17,7 @@ use super::place::{Place, parse_url};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::options::{
-    ArrayOptions, COMMON, OptionInfo, OptionValue, ResolvedOptions, SESSION, similar,
+    ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar,
 };
 use crate::tile::AT_ONCE;
 
@@ -111,7 +111,8 @@ impl Formats {
     /// What something is called like.
     pub(crate) fn of_name(&self, path: &str) -> Option<(Found, Ending)> {
         let path = path.trim_end_matches('/');
-        let endings = self.iter().flat_map(|format| format.endings().iter().map(move |it| (format, it)));
+        let endings =
+            self.iter().flat_map(|format| format.endings().iter().map(move |it| (format, it)));
         let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
         let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
         let recognised = Recognised { what: ending.what?.into(), nests: false };
@@ -362,6 +363,7 @@ pub(crate) fn is_remote(location: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::OptionValue;
 
     #[test]
     fn names() {

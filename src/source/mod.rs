@@ -18,14 +18,12 @@ pub(crate) mod tet;
 #[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
 
-pub use array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised,
-};
+pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised};
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
 pub use formats::{Formats, Found};
-pub(crate) use formats::{is_remote, mosaic_options};
+pub(crate) use formats::mosaic_options;
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use place::{Place, Stores};
 pub(crate) use place::{bad_url, child, parse_url, path_of};

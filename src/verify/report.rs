@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -229,8 +229,8 @@ impl Report {
     /// cannot be had, `parse` if it is not what it should be.
     pub fn of_error(location: &str, depth: Depth, error: &Error) -> Self {
         let name = match error.kind() {
-            Kind::Corrupt | Kind::Unsupported => "parse",
-            Kind::Usage | Kind::Io | Kind::Internal => "open",
+            ErrorKind::Corrupt | ErrorKind::Unsupported => "parse",
+            ErrorKind::Usage | ErrorKind::Io | ErrorKind::Internal => "open",
         };
         let checks = vec![Check::new(name).with(Finding::of_error(error))];
         Self { depth, checks }.relative_to(location)

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
 use gridfusion::source::TetReader;
-use gridfusion::{Error, GridTable, Kind};
+use gridfusion::{Error, ErrorKind, GridTable};
 use serde_json::json;
 
 use crate::support::{F32, I16, Layout, TestDataset, cell, query, session, tet_bytes};
@@ -43,7 +43,7 @@ async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
 /// Every error names the file, and is not our bug.
 fn named(error: &Error) -> String {
     assert_eq!(error.file(), Some("damaged.tet"), "{error}");
-    assert_ne!(error.kind(), Kind::Internal, "{error}");
+    assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
     error.to_string()
 }
 
@@ -206,7 +206,7 @@ async fn damage_is_contained() {
     file[44] = 77; // the element type of "a"
     let opened = TetReader::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
     let error = opened.array("a", &ReadOptions::default()).await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Unsupported);
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
         error.to_string().contains("\"a\" cannot be read: element type 77, expected 1 to 10"),
         "{error}"

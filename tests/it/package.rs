@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 use gridfusion::exec::GridScanExec;
-use gridfusion::{GridfusionSessionContextExt, IoMode, Kind, TetReadOptions};
+use gridfusion::{ErrorKind, GridfusionSessionContextExt, IoMode, TetReadOptions};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
@@ -398,65 +398,65 @@ async fn mistakes_about_packages_are_named() {
         (
             whole().without("PROTOCOL"),
             None,
-            Kind::Usage,
+            ErrorKind::Usage,
             "test.tet.d: this folder is no .tet.d package: it has no PROTOCOL",
         ),
         (
             whole().without("CURRENT"),
             None,
-            Kind::Usage,
+            ErrorKind::Usage,
             "test.tet.d: no generation of this package has been published: it has no CURRENT",
         ),
-        (whole(), Some(7), Kind::Usage, "test.tet.d: no generation 7; the package has 1, 2"),
+        (whole(), Some(7), ErrorKind::Usage, "test.tet.d: no generation 7; the package has 1, 2"),
         (
             whole().without("generations"),
             Some(7),
-            Kind::Usage,
+            ErrorKind::Usage,
             "test.tet.d: no generation 7; the package has none",
         ),
         (
             current("7\n"),
             None,
-            Kind::Corrupt,
-            "test.tet.d/CURRENT: corrupt current generation at byte 0: generation 7, but the package has 1, 2",
+            ErrorKind::Corrupt,
+            "test.tet.d/CURRENT: corrupt current generation: generation 7, but the package has 1, 2",
         ),
         (
             current("latest\n"),
             None,
-            Kind::Corrupt,
-            "test.tet.d/CURRENT: corrupt current generation at byte 0: found \"latest\\n\", \
+            ErrorKind::Corrupt,
+            "test.tet.d/CURRENT: corrupt current generation: found \"latest\\n\", \
              expected a number or {\"generation\":N}",
         ),
-        (current(""), None, Kind::Corrupt, "found \"\", expected a number"),
+        (current(""), None, ErrorKind::Corrupt, "found \"\", expected a number"),
         (
             current(&"1".repeat(70_000)),
             None,
-            Kind::Corrupt,
-            "test.tet.d/CURRENT: corrupt package at byte 0: 70000 bytes, expected a short text",
+            ErrorKind::Corrupt,
+            "test.tet.d/CURRENT: corrupt package: 70000 bytes, expected a short text",
         ),
         (
             whole().without("generations/00000002/packed.tet"),
             None,
-            Kind::Corrupt,
-            "test.tet.d: corrupt package at byte 0: generation 2 has no packed.tet",
+            ErrorKind::Corrupt,
+            "test.tet.d: corrupt package: generation 2 has no packed.tet",
         ),
         (
             whole().with("generations/00000002/packed.tet", "TETR"),
             None,
-            Kind::Corrupt,
+            ErrorKind::Corrupt,
             "test.tet.d/generations/00000002/packed.tet: corrupt superblock",
         ),
         (
             whole().with("PROTOCOL", "{\"protocol_version\": 3}"),
             None,
-            Kind::Unsupported,
+            ErrorKind::Unsupported,
             "test.tet.d/PROTOCOL: package protocol version 3, this reader knows 2",
         ),
         (
             whole().with("PROTOCOL", "2"),
             None,
-            Kind::Corrupt,
-            "test.tet.d/PROTOCOL: corrupt package protocol at byte 0: not the JSON expected here",
+            ErrorKind::Corrupt,
+            "test.tet.d/PROTOCOL: corrupt package protocol: not the JSON expected here",
         ),
     ] {
         let package = package.on_disk();

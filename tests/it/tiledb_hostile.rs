@@ -20,7 +20,7 @@ use gridfusion::format::tiledb::EncryptionKey;
 use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
 use gridfusion::source::OpenedTileDb;
 use gridfusion::{
-    Error, GridTable, GridfusionSessionContextExt, Kind, TileDbReadOptions, open_tiledb,
+    Error, ErrorKind, GridTable, GridfusionSessionContextExt, TileDbReadOptions, open_tiledb,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -163,7 +163,7 @@ impl Reader {
 /// An error that names its file and is not our bug.
 fn checked(error: &Error) -> String {
     assert!(error.file().is_some_and(|file| file.starts_with(NAME)), "{error}");
-    assert_ne!(error.kind(), Kind::Internal, "{error}");
+    assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
     checked_text(&error.to_string())
 }
 
@@ -487,9 +487,14 @@ async fn keys_of_tiledb_arrays() {
     let (encrypted, plain) =
         (shipped("tests/data/tiledb/encrypted"), shipped("tests/data/tiledb/fill"));
     for (location, options, kind, expected) in [
-        (&encrypted, with(wrong), Kind::Corrupt, "the encryption key may be wrong"),
-        (&encrypted, TileDbReadOptions::default(), Kind::Usage, "give option 'encryption_key'"),
-        (&plain, with(KEY), Kind::Usage, "leave out option 'encryption_key'"),
+        (&encrypted, with(wrong), ErrorKind::Corrupt, "the encryption key may be wrong"),
+        (
+            &encrypted,
+            TileDbReadOptions::default(),
+            ErrorKind::Usage,
+            "give option 'encryption_key'",
+        ),
+        (&plain, with(KEY), ErrorKind::Usage, "leave out option 'encryption_key'"),
     ] {
         let error = open_error(location, &options).await;
         let shown = format!("{error} {error:?} {options:?}");
@@ -531,15 +536,19 @@ async fn what_is_no_dense_tiledb_array() {
     put_in_folder(&files_of(&plain()), Path::new(&here("plain")));
     let array = |name: &str| shipped(&format!("tests/data/tiledb/{name}"));
     for (location, kind, expected) in [
-        (array("sparse"), Kind::Unsupported, "sparse arrays are not read yet"),
-        (array("weather"), Kind::Usage, "a TileDB group, not an array"),
-        (here("empty"), Kind::Usage, "not a TileDB array: it has no __schema folder"),
-        (here(""), Kind::Usage, "not a TileDB array: it has no __schema folder"),
-        (here("plain/__fragments"), Kind::Usage, "not a TileDB array"),
-        (here("no_schema"), Kind::Corrupt, "folder __schema has no schema in it"),
-        (here("file"), Kind::Io, "cannot open the folder"),
-        (shipped("examples/data/stations.tet"), Kind::Usage, "a .tet file, not a TileDB array"),
-        (here("missing"), Kind::Io, "cannot open the folder"),
+        (array("sparse"), ErrorKind::Unsupported, "sparse arrays are not read yet"),
+        (array("weather"), ErrorKind::Usage, "a TileDB group, not an array"),
+        (here("empty"), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),
+        (here(""), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),
+        (here("plain/__fragments"), ErrorKind::Usage, "not a TileDB array"),
+        (here("no_schema"), ErrorKind::Corrupt, "folder __schema has no schema in it"),
+        (here("file"), ErrorKind::Io, "cannot open the folder"),
+        (
+            shipped("examples/data/stations.tet"),
+            ErrorKind::Usage,
+            "a .tet file, not a TileDB array",
+        ),
+        (here("missing"), ErrorKind::Io, "cannot open the folder"),
     ] {
         let error = open_error(&location, &TileDbReadOptions::default()).await;
         assert_eq!(error.kind(), kind, "{error}");

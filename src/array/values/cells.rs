@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::scalar::Scalar;
 use super::text::{self, Encoding};
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
@@ -153,11 +154,11 @@ impl CellColumn {
     }
 
     fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
         Ok(match &self.kind {
             CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
             CellKind::FixedBytes(width) => Arc::new(
-                FixedSizeBinaryArray::try_new(*width as i32, cells, nulls).map_err(internal)?,
+                FixedSizeBinaryArray::try_new(*width as i32, cells, nulls)
+                    .map_err(failed_to("make cells of bytes"))?,
             ),
             CellKind::FixedList(scalar, len) => {
                 // What lies under a NULL need not be a value.
@@ -167,12 +168,12 @@ impl CellColumn {
                 let items = scalar.array(cells, of_items)?;
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
-                Arc::new(list.map_err(internal)?)
+                Arc::new(list.map_err(failed_to("make lists of fixed length"))?)
             }
             CellKind::Enumerated { index, values } => {
                 let indices = Scalar::Number(*index).array(cells, nulls)?;
                 let indices = places(&indices, values.len())?;
-                take(values, &indices, None).map_err(internal)?
+                take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
             _ => return Err(Error::internal("cells of no fixed width")),
         })
@@ -183,7 +184,7 @@ impl CellColumn {
 fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
     let wide =
-        |to: &DataType| cast(indices, to).map_err(|error| Error::internal(error.to_string()));
+        |to: &DataType| cast(indices, to).map_err(failed_to("widen places in an enumeration"));
     Ok(if indices.data_type().is_unsigned_integer() {
         let indices = wide(&DataType::UInt64)?;
         indices.as_primitive::<UInt64Type>().iter().map(|at| at.and_then(inside)).collect()
@@ -235,7 +236,7 @@ fn list(
     let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let list = ListArray::try_new(field, offsets, items, nulls);
-    Ok(Arc::new(list.map_err(|error| Error::internal(error.to_string()))?))
+    Ok(Arc::new(list.map_err(failed_to("make lists"))?))
 }
 
 #[cfg(test)]
@@ -245,7 +246,7 @@ mod tests {
 
     use super::*;
     use crate::array::values::temporal::Temporal;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
 
     fn shown(column: &CellColumn, tile: &Tile, cells: u64) -> Vec<String> {
         let valid = tile.nulls(&[AxisSelection::all(cells)]).unwrap();

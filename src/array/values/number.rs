@@ -19,6 +19,7 @@ use arrow::datatypes::{
 
 use super::declared::{categories, declared_fill, packing};
 use crate::array::ReadOptions;
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::{Bound, ElementType, bound};
 
@@ -196,8 +197,7 @@ impl NumberColumn {
                 let place =
                     |value| codes.binary_search(&T::to_i64(value)?).ok().map(|at| at as u32);
                 let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
-                take(texts.as_ref(), &places, None)
-                    .map_err(|error| Error::internal(error.to_string()))?
+                take(texts.as_ref(), &places, None).map_err(failed_to("look up categories"))?
             }
         })
     }

@@ -7,6 +7,7 @@ use arrow::compute::{SortOptions, concat, sort_to_indices};
 
 use super::agree::labels_differ;
 use super::build::FileArrays;
+use crate::array::failed_to;
 use crate::array::{Dimension, LabelOrder, Labels};
 use crate::error::{Error, Result};
 
@@ -72,7 +73,8 @@ pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()>
     let firsts: Vec<ArrayRef> =
         files.iter().map(|file| least(file, axis)).collect::<Result<_>>()?;
     let firsts = joined(&firsts)?;
-    let compare = make_comparator(&firsts, &firsts, SortOptions::default()).map_err(refused)?;
+    let compare = make_comparator(&firsts, &firsts, SortOptions::default())
+        .map_err(failed_to("compare the labels of files"))?;
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by(|a, b| compare(*a, *b));
     let descends = |file: &FileArrays| {
@@ -127,8 +129,10 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
         of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);
     }
     let values = labels.slice(0..of_element.len() as u64)?;
-    let order = sort_to_indices(&values, None, None).map_err(refused)?;
-    let compare = make_comparator(&values, &values, SortOptions::default()).map_err(refused)?;
+    let order =
+        sort_to_indices(&values, None, None).map_err(failed_to("sort the labels of files"))?;
+    let compare = make_comparator(&values, &values, SortOptions::default())
+        .map_err(failed_to("compare the labels of files"))?;
     let order = order.values();
     let repeated =
         order.windows(2).map(|pair| (pair[0] as usize, pair[1] as usize)).find(|(a, b)| {
@@ -147,10 +151,5 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
 
 fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     let arrays: Vec<&dyn arrow::array::Array> = arrays.iter().map(|array| array.as_ref()).collect();
-    concat(&arrays).map_err(refused)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
-fn refused(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
+    concat(&arrays).map_err(failed_to("join the labels of files"))
 }

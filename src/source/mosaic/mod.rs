@@ -33,8 +33,7 @@ use zones::MosaicZones;
 
 use crate::array::ChunkSource;
 use crate::error::{Error, Result};
-use crate::format::tet::MemoryBudget;
-use crate::format::{ElementType, StoredChunk, Zones};
+use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::{AT_ONCE, Objects, object_of};
 

@@ -179,7 +179,7 @@ fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
     let mut spans = Vec::with_capacity(enumeration.len());
     for at in 0..enumeration.len() {
         let start = content.len() as u64;
-        content.extend_from_slice(enumeration.value(at));
+        content.extend_from_slice(enumeration.value(at).unwrap_or_default());
         spans.push(start..content.len() as u64);
     }
     let content = Bytes::from(content);

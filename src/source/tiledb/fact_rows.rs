@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
+use super::reader::TileDbReader;
+use crate::error::Result;
+use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
+use crate::source::fact_table::not_rows;
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
-use super::reader::TileDbReader;
-use crate::error::Result;
-use crate::source::fact_table::not_rows;
-use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
 
 /// Facts in long form: what they are about, its name, the property, its value.
 #[derive(Default)]

@@ -11,9 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{EncryptionKey, FolderKind, OpenOptions, folder_kind};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
-use crate::source::array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised,
-};
+use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 use crate::source::mosaic::FileArrays;
 use crate::source::place::Place;
 
@@ -136,7 +134,8 @@ impl ArrayFormat for TileDb {
 }
 
 fn reading(options: &ResolvedOptions) -> Result<Reading> {
-    let key = options.secret("encryption_key").map(|key| EncryptionKey::new(key.expose().as_bytes()));
+    let key =
+        options.secret("encryption_key").map(|key| EncryptionKey::new(key.expose().as_bytes()));
     let open = OpenOptions {
         start: options.number("timestamp_start").unwrap_or_default(),
         end: options.number("timestamp"),

@@ -11,7 +11,7 @@ use super::view::TileDbView;
 use crate::array::{GridArray, Value};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    DimensionDomain, DimensionSchema, MetadataValue, Open, OpenOptions, TileDbArray,
+    DimensionDomain, DimensionSchema, MetadataValue, OpenArray, OpenOptions, TileDbArray,
 };
 use crate::io::{Folder, last_part};
 use crate::tile::{Objects, drive};
@@ -37,7 +37,7 @@ impl TileDbReader {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         options.end.get_or_insert(u64::try_from(now).unwrap_or(u64::MAX));
         let objects = Arc::new(Objects::many(folder));
-        let array = Arc::new(drive(Open::new(options), &objects).await?);
+        let array = Arc::new(drive(OpenArray::new(options), &objects).await?);
         Ok(Self { array, objects })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::tiles::{TileChecks, located};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
 use crate::source::tiledb::reader::TileDbReader;
 use crate::source::tiledb::view::TileDbView;
@@ -80,7 +80,7 @@ impl TileDbReader {
                         let finding = Finding::of_error(&error).in_dataset(&attribute.name);
                         // What this version does not read may be right all the same.
                         checks.offsets.add(match error.kind() {
-                            Kind::Unsupported => finding.into_warning(),
+                            ErrorKind::Unsupported => finding.into_warning(),
                             _ => finding,
                         });
                     }
