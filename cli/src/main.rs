@@ -17,8 +17,9 @@
 //! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), have them drawn
 //! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
 //! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`mistyped`],
-//! [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
+//! [`file_types`], [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
 
+mod alike;
 mod args;
 #[cfg(unix)]
 #[expect(
@@ -30,10 +31,12 @@ mod catalog;
 mod completions;
 mod engine;
 mod errors;
+mod file_types;
 mod hints;
 mod info;
 mod lexer;
 mod memory;
+mod missing_table;
 mod mistyped;
 mod options;
 mod pager;

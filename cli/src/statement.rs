@@ -20,8 +20,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::exec::to_datafusion;
 use gridfusion::{TetTableFactory, TileDbTableFactory};
 
-use crate::hints::NO_FORMAT;
-use crate::{stdin, store, unique_names};
+use crate::{file_types, stdin, store, unique_names};
 
 /// The SQL dialect of the session; a statement may change it.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
@@ -111,12 +110,13 @@ async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<P
 
 /// Plans a statement, and does what it says unless that is left to the frame.
 async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
-    refuse_unknown_type(ctx, &statement)?;
+    file_types::check(ctx, &statement)?;
     let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
     match &mut plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
             set_stores(ctx, &table.locations, &table.options)?;
             prepare_table(table);
+            file_types::check_table(ctx, table)?;
         }
         LogicalPlan::Copy(copy) => {
             refuse_stdout(&copy.output_url)?;
@@ -152,17 +152,6 @@ fn prepare_table(table: &mut CreateExternalTable) {
     let locations = mem::take(&mut table.locations).into_iter();
     table.locations =
         locations.map(|location| stdin::location(location, &table.file_type)).collect();
-}
-
-/// Where DataFusion does not know the type that `COPY` is to write, it takes the name's ending instead.
-fn refuse_unknown_type(ctx: &SessionContext, statement: &Statement) -> Result<()> {
-    let Statement::CopyTo(copy) = statement else { return Ok(()) };
-    match &copy.stored_as {
-        Some(file_type) if ctx.state().get_file_format_factory(file_type).is_none() => {
-            plan_err!("{NO_FORMAT}{file_type}")
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A copy appears when it is whole, which rows in a pipe cannot.
