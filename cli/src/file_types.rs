@@ -7,22 +7,29 @@ use std::path::Path;
 
 use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SessionStateDefaults;
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CopyToStatement, Statement};
 
 use crate::alike::{list, meant};
 
-/// Types of files that DataFusion may know beside arrays.
-const FILE_TYPES: [&str; 5] = ["arrow", "avro", "csv", "json", "parquet"];
-
 /// What types are called that `COPY` writes.
 const WRITABLE: &str = "types that can be written";
 
-/// The types of files that `COPY` writes.
-pub(crate) fn writable(ctx: &SessionContext) -> Vec<&'static str> {
+/// The types of files that `COPY` writes, in order: those of tables that are formats of files too.
+pub(crate) fn writable(ctx: &SessionContext) -> Vec<String> {
     let state = ctx.state();
-    FILE_TYPES.into_iter().filter(|it| state.get_file_format_factory(it).is_some()).collect()
+    let types = state.table_factories().keys().map(|file_type| file_type.to_lowercase());
+    let mut types: Vec<String> =
+        types.filter(|it| state.get_file_format_factory(it).is_some()).collect();
+    types.sort_unstable();
+    types
+}
+
+/// Whether tables of a type are read by DataFusion itself, rather than by a format of arrays.
+pub(crate) fn is_datafusions(file_type: &str) -> bool {
+    SessionStateDefaults::default_table_factories().contains_key(&file_type.to_uppercase())
 }
 
 /// Checks the type of the file that a statement writes.
@@ -40,7 +47,7 @@ pub(crate) fn check(ctx: &SessionContext, statement: &Statement) -> Result<()> {
 fn check_copy(ctx: &SessionContext, copy: &CopyToStatement) -> Result<()> {
     let ending = || Path::new(&copy.target).extension().and_then(|it| it.to_str());
     let Some(file_type) = copy.stored_as.as_deref().or_else(ending) else {
-        let known = list(WRITABLE, writable(ctx).into_iter().map(str::to_owned));
+        let known = list(WRITABLE, writable(ctx).into_iter());
         return plan_err!(
             "the name of the file does not end in its type, as .csv does; say it: STORED AS csv; {known}"
         );
@@ -65,12 +72,11 @@ pub(crate) fn check_table(ctx: &SessionContext, table: &CreateExternalTable) -> 
     }
     // In lower case, which is as good, and needs no quotes.
     let known: Vec<String> = known.keys().map(|file_type| file_type.to_lowercase()).collect();
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Err(unknown(&table.file_type, "types", &known))
 }
 
-fn unknown(file_type: &str, kind: &str, known: &[&str]) -> DataFusionError {
-    let hint = meant(file_type, kind, known.iter().copied());
+fn unknown(file_type: &str, kind: &str, known: &[String]) -> DataFusionError {
+    let hint = meant(file_type, kind, known.iter().map(String::as_str));
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
     plan_datafusion_err!("there is no file type '{}'{hint}", file_type.to_lowercase())
 }

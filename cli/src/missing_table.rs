@@ -45,7 +45,7 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
             "it is a file, but not one that is a table by its path: those are .tet, {types} and arrays"
         ));
     }
-    let is_file_type = known.contains(&&*extension.to_lowercase());
+    let is_file_type = known.contains(&extension.to_lowercase());
     is_file_type.then(|| "there is no such file".to_owned())
 }
 

@@ -18,7 +18,6 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use gridfusion::exec::to_datafusion;
-use gridfusion::{TetTableFactory, TileDbTableFactory};
 
 use crate::{file_types, stdin, store, unique_names};
 
@@ -144,8 +143,7 @@ fn set_stores(
 /// Changes what the program understands and DataFusion's formats do not: standard input, and settings of
 /// stores.
 fn prepare_table(table: &mut CreateExternalTable) {
-    let ours = [TetTableFactory::FILE_TYPE, TileDbTableFactory::FILE_TYPE];
-    if ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type)) {
+    if !file_types::is_datafusions(&table.file_type) {
         return;
     }
     store::without_settings(&mut table.options);
