@@ -7,6 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Field, Float64Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
 };
+use arrow::error::ArrowError;
 
 use crate::error::{Result, refuse};
 use crate::spec::Format;
@@ -104,7 +105,7 @@ pub struct ColumnsBuilder {
 }
 
 impl ColumnsBuilder {
-    /// Columns of these types, with a title each, for a picture of a format.
+    /// Columns of these types, for a picture of a format. Those without a title are left out.
     ///
     /// # Errors
     /// If a column is neither numbers, times nor text.
@@ -121,11 +122,14 @@ impl ColumnsBuilder {
     /// Appends rows of the schema.
     ///
     /// # Errors
-    /// If there are more rows than the format shows, or a value does not convert.
+    /// If there are more rows than the format shows, columns are missing, or a value does not convert.
     pub fn append(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows();
         if self.rows > self.format.row_limit() {
             return self.format.too_many(&format!("more than {}", self.format.row_limit()));
+        }
+        if batch.num_columns() < self.builders.len() {
+            return Err(ArrowError::SchemaError("a batch lacks columns".to_owned()).into());
         }
         for (builder, array) in self.builders.iter_mut().zip(batch.columns()) {
             builder.append(array)?;
@@ -268,13 +272,21 @@ mod tests {
     }
 
     #[test]
-    fn too_many_rows_are_refused_as_they_come() {
+    fn rows_are_refused_as_they_come() {
         let zeros: ArrayRef = Arc::new(Int8Array::from(vec![0; 60_000]));
         let rows = RecordBatch::try_from_iter([("n", zeros)]).unwrap();
         let mut builder = ColumnsBuilder::new(&rows.schema(), [title("n")], Format::Svg).unwrap();
         builder.append(&rows).unwrap();
         let error = builder.append(&rows).unwrap_err().to_string();
         assert!(error.starts_with("the query has more than 100000 rows, and at"), "{error}");
+        let more = RecordBatch::try_from_iter(
+            [("n", rows.column(0)), ("m", rows.column(0))]
+                .map(|(name, column)| (name, column.slice(0, 1))),
+        );
+        let titles = ["n", "m"].map(title);
+        let schema = more.unwrap().schema();
+        let mut builder = ColumnsBuilder::new(&schema, titles, Format::Svg).unwrap();
+        assert!(builder.append(&rows).is_err());
         let none = ColumnsBuilder::new(&rows.schema(), [title("n")], Format::Svg).unwrap();
         let error = none.finish().unwrap_err().to_string();
         assert_eq!(error, "there is nothing to plot: the query has no rows");

@@ -8,8 +8,8 @@ use arrow::error::ArrowError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// These rows cannot be drawn; the message says why, and what to change in the query.
-    Rows(String),
+    /// These rows cannot be drawn, or not so; the message says why, and what to change in the query.
+    Usage(String),
     /// A value does not convert.
     Arrow(ArrowError),
     /// The picture could not be painted or encoded.
@@ -19,9 +19,9 @@ pub enum Error {
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Fails because of the rows, with a message.
+/// Fails because of what was asked for, with a message.
 pub(crate) fn refuse<T>(message: impl Into<String>) -> Result<T> {
-    Err(Error::Rows(message.into()))
+    Err(Error::Usage(message.into()))
 }
 
 impl Error {
@@ -33,7 +33,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rows(message) => f.write_str(message),
+            Self::Usage(message) => f.write_str(message),
             Self::Arrow(error) => write!(f, "{error}"),
             Self::Paint(reason) => write!(f, "cannot make the picture: {reason}"),
         }
@@ -44,7 +44,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Arrow(error) => Some(error),
-            Self::Rows(_) | Self::Paint(_) => None,
+            Self::Usage(_) | Self::Paint(_) => None,
         }
     }
 }

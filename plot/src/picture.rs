@@ -20,8 +20,12 @@ impl Picture {
     /// Draws columns: the first is x.
     ///
     /// # Errors
-    /// If they are too few, not of the types that such a picture needs, have nothing to draw or too much.
+    /// If a side of the picture is too short or too long, or columns are too few, not of the types that such a picture needs, have nothing to draw or too much.
     pub fn draw(columns: &Columns, spec: &Spec) -> Result<Self> {
+        if [spec.width, spec.height].iter().any(|side| !Spec::SIDES.contains(side)) {
+            let (least, most) = Spec::SIDES.into_inner();
+            return refuse(format!("a side of a picture has {least} to {most} pixels"));
+        }
         load_fonts()?;
         let columns = &columns.columns[..];
         let kind = choose(spec.kind, columns)?;
@@ -127,7 +131,15 @@ mod tests {
         let asked = Spec { kind: Some(Kind::Scatter), ..spec };
         assert_eq!(draw(&xy([1.0, 2.0, 3.0]), &asked).unwrap().kind(), Kind::Scatter);
         let asked = Spec { kind: Some(Kind::Heatmap), ..asked };
-        assert!(matches!(draw(&xy([1.0, 2.0, 3.0]), &asked), Err(Error::Rows(_))));
+        assert!(matches!(draw(&xy([1.0, 2.0, 3.0]), &asked), Err(Error::Usage(_))));
+    }
+
+    #[test]
+    fn pictures_are_neither_empty_nor_endless() {
+        for (width, height) in [(0, 300), (300, 199), (4097, 300), (300, u32::MAX)] {
+            let error = draw(&xy([1.0, 2.0, 3.0]), &Spec::new(width, height)).unwrap_err();
+            assert!(error.to_string().contains("200 to 4096 pixels"), "{error}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a picture shall be like.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::error::{Result, refuse};
@@ -71,13 +72,16 @@ pub struct Spec {
     pub kind: Option<Kind>,
     /// A line of text above the plot.
     pub title: Option<String>,
-    /// Width in pixels.
+    /// Width in pixels, one of [`Spec::SIDES`].
     pub width: u32,
-    /// Height in pixels.
+    /// Height in pixels, one of [`Spec::SIDES`].
     pub height: u32,
 }
 
 impl Spec {
+    /// How many pixels a side may have.
+    pub const SIDES: RangeInclusive<u32> = 200..=4096;
+
     /// A picture of a size, of what its columns suggest and without a title.
     pub fn new(width: u32, height: u32) -> Self {
         Self { kind: None, title: None, width, height }

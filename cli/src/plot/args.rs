@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedI64ValueParser;
 use clap::{ValueEnum, value_parser};
 use gridfusion_plot::{self as plot, Format, Spec};
 
@@ -37,11 +38,11 @@ pub(crate) struct PlotArgs {
     pub(crate) title: Option<String>,
 
     /// Width of the picture in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "1000", value_parser = value_parser!(u32).range(200..=4096))]
+    #[arg(long, value_name = "PIXELS", default_value = "1000", value_parser = side())]
     pub(crate) width: u32,
 
     /// Height of the picture in pixels
-    #[arg(long, value_name = "PIXELS", default_value = "620", value_parser = value_parser!(u32).range(200..=4096))]
+    #[arg(long, value_name = "PIXELS", default_value = "620", value_parser = side())]
     pub(crate) height: u32,
 
     #[command(flatten)]
@@ -100,6 +101,12 @@ impl Kind {
 pub(crate) struct Picture {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
+}
+
+/// The parser of a side of a picture.
+fn side() -> RangedI64ValueParser<u32> {
+    let (least, most) = Spec::SIDES.into_inner();
+    value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
 fn parse_picture(path: &str) -> Result<Picture, String> {
