@@ -20,7 +20,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::Error;
 use gridfusion::exec::to_datafusion;
 
-pub(crate) use self::columns::{bytes, printable};
+pub(crate) use self::columns::bytes;
 use self::document::Document;
 use crate::args::InfoArgs;
 use crate::options::PathOptions;

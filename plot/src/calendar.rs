@@ -1,13 +1,13 @@
 //! The proleptic Gregorian calendar, as far as the ticks of a time axis need it.
 
 /// Microseconds of a day.
-pub(super) const DAY: i64 = 86_400_000_000;
+pub(crate) const DAY: i64 = 86_400_000_000;
 
 /// Year, month and day of a day since 1970-01-01.
 ///
 /// Years begin in March here, so that a leap day is the last of its year; 400 of them always have the
 /// same number of days.
-pub(super) fn date(day: i64) -> (i64, i64, i64) {
+pub(crate) fn date(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468; // since 0000-03-01
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -19,7 +19,7 @@ pub(super) fn date(day: i64) -> (i64, i64, i64) {
 }
 
 /// The first day of a month, since 1970-01-01; months are counted from January of the year 0.
-pub(super) fn first_day(month: i64) -> i64 {
+pub(crate) fn first_day(month: i64) -> i64 {
     let march_based = month - 2;
     let (year, month) = (march_based.div_euclid(12), march_based.rem_euclid(12));
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -29,7 +29,7 @@ pub(super) fn first_day(month: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::temporal_conversions::date32_to_datetime;
+    use arrow::temporal_conversions::date32_to_datetime;
 
     use super::*;
 

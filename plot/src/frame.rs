@@ -1,35 +1,35 @@
 //! The frame of a plot: where its axes are, and what stands around them.
 
-use super::column::Values;
-use super::scene::{AXIS, Anchor, Font, GRID, Scene};
-use super::ticks::{Tick, ticks};
+use crate::column::Values;
+use crate::scene::{AXIS, Anchor, Font, GRID, Scene};
+use crate::ticks::{Tick, ticks};
 
 /// What an axis shows.
 #[derive(Debug)]
-pub(super) struct Span<'a> {
-    pub(super) label: String,
-    pub(super) values: &'a Values,
+pub(crate) struct Span<'a> {
+    pub(crate) label: String,
+    pub(crate) values: &'a Values,
     /// At the left or below; it may be the larger one.
-    pub(super) low: f64,
+    pub(crate) low: f64,
     /// At the right or above.
-    pub(super) high: f64,
+    pub(crate) high: f64,
 }
 
 /// An axis in pixels.
 #[derive(Debug)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    pub(super) ticks: Vec<Tick>,
+    pub(crate) ticks: Vec<Tick>,
     label: String,
 }
 
 impl Axis {
     /// An axis from one pixel to another, with as many ticks as `fits` allows. `fits` is told how
     /// many pixels are between two ticks and has their labels.
-    pub(super) fn new(
+    pub(crate) fn new(
         span: Span<'_>,
         from: f64,
         to: f64,
@@ -48,19 +48,19 @@ impl Axis {
     }
 
     /// How far along the axis a value is, from 0 to 1.
-    pub(super) fn share(&self, value: f64) -> f64 {
+    pub(crate) fn share(&self, value: f64) -> f64 {
         // Halves, because the difference of two numbers may be too large for one.
         (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
     }
 
     /// The pixel of a value.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         self.from + self.share(value) * (self.to - self.from)
     }
 }
 
 /// The least and the greatest number of an axis on which these shall be.
-pub(super) fn widened((low, high): (f64, f64), by: f64) -> (f64, f64) {
+pub(crate) fn widened((low, high): (f64, f64), by: f64) -> (f64, f64) {
     let pad = (high / 2.0 - low / 2.0) * 2.0 * by;
     let pad = if high > low { pad } else { (high.abs() * 0.05).max(0.5) };
     let (low, high) = (low - pad, high + pad);
@@ -68,16 +68,16 @@ pub(super) fn widened((low, high): (f64, f64), by: f64) -> (f64, f64) {
 }
 
 /// Ticks of an upright axis may be that near.
-pub(super) fn fits_above(scale: f64, values: &Values) -> impl Fn(f64, &str, &str) -> bool + use<> {
+pub(crate) fn fits_above(scale: f64, values: &Values) -> impl Fn(f64, &str, &str) -> bool + use<> {
     let least = if matches!(values, Values::Names(_)) { 16.0 } else { 34.0 };
     move |apart, _: &str, _: &str| apart >= least * scale
 }
 
 /// A plot's axes.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) x: Axis,
-    pub(super) y: Axis,
+pub(crate) struct Frame {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
     scale: f64,
 }
 
@@ -90,7 +90,7 @@ const GAP: f64 = 7.0;
 
 impl Frame {
     /// A frame that leaves room above and to the right of it.
-    pub(super) fn new(
+    pub(crate) fn new(
         scene: &Scene,
         x: Span<'_>,
         y: Span<'_>,
@@ -114,22 +114,22 @@ impl Frame {
     }
 
     /// The pixel of a point.
-    pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.at(x), self.y.at(y))
     }
 
     /// The pixels at the left and right end.
-    pub(super) fn width(&self) -> (f64, f64) {
+    pub(crate) fn width(&self) -> (f64, f64) {
         (self.x.from, self.x.to)
     }
 
     /// The pixels at the upper and lower end.
-    pub(super) fn height(&self) -> (f64, f64) {
+    pub(crate) fn height(&self) -> (f64, f64) {
         (self.y.to, self.y.from)
     }
 
     /// Lines across the plot at the ticks.
-    pub(super) fn draw_grid(&self, scene: &mut Scene, is_upright_too: bool) {
+    pub(crate) fn draw_grid(&self, scene: &mut Scene, is_upright_too: bool) {
         let ((left, right), (top, bottom)) = (self.width(), self.height());
         for tick in &self.y.ticks {
             let y = self.y.at(tick.at).round();
@@ -142,7 +142,7 @@ impl Frame {
     }
 
     /// The axes with ticks, labels and titles; `is_closed` draws all four sides.
-    pub(super) fn draw_axes(&self, scene: &mut Scene, is_closed: bool) {
+    pub(crate) fn draw_axes(&self, scene: &mut Scene, is_closed: bool) {
         let ((left, right), (top, bottom)) = (self.width(), self.height());
         scene.rect((left - 1.0, left), (top, bottom + 1.0), AXIS);
         scene.rect((left - 1.0, right), (bottom, bottom + 1.0), AXIS);
@@ -177,18 +177,18 @@ impl Frame {
 }
 
 /// The font of labels.
-pub(super) fn label_font(scale: f64) -> Font {
+pub(crate) fn label_font(scale: f64) -> Font {
     Font::of_size(LABEL * scale)
 }
 
 /// The title of an upright axis.
-pub(super) fn draw_upright(scene: &mut Scene, text: &str, middle: (f64, f64)) {
+pub(crate) fn draw_upright(scene: &mut Scene, text: &str, middle: (f64, f64)) {
     let font = Font { is_upright: true, ..Font::of_size(TITLE * scene.scale()) };
     scene.text(text, middle, font, Anchor::Middle);
 }
 
 /// Draws the title of a plot, if it has one; returns the room that takes.
-pub(super) fn draw_title(scene: &mut Scene, title: Option<&str>) -> f64 {
+pub(crate) fn draw_title(scene: &mut Scene, title: Option<&str>) -> f64 {
     let Some(title) = title else { return 0.0 };
     let scale = scene.scale();
     let font = Font { is_bold: true, ..Font::of_size(18.0 * scale) };

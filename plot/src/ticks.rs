@@ -1,20 +1,20 @@
 //! Where an axis has ticks, and what stands beside them.
 
-use super::calendar::{DAY, date, first_day};
-use super::column::Values;
+use crate::calendar::{DAY, date, first_day};
+use crate::column::Values;
 
 /// More ticks than this are never tried.
 const MOST: f64 = 200.0;
 
 /// A place on an axis with its label.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tick {
-    pub(super) at: f64,
-    pub(super) label: String,
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
 }
 
 /// The most ticks at round values from `low` to `high` whose labels fit, which `fits` decides.
-pub(super) fn ticks(
+pub(crate) fn ticks(
     values: &Values,
     low: f64,
     high: f64,
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn of_times(from: &str, to: &str, most: usize) -> Vec<String> {
-        use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
+        use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
         let micros = |text| (string_to_timestamp_nanos(text).unwrap() / 1000) as f64;
         labels(&Values::Times, micros(from), micros(to), most)
     }

@@ -1,12 +1,11 @@
 //! Heat maps: two keys and a value, as coloured cells.
 
-use super::colors::of_value;
-use super::column::{Column, Values};
-use super::frame::{Axis, Frame, Span, draw_title, draw_upright, fits_above, label_font, widened};
-use super::scene::{AXIS, Anchor, NOTHING, Scene};
-use super::ticks::Tick;
-use datafusion::common::plan_err;
-use datafusion::error::Result;
+use crate::colors::of_value;
+use crate::column::{Column, Values};
+use crate::error::{Result, refuse};
+use crate::frame::{Axis, Frame, Span, draw_title, draw_upright, fits_above, label_font, widened};
+use crate::scene::{AXIS, Anchor, NOTHING, Scene};
+use crate::ticks::Tick;
 
 /// Steps of colour in the bar.
 const SHADES: u32 = 128;
@@ -15,7 +14,7 @@ const SHADES: u32 = 128;
 ///
 /// # Errors
 /// If the values are no numbers, none is there, or a cell has two.
-pub(super) fn draw(
+pub(crate) fn draw(
     scene: &mut Scene,
     title: Option<&str>,
     [x, y, value]: [&Column; 3],
@@ -24,7 +23,7 @@ pub(super) fn draw(
     let (columns, rows) = (Cells::of(x), Cells::of(y));
     let cells = places(&columns, &rows, [x, y])?;
     let Some(range) = value.range() else {
-        return plan_err!("there is nothing to plot: all values are NULL");
+        return refuse("there is nothing to plot: all values are NULL");
     };
     let scale = scene.scale();
     let (low, high) = if range.0 < range.1 { range } else { widened(range, 0.0) };
@@ -137,16 +136,16 @@ fn places(
         .filter_map(|row| Some((row, columns.place(x.data[row])?, rows.place(y.data[row])?)))
         .collect();
     if cells.is_empty() {
-        return plan_err!("there is nothing to plot: no row has both keys");
+        return refuse("there is nothing to plot: no row has both keys");
     }
     cells.sort_by_key(|(row, column, line)| (*column, *line, *row));
     let twice = cells.windows(2).find(|pair| (pair[0].1, pair[0].2) == (pair[1].1, pair[1].2));
     if twice.is_some() {
         let (x, y) = (&x.title.name, &y.title.name);
-        return plan_err!(
+        return refuse(format!(
             "a cell of the heat map has two values; aggregate them, by GROUP BY of the first two columns \
              (\"{x}\", \"{y}\"), or draw points with --kind scatter"
-        );
+        ));
     }
     Ok(cells)
 }

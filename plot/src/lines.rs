@@ -1,13 +1,12 @@
 //! Lines, points and bars: values by one key.
 
-use super::args::Kind;
-use super::calendar::DAY;
-use super::colors::of_line;
-use super::column::{Column, Values, range};
-use super::frame::{Frame, Span, draw_title, label_font, widened};
-use super::scene::{Anchor, Color, Scene};
-use datafusion::common::plan_err;
-use datafusion::error::Result;
+use crate::calendar::DAY;
+use crate::colors::of_line;
+use crate::column::{Column, Values, range};
+use crate::error::{Result, refuse};
+use crate::frame::{Frame, Span, draw_title, label_font, widened};
+use crate::scene::{Anchor, Color, Scene};
+use crate::spec::Kind;
 
 /// More lines than this cannot be told apart.
 const MOST: usize = 20;
@@ -28,7 +27,7 @@ struct Line {
 ///
 /// # Errors
 /// If values are no numbers, none is there, or there are too many lines.
-pub(super) fn draw(
+pub(crate) fn draw(
     scene: &mut Scene,
     title: Option<&str>,
     kind: Kind,
@@ -38,7 +37,7 @@ pub(super) fn draw(
     let values: Vec<f64> =
         lines.iter().flat_map(|line| line.points.iter().map(|at| at.1)).collect();
     let (Some(across), Some(up)) = (x.range(), range(&values)) else {
-        return plan_err!("there is nothing to plot: all values are NULL");
+        return refuse("there is nothing to plot: all values are NULL");
     };
     let (low, high) = across_of(kind, x, across);
     let across = Span { label: x.label(), values: &x.values, low, high };
@@ -89,7 +88,7 @@ fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
 
 /// The first column, the lines of the others, and what their axis is called.
 fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
-    let Some((x, values)) = columns.split_first() else { return plan_err!("there are no columns") };
+    let Some((x, values)) = columns.split_first() else { return refuse("there are no columns") };
     let (named, label): (Vec<Named>, String) = match values {
         [Column { values: Values::Names(names), data: of, .. }, value] => {
             value.need_numbers()?;
@@ -104,9 +103,9 @@ fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
     };
     let count = named.len();
     if count > MOST {
-        return plan_err!(
+        return refuse(format!(
             "{count} lines cannot be told apart, and at most {MOST} are drawn; choose some of them"
-        );
+        ));
     }
     let line = |(number, (name, mut points)): (usize, Named)| {
         points.retain(|(x, _)| x.is_finite());
@@ -209,7 +208,7 @@ fn draw_legend(scene: &mut Scene, lines: &[Line], above: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::titles::Title;
+    use crate::column::Title;
 
     fn column(values: Values, data: &[f64], unit: Option<&str>) -> Column {
         let title = Title { name: "v".to_owned(), unit: unit.map(str::to_owned) };

@@ -1,6 +1,6 @@
 //! Colours of values and of lines.
 
-use super::scene::Color;
+use crate::scene::Color;
 
 /// Viridis: as much lighter as the value is larger, also for the colour-blind and in print.
 const VIRIDIS: [Color; 10] = [
@@ -17,7 +17,7 @@ const VIRIDIS: [Color; 10] = [
 ];
 
 /// The colour of a share of the way from the least value to the greatest.
-pub(super) fn of_value(share: f64) -> Color {
+pub(crate) fn of_value(share: f64) -> Color {
     let last = VIRIDIS.len() - 1;
     let place = share.clamp(0.0, 1.0) * last as f64;
     let below = (place as usize).min(last - 1);
@@ -38,7 +38,7 @@ const LINES: [Color; 7] = [
 ];
 
 /// The colour of one of `count` lines.
-pub(super) fn of_line(number: usize, count: usize) -> Color {
+pub(crate) fn of_line(number: usize, count: usize) -> Color {
     match LINES.get(number) {
         Some(color) if count <= LINES.len() => *color,
         // Too many for names of colours; the lightest would not be seen on white.

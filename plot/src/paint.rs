@@ -1,59 +1,61 @@
-//! A scene as a picture in a file.
-
-use std::fs;
-use std::path::Path;
+//! A scene as the bytes of a file.
 
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, FontTransform, TextStyle};
 
-use super::args::Format;
-use super::scene::{Anchor, Color, Mark, Scene, WHITE};
+use crate::error::{Error, Result};
+use crate::scene::{Anchor, Color, Mark, Scene, WHITE};
 
 /// A picture of pixels is painted that many times as large and then shrunk, so that edges are smooth.
 const OVERSAMPLING: u32 = 2;
 
-/// Writes a picture.
-///
-/// # Errors
-/// If the file cannot be written.
-pub(super) fn write(scene: &Scene, format: Format, path: &Path) -> Result<(), String> {
-    match format {
-        Format::Svg => fs::write(path, svg(scene)?).map_err(|error| error.to_string()),
-        Format::Png => png(scene, path),
-    }
-}
-
-fn svg(scene: &Scene) -> Result<String, String> {
+/// A scene as SVG.
+pub(crate) fn svg(scene: &Scene) -> Result<String> {
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
     paint(scene, &mut backend, Manner { factor: 1.0, drop: 0.0 })?;
-    backend.present().map_err(|error| error.to_string())?;
+    backend.present().map_err(Error::paint)?;
     drop(backend);
     Ok(text)
 }
 
-fn png(scene: &Scene, path: &Path) -> Result<(), String> {
+/// A scene as PNG.
+pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>> {
     let large = pixels(scene)?;
-    let mut backend = BitMapBackend::new(path, (scene.width, scene.height));
+    let mut small = Vec::with_capacity(scene.width as usize * scene.height as usize * 3);
     for y in 0..scene.height {
         for x in 0..scene.width {
-            let color = mean(&large, scene.width * OVERSAMPLING, (x, y)).to_backend_color();
-            backend.draw_pixel((x as i32, y as i32), color).map_err(|error| error.to_string())?;
+            let Color(red, green, blue) = mean(&large, scene.width * OVERSAMPLING, (x, y));
+            small.extend([red, green, blue]);
         }
     }
-    backend.present().map_err(|error| error.to_string())
+    encode(&small, scene.width, scene.height).map_err(Error::paint)
+}
+
+/// Pixels of three bytes, row by row, as PNG.
+fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = vec![];
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
 }
 
 /// The large picture, three bytes per pixel.
-fn pixels(scene: &Scene) -> Result<Vec<u8>, String> {
+fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     let (width, height) = (scene.width * OVERSAMPLING, scene.height * OVERSAMPLING);
     let mut large = vec![0; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
     // plotters sets letters of pixels that much too high.
     let manner = Manner { factor: f64::from(OVERSAMPLING), drop: 0.2 };
     paint(scene, &mut backend, manner)?;
-    backend.present().map_err(|error| error.to_string())?;
+    backend.present().map_err(Error::paint)?;
     drop(backend);
     Ok(large)
 }
@@ -83,13 +85,13 @@ struct Manner {
     drop: f64,
 }
 
-fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, manner: Manner) -> Result<(), String> {
+fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, manner: Manner) -> Result<()> {
     let Manner { factor, drop } = manner;
     let size = |length: f64| (length * factor).round();
     let pixel = |(x, y): (f64, f64)| (size(x) as i32, size(y) as i32);
     let all = (f64::from(scene.width), f64::from(scene.height));
     let ground = backend.draw_rect((0, 0), pixel(all), &WHITE.filled(), true);
-    ground.map_err(|error| error.to_string())?;
+    ground.map_err(Error::paint)?;
     for mark in &scene.marks {
         let painted = match mark {
             Mark::Rect { x, y, color } => {
@@ -113,7 +115,7 @@ fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, manner: Manner) -> R
                 backend.draw_text(text, &style, pixel(at))
             }
         };
-        painted.map_err(|error| error.to_string())?;
+        painted.map_err(Error::paint)?;
     }
     Ok(())
 }
@@ -130,7 +132,7 @@ fn position(anchor: Anchor) -> Pos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::scene::{Font, load_fonts};
+    use crate::scene::{Font, load_fonts};
 
     const RED: Color = Color(255, 0, 0);
 
