@@ -6,7 +6,6 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions}
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 
-use super::error::to_datafusion;
 use crate::error::Error;
 use crate::options::{Scope, Slot, TableDefaults};
 
@@ -46,7 +45,7 @@ impl ConfigExtension for GridfusionConfig {
 const DEFAULT: &str = "default";
 
 impl GridfusionConfig {
-    /// The settings of a session, or the defaults if it has none.
+    /// The settings of a session, or the defaults if it has none. Whoever asks for a setting asks here.
     pub(crate) fn of(options: &ConfigOptions) -> Self {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }
@@ -88,7 +87,7 @@ impl ExtensionOptions for GridfusionConfig {
     }
 
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
-        self.try_set(key, value).map_err(to_datafusion)
+        Ok(self.try_set(key, value)?)
     }
 
     /// With the prefix, so that `SHOW gridfusion.io` finds what `SHOW ALL` lists.

@@ -6,10 +6,17 @@ use crate::error::{Error, Kind};
 
 /// A user's mistake becomes a plan error and a missing feature "not implemented", by their text;
 /// anything else stays our [`Error`], which `DataFusionError::find_root` and a downcast reach.
-pub fn to_datafusion(error: Error) -> DataFusionError {
-    match error.kind() {
-        Kind::Usage => DataFusionError::Plan(error.to_string()),
-        Kind::Unsupported => DataFusionError::NotImplemented(error.to_string()),
-        _ => DataFusionError::External(Box::new(error)),
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            Kind::Usage => Self::Plan(error.to_string()),
+            Kind::Unsupported => Self::NotImplemented(error.to_string()),
+            _ => Self::External(Box::new(error)),
+        }
     }
+}
+
+/// The same as a function.
+pub fn to_datafusion(error: Error) -> DataFusionError {
+    error.into()
 }

@@ -20,12 +20,11 @@ use datafusion::physical_expr::{
     LexOrdering, Partitioning, PhysicalSortExpr, RangePartitioning, SplitPoint,
 };
 
-use super::to_datafusion;
 use crate::array::{Column, GridArray, LabelOrder};
 use crate::plan::ScanPlan;
 
-/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the order that was
-/// `asked` for, or, if none was, in that of the axes.
+/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the `ordering` that
+/// was pushed down, or, if none was, in that of the axes.
 ///
 /// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
 /// for one above an outer join too, where it may be NULL.
@@ -34,12 +33,12 @@ pub(super) fn equivalences(
     plan: &ScanPlan,
     columns: &[Column],
     schema: &SchemaRef,
-    asked: &[PhysicalSortExpr],
+    ordering: &[PhysicalSortExpr],
 ) -> EquivalenceProperties {
     let mut known = EquivalenceProperties::new(Arc::clone(schema));
-    if !asked.is_empty() {
+    if !ordering.is_empty() {
         // And nothing else: DataFusion does not find an order beside another one that begins alike.
-        known.add_ordering(asked.to_vec());
+        known.add_ordering(ordering.to_vec());
         return known;
     }
     let orderings = orderings(array, plan, columns).into_iter();
@@ -152,7 +151,7 @@ pub(super) fn partitioning(
             return Ok(unknown);
         };
         let index = array.grid().axis_range(axis, task.coordinates[axis]).start + range.start;
-        let label = labels.slice(index..index + 1).map_err(to_datafusion)?;
+        let label = labels.slice(index..index + 1)?;
         splits.push(SplitPoint::new(vec![ScalarValue::try_from_array(&label, 0)?]));
     }
     Ok(Partitioning::Range(RangePartitioning::try_new(ordering, splits)?))

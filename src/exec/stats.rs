@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use datafusion::error::Result;
 
 use crate::array::{Column, GridArray, LabelOrder, Labels};
-use crate::error::{Error, Result};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
 
@@ -101,5 +101,5 @@ fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
 }
 
 fn value(labels: &ArrayRef, at: usize) -> Result<ScalarValue> {
-    ScalarValue::try_from_array(labels, at).map_err(|error| Error::internal(error.to_string()))
+    ScalarValue::try_from_array(labels, at)
 }

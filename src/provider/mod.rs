@@ -1,7 +1,7 @@
 //! The logical side of DataFusion: tables, schemas, and the ways to reach them from SQL and Rust.
 //!
 //! ```text
-//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ GridTable ──scan──▶ pushdown, prune ──▶ GridScanExec
+//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ GridTable ──scan──▶ exec::pruning ──▶ GridScanExec
 //! ```
 
 mod elsewhere;
@@ -14,8 +14,6 @@ mod locations;
 mod members;
 mod named_arguments;
 mod open_table;
-mod prune;
-mod pushdown;
 mod session;
 mod table;
 mod table_function;

@@ -18,12 +18,11 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column as PhysicalColumn, IsNotNullExpr, Literal,
 };
-use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
 
 use super::query::{Aggregate, Query};
 use crate::array::Column;
 use crate::exec::GridScanExec;
-use crate::exec::columns::Expr;
 use crate::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
 
 /// Aggregates of plain values, by kernels.
@@ -153,7 +152,7 @@ impl Call {
         function: &AggregateFunctionExpr,
         value: usize,
         number_type: &DataType,
-        arg: &Expr,
+        arg: &PhysicalExprRef,
         scan: &GridScanExec,
     ) -> Option<Self> {
         let (fun, field) = (function.fun(), function.field());
@@ -200,11 +199,11 @@ impl Call {
             Self::Average => {
                 let nulls = seen(&found.counts);
                 let counts = UInt64Array::new(found.counts.clone().into(), nulls.clone());
-                let sums = asked_for(found.sums.as_ref())?.clone();
+                let sums = requested(found.sums.as_ref())?.clone();
                 vec![Arc::new(counts), Arc::new(Float64Array::new(sums.into(), nulls))]
             }
             Self::Variance { .. } => {
-                let moments = asked_for(found.spreads.as_ref())?;
+                let moments = requested(found.spreads.as_ref())?;
                 let column = |part: fn(&Moments) -> f64| -> ArrayRef {
                     Arc::new(Float64Array::from_iter_values(moments.iter().map(part)))
                 };
@@ -227,18 +226,18 @@ impl Call {
             Self::CountRows => counted(rows),
             Self::Count => counted(&found.counts),
             Self::Sum => {
-                Arc::new(Float64Array::new(asked_for(found.sums.as_ref())?.clone().into(), nulls))
+                Arc::new(Float64Array::new(requested(found.sums.as_ref())?.clone().into(), nulls))
             }
             Self::Average => {
                 let sums = if last { found.sums.take() } else { found.sums.clone() };
-                let mut averages = asked_for(sums)?;
+                let mut averages = requested(sums)?;
                 let pairs = averages.iter_mut().zip(&found.counts);
                 pairs.for_each(|(average, &count)| *average /= count as f64);
                 Arc::new(Float64Array::new(averages.into(), nulls))
             }
-            Self::WideSum => with_nulls(asked_for(found.wide_sums.as_ref())?, nulls)?,
-            Self::Min => with_nulls(asked_for(found.mins.as_ref())?, nulls)?,
-            Self::Max => with_nulls(asked_for(found.maxs.as_ref())?, nulls)?,
+            Self::WideSum => with_nulls(requested(found.wide_sums.as_ref())?, nulls)?,
+            Self::Min => with_nulls(requested(found.mins.as_ref())?, nulls)?,
+            Self::Max => with_nulls(requested(found.maxs.as_ref())?, nulls)?,
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;
@@ -250,7 +249,7 @@ impl Call {
                     Some(if root { variance.sqrt() } else { variance })
                 };
                 Arc::new(
-                    asked_for(found.spreads.as_ref())?
+                    requested(found.spreads.as_ref())?
                         .iter()
                         .map(variance)
                         .collect::<Float64Array>(),
@@ -260,9 +259,9 @@ impl Call {
     }
 }
 
-/// A statistic that was asked for.
-fn asked_for<T>(found: Option<T>) -> Result<T> {
-    found.ok_or_else(|| internal_datafusion_err!("a statistic that was not asked for"))
+/// A statistic that was requested.
+fn requested<T>(found: Option<T>) -> Result<T> {
+    found.ok_or_else(|| internal_datafusion_err!("a statistic that was not requested"))
 }
 
 /// Valid where something was counted; `None` if that is everywhere.
@@ -281,19 +280,19 @@ fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
 }
 
 /// What of the array a column of the scan shows, if `expr` is one.
-fn column_of(expr: &Expr, scan: &GridScanExec) -> Option<Column> {
+fn column_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Column> {
     let column = expr.downcast_ref::<PhysicalColumn>()?;
     scan.columns().get(column.index()).copied()
 }
 
 /// The value that `expr` shows, if it is one of numbers.
-fn plain_value(expr: &Expr, scan: &GridScanExec) -> Option<usize> {
+fn plain_value(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<usize> {
     let value = column_of(expr, scan)?.value()?;
     scan.array().value(value).as_number().map(|_| value)
 }
 
 /// Whether `expr` is a column or a constant without NULLs.
-fn is_never_null(expr: &Expr, scan: &GridScanExec) -> bool {
+fn is_never_null(expr: &PhysicalExprRef, scan: &GridScanExec) -> bool {
     if let Some(literal) = expr.downcast_ref::<Literal>() {
         return !literal.value().is_null();
     }
@@ -302,7 +301,7 @@ fn is_never_null(expr: &Expr, scan: &GridScanExec) -> bool {
 
 /// The value that `expr` shows and the type in which it does: its own or a wider one, without loss of a
 /// NULL or an overflow on the way.
-fn number_of(expr: &Expr, scan: &GridScanExec) -> Option<(usize, DataType)> {
+fn number_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, DataType)> {
     let type_of = |value: usize| scan.array().value(value).data_type();
     if let Some(value) = plain_value(expr, scan) {
         return type_of(value).is_numeric().then(|| (value, type_of(value)));
@@ -327,7 +326,7 @@ fn is_narrow_unsigned(data_type: &DataType) -> bool {
 
 /// The value that `predicate` is over, and the interval for which it is true, if it is one: comparisons
 /// of that value with numbers, joined by AND.
-fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
+fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
     let mut range = ValueRange::default();
     let mut over: Option<usize> = None;
     let mut same = |value: usize| (*over.get_or_insert(value) == value).then_some(());
@@ -368,7 +367,7 @@ fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<(usize, ValueRan
 
 /// The value that `side` shows, if comparing its elements with `number` is comparing `side` with it:
 /// nothing is rounded.
-fn compared_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> Option<usize> {
+fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec) -> Option<usize> {
     let (value, compared_as) = number_of(side, scan)?;
     let from = scan.array().value(value).data_type();
     let exact = match number {
@@ -382,7 +381,7 @@ fn compared_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> Option<
     exact.then_some(value)
 }
 
-fn number(expr: &Expr) -> Option<Number> {
+fn number(expr: &PhysicalExprRef) -> Option<Number> {
     Some(match expr.downcast_ref::<Literal>()?.value() {
         ScalarValue::Float64(Some(number)) => Number::Float(*number),
         ScalarValue::Float32(Some(number)) => Number::Float(f64::from(*number)),
