@@ -21,7 +21,7 @@ mod values;
 
 pub(crate) use cf_time::TimeUnits;
 pub(crate) use chunk_source::ChunkSource;
-pub use column::Column;
+pub use column::ColumnSource;
 pub(crate) use column::Value;
 pub use counter::Counter;
 pub(crate) use decimal::decimal;

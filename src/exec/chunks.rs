@@ -25,7 +25,7 @@ use super::to_datafusion;
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
-use crate::plan::ScanPlan;
+use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::Tile;
 
 /// Chunks whose index rows are looked up at once.
@@ -44,12 +44,12 @@ pub(super) struct ChunkReader {
     /// What is noted about each of them, once it has been looked for.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
     /// Tasks not yet looked up, by number.
-    tasks: Box<dyn Iterator<Item = u64> + Send + Sync>,
+    tasks: Box<dyn Iterator<Item = TaskNumber> + Send + Sync>,
     filters: DynamicFilters,
     /// What the filters leave; made at the first chunk.
     examiner: Option<Examiner>,
     /// Which of these tasks to read first, where the filters depend on it.
-    priority: Option<(Priority, Box<dyn Iterator<Item = u64> + Send + Sync>)>,
+    priority: Option<(Priority, Box<dyn Iterator<Item = TaskNumber> + Send + Sync>)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -111,7 +111,7 @@ impl ChunkReader {
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
-        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         partitions: usize,
         values: Vec<usize>,
         consumer: String,
@@ -148,7 +148,7 @@ impl ChunkReader {
     pub(super) fn prioritized(
         mut self,
         priority: Option<Priority>,
-        tasks: impl IntoIterator<Item = u64, IntoIter: Send + Sync + 'static>,
+        tasks: impl IntoIterator<Item = TaskNumber, IntoIter: Send + Sync + 'static>,
     ) -> Self {
         self.priority = priority.map(|priority| (priority, Box::new(tasks.into_iter()) as _));
         self
@@ -266,7 +266,7 @@ impl ChunkReader {
                 self.zones.insert(zones)
             }
         };
-        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.number));
+        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.chunk_number));
         zone.is_none_or(|zone| zone.null_count > 0)
     }
 

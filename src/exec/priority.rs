@@ -10,8 +10,8 @@ use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use datafusion::error::Result;
 
 use super::prune::ChunkFacts;
-use crate::array::{Column, GridArray};
-use crate::plan::ScanPlan;
+use crate::array::{ColumnSource, GridArray};
+use crate::plan::{ScanPlan, TaskNumber};
 
 /// The first key of an order that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Priority {
         self,
         array: &Arc<GridArray>,
         plan: &ScanPlan,
-        tasks: Vec<u64>,
-    ) -> Result<Vec<u64>> {
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
         let facts = ChunkFacts::gather(array, plan.selection(), &[column], schema).await?;
@@ -45,10 +45,10 @@ impl Priority {
     fn sorted(
         self,
         facts: &ChunkFacts,
-        column: Column,
+        column: ColumnSource,
         plan: &ScanPlan,
-        tasks: Vec<u64>,
-    ) -> Result<Vec<u64>> {
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
         let chunks: Vec<Vec<u64>> = tasks.iter().map(|&task| plan.task(task).coordinates).collect();
         let places = facts.places_of(&chunks.iter().map(Vec::as_slice))?;
         let Some((least, greatest, null_counts)) = facts.bounds(&places)? else {
@@ -68,7 +68,7 @@ impl Priority {
             keys.insert(0, nulls);
         }
         // Equals stay in their order, so that rows which are in order of the key stay in order.
-        let places_in_plan = UInt64Array::from(tasks.clone());
+        let places_in_plan = UInt64Array::from_iter_values(tasks.iter().map(|task| task.get()));
         keys.push(SortColumn { values: Arc::new(places_in_plan), options: options(false) });
         let order = lexsort_to_indices(&keys, None)?;
         Ok(order.values().iter().map(|&at| tasks[at as usize]).collect())

@@ -26,7 +26,7 @@ use datafusion::physical_expr::expressions::NegativeExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::to_datafusion;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::format::{Bound, Zones};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::touched_chunks;
@@ -75,7 +75,7 @@ impl ChunkFacts {
     pub(crate) async fn gather(
         array: &Arc<GridArray>,
         selection: &Selection,
-        columns: &[Column],
+        columns: &[ColumnSource],
         schema: SchemaRef,
     ) -> Result<Self> {
         let mut values = Vec::new();
@@ -308,7 +308,7 @@ async fn zones(array: &GridArray, selection: &Selection, value: usize) -> Option
 fn extremes(
     array: &GridArray,
     selection: &AxisSelection,
-    column: Column,
+    column: ColumnSource,
     axis: usize,
     touched: &[u64],
 ) -> Result<(ArrayRef, ArrayRef)> {

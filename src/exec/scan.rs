@@ -36,7 +36,7 @@ use super::metrics::ScanMetrics;
 use super::priority::Priority;
 use super::stream::{GridStream, values_of};
 use super::{display, order, stats, to_datafusion, without_children};
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::plan::ScanPlan;
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
@@ -185,7 +185,7 @@ impl GridScanExec {
     }
 
     /// What each output column shows.
-    pub fn columns(&self) -> Vec<Column> {
+    pub fn columns(&self) -> Vec<ColumnSource> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
     }
 }
@@ -197,7 +197,8 @@ fn properties(
     schema: &SchemaRef,
     asked: &[PhysicalSortExpr],
 ) -> Result<PlanProperties> {
-    let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
+    let columns: Vec<ColumnSource> =
+        projection.iter().map(|&column| array.columns()[column]).collect();
     Ok(PlanProperties::new(
         order::equivalences(array, plan, &columns, schema, asked),
         order::partitioning(array, plan, &columns, schema)?,

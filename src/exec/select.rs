@@ -10,7 +10,7 @@ use datafusion::error::Result;
 
 use super::columns::Expr;
 use super::to_datafusion;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::AxisSelection;
 
 /// Labels evaluated at once.
@@ -22,7 +22,7 @@ const LABELS_PER_BATCH: u64 = 1 << 16;
 pub(crate) fn select_labels(
     predicate: &Expr,
     array: &GridArray,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
     candidates: &AxisSelection,
     start: u64,

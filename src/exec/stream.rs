@@ -1,7 +1,6 @@
 //! The stream behind one partition of a scan: chunks become pieces, pieces become blocks, blocks become
 //! batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -17,21 +16,21 @@ use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
 use super::scan::GridScanExec;
 use super::to_datafusion;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan};
+use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
 
 /// Produces the batches of one partition.
 pub(super) struct GridStream {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     batch_size: u64,
     chunks: ChunkReader,
     slab: Slab,
     /// Tasks of later slabs, if chunks are not read one by one.
-    later: Range<u64>,
+    later: TaskRange,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
@@ -164,7 +163,7 @@ impl GridStream {
         if self.chunks.is_limited() {
             let columns = self.columns.iter().zip(arrays);
             let own = columns.map(|(column, array)| match column {
-                Column::Value(_) => copied(&array),
+                ColumnSource::Value(_) => copied(&array),
                 _ => compact(array),
             });
             arrays = own.collect::<Result<_, _>>()?;
@@ -188,8 +187,7 @@ impl GridStream {
             self.slab.open.push(open);
             return Ok(true);
         };
-        let slab = self.plan.slab(self.later.clone());
-        self.later.start = slab.end;
+        let slab = self.plan.take_slab(&mut self.later);
         let tasks: Vec<ChunkTask> = slab.map(|task| self.plan.task(task)).collect();
         let tasks: Vec<&ChunkTask> = tasks.iter().collect();
         self.slab.pieces = Some(Pieces::new(&tasks, order, self.batch_size));
@@ -198,7 +196,7 @@ impl GridStream {
 }
 
 /// The values among `columns`, each once.
-pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
+pub(super) fn values_of(columns: &[ColumnSource]) -> Vec<usize> {
     let mut values: Vec<usize> = columns.iter().filter_map(|column| column.value()).collect();
     values.sort_unstable();
     values.dedup();
@@ -209,14 +207,14 @@ pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
 pub(super) fn columns(
     array: &GridArray,
     assembler: &mut Assembler,
-    columns: &[Column],
+    columns: &[ColumnSource],
     open: &OpenChunk,
     block: &Block,
 ) -> Result<Vec<ArrayRef>> {
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for column in columns {
         let array = match column {
-            Column::Value(value) => values(array, *value, open, block),
+            ColumnSource::Value(value) => values(array, *value, open, block),
             _ => assembler.dimension(*column, &open.task, block),
         };
         arrays.push(array.map_err(to_datafusion)?);
@@ -233,7 +231,7 @@ fn values(
     let of = open.tile(value)?;
     let column = array.value(value).decode(&of.tile, &block.cells(&open.task), of.may_hold_nulls);
     column.map_err(|error| {
-        let name = array.columns().iter().position(|column| *column == Column::Value(value));
+        let name = array.columns().iter().position(|column| *column == ColumnSource::Value(value));
         let name = name.map_or("", |at| array.schema().field(at).name());
         array.objects().named(error.about(&format!("column \"{name}\"")))
     })

@@ -15,7 +15,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::exec::{satisfied, select_labels};
 use crate::grid::AxisSelection;
 
@@ -60,7 +60,7 @@ pub(super) fn reach(filter: &Expr, array: &GridArray) -> Reach {
 }
 
 /// The column of this name and its place in the schema.
-pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, Column)> {
+pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource)> {
     let at = array.schema().index_of(name).ok()?;
     Some((at, array.columns()[at]))
 }
@@ -104,7 +104,7 @@ pub(super) fn physical(
     filter: &Expr,
     array: &GridArray,
     state: &dyn Session,
-) -> Result<(Vec<Column>, SchemaRef, Arc<dyn PhysicalExpr>)> {
+) -> Result<(Vec<ColumnSource>, SchemaRef, Arc<dyn PhysicalExpr>)> {
     let needed: BTreeSet<usize> = filter
         .column_refs()
         .iter()

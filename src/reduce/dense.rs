@@ -12,7 +12,7 @@ use arrow::datatypes::{
 
 use super::bounds::Bounds;
 use super::cell::Cell;
-use super::count::uncount;
+use super::count::subtract_dropped;
 use super::keep::{Keep, ValueRange};
 use super::kernel::{Batch, Segment, Statistic, all_kept, reduce};
 use super::optimistic::sum_numbers;
@@ -28,7 +28,7 @@ use crate::tile::Tile;
 
 /// What is to be known of every group. The count of its values always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct Requested {
     /// The sum in doubles.
     pub sum: bool,
     /// The wrapping sum of integers.
@@ -41,7 +41,7 @@ pub struct Wanted {
     pub spread: bool,
 }
 
-impl Wanted {
+impl Requested {
     /// Memory for a group, in bytes.
     pub fn bytes_per_group(self) -> u64 {
         let words = |wanted: bool, count: u64| if wanted { 8 * count } else { 0 };
@@ -56,7 +56,7 @@ impl Wanted {
 /// What was found out about each group; arrays of one element per place of the table. Those not
 /// wanted are absent.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct GroupStats {
     /// Values that count: neither NULL nor excluded by the predicate.
     pub counts: Vec<u64>,
     /// Their sums as doubles.
@@ -77,14 +77,14 @@ pub trait Reducer: Send {
     ///
     /// # Errors
     /// `Internal` if the tile is smaller than its chunk.
-    fn add(&mut self, chunk: Chunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()>;
+    fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()>;
 
     /// Whether `zone` says all that is wanted of a chunk: it holds no value, or the chunk is selected
     /// whole, lies in one group, and what is wanted was noted.
-    fn is_answered(&self, chunk: Chunk<'_>, zone: &Zone) -> bool;
+    fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool;
 
     /// Adds what `zone` says of a chunk that it answers.
-    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone);
+    fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone);
 
     /// The least and the greatest value so far of the group at `place`, as far as they are wanted and
     /// there is a value.
@@ -94,12 +94,12 @@ pub trait Reducer: Send {
     fn scratch_bytes(&self) -> usize;
 
     /// The states of all groups.
-    fn finish(self: Box<Self>) -> Found;
+    fn finish(self: Box<Self>) -> GroupStats;
 }
 
 /// A chunk and where its cells belong.
 #[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
+pub struct GroupedChunk<'a> {
     /// Where the groups are.
     pub table: &'a GroupTable,
     /// How the array is cut.
@@ -108,7 +108,7 @@ pub struct Chunk<'a> {
     pub task: &'a ChunkTask,
 }
 
-impl Chunk<'_> {
+impl GroupedChunk<'_> {
     /// Per axis the cells wanted and their groups.
     pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
         let segments = |axis| self.table.segments(axis, self.grid, self.task);
@@ -120,7 +120,7 @@ impl Chunk<'_> {
 /// values, or if they may be NaN where an order is needed.
 pub fn reducer(
     value: &NumberColumn,
-    wanted: Wanted,
+    wanted: Requested,
     range: Option<&ValueRange>,
     groups: usize,
 ) -> Option<Box<dyn Reducer>> {
@@ -164,7 +164,7 @@ where
     keep: Keep<T::Native>,
     /// Whether a predicate has a say.
     ranged: bool,
-    wanted: Wanted,
+    wanted: Requested,
     counts: Vec<u64>,
     sums: Vec<f64>,
     wide_sums: Vec<<T::Native as Cell>::Wide>,
@@ -187,7 +187,7 @@ where
         value: &NumberColumn,
         fill: Option<T::Native>,
         range: Option<&ValueRange>,
-        wanted: Wanted,
+        wanted: Requested,
         groups: usize,
     ) -> Box<dyn Reducer> {
         let nan_is_null = value.form() == Some(Form::Unpacked) || value.nan_is_null();
@@ -249,7 +249,7 @@ where
             self.add_all(batch, summed);
             return;
         }
-        uncount(&mut self.counts, batch, keep, &mut self.dropped);
+        subtract_dropped(&mut self.counts, batch, keep, &mut self.dropped);
         let keep = Some(keep);
         if self.wanted.sum && !summed {
             reduce::<T::Native, Sum, _>(&mut self.sums, batch, keep);
@@ -341,7 +341,7 @@ impl<T: Element> Reducer for Dense<T>
 where
     T::Native: Cell + Bounds,
 {
-    fn add(&mut self, chunk: Chunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
+    fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
         let elements = self.elements(tile, may_hold_nulls)?;
         let cells = T::Native::cells(&elements);
         if (cells.len() as u64) < chunk.task.cells() {
@@ -359,12 +359,12 @@ where
         Ok(())
     }
 
-    fn is_answered(&self, chunk: Chunk<'_>, zone: &Zone) -> bool {
-        let Chunk { table, grid, task } = chunk;
+    fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool {
+        let GroupedChunk { table, grid, task } = chunk;
         if zone.null_count == task.cells() {
             return true;
         }
-        let Wanted { sum, wide_sum, min, max, spread } = self.wanted;
+        let Requested { sum, wide_sum, min, max, spread } = self.wanted;
         let noted = zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
         let as_stored = self.value.form() == Some(Form::Stored)
             && self.value.element() != ElementType::F16
@@ -373,8 +373,8 @@ where
         as_stored && noted && !spread && whole && table.only_place(grid, task).is_some()
     }
 
-    fn add_zone(&mut self, chunk: Chunk<'_>, zone: &Zone) {
-        let Chunk { table, grid, task } = chunk;
+    fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone) {
+        let GroupedChunk { table, grid, task } = chunk;
         let Some(place) = table.only_place(grid, task) else { return };
         self.counts[place] += task.cells() - zone.null_count;
         if let Some((least, greatest)) = &zone.bounds {
@@ -408,11 +408,11 @@ where
         self.converted.capacity()
     }
 
-    fn finish(self: Box<Self>) -> Found {
+    fn finish(self: Box<Self>) -> GroupStats {
         let this = *self;
-        let Wanted { sum, wide_sum, min, max, spread } = this.wanted;
+        let Requested { sum, wide_sum, min, max, spread } = this.wanted;
         let halves = this.value.element() == ElementType::F16;
-        Found {
+        GroupStats {
             counts: this.counts,
             sums: sum.then_some(this.sums),
             wide_sums: wide_sum.then(|| T::Native::wide_array(this.wide_sums)),

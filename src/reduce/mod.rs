@@ -27,7 +27,7 @@ mod rows;
 mod statistic;
 mod walk;
 
-pub use dense::{Chunk, Found, Reducer, Wanted, reducer};
+pub use dense::{GroupStats, GroupedChunk, Reducer, Requested, reducer};
 pub use keep::{Limit, Number, ValueRange};
 pub use numbers::RowPlaces;
 pub use places::{AxisGroups, GroupTable};

@@ -21,10 +21,10 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::split_conjunction;
 
 use super::query::{Aggregate, Query};
-use crate::array::Column;
+use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::Expr;
-use crate::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
+use crate::reduce::{GroupStats, Limit, Moments, Number, Requested, ValueRange, reducer};
 
 /// Aggregates of plain values, by kernels.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub(super) struct DenseCall {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DenseColumn {
     pub(super) value: usize,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Requested,
 }
 
 /// An aggregate in terms of what the kernels find out.
@@ -96,7 +96,7 @@ impl DensePlan {
         }
         let columns = values.iter().enumerate().map(|(column, &value)| {
             let of_column = calls.iter().filter(|call| call.column == Some(column));
-            let wanted = Wanted::by(of_column.map(|call| call.call));
+            let wanted = Requested::by(of_column.map(|call| call.call));
             let number = scan.array().value(value).as_number()?;
             reducer(number, wanted, range.as_ref(), 0)?;
             Some(DenseColumn { value, wanted })
@@ -112,7 +112,7 @@ impl DensePlan {
     }
 }
 
-impl Wanted {
+impl Requested {
     /// What `calls` need.
     fn by(calls: impl Iterator<Item = Call>) -> Self {
         let mut wanted = Self::default();
@@ -195,7 +195,7 @@ impl Call {
     }
 
     /// The columns of the partial state, as DataFusion's own function would have them.
-    pub(super) fn state(self, found: &mut Found, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+    pub(super) fn state(self, found: &mut GroupStats, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         Ok(match self {
             Self::Average => {
                 let nulls = seen(&found.counts);
@@ -218,7 +218,12 @@ impl Call {
 
     /// The column of the final value. The `last` that needs the sums may use their memory: fresh
     /// memory for many groups takes longer than the division.
-    pub(super) fn value(self, found: &mut Found, rows: &[u64], last: bool) -> Result<ArrayRef> {
+    pub(super) fn value(
+        self,
+        found: &mut GroupStats,
+        rows: &[u64],
+        last: bool,
+    ) -> Result<ArrayRef> {
         let counted = |counts: &[u64]| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|&count| count as i64)))
         };
@@ -281,7 +286,7 @@ fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
 }
 
 /// What of the array a column of the scan shows, if `expr` is one.
-fn column_of(expr: &Expr, scan: &GridScanExec) -> Option<Column> {
+fn column_of(expr: &Expr, scan: &GridScanExec) -> Option<ColumnSource> {
     let column = expr.downcast_ref::<PhysicalColumn>()?;
     scan.columns().get(column.index()).copied()
 }

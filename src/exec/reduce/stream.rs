@@ -1,6 +1,5 @@
 //! One partition of a reduction: chunks into a table of groups, the table into batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -28,8 +27,10 @@ use crate::exec::stream::{columns, values_of};
 use crate::exec::to_datafusion;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Blocks};
-use crate::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
+use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
+use crate::reduce::{
+    GroupStats, GroupTable, GroupedChunk, Reducer, RowPlaces, count_rows, reducer,
+};
 
 /// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
 /// from rows.
@@ -128,14 +129,14 @@ impl Partition {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
     }
 
-    /// The numbers of the chunks to visit.
-    fn tasks(&self) -> Range<u64> {
+    /// The tasks to visit.
+    fn tasks(&self) -> TaskRange {
         self.slab.plan.tasks(self.slab.at)
     }
 
     fn reader(
         &self,
-        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         values: Vec<usize>,
     ) -> ChunkReader {
         ChunkReader::new(
@@ -154,7 +155,7 @@ impl Partition {
         &self,
         plan: &DensePlan,
         reducers: &mut [Box<dyn Reducer>],
-    ) -> Result<Vec<u64>> {
+    ) -> Result<Vec<TaskNumber>> {
         let (plan_of_slab, tasks) = (&self.slab.plan, self.tasks());
         let array = &self.node.array;
         let mut zones = Vec::with_capacity(plan.columns.len());
@@ -165,16 +166,16 @@ impl Partition {
             }
         }
         let mut unanswered = Vec::new();
-        for number in tasks {
-            let task = plan_of_slab.task(number);
+        for task_number in tasks {
+            let task = plan_of_slab.task(task_number);
             let known: Option<Vec<Zone>> =
-                zones.iter().map(|zones| zones.zone(task.number)).collect();
+                zones.iter().map(|zones| zones.zone(task.chunk_number)).collect();
             let chunk = self.chunk(&task);
             let answered = known.filter(|known| {
                 reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
             });
             let Some(known) = answered else {
-                unanswered.push(number);
+                unanswered.push(task_number);
                 continue;
             };
             for (reducer, zone) in reducers.iter_mut().zip(&known) {
@@ -187,8 +188,8 @@ impl Partition {
         Ok(unanswered)
     }
 
-    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> Chunk<'a> {
-        Chunk { table: &self.table, grid: self.node.array.grid(), task }
+    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
+        GroupedChunk { table: &self.table, grid: self.node.array.grid(), task }
     }
 
     /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
@@ -203,7 +204,7 @@ impl Partition {
         let mut found = self.fold(plan).await?;
 
         let mut columns: Vec<ArrayRef> = Vec::new();
-        let mut nothing = Found::default();
+        let mut nothing = GroupStats::default();
         for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
             let found = column.map_or(&mut nothing, |column| &mut found[column]);
             if self.node.whole {
@@ -229,7 +230,7 @@ impl Partition {
     }
 
     /// What is wanted of each column of `plan`, over all chunks.
-    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<Found>> {
+    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.node.array);
         let of_column = |column: &DenseColumn| {
             let number = array.value(column.value).as_number()?;
