@@ -21,7 +21,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
-use crate::array::{ColumnSource, GridArray, Labels};
+use crate::array::{ColumnSource, GridArray, Labels, arrow_error};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkTask, unravel};
 
@@ -209,7 +209,7 @@ impl Assembler {
         } else {
             let indices = indices(&mut self.patterns, pattern);
             take(labels.as_ref(), indices.as_ref(), None)
-                .map_err(|error| Error::internal(error.to_string()))?
+                .map_err(arrow_error("repeating labels"))?
         };
         cache.column = Some((key, Arc::clone(&array)));
         Ok(array)

@@ -1,6 +1,6 @@
-//! How many rows each group has, where no value has a say: products of counts per axis.
+//! Rows per group, from selection sizes alone: products of counts per axis.
 
-use super::dense::GroupedChunk;
+use super::grouped_chunk::GroupedChunk;
 use super::kernel::{GroupPlaces, Segment};
 
 /// Adds the rows of a chunk's selected cells to `rows`, one element per place of the table.
