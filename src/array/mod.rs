@@ -6,29 +6,34 @@
 //!   GridArray both together, over a ChunkSource that finds stored chunks
 //! ```
 
+mod arrow_error;
 mod cf_time;
 mod chunk_source;
 mod column;
+mod coordinates;
 mod counter;
-mod decimal;
 mod dimension;
+mod element;
 mod grid_array;
+mod label_order;
 mod labels;
 mod read_options;
 mod remarks;
 mod text_labels;
 mod values;
 
+pub(crate) use arrow_error::arrow_error;
 pub(crate) use cf_time::TimeUnits;
 pub(crate) use chunk_source::ChunkSource;
-pub use column::Column;
+pub use column::ColumnSource;
 pub(crate) use column::Value;
 pub use counter::Counter;
-pub(crate) use decimal::decimal;
 pub use dimension::Dimension;
+pub(crate) use element::{Element, decimal, for_element_type};
 pub use grid_array::{GridArray, Workspace};
-pub use labels::{LabelOrder, Labels};
+pub use label_order::LabelOrder;
+pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;
 pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
-pub(crate) use values::{Element, Form, NOT_A_TIME, declared_fill};
+pub(crate) use values::{Form, NOT_A_TIME, declared_fill};

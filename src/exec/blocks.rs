@@ -5,11 +5,11 @@ use arrow::array::ArrayRef;
 use datafusion::error::Result;
 
 use super::chunks::OpenChunk;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::plan::{Assembler, Block};
 
 /// The values among `columns`, each once.
-pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
+pub(super) fn values_of(columns: &[ColumnSource]) -> Vec<usize> {
     let mut values: Vec<usize> = columns.iter().filter_map(|column| column.value()).collect();
     values.sort_unstable();
     values.dedup();
@@ -20,14 +20,14 @@ pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
 pub(super) fn columns(
     array: &GridArray,
     assembler: &mut Assembler,
-    columns: &[Column],
+    columns: &[ColumnSource],
     open: &OpenChunk,
     block: &Block,
 ) -> Result<Vec<ArrayRef>> {
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for column in columns {
         arrays.push(match column {
-            Column::Value(value) => values(array, *value, open, block)?,
+            ColumnSource::Value(value) => values(array, *value, open, block)?,
             _ => assembler.dimension(*column, &open.task, block)?,
         });
     }
@@ -43,7 +43,7 @@ fn values(
     let of = open.tile(value)?;
     let column = array.value(value).decode(&of.tile, &block.cells(&open.task), of.may_hold_nulls);
     column.map_err(|error| {
-        let name = array.columns().iter().position(|column| *column == Column::Value(value));
+        let name = array.columns().iter().position(|column| *column == ColumnSource::Value(value));
         let name = name.map_or("", |at| array.schema().field(at).name());
         array.objects().named(error.about(&format!("column \"{name}\"")))
     })

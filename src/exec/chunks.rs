@@ -24,7 +24,7 @@ use super::pruning::{DynamicFilters, Priority, RuntimePruner};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
-use crate::plan::ScanPlan;
+use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::Tile;
 
 /// Chunks whose index rows are looked up at once.
@@ -34,8 +34,8 @@ const READ_AHEAD: usize = 2;
 /// Memory for chunks in flight per scan, in bytes, where neither the file nor the pool says more.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
-/// Numbers of tasks of a plan.
-type TaskNumbers = Box<dyn Iterator<Item = u64> + Send + Sync>;
+/// Tasks of a plan.
+type TaskNumbers = Box<dyn Iterator<Item = TaskNumber> + Send + Sync>;
 
 /// Reads the chunks of one partition.
 pub(super) struct ChunkReader {
@@ -45,8 +45,8 @@ pub(super) struct ChunkReader {
     values: Vec<usize>,
     /// What is noted about each of them, once it has been looked for.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
-    /// The numbers of tasks that are not yet looked up.
-    task_numbers: TaskNumbers,
+    /// Those not yet looked up.
+    tasks: TaskNumbers,
     filters: DynamicFilters,
     /// What the filters leave; made at the first chunk.
     pruner: Option<RuntimePruner>,
@@ -113,7 +113,7 @@ impl ChunkReader {
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
-        task_numbers: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         partitions: usize,
         values: Vec<usize>,
         consumer: String,
@@ -121,7 +121,7 @@ impl ChunkReader {
     ) -> Self {
         let pool = context.memory_pool();
         Self {
-            task_numbers: Box::new(task_numbers),
+            tasks: Box::new(tasks),
             filters: DynamicFilters::default(),
             pruner: None,
             priority: None,
@@ -150,10 +150,9 @@ impl ChunkReader {
     pub(super) fn prioritized(
         mut self,
         priority: Option<Priority>,
-        task_numbers: impl IntoIterator<Item = u64, IntoIter: Send + Sync + 'static>,
+        tasks: impl IntoIterator<Item = TaskNumber, IntoIter: Send + Sync + 'static>,
     ) -> Self {
-        self.priority =
-            priority.map(|priority| (priority, Box::new(task_numbers.into_iter()) as _));
+        self.priority = priority.map(|priority| (priority, Box::new(tasks.into_iter()) as _));
         self
     }
 
@@ -166,7 +165,7 @@ impl ChunkReader {
         self.pruner = Some(RuntimePruner::new(&self.array, &self.plan, filters).await?);
         if let Some((priority, numbers)) = self.priority.take() {
             let numbers = priority.best_first(&self.array, &self.plan, numbers.collect()).await?;
-            self.task_numbers = Box::new(numbers.into_iter());
+            self.tasks = Box::new(numbers.into_iter());
         }
         Ok(())
     }
@@ -275,7 +274,7 @@ impl ChunkReader {
                 self.zones.insert(zones)
             }
         };
-        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.number));
+        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.chunk_number));
         zone.is_none_or(|zone| zone.null_count > 0)
     }
 
@@ -319,7 +318,7 @@ impl ChunkReader {
     /// The next task that filters leave, where nothing but labels is wanted.
     async fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
         if self.pruner.is_none() {
-            return Ok(self.task_numbers.next().map(|task| self.plan.task(task)));
+            return Ok(self.tasks.next().map(|task| self.plan.task(task)));
         }
         if self.located.is_empty() {
             let group = self.next_group(metrics).await?;
@@ -333,12 +332,8 @@ impl ChunkReader {
     /// The next tasks, as many of a group as filters leave, at least one; none at the end.
     async fn next_group(&mut self, metrics: &ScanMetrics) -> Result<Vec<ChunkTask>> {
         loop {
-            let group: Vec<ChunkTask> = self
-                .task_numbers
-                .by_ref()
-                .take(LOCATE_GROUP)
-                .map(|task| self.plan.task(task))
-                .collect();
+            let group: Vec<ChunkTask> =
+                self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
             if group.is_empty() {
                 return Ok(group);
             }

@@ -38,7 +38,7 @@ use super::pruning::dynamic::{dynamic_filters, never_null};
 use super::pruning::{DynamicFilters, Priority};
 use super::stream::{GridStream, StreamInput};
 use super::{display, order, stats};
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::plan::ScanPlan;
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
@@ -187,7 +187,7 @@ impl GridScanExec {
     }
 
     /// What each output column shows.
-    pub fn columns(&self) -> Vec<Column> {
+    pub fn columns(&self) -> Vec<ColumnSource> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
     }
 }
@@ -199,7 +199,8 @@ fn properties(
     schema: &SchemaRef,
     ordering: &[PhysicalSortExpr],
 ) -> Result<PlanProperties> {
-    let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
+    let columns: Vec<ColumnSource> =
+        projection.iter().map(|&column| array.columns()[column]).collect();
     Ok(PlanProperties::new(
         order::equivalences(array, plan, &columns, schema, ordering),
         order::partitioning(array, plan, &columns, schema)?,

@@ -1,7 +1,6 @@
 //! The stream behind one partition of a scan: chunks become pieces, pieces become blocks, blocks become
 //! batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions, UInt64Array};
@@ -17,16 +16,16 @@ use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
 use super::pruning::{DynamicFilters, Priority};
 use super::yield_budget::YieldBudget;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan};
+use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
 
 /// What a stream reads, and as what it shows it.
 pub(super) struct StreamInput {
     pub(super) array: Arc<GridArray>,
     pub(super) plan: Arc<ScanPlan>,
     /// What each output column shows.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ColumnSource>,
     /// The schema of the output.
     pub(super) schema: SchemaRef,
     /// What was pushed down while the query runs.
@@ -39,13 +38,13 @@ pub(super) struct StreamInput {
 pub(super) struct GridStream {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     batch_size: u64,
     chunks: ChunkReader,
     slab: OpenSlab,
-    /// The numbers of the tasks of later slabs, if chunks are not read one by one.
-    later: Range<u64>,
+    /// Tasks of later slabs, if chunks are not read one by one.
+    later: TaskRange,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
@@ -76,24 +75,24 @@ impl GridStream {
         let batch_size = context.session_config().batch_size();
         let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
-        let task_numbers = plan.tasks(partition);
+        let tasks = plan.tasks(partition);
         let chunks = ChunkReader::new(
             Arc::clone(&array),
             Arc::clone(&plan),
-            task_numbers.clone(),
+            tasks.clone(),
             plan.partition_count(),
             values_of(&columns),
             format!("GridScanExec[{partition}]"),
             context,
         );
         Self {
-            chunks: chunks.filtered(filters).prioritized(priority, task_numbers.clone()),
+            chunks: chunks.filtered(filters).prioritized(priority, tasks.clone()),
             assembler: Assembler::new(&array),
             batch_size: batch_size as u64,
             remaining: plan.limit().unwrap_or(u64::MAX),
             slab: OpenSlab::default(),
             yields: YieldBudget::default(),
-            later: task_numbers,
+            later: tasks,
             array,
             plan,
             schema,
@@ -176,7 +175,7 @@ impl GridStream {
         if self.chunks.is_limited() {
             let columns = self.columns.iter().zip(arrays);
             let own = columns.map(|(column, array)| match column {
-                Column::Value(_) => copied(&array),
+                ColumnSource::Value(_) => copied(&array),
                 _ => compact(array),
             });
             arrays = own.collect::<Result<_, _>>()?;
@@ -200,8 +199,7 @@ impl GridStream {
             self.slab.open.push(open);
             return Ok(true);
         };
-        let slab = self.plan.slab(self.later.clone());
-        self.later.start = slab.end;
+        let slab = self.plan.take_slab(&mut self.later);
         let tasks: Vec<ChunkTask> = slab.map(|task| self.plan.task(task)).collect();
         let tasks: Vec<&ChunkTask> = tasks.iter().collect();
         self.slab.pieces = Some(Pieces::new(&tasks, order, self.batch_size));

@@ -45,7 +45,7 @@ const MOST_OPEN: usize = 512;
 /// ```
 ///
 /// # Errors
-/// Those of [`open`], [`GridTable::open`] and [`GridArray::side_by_side`]; `Usage` for a pattern that nothing
+/// Those of [`open`], [`GridTable::open`] and [`GridArray::combine`]; `Usage` for a pattern that nothing
 /// matches.
 pub async fn open_table(
     locations: impl Into<Locations>,
@@ -67,7 +67,7 @@ pub async fn open_table(
         arrays_of(&file, options.dataset.as_deref(), &options.read()).await
     });
     let files: Vec<FileArrays> = stream::iter(files).buffered(AT_ONCE).try_collect().await?;
-    let array = GridArray::side_by_side(locations.name(), files, &options.mosaic())?;
+    let array = GridArray::combine(locations.name(), files, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))
 }
 
@@ -77,7 +77,7 @@ pub async fn open_table(
 /// it are coordinates, and no columns.
 ///
 /// # Errors
-/// Those of [`open_tiledb`](super::open_tiledb), [`GridTable::of_tiledb`] and [`GridArray::side_by_side`];
+/// Those of [`open_tiledb`](super::open_tiledb), [`GridTable::of_tiledb`] and [`GridArray::combine`];
 /// `Usage` for a pattern that nothing matches, or a name that no array has.
 pub async fn open_tiledb_table(
     locations: impl Into<Locations>,
@@ -98,7 +98,7 @@ pub async fn open_tiledb_table(
     let arrays =
         found.into_iter().map(|location| async move { arrays_at(&location, opening).await });
     let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
-    let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;
+    let array = GridArray::combine(locations.name(), arrays, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))
 }
 

@@ -75,7 +75,7 @@ impl GridTable {
             return Ok(Self::new(Arc::new(array)));
         }
         let name = last_part(&file.name).to_owned();
-        Ok(Self::new(Arc::new(GridArray::side_by_side(name, vec![file], options)?)))
+        Ok(Self::new(Arc::new(GridArray::combine(name, vec![file], options)?)))
     }
 
     /// The table of an opened array.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::scalar::Scalar;
 use super::text::{self, Encoding};
+use crate::array::arrow_error::arrow_error;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
@@ -153,11 +154,11 @@ impl CellColumn {
     }
 
     fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
         Ok(match &self.kind {
             CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
             CellKind::FixedBytes(width) => Arc::new(
-                FixedSizeBinaryArray::try_new(*width as i32, cells, nulls).map_err(internal)?,
+                FixedSizeBinaryArray::try_new(*width as i32, cells, nulls)
+                    .map_err(arrow_error("values of so many bytes"))?,
             ),
             CellKind::FixedList(scalar, len) => {
                 // What lies under a NULL need not be a value.
@@ -167,12 +168,12 @@ impl CellColumn {
                 let items = scalar.array(cells, of_items)?;
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
-                Arc::new(list.map_err(internal)?)
+                Arc::new(list.map_err(arrow_error("lists of so many items"))?)
             }
             CellKind::Enumerated { index, values } => {
                 let indices = Scalar::Number(*index).array(cells, nulls)?;
                 let indices = places(&indices, values.len())?;
-                take(values, &indices, None).map_err(internal)?
+                take(values, &indices, None).map_err(arrow_error("values of an enumeration"))?
             }
             _ => return Err(Error::internal("cells of no fixed width")),
         })
@@ -182,8 +183,7 @@ impl CellColumn {
 /// Indices into `len` values; those outside become NULL.
 fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
-    let wide =
-        |to: &DataType| cast(indices, to).map_err(|error| Error::internal(error.to_string()));
+    let wide = |to: &DataType| cast(indices, to).map_err(arrow_error("indices of an enumeration"));
     Ok(if indices.data_type().is_unsigned_integer() {
         let indices = wide(&DataType::UInt64)?;
         indices.as_primitive::<UInt64Type>().iter().map(|at| at.and_then(inside)).collect()
@@ -235,7 +235,7 @@ fn list(
     let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let list = ListArray::try_new(field, offsets, items, nulls);
-    Ok(Arc::new(list.map_err(|error| Error::internal(error.to_string()))?))
+    Ok(Arc::new(list.map_err(arrow_error("lists of any length"))?))
 }
 
 #[cfg(test)]

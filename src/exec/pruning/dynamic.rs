@@ -21,7 +21,7 @@ use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
 
-use crate::array::Column;
+use crate::array::ColumnSource;
 use crate::exec::columns::columns_of;
 
 /// Hands the filters that may still change to `take`, which returns a node that knows them. Reports every
@@ -52,7 +52,7 @@ pub(crate) fn dynamic_filters<N: ExecutionPlan>(
 pub(crate) struct DynamicFilters {
     pub(crate) filters: Vec<PhysicalExprRef>,
     /// What each of the scan's columns, which filters are over, shows.
-    pub(crate) columns: Vec<Column>,
+    pub(crate) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(crate) schema: SchemaRef,
     /// Which of these columns are not NULL in any row that is needed.

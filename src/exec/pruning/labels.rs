@@ -9,7 +9,7 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::AxisSelection;
 
 /// Labels evaluated at once.
@@ -21,7 +21,7 @@ const LABELS_PER_BATCH: u64 = 1 << 16;
 pub(super) fn select_labels(
     predicate: &PhysicalExprRef,
     array: &GridArray,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
     candidates: &AxisSelection,
     start: u64,

@@ -20,7 +20,7 @@ use super::labels::{satisfied, select_labels};
 use super::scope::{FilterScope, find};
 use super::statistics::ChunkStatistics;
 use super::zones::ChunksToRead;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
 
@@ -94,7 +94,7 @@ async fn mask(
 
 /// A filter, and the part of the table's schema that it is over.
 struct Over {
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     predicate: PhysicalExprRef,
 }

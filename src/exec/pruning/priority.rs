@@ -11,8 +11,8 @@ use datafusion::error::Result;
 
 use super::statistics::ChunkStatistics;
 use super::zones::ChunksToRead;
-use crate::array::{Column, GridArray};
-use crate::plan::ScanPlan;
+use crate::array::{ColumnSource, GridArray};
+use crate::plan::{ScanPlan, TaskNumber};
 
 /// The first key of an order that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,36 +26,35 @@ pub(crate) struct Priority {
 const MAX_TASKS: usize = 1 << 20;
 
 impl Priority {
-    /// The numbers of tasks, the most promising first; in their order if nothing is known about them.
+    /// The tasks, the most promising first; in their order if nothing is known about them.
     pub(crate) async fn best_first(
         self,
         array: &Arc<GridArray>,
         plan: &ScanPlan,
-        task_numbers: Vec<u64>,
-    ) -> Result<Vec<u64>> {
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
         let chunks = ChunksToRead::of_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &[column], schema).await?;
         let known = statistics.know_values() || column.axis().is_some();
-        if !known || task_numbers.len() > MAX_TASKS {
-            return Ok(task_numbers);
+        if !known || tasks.len() > MAX_TASKS {
+            return Ok(tasks);
         }
-        self.sorted(&statistics, column, plan, task_numbers)
+        self.sorted(&statistics, column, plan, tasks)
     }
 
     fn sorted(
         self,
         statistics: &ChunkStatistics,
-        column: Column,
+        column: ColumnSource,
         plan: &ScanPlan,
-        task_numbers: Vec<u64>,
-    ) -> Result<Vec<u64>> {
-        let chunks: Vec<Vec<u64>> =
-            task_numbers.iter().map(|&number| plan.task(number).coordinates).collect();
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
+        let chunks: Vec<Vec<u64>> = tasks.iter().map(|&task| plan.task(task).coordinates).collect();
         let chunks = statistics.indices_of(&chunks.iter().map(Vec::as_slice))?;
         let Some((least, greatest, null_counts)) = statistics.bounds(&chunks)? else {
-            return Ok(task_numbers);
+            return Ok(tasks);
         };
         let bound = if self.options.descending { greatest } else { least };
         // A chunk that may hold NULLs, or anything, is a promising one where NULLs come first.
@@ -71,9 +70,9 @@ impl Priority {
             keys.insert(0, nulls);
         }
         // Equals stay in their order, so that rows which are in order of the key stay in order.
-        let as_planned = UInt64Array::from(task_numbers.clone());
+        let as_planned = UInt64Array::from_iter_values(tasks.iter().map(|task| task.get()));
         keys.push(SortColumn { values: Arc::new(as_planned), options: options(false) });
         let order = lexsort_to_indices(&keys, None)?;
-        Ok(order.values().iter().map(|&at| task_numbers[at as usize]).collect())
+        Ok(order.values().iter().map(|&at| tasks[at as usize]).collect())
     }
 }

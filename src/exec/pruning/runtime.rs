@@ -22,7 +22,7 @@ use super::dynamic::{DynamicFilters, snapshot_filter, without_nulls};
 use super::labels::select_labels;
 use super::statistics::ChunkStatistics;
 use super::zones::ChunksToRead;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::exec::columns::{columns_of, over_columns};
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::ScanPlan;
@@ -31,7 +31,7 @@ use crate::plan::ScanPlan;
 pub(crate) struct RuntimePruner {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     filters: Vec<(PhysicalExprRef, DynamicFilterTracking)>,
     statistics: ChunkStatistics,
@@ -55,7 +55,7 @@ struct Snapshot {
 /// A conjunct over one dimension, which selects indices of its axis.
 struct LabelPredicate {
     axis: usize,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     /// Over batches of these columns.
     predicate: PhysicalExprRef,
     schema: SchemaRef,
@@ -72,7 +72,7 @@ impl RuntimePruner {
     ) -> Result<Self> {
         let DynamicFilters { filters, columns, schema, non_null_columns } = filters;
         let of_statistics = columns_of(&filters);
-        let needed: Vec<Column> = of_statistics.iter().map(|&at| columns[at]).collect();
+        let needed: Vec<ColumnSource> = of_statistics.iter().map(|&at| columns[at]).collect();
         let needed_schema = Arc::new(schema.project(&of_statistics)?);
         let chunks = ChunksToRead::of_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &needed, needed_schema).await?;
@@ -161,7 +161,7 @@ impl RuntimePruner {
     /// The conjunct as one that selects indices of an axis, if it is over one dimension.
     fn over_labels(&self, conjunct: &PhysicalExprRef) -> Result<Option<LabelPredicate>> {
         let needed = columns_of([conjunct]);
-        let columns: Vec<Column> = needed.iter().map(|&at| self.columns[at]).collect();
+        let columns: Vec<ColumnSource> = needed.iter().map(|&at| self.columns[at]).collect();
         let Some(axis) = columns.first().and_then(|column| column.axis()) else { return Ok(None) };
         if columns.iter().any(|column| column.axis() != Some(axis)) {
             return Ok(None);

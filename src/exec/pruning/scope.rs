@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, Volatility};
 
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 
 /// Longer axes are filtered row by row: evaluating a predicate over their labels would take longer
 /// than planning may.
@@ -59,7 +59,7 @@ impl FilterScope {
 }
 
 /// The column of this name and its place in the schema.
-pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, Column)> {
+pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource)> {
     let at = array.schema().index_of(name).ok()?;
     Some((at, array.columns()[at]))
 }

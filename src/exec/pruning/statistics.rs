@@ -25,7 +25,7 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 
 use super::containers::ContainerStatistics;
 use super::zones::{ChunksToRead, worthwhile_zones};
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::format::{Bound, Zones};
 use crate::grid::AxisSelection;
 use crate::plan::touched_chunks;
@@ -74,7 +74,7 @@ impl ChunkStatistics {
     pub(super) async fn gather(
         array: &Arc<GridArray>,
         chunks: ChunksToRead<'_>,
-        columns: &[Column],
+        columns: &[ColumnSource],
         schema: SchemaRef,
     ) -> Result<Self> {
         let selection = chunks.selection;
@@ -279,7 +279,7 @@ impl ChunkIndices {
 async fn value_zones(
     array: &GridArray,
     chunks: ChunksToRead<'_>,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
 ) -> Vec<ValueZones> {
     let mut values = Vec::new();
@@ -308,7 +308,7 @@ fn negates_integers(predicate: &PhysicalExprRef, schema: &SchemaRef) -> bool {
 fn extremes(
     array: &GridArray,
     selection: &AxisSelection,
-    column: Column,
+    column: ColumnSource,
     axis: usize,
     touched: &[u64],
 ) -> Result<(ArrayRef, ArrayRef)> {

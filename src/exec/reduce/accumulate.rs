@@ -13,7 +13,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{GroupsAccumulatorAdapter, PhysicalExprRef};
 
 use super::query::{Aggregate, Query};
-use crate::array::Column;
+use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 
@@ -21,7 +21,7 @@ use crate::exec::columns::{columns_of, over_columns};
 #[derive(Debug, Clone)]
 pub(super) struct AccumulatePlan {
     /// What of the array the expressions are over.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(super) schema: SchemaRef,
     /// Over batches of that schema, as the predicate is.

@@ -21,7 +21,7 @@ use datafusion::physical_expr::expressions::{
 };
 
 use super::dense::{Call, DensePlan};
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::exec::pruning::{DynamicFilters, Priority};
 use crate::format::{Bound, ElementType};
 use crate::reduce::Reducer;
@@ -54,7 +54,11 @@ impl Extremes {
             return Ok(None);
         }
         let place = |value: usize| {
-            array.columns().iter().position(|column| *column == Column::Value(value)).unwrap_or(0)
+            array
+                .columns()
+                .iter()
+                .position(|column| *column == ColumnSource::Value(value))
+                .unwrap_or(0)
         };
         let places: Vec<usize> = values.iter().map(|value| place(*value)).collect();
         let schema = Arc::new(array.schema().project(&places)?);
@@ -81,7 +85,7 @@ impl Extremes {
     pub(super) fn filters(&self) -> DynamicFilters {
         DynamicFilters {
             filters: vec![Arc::clone(&self.filter) as PhysicalExprRef],
-            columns: self.values.iter().map(|value| Column::Value(*value)).collect(),
+            columns: self.values.iter().map(|value| ColumnSource::Value(*value)).collect(),
             schema: Arc::clone(&self.schema),
             non_null_columns: vec![],
         }

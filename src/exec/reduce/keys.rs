@@ -16,7 +16,7 @@ use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use super::query::Query;
-use crate::array::{Column, LabelOrder};
+use crate::array::{ColumnSource, LabelOrder};
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::reduce::AxisGroups;
@@ -98,7 +98,7 @@ impl AxisLabels {
             return Ok(None);
         }
         let needed = columns_of(keys);
-        let scanned: Vec<Column> = scan.columns();
+        let scanned: Vec<ColumnSource> = scan.columns();
         let (mut fields, mut columns, mut orders) = (vec![], vec![], vec![]);
         for &at in &needed {
             let Some(labels) = array.labels_of(scanned[at]) else { return Ok(None) };

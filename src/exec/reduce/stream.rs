@@ -1,6 +1,5 @@
 //! One partition of a reduction: chunks into a table of groups, the table into batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -30,8 +29,10 @@ use crate::exec::pruning::zones::{ChunksToRead, worthwhile_zones};
 use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Blocks};
-use crate::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
+use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
+use crate::reduce::{
+    GroupStats, GroupTable, GroupedChunk, Reducer, RowPlaces, count_rows, reducer,
+};
 
 /// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
 /// from rows. Groups for which one of `filters` is not true need not be there.
@@ -150,20 +151,20 @@ impl PartitionReducer {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&reduction.schema), slices)))
     }
 
-    /// The numbers of the tasks, one per chunk to visit.
-    fn task_numbers(&self) -> Range<u64> {
+    /// The tasks, one per chunk to visit.
+    fn tasks(&self) -> TaskRange {
         self.part.plan.tasks(self.part.partition)
     }
 
     fn reader(
         &self,
-        task_numbers: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         values: Vec<usize>,
     ) -> ChunkReader {
         ChunkReader::new(
             Arc::clone(&self.reduction.array),
             Arc::clone(&self.part.plan),
-            task_numbers,
+            tasks,
             self.reduction.partitions.len(),
             values,
             format!("GridReduceExec[{}]", self.number),
@@ -171,28 +172,26 @@ impl PartitionReducer {
         )
     }
 
-    /// The numbers of the tasks whose chunks must be read: not those of which the writer noted all that is
-    /// asked.
+    /// The tasks whose chunks must be read: not those of which the writer noted all that is asked.
     async fn unanswered(
         &self,
         dense: &DensePlan,
         reducers: &mut [Box<dyn Reducer>],
-    ) -> Result<Vec<u64>> {
-        let (plan, task_numbers) = (&self.part.plan, self.task_numbers());
+    ) -> Result<Vec<TaskNumber>> {
+        let (plan, tasks) = (&self.part.plan, self.tasks());
         let chunks = ChunksToRead::of_plan(plan);
         let mut zones = Vec::with_capacity(dense.columns.len());
         for column in &dense.columns {
             match worthwhile_zones(&self.reduction.array, column.value, chunks).await {
                 Some(of_column) => zones.push(of_column),
-                None => return Ok(task_numbers.collect()),
+                None => return Ok(tasks.collect()),
             }
         }
         let mut unanswered = Vec::new();
-        for task_number in task_numbers {
+        for task_number in tasks {
             let task = plan.task(task_number);
-            let chunk_number = task.number;
             let known: Option<Vec<Zone>> =
-                zones.iter().map(|zones| zones.zone(chunk_number)).collect();
+                zones.iter().map(|zones| zones.zone(task.chunk_number)).collect();
             let chunk = self.chunk(&task);
             let answered = known.filter(|known| {
                 reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
@@ -211,8 +210,8 @@ impl PartitionReducer {
         Ok(unanswered)
     }
 
-    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> Chunk<'a> {
-        Chunk { table: &self.table, grid: self.reduction.array.grid(), task }
+    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
+        GroupedChunk { table: &self.table, grid: self.reduction.array.grid(), task }
     }
 
     /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
@@ -224,26 +223,26 @@ impl PartitionReducer {
         let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
         let needs_rows = !by_cells && (counts_rows || !every_group_has_rows);
         let rows = if needs_rows { self.rows_per_group() } else { vec![] };
-        let mut found = self.fold(plan).await?;
+        let mut stats = self.fold(plan).await?;
 
         let mut columns: Vec<ArrayRef> = Vec::new();
-        let mut nothing = Found::default();
+        let mut nothing = GroupStats::default();
         for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
-            let found = column.map_or(&mut nothing, |column| &mut found[column]);
+            let stats = column.map_or(&mut nothing, |column| &mut stats[column]);
             if self.reduction.whole {
                 let same = |later: &DenseCall| later.column == *column && later.call.needs_sums();
                 let last = !plan.calls[at + 1..].iter().any(same);
-                columns.push(call.value(found, &rows, last)?);
+                columns.push(call.value(stats, &rows, last)?);
             } else {
-                columns.extend(call.state(found, &rows)?);
+                columns.extend(call.state(stats, &rows)?);
             }
         }
         let has_keys = !self.reduction.keys.columns.is_empty();
         if !has_keys || (!by_cells && every_group_has_rows) {
             return Ok((columns, None));
         }
-        let rows = match found.first() {
-            Some(found) if by_cells => &found.counts,
+        let rows = match stats.first() {
+            Some(stats) if by_cells => &stats.counts,
             _ => &rows,
         };
         let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
@@ -252,12 +251,12 @@ impl PartitionReducer {
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
-    /// What is wanted of each column of `plan`, over all chunks.
-    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<Found>> {
+    /// What is requested of each column of `plan`, over all chunks.
+    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.reduction.array);
         let of_column = |column: &DenseColumn| {
             let number = array.value(column.value).as_number()?;
-            reducer(number, column.wanted, plan.range.as_ref(), self.table.len())
+            reducer(number, column.requested, plan.range.as_ref(), self.table.len())
         };
         let reducers: Option<Vec<_>> = plan.columns.iter().map(of_column).collect();
         let Some(mut reducers) = reducers else {
@@ -267,17 +266,16 @@ impl PartitionReducer {
             return Ok(vec![]);
         }
         let table_bytes = self.reservation.size();
-        let task_numbers = self.unanswered(plan, &mut reducers).await?;
+        let tasks = self.unanswered(plan, &mut reducers).await?;
         let values = plan.columns.iter().map(|column| column.value).collect();
         let mut extremes = match self.reduction.keys.columns.as_slice() {
             [] => Extremes::of(plan, &array)?,
             _ => None,
         };
-        let mut reader = self.reader(task_numbers.clone().into_iter(), values);
+        let mut reader = self.reader(tasks.clone().into_iter(), values);
         if let Some(extremes) = &mut extremes {
             extremes.update(&reducers)?;
-            reader =
-                reader.filtered(extremes.filters()).prioritized(extremes.priority(), task_numbers);
+            reader = reader.filtered(extremes.filters()).prioritized(extremes.priority(), tasks);
         }
         let mut yields = YieldBudget::default();
         while let Some(open) = reader.next(&self.metrics).await? {
@@ -301,7 +299,7 @@ impl PartitionReducer {
     /// The rows of each group, which follow from its labels where no value has a say.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
-        for task_number in self.task_numbers() {
+        for task_number in self.tasks() {
             let task = self.part.plan.task(task_number);
             count_rows(&mut rows, &self.chunk(&task));
         }
@@ -316,7 +314,7 @@ impl PartitionReducer {
         let reduction = Arc::clone(&self.reduction);
         let has_keys = !reduction.keys.columns.is_empty();
         let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
-        let mut reader = self.reader(self.task_numbers(), values_of(&plan.columns));
+        let mut reader = self.reader(self.tasks(), values_of(&plan.columns));
         let mut assembler = Assembler::new(&reduction.array);
         let mut places = RowPlaces::default();
         let mut yields = YieldBudget::default();
