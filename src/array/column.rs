@@ -11,7 +11,7 @@ use crate::tile::CellFormat;
 
 /// What a column of the table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Column {
+pub enum ColumnSource {
     /// The labels of an axis.
     Label(usize),
     /// The 0-based index on an axis.
@@ -22,7 +22,7 @@ pub enum Column {
     Value(usize),
 }
 
-impl Column {
+impl ColumnSource {
     /// The axis, for columns of a dimension.
     pub fn axis(self) -> Option<usize> {
         match self {
@@ -55,25 +55,25 @@ pub(super) fn schema(
     dims: &[Dimension],
     values: &[Value],
     index_columns: bool,
-) -> (SchemaRef, Vec<Column>) {
+) -> (SchemaRef, Vec<ColumnSource>) {
     let mut fields: Vec<Field> = Vec::new();
     let mut columns = Vec::new();
     for (axis, dim) in dims.iter().enumerate() {
         let field = Field::new(&dim.name, dim.labels.data_type(), dim.labels.has_nulls());
         fields.push(with_attributes(field, &dim.attributes));
-        columns.push(Column::Label(axis));
+        columns.push(ColumnSource::Label(axis));
     }
     for (number, value) in values.iter().enumerate() {
         let name = unused_name(&value.name, &fields);
         let field = Field::new(name, value.column.data_type(), value.column.is_nullable());
         fields.push(with_attributes(field, &value.attributes));
-        columns.push(Column::Value(number));
+        columns.push(ColumnSource::Value(number));
     }
     if index_columns {
         for (axis, dim) in dims.iter().enumerate() {
             let name = unused_name(&format!("{}_idx", dim.name), &fields);
             fields.push(Field::new(name, DataType::Int64, false));
-            columns.push(Column::Index(axis));
+            columns.push(ColumnSource::Index(axis));
         }
     }
     (Arc::new(Schema::new(fields)), columns)

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, ArrowNativeTypeOp, UInt32Array};
 use arrow::buffer::Buffer;
 use arrow::compute::take;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{ArrowNativeType, DataType};
 
+use super::arrow_error::failed_to;
+use super::element::{Element, for_element_type};
 use super::values::Scalar;
-use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 
@@ -111,26 +112,23 @@ impl Counter {
             Scalar::Number(element) => element,
             Scalar::Temporal(_) | Scalar::Boolean => ElementType::I64,
         };
-        macro_rules! buffer {
-            ($($element:ident => $t:ty),*) => {
-                match element {
-                    $(ElementType::$element => <$t>::try_from(least)
-                        .ok()
-                        .filter(|_| <$t>::try_from(greatest).is_ok())
-                        .map(|least| steps.map(move |step| least.wrapping_add(step as $t)))
-                        .map(|labels| Buffer::from_vec(labels.collect::<Vec<$t>>())),)*
-                    ElementType::F16 | ElementType::F32 | ElementType::F64 => None,
-                }
-            };
-        }
-        let labels = buffer!(
-            I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64
-        );
+        let labels = for_element_type!(element, T => counted::<T>(least, greatest, steps));
         let labels = labels.ok_or_else(|| {
             Error::unsupported(format!("labels from {least} to {greatest}, beyond {element}"))
         })?;
         self.scalar.array(labels, None)
     }
+}
+
+/// The elements `least` plus each of `steps`, which ends at `greatest`; `None` if they are not of type `T`.
+fn counted<T: Element>(
+    least: i128,
+    greatest: i128,
+    steps: impl Iterator<Item = u64>,
+) -> Option<Buffer> {
+    let (least, _) = T::from_integer(least).zip(T::from_integer(greatest))?;
+    let labels = steps.map(|step| least.add_wrapping(T::Native::usize_as(step as usize)));
+    Some(Buffer::from_vec(labels.collect::<Vec<T::Native>>()))
 }
 
 #[cfg(test)]

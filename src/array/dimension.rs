@@ -44,7 +44,7 @@ impl Dimension {
 
     /// What labels that are numbers count, if they are times: those of another moment or unit are not of
     /// the same line.
-    pub(crate) fn measure(&self) -> Option<&str> {
+    pub(crate) fn unit(&self) -> Option<&str> {
         if self.labels.data_type().is_temporal() {
             return None;
         }

@@ -6,7 +6,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 
 use super::chunk_source::ChunkSource;
-use super::column::{Column, Value, schema, unused_name};
+use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::labels::Labels;
 use super::values::ValueColumn;
@@ -26,7 +26,7 @@ pub struct GridArray {
     /// The names of the files, if there is a column of them.
     files: Option<Labels>,
     schema: SchemaRef,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
 }
 
 /// Memory that decoding reuses from chunk to chunk.
@@ -62,7 +62,7 @@ impl GridArray {
         let mut fields: Vec<Field> =
             self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
         fields.push(Field::new(unused_name("_file", &fields), names.data_type(), false));
-        self.columns.push(Column::File(axis));
+        self.columns.push(ColumnSource::File(axis));
         Self { files: Some(names), schema: Arc::new(Schema::new(fields)), ..self }
     }
 
@@ -112,17 +112,17 @@ impl GridArray {
     }
 
     /// What each column of the schema shows.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[ColumnSource] {
         &self.columns
     }
 
     /// What a column of a dimension shows along its axis; `None` for a value.
-    pub fn labels_of(&self, column: Column) -> Option<&Labels> {
+    pub fn labels_of(&self, column: ColumnSource) -> Option<&Labels> {
         match column {
-            Column::Label(axis) => Some(&self.dims[axis].labels),
-            Column::Index(axis) => Some(&self.dims[axis].index),
-            Column::File(_) => self.files.as_ref(),
-            Column::Value(_) => None,
+            ColumnSource::Label(axis) => Some(&self.dims[axis].labels),
+            ColumnSource::Index(axis) => Some(&self.dims[axis].index),
+            ColumnSource::File(_) => self.files.as_ref(),
+            ColumnSource::Value(_) => None,
         }
     }
 

@@ -1,43 +1,25 @@
 //! The labels of one dimension.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampMicrosecondArray, UInt64Array,
-    make_comparator,
-};
+use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, cast, sort_to_indices, take};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::cf_time::TimeUnits;
+use super::arrow_error::failed_to;
+use super::coordinates::coordinates;
 use super::counter::Counter;
+use super::label_order::LabelOrder;
 use super::read_options::ReadOptions;
 use super::remarks::Remarks;
 use super::text_labels;
-use super::values::NumberColumn;
-use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
-
-/// How the labels of a dimension follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LabelOrder {
-    /// Each label is greater than the one before it; none is NULL.
-    Ascending,
-    /// Each label is less than the one before it; none is NULL.
-    Descending,
-    /// Neither: labels may be in any order, repeat or be NULL.
-    Unsorted,
-}
 
 /// One label per element of an axis.
 #[derive(Debug, Clone)]
@@ -80,23 +62,11 @@ impl Labels {
         options: &ReadOptions,
         remarks: &mut Remarks,
     ) -> Result<Self> {
-        let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
-        remarks.misunderstood.extend(misunderstood);
-        let values = column.decode(elements, None, true)?;
-        if let Some(times) = times(&values, attributes, &mut remarks.odd) {
-            return Self::from_array(times);
-        }
-        Self::from_array(match values.data_type() {
-            DataType::Float32 => Arc::new(shortest_decimals(&values)),
-            DataType::Float16 => {
-                Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
-            }
-            _ => values,
-        })
+        Self::from_array(coordinates(element, elements, attributes, packed, options, remarks)?)
     }
 
     pub(crate) fn from_array(values: ArrayRef) -> Result<Self> {
-        let order = order_of(&values)?;
+        let order = LabelOrder::of(&values)?;
         Ok(Self::Array { values, order })
     }
 
@@ -231,9 +201,7 @@ impl Labels {
         let elements = selection.ranges().iter().cloned().flatten();
         self.at(elements.map(|element| Some(start + element)))
     }
-}
 
-impl Labels {
     /// The elements with the least and the greatest label among the selected ones, by Arrow's sort
     /// order and NULL aside; `None` if there are none. The selection is of the part of the axis that
     /// begins at element `start`.
@@ -289,112 +257,26 @@ impl Labels {
     /// # Errors
     /// `Internal` if an element lies outside the axis.
     pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
+        let outside = failed_to("take labels");
         match self {
             Self::Counted(counter) => counter.at(elements),
             Self::Array { values, .. } => {
                 let elements: UInt64Array = elements.collect();
-                take(values, &elements, None).map_err(failed_to("take labels"))
+                take(values, &elements, None).map_err(outside)
             }
             Self::Repeated { values, ends } => {
                 let run = |element: u64| ends.partition_point(|end| *end <= element) as u64;
                 let runs: UInt64Array = elements.map(|element| element.map(run)).collect();
-                take(values, &runs, None).map_err(failed_to("take labels"))
+                take(values, &runs, None).map_err(outside)
             }
         }
     }
 }
 
-fn order_of(values: &ArrayRef) -> Result<LabelOrder> {
-    // To Arrow's order -0.0 is less than 0.0; to SQL they are one number.
-    let negative_zero = |value: &f64| *value == 0.0 && value.is_sign_negative();
-    let floats = values.as_primitive_opt::<Float64Type>();
-    if values.null_count() > 0 || floats.is_some_and(|it| it.values().iter().any(negative_zero)) {
-        return Ok(LabelOrder::Unsorted);
-    }
-    let compare = make_comparator(values, values, SortOptions::default())
-        .map_err(failed_to("compare labels"))?;
-    let all = |wanted| (1..values.len()).all(|i| compare(i - 1, i) == wanted);
-    Ok(if all(Ordering::Less) {
-        LabelOrder::Ascending
-    } else if all(Ordering::Greater) {
-        LabelOrder::Descending
-    } else {
-        LabelOrder::Unsorted
-    })
-}
-
-/// Float64 labels with the same shortest decimal as the stored Float32, so that the number a person
-/// reads and types finds its row.
-fn shortest_decimals(values: &ArrayRef) -> Float64Array {
-    values.as_primitive::<Float32Type>().unary(|value: f32| {
-        let exact = f64::from(value);
-        // A whole number below 2^24 is its own shortest decimal.
-        if value.fract() == 0.0 && value.abs() < 16_777_216.0 {
-            return exact;
-        }
-        value.to_string().parse().unwrap_or(exact)
-    })
-}
-
-/// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
-/// Labels as timestamps, if their attributes say that they are times; else why they are not, if they should be.
-fn times(
-    values: &ArrayRef,
-    attributes: &BTreeMap<String, String>,
-    odd: &mut Vec<String>,
-) -> Option<ArrayRef> {
-    let units = match TimeUnits::from_attributes(attributes) {
-        Ok(units) => units?,
-        Err(why) => {
-            odd.push(format!("{why}; kept as numbers"));
-            return None;
-        }
-    };
-    let Some(times) = timestamps(values, units) else {
-        odd.push("times that no timestamp can hold; kept as numbers".to_owned());
-        return None;
-    };
-    odd.extend(units.renamed(times.as_primitive()));
-    Some(times)
-}
-
-fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
-    fn integers<T: ArrowPrimitiveType>(
-        values: &ArrayRef,
-        units: TimeUnits,
-    ) -> Option<TimestampMicrosecondArray>
-    where
-        T::Native: Into<i128>,
-    {
-        try_map::<T>(values, |value| units.at_integer(value.into()))
-    }
-    let times = match values.data_type() {
-        DataType::Float16 => try_map::<Float16Type>(values, |value| units.at_float(value.into())),
-        DataType::Float32 => try_map::<Float32Type>(values, |value| units.at_float(value.into())),
-        DataType::Float64 => try_map::<Float64Type>(values, |value| units.at_float(value)),
-        DataType::Int8 => integers::<Int8Type>(values, units),
-        DataType::Int16 => integers::<Int16Type>(values, units),
-        DataType::Int32 => integers::<Int32Type>(values, units),
-        DataType::Int64 => integers::<Int64Type>(values, units),
-        DataType::UInt8 => integers::<UInt8Type>(values, units),
-        DataType::UInt16 => integers::<UInt16Type>(values, units),
-        DataType::UInt32 => integers::<UInt32Type>(values, units),
-        DataType::UInt64 => integers::<UInt64Type>(values, units),
-        _ => None,
-    };
-    times.map(|times| Arc::new(times) as ArrayRef)
-}
-
-fn try_map<T: ArrowPrimitiveType>(
-    values: &ArrayRef,
-    at: impl Fn(T::Native) -> Option<i64>,
-) -> Option<TimestampMicrosecondArray> {
-    let values: &PrimitiveArray<T> = values.as_primitive();
-    values.try_unary::<_, _, ()>(|value| at(value).ok_or(())).ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Float64Type, Int64Type};
     use arrow::util::display::array_value_to_string;
 
     use super::*;

@@ -18,14 +18,13 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
-use super::dynamic::{DynamicFilters, Examiner};
 use super::metrics::ScanMetrics;
-use super::priority::Priority;
-use super::to_datafusion;
+use super::pruning::zones::{ChunksToRead, worthwhile_zones};
+use super::pruning::{DynamicFilters, Priority, RuntimePruner};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
-use crate::plan::ScanPlan;
+use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::Tile;
 
 /// Chunks whose index rows are looked up at once.
@@ -35,6 +34,9 @@ const READ_AHEAD: usize = 2;
 /// Memory for chunks in flight per scan, in bytes, where neither the file nor the pool says more.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
+/// Tasks of a plan.
+type TaskNumbers = Box<dyn Iterator<Item = TaskNumber> + Send + Sync>;
+
 /// Reads the chunks of one partition.
 pub(super) struct ChunkReader {
     array: Arc<GridArray>,
@@ -43,13 +45,13 @@ pub(super) struct ChunkReader {
     values: Vec<usize>,
     /// What is noted about each of them, once it has been looked for.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
-    /// Tasks not yet looked up, by number.
-    tasks: Box<dyn Iterator<Item = u64> + Send + Sync>,
+    /// Those not yet looked up.
+    tasks: TaskNumbers,
     filters: DynamicFilters,
     /// What the filters leave; made at the first chunk.
-    examiner: Option<Examiner>,
+    pruner: Option<RuntimePruner>,
     /// Which of these tasks to read first, where the filters depend on it.
-    priority: Option<(Priority, Box<dyn Iterator<Item = u64> + Send + Sync>)>,
+    priority: Option<(Priority, TaskNumbers)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -106,12 +108,12 @@ impl OpenChunk {
 }
 
 impl ChunkReader {
-    /// Reads `values` of the chunks of `tasks`, of the plan's; `partitions` share the memory for chunks
-    /// in flight.
+    /// Reads `values` of the chunks of these tasks of the plan; `partitions` share the memory for chunks in
+    /// flight.
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
-        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         partitions: usize,
         values: Vec<usize>,
         consumer: String,
@@ -121,7 +123,7 @@ impl ChunkReader {
         Self {
             tasks: Box::new(tasks),
             filters: DynamicFilters::default(),
-            examiner: None,
+            pruner: None,
             priority: None,
             budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
             is_limited: matches!(pool.memory_limit(), MemoryLimit::Finite(_)),
@@ -143,12 +145,12 @@ impl ChunkReader {
         self
     }
 
-    /// Reads the most promising of `tasks`, which are all there are, first, if there are filters that
+    /// Reads the most promising of these tasks, which are all there are, first, if there are filters that
     /// become stricter with good rows.
     pub(super) fn prioritized(
         mut self,
         priority: Option<Priority>,
-        tasks: impl IntoIterator<Item = u64, IntoIter: Send + Sync + 'static>,
+        tasks: impl IntoIterator<Item = TaskNumber, IntoIter: Send + Sync + 'static>,
     ) -> Self {
         self.priority = priority.map(|priority| (priority, Box::new(tasks.into_iter()) as _));
         self
@@ -160,10 +162,10 @@ impl ChunkReader {
             return Ok(());
         }
         let filters = std::mem::take(&mut self.filters);
-        self.examiner = Some(Examiner::new(&self.array, &self.plan, filters).await?);
-        if let Some((priority, tasks)) = self.priority.take() {
-            let tasks = priority.best_first(&self.array, &self.plan, tasks.collect()).await?;
-            self.tasks = Box::new(tasks.into_iter());
+        self.pruner = Some(RuntimePruner::new(&self.array, &self.plan, filters).await?);
+        if let Some((priority, numbers)) = self.priority.take() {
+            let numbers = priority.best_first(&self.array, &self.plan, numbers.collect()).await?;
+            self.tasks = Box::new(numbers.into_iter());
         }
         Ok(())
     }
@@ -171,7 +173,7 @@ impl ChunkReader {
     /// The next chunk, or `None` at the end.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
         self.prepare().await?;
-        self.examine_again(metrics)?;
+        self.prune_fetched(metrics)?;
         if self.values.is_empty() {
             return Ok(self.next_task(metrics).await?.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
@@ -183,16 +185,21 @@ impl ChunkReader {
             self.reservation.shrink(self.reservation.size() - self.held);
             return Ok(None);
         };
-        if self.examiner.is_some() {
+        if self.pruner.is_some() {
             metrics.chunks_examined.add_matched(1);
         }
-        let payloads = self.payloads(&fetch.stored, fetch.payloads, metrics).await?;
+        self.open(fetch, metrics).await.map(Some)
+    }
+
+    /// Waits for a chunk and decodes it.
+    async fn open(&mut self, fetch: Fetch, metrics: &ScanMetrics) -> Result<OpenChunk> {
+        let Fetch { task, stored, reserved, payloads } = fetch;
+        let payloads = self.payloads(&stored, payloads, metrics).await?;
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(bytes);
 
         let timer = metrics.time_decode.timer();
-        let Fetch { task, stored, reserved, .. } = fetch;
         let locations = locations_of(&stored);
         let tiles = self.array.decode(&task, &self.values, &stored, payloads, &mut self.workspace);
         timer.done();
@@ -200,8 +207,8 @@ impl ChunkReader {
             Ok(tiles) => tiles,
             Err(error) => {
                 // Bytes of a file that is being written look like those of a damaged one.
-                self.array.objects().used(&locations, false).map_err(to_datafusion)?;
-                return Err(to_datafusion(error));
+                self.array.objects().used(&locations, false)?;
+                return Err(error.into());
             }
         };
         metrics.bytes_decoded.add(tiles.iter().map(Tile::len_bytes).sum());
@@ -212,12 +219,12 @@ impl ChunkReader {
             let may_hold_nulls = self.may_hold_nulls(at, &task).await;
             open.push(OpenTile { value: self.values[at], tile, may_hold_nulls });
         }
-        Ok(Some(OpenChunk { task, tiles: open, locations, reserved }))
+        Ok(OpenChunk { task, tiles: open, locations, reserved })
     }
 
     /// Whether filters may become stricter with the rows that are there.
-    pub(super) fn expects_news(&self) -> bool {
-        self.examiner.as_ref().is_some_and(Examiner::expects_news)
+    pub(super) fn may_prune_more(&self) -> bool {
+        self.pruner.as_ref().is_some_and(RuntimePruner::may_change)
     }
 
     /// Takes a chunk back, and its memory for the next one. Fails if its file was written meanwhile.
@@ -225,7 +232,7 @@ impl ChunkReader {
         self.held -= chunk.reserved;
         self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
         // Pages of a mapping count as memory of the process, and where that has a limit they must go.
-        self.array.objects().used(&chunk.locations, self.is_limited).map_err(to_datafusion)
+        Ok(self.array.objects().used(&chunk.locations, self.is_limited)?)
     }
 
     /// Whether the memory for queries has a limit.
@@ -259,14 +266,15 @@ impl ChunkReader {
         let zones = match &self.zones {
             Some(zones) => zones,
             None => {
+                let chunks = ChunksToRead::of_plan(plan);
                 let mut zones = Vec::with_capacity(values.len());
                 for &value in values.iter() {
-                    zones.push(zones_of(array, plan, value).await);
+                    zones.push(worthwhile_zones(array, value, chunks).await);
                 }
                 self.zones.insert(zones)
             }
         };
-        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.number));
+        let zone = zones[at].as_ref().and_then(|zones| zones.zone(task.chunk_number));
         zone.is_none_or(|zone| zone.null_count > 0)
     }
 
@@ -300,7 +308,7 @@ impl ChunkReader {
         let timer = metrics.time_locate.timer();
         let group = self.next_group(metrics).await?;
         if !group.is_empty() {
-            let stored = self.array.locate(&group, &self.values).await.map_err(to_datafusion)?;
+            let stored = self.array.locate(&group, &self.values).await?;
             self.located = group.into_iter().zip(stored).collect();
         }
         timer.done();
@@ -309,7 +317,7 @@ impl ChunkReader {
 
     /// The next task that filters leave, where nothing but labels is wanted.
     async fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
-        if self.examiner.is_none() {
+        if self.pruner.is_none() {
             return Ok(self.tasks.next().map(|task| self.plan.task(task)));
         }
         if self.located.is_empty() {
@@ -329,8 +337,7 @@ impl ChunkReader {
             if group.is_empty() {
                 return Ok(group);
             }
-            let left: Vec<ChunkTask> =
-                self.examine(group, metrics)?.into_iter().flatten().collect();
+            let left: Vec<ChunkTask> = self.prune(group, metrics)?.into_iter().flatten().collect();
             if !left.is_empty() {
                 return Ok(left);
             }
@@ -339,27 +346,27 @@ impl ChunkReader {
     }
 
     /// What the filters leave of each task.
-    fn examine(
+    fn prune(
         &mut self,
         tasks: Vec<ChunkTask>,
         metrics: &ScanMetrics,
     ) -> Result<Vec<Option<ChunkTask>>> {
-        let Some(examiner) = &mut self.examiner else {
+        let Some(pruner) = &mut self.pruner else {
             return Ok(tasks.into_iter().map(Some).collect());
         };
-        let left = examiner.examine(tasks)?;
+        let left = pruner.prune(tasks)?;
         metrics.chunks_examined.add_pruned(left.iter().filter(|task| task.is_none()).count());
         Ok(left)
     }
 
     /// Drops chunks that were on their way when a filter changed, if it rules them out.
-    fn examine_again(&mut self, metrics: &ScanMetrics) -> Result<()> {
-        if !self.examiner.as_mut().is_some_and(Examiner::has_news) {
+    fn prune_fetched(&mut self, metrics: &ScanMetrics) -> Result<()> {
+        if !self.pruner.as_mut().is_some_and(RuntimePruner::refresh) {
             return Ok(());
         }
         let in_flight: Vec<ChunkTask> =
             self.in_flight.iter().map(|fetch| fetch.task.clone()).collect();
-        let left = self.examine(in_flight, metrics)?;
+        let left = self.prune(in_flight, metrics)?;
         for (mut fetch, left) in std::mem::take(&mut self.in_flight).into_iter().zip(left) {
             match left {
                 Some(task) => {
@@ -370,7 +377,7 @@ impl ChunkReader {
             }
         }
         let located: Vec<ChunkTask> = self.located.iter().map(|(task, _)| task.clone()).collect();
-        let left = self.examine(located, metrics)?;
+        let left = self.prune(located, metrics)?;
         let stored = std::mem::take(&mut self.located).into_iter().map(|(_, stored)| stored);
         let located =
             left.into_iter().zip(stored).filter_map(|(task, stored)| Some((task?, stored)));
@@ -413,18 +420,8 @@ impl ChunkReader {
                 .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?,
         };
         timer.done();
-        read.map_err(to_datafusion)
+        Ok(read?)
     }
-}
-
-/// What is noted about the chunks of `value`, if reading it is worthwhile for `plan`.
-pub(super) async fn zones_of(
-    array: &GridArray,
-    plan: &ScanPlan,
-    value: usize,
-) -> Option<Arc<dyn Zones>> {
-    let bytes_to_read = plan.rows(None).saturating_mul(array.value(value).cell_bytes());
-    array.zones(value, plan.selection(), bytes_to_read).await
 }
 
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {

@@ -4,17 +4,14 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
 
-/// An expression of a query.
-pub(super) type Expr = Arc<dyn PhysicalExpr>;
-
 /// Visits each of `exprs` until told to stop.
 pub(super) fn visit_all<'a>(
-    exprs: impl IntoIterator<Item = &'a Expr>,
-    visit: &mut dyn FnMut(&Expr) -> Result<TreeNodeRecursion>,
+    exprs: impl IntoIterator<Item = &'a PhysicalExprRef>,
+    visit: &mut dyn FnMut(&PhysicalExprRef) -> Result<TreeNodeRecursion>,
 ) -> Result<TreeNodeRecursion> {
     for expr in exprs {
         if visit(expr)? == TreeNodeRecursion::Stop {
@@ -25,7 +22,7 @@ pub(super) fn visit_all<'a>(
 }
 
 /// The scan's columns that `exprs` need, ascending.
-pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Vec<usize> {
+pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
     let mut columns: Vec<usize> =
         exprs.into_iter().flat_map(collect_columns).map(|column| column.index()).collect();
     columns.sort_unstable();
@@ -34,14 +31,18 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Vec<u
 }
 
 /// `expr` over a batch that holds only `columns` of the scan.
-pub(super) fn over_columns(expr: &Expr, columns: &[usize]) -> Result<Expr> {
+pub(super) fn over_columns(expr: &PhysicalExprRef, columns: &[usize]) -> Result<PhysicalExprRef> {
     Arc::clone(expr)
         .transform(|expr| {
             let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
                 return Ok(Transformed::no(expr));
             };
             let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
-            Ok(Transformed::yes(Arc::new(PhysicalColumn::new(column.name(), at)) as Expr))
+            Ok(
+                Transformed::yes(
+                    Arc::new(PhysicalColumn::new(column.name(), at)) as PhysicalExprRef
+                ),
+            )
         })
         .data()
 }

@@ -53,7 +53,7 @@ impl ConfigExtension for GridfusionConfig {
 const DEFAULT: &str = "default";
 
 impl GridfusionConfig {
-    /// The settings of a session, or the defaults if it has none.
+    /// The settings of a session, or the defaults if it has none. Whoever asks for a setting asks here.
     pub(crate) fn of(options: &ConfigOptions) -> Self {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use arrow::util::display::array_value_to_string;
+use datafusion::physical_expr::PhysicalExprRef;
 
-use super::columns::Expr;
 use crate::array::{GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
@@ -43,7 +43,7 @@ pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
 }
 
 /// `filters=[DynamicFilter [ station@1 = A ]]`, if any were pushed down.
-pub(super) fn filters(filters: &[Expr]) -> Option<String> {
+pub(super) fn filters(filters: &[PhysicalExprRef]) -> Option<String> {
     let shown: Vec<String> = filters.iter().map(ToString::to_string).collect();
     (!shown.is_empty()).then(|| format!("filters=[{}]", shown.join(", ")))
 }

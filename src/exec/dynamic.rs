@@ -33,7 +33,7 @@ use datafusion::physical_plan::filter_pushdown::{
 use super::columns::{Expr, columns_of, over_columns};
 use super::prune::ChunkFacts;
 use super::select::select_labels;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::ScanPlan;
 
@@ -64,7 +64,7 @@ pub(super) fn dynamic_filters<N: ExecutionPlan>(
 pub(super) struct DynamicFilters {
     pub(super) filters: Vec<Expr>,
     /// What each of the scan's columns, which filters are over, shows.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(super) schema: SchemaRef,
     /// Which of these columns are NULL in no row that is wanted.
@@ -93,7 +93,7 @@ impl DynamicFilters {
 pub(super) struct Examiner {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     filters: Vec<(Expr, DynamicFilterTracking)>,
     facts: ChunkFacts,
@@ -117,7 +117,7 @@ struct Current {
 /// A conjunct over one dimension.
 struct Slice {
     axis: usize,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     /// Over batches of these columns.
     predicate: Expr,
     schema: SchemaRef,
@@ -134,7 +134,7 @@ impl Examiner {
     ) -> Result<Self> {
         let DynamicFilters { filters, columns, schema, present } = filters;
         let of_facts = columns_of(&filters);
-        let known: Vec<Column> = of_facts.iter().map(|&at| columns[at]).collect();
+        let known: Vec<ColumnSource> = of_facts.iter().map(|&at| columns[at]).collect();
         let schema_of_facts = Arc::new(schema.project(&of_facts)?);
         let facts = ChunkFacts::gather(array, plan.selection(), &known, schema_of_facts).await?;
         let track = |filter: Expr| (Expr::clone(&filter), DynamicFilterTracking::classify(&filter));
@@ -219,7 +219,7 @@ impl Examiner {
     /// The conjunct as one that selects indices of an axis, if it is over one dimension.
     fn slice(&self, conjunct: &Expr) -> Result<Option<Slice>> {
         let needed = columns_of([conjunct]);
-        let columns: Vec<Column> = needed.iter().map(|&at| self.columns[at]).collect();
+        let columns: Vec<ColumnSource> = needed.iter().map(|&at| self.columns[at]).collect();
         let Some(axis) = columns.first().and_then(|column| column.axis()) else { return Ok(None) };
         if columns.iter().any(|column| column.axis() != Some(axis)) {
             return Ok(None);

@@ -20,26 +20,25 @@ use datafusion::physical_expr::{
     LexOrdering, Partitioning, PhysicalSortExpr, RangePartitioning, SplitPoint,
 };
 
-use super::to_datafusion;
-use crate::array::{Column, GridArray, LabelOrder};
+use crate::array::{ColumnSource, GridArray, LabelOrder};
 use crate::plan::ScanPlan;
 
-/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the order that was
-/// `asked` for, or, if none was, in that of the axes.
+/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the `ordering` that
+/// was pushed down, or, if none was, in that of the axes.
 ///
 /// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
 /// for one above an outer join too, where it may be NULL.
 pub(super) fn equivalences(
     array: &GridArray,
     plan: &ScanPlan,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
-    asked: &[PhysicalSortExpr],
+    ordering: &[PhysicalSortExpr],
 ) -> EquivalenceProperties {
     let mut known = EquivalenceProperties::new(Arc::clone(schema));
-    if !asked.is_empty() {
+    if !ordering.is_empty() {
         // And nothing else: DataFusion does not find an order beside another one that begins alike.
-        known.add_ordering(asked.to_vec());
+        known.add_ordering(ordering.to_vec());
         return known;
     }
     let orderings = orderings(array, plan, columns).into_iter();
@@ -59,13 +58,13 @@ pub(super) fn equivalences(
 fn orderings(
     array: &GridArray,
     plan: &ScanPlan,
-    columns: &[Column],
+    columns: &[ColumnSource],
 ) -> Vec<Vec<(usize, SortOptions)>> {
     let is_single = |axis: usize| plan.selection().axes()[axis].count() == 1;
     let order = plan.order();
     let mut orderings = Vec::new();
     // By labels, and by indices: either may be asked for.
-    for of_axis in [Column::Label as fn(usize) -> Column, Column::Index] {
+    for of_axis in [ColumnSource::Label as fn(usize) -> ColumnSource, ColumnSource::Index] {
         let key = |axis: usize| {
             let at = columns.iter().position(|column| *column == of_axis(axis))?;
             let descending = match (is_single(axis), order.get(axis)) {
@@ -89,7 +88,7 @@ fn orderings(
 pub(super) fn by_axes(
     array: &GridArray,
     plan: &ScanPlan,
-    columns: &[Column],
+    columns: &[ColumnSource],
     order: &[PhysicalSortExpr],
 ) -> Option<Vec<bool>> {
     let selection = plan.selection().axes();
@@ -121,13 +120,13 @@ pub(super) fn by_axes(
 pub(super) fn partitioning(
     array: &GridArray,
     plan: &ScanPlan,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
 ) -> Result<Partitioning> {
     let unknown = Partitioning::UnknownPartitioning(plan.partition_count());
     let key = plan.cut_along().and_then(|axis| {
         // Whichever order columns are in, the same one.
-        let of_axis = [Column::Label(axis), Column::Index(axis)];
+        let of_axis = [ColumnSource::Label(axis), ColumnSource::Index(axis)];
         of_axis.iter().find_map(|column| {
             let at = columns.iter().position(|it| it == column)?;
             Some((axis, at, descending(array, *column)?))
@@ -144,22 +143,22 @@ pub(super) fn partitioning(
     for partition in 1..plan.partition_count() {
         // Tasks may come from the last index to the first.
         let tasks = plan.tasks(partition);
-        let ends = [plan.task(tasks.start), plan.task(tasks.end - 1)];
-        let first = ends.into_iter().min_by_key(|task| task.coordinates[axis]);
+        let ends = tasks.ends().into_iter().flatten().map(|task| plan.task(task));
+        let first = ends.min_by_key(|task| task.coordinates[axis]);
         let Some((task, range)) =
             first.as_ref().and_then(|task| Some((task, task.selection[axis].ranges().first()?)))
         else {
             return Ok(unknown);
         };
         let index = array.grid().axis_range(axis, task.coordinates[axis]).start + range.start;
-        let label = labels.slice(index..index + 1).map_err(to_datafusion)?;
+        let label = labels.slice(index..index + 1)?;
         splits.push(SplitPoint::new(vec![ScalarValue::try_from_array(&label, 0)?]));
     }
     Ok(Partitioning::Range(RangePartitioning::try_new(ordering, splits)?))
 }
 
 /// Whether the labels of a dimension column descend along their axis; `None` if they are in no order.
-fn descending(array: &GridArray, column: Column) -> Option<bool> {
+fn descending(array: &GridArray, column: ColumnSource) -> Option<bool> {
     match array.labels_of(column)?.order() {
         LabelOrder::Ascending => Some(false),
         LabelOrder::Descending => Some(true),

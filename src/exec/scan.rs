@@ -13,7 +13,7 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
@@ -29,14 +29,16 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SortOrderPushdownResult,
 };
 
+use super::blocks::values_of;
 use super::chunks::budget;
-use super::columns::{Expr, visit_all};
-use super::dynamic::{DynamicFilters, dynamic_filters, never_null};
+use super::columns::visit_all;
+use super::leaf::without_children;
 use super::metrics::ScanMetrics;
-use super::priority::Priority;
-use super::stream::{GridStream, values_of};
-use super::{display, order, stats, to_datafusion, without_children};
-use crate::array::{Column, GridArray};
+use super::pruning::dynamic::{dynamic_filters, never_null};
+use super::pruning::{DynamicFilters, Priority};
+use super::stream::{GridStream, StreamInput};
+use super::{display, order, stats};
+use crate::array::{ColumnSource, GridArray};
 use crate::plan::ScanPlan;
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
@@ -58,11 +60,11 @@ pub struct GridScanExec {
     projection: Vec<usize>,
     schema: SchemaRef,
     /// The order that was pushed down; over the output columns, as the plan reads them.
-    asked: Vec<PhysicalSortExpr>,
+    ordering: Vec<PhysicalSortExpr>,
     /// Rows for which one of these is not true need not be yielded; over the output columns.
-    filters: Vec<Expr>,
-    /// Columns of the array's schema that are NULL in no row that is wanted.
-    present: Vec<usize>,
+    filters: Vec<PhysicalExprRef>,
+    /// Columns of the array's schema that are not NULL in any row that is needed.
+    non_null_columns: Vec<usize>,
     /// Which chunks those filters profit from most.
     priority: Option<Priority>,
     /// Bytes that chunks which are held together may take, in all partitions.
@@ -90,9 +92,9 @@ impl GridScanExec {
             plan,
             projection,
             schema,
-            asked: vec![],
+            ordering: vec![],
             filters: vec![],
-            present: vec![],
+            non_null_columns: vec![],
             priority: None,
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
@@ -121,29 +123,29 @@ impl GridScanExec {
     /// # Errors
     /// Never; the projection is known to fit.
     pub(super) fn over_plan(&self, plan: impl Into<Arc<ScanPlan>>) -> Result<Self> {
-        self.ordered(plan, self.asked.clone())
+        self.ordered(plan, self.ordering.clone())
     }
 
-    /// The same scan by a plan whose rows are in the order that was `asked` for.
+    /// The same scan by a plan whose rows are in the `ordering` that was pushed down.
     fn ordered(
         &self,
         plan: impl Into<Arc<ScanPlan>>,
-        asked: Vec<PhysicalSortExpr>,
+        ordering: Vec<PhysicalSortExpr>,
     ) -> Result<Self> {
         let plan = plan.into();
-        let properties = properties(&self.array, &plan, &self.projection, &self.schema, &asked)?;
+        let properties = properties(&self.array, &plan, &self.projection, &self.schema, &ordering)?;
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { plan, asked, properties: Arc::new(properties), metrics, ..self.clone() })
+        Ok(Self { plan, ordering, properties: Arc::new(properties), metrics, ..self.clone() })
     }
 
     /// What was pushed down to it while the query runs.
-    pub(super) fn filters(&self) -> DynamicFilters {
-        let is_present = |at: &usize| self.present.contains(&self.projection[*at]);
+    fn filters(&self) -> DynamicFilters {
+        let is_non_null = |at: &usize| self.non_null_columns.contains(&self.projection[*at]);
         DynamicFilters {
             filters: self.filters.clone(),
             columns: self.columns(),
             schema: Arc::clone(&self.schema),
-            present: (0..self.projection.len()).filter(is_present).collect(),
+            non_null_columns: (0..self.projection.len()).filter(is_non_null).collect(),
         }
     }
 
@@ -155,9 +157,9 @@ impl GridScanExec {
     }
 
     /// Which chunks to read first.
-    pub(super) fn priority(&self) -> Option<Priority> {
+    fn priority(&self) -> Option<Priority> {
         let mut priority = self.priority?;
-        priority.options.nulls_first &= !self.present.contains(&priority.column);
+        priority.options.nulls_first &= !self.non_null_columns.contains(&priority.column);
         Some(priority)
     }
 
@@ -185,7 +187,7 @@ impl GridScanExec {
     }
 
     /// What each output column shows.
-    pub fn columns(&self) -> Vec<Column> {
+    pub fn columns(&self) -> Vec<ColumnSource> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
     }
 }
@@ -195,11 +197,12 @@ fn properties(
     plan: &ScanPlan,
     projection: &[usize],
     schema: &SchemaRef,
-    asked: &[PhysicalSortExpr],
+    ordering: &[PhysicalSortExpr],
 ) -> Result<PlanProperties> {
-    let columns: Vec<Column> = projection.iter().map(|&column| array.columns()[column]).collect();
+    let columns: Vec<ColumnSource> =
+        projection.iter().map(|&column| array.columns()[column]).collect();
     Ok(PlanProperties::new(
-        order::equivalences(array, plan, &columns, schema, asked),
+        order::equivalences(array, plan, &columns, schema, ordering),
         order::partitioning(array, plan, &columns, schema)?,
         EmissionType::Incremental,
         Boundedness::Bounded,
@@ -272,7 +275,15 @@ impl ExecutionPlan for GridScanExec {
         }
         let metrics =
             ScanMetrics::new(&self.metrics, partition, self.plan.grid(), self.plan.pruned());
-        let stream = GridStream::new(self, partition, &context, metrics);
+        let input = StreamInput {
+            array: Arc::clone(&self.array),
+            plan: Arc::clone(&self.plan),
+            columns: self.columns(),
+            schema: Arc::clone(&self.schema),
+            filters: self.filters(),
+            priority: self.priority(),
+        };
+        let stream = GridStream::new(input, partition, &context, metrics);
         let batches = futures::stream::try_unfold(stream, |mut stream| async move {
             let batch = stream.next().await?;
             Ok(batch.map(|batch| (batch, stream)))
@@ -291,8 +302,7 @@ impl ExecutionPlan for GridScanExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let statistics =
-            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition())
-                .map_err(to_datafusion)?;
+            stats::statistics(&self.array, &self.plan, &self.columns(), args.partition())?;
         let exact = self.filters.is_empty();
         Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
     }
@@ -318,10 +328,11 @@ impl ExecutionPlan for GridScanExec {
         if phase == FilterPushdownPhase::Pre {
             // Static filters were looked at when the scan was planned, but for what is wanted of NULLs.
             let filters = pushed.parent_filters.iter().map(|parent| &parent.filter);
-            let present = never_null(filters).into_iter().map(|column| self.projection[column]);
-            let present = [self.present.clone(), present.collect()].concat();
+            let non_null = never_null(filters).into_iter().map(|column| self.projection[column]);
+            let non_null_columns = [self.non_null_columns.clone(), non_null.collect()].concat();
             let result = FilterPushdownPropagation::all_unsupported(pushed);
-            return Ok(result.with_updated_node(Arc::new(Self { present, ..self.clone() })));
+            let scan = Self { non_null_columns, ..self.clone() };
+            return Ok(result.with_updated_node(Arc::new(scan)));
         }
         Ok(dynamic_filters(phase, pushed, |filters| {
             // A limit is one on rows before any filter, and slabs are read whole.
@@ -368,7 +379,7 @@ impl ExecutionPlan for GridScanExec {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        if !self.filters.is_empty() || !self.asked.is_empty() {
+        if !self.filters.is_empty() || !self.ordering.is_empty() {
             return Ok(None); // they are over the columns that there are
         }
         let kept = |projected: &ProjectionExpr| {
@@ -381,8 +392,9 @@ impl ExecutionPlan for GridScanExec {
             return Ok(None);
         };
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
-        let present = self.present.clone();
-        Ok(Some(Arc::new(Self { present, priority: self.priority, budget: self.budget, ..scan })))
+        let non_null_columns = self.non_null_columns.clone();
+        let (priority, budget) = (self.priority, self.budget);
+        Ok(Some(Arc::new(Self { non_null_columns, priority, budget, ..scan })))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -9,9 +9,10 @@ use std::collections::HashSet;
 use arrow::array::{Array, ArrayRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use datafusion::error::Result;
 
-use crate::array::{Column, GridArray, LabelOrder, Labels};
-use crate::error::{Error, Result};
+use crate::Error;
+use crate::array::{ColumnSource, GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
 
@@ -23,7 +24,7 @@ const MAX_LABELS_TO_EXAMINE: u64 = 1 << 16;
 pub(super) fn statistics(
     array: &GridArray,
     plan: &ScanPlan,
-    columns: &[Column],
+    columns: &[ColumnSource],
     partition: Option<usize>,
 ) -> Result<Statistics> {
     let rows = plan.rows(partition);
@@ -47,8 +48,8 @@ fn exact_count(count: u64) -> Precision<usize> {
 }
 
 /// An estimate: labels of variable length are taken for views.
-fn byte_size(array: &GridArray, columns: &[Column], rows: u64) -> Precision<usize> {
-    let width = |column: &Column| {
+fn byte_size(array: &GridArray, columns: &[ColumnSource], rows: u64) -> Precision<usize> {
+    let width = |column: &ColumnSource| {
         let data_type = match (column.value(), array.labels_of(*column)) {
             (Some(value), _) => array.value(value).data_type(),
             (None, Some(labels)) => labels.data_type(),
@@ -102,5 +103,5 @@ fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
 
 fn value(labels: &ArrayRef, at: usize) -> Result<ScalarValue> {
     ScalarValue::try_from_array(labels, at)
-        .map_err(|cause| Error::internal("a label that is no scalar").caused_by(cause))
+        .map_err(|cause| Error::internal("a label that is no scalar").caused_by(cause).into())
 }

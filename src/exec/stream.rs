@@ -1,49 +1,62 @@
 //! The stream behind one partition of a scan: chunks become pieces, pieces become blocks, blocks become
 //! batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{BatchCoalescer, take_record_batch};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
-use super::breaks::Breaks;
+use super::blocks::{columns, values_of};
 use super::chunks::{ChunkReader, OpenChunk};
 use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
-use super::scan::GridScanExec;
-use super::to_datafusion;
-use crate::array::{Column, GridArray};
+use super::pruning::{DynamicFilters, Priority};
+use super::yield_budget::YieldBudget;
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan};
+use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
+
+/// What a stream reads, and as what it shows it.
+pub(super) struct StreamInput {
+    pub(super) array: Arc<GridArray>,
+    pub(super) plan: Arc<ScanPlan>,
+    /// What each output column shows.
+    pub(super) columns: Vec<ColumnSource>,
+    /// The schema of the output.
+    pub(super) schema: SchemaRef,
+    /// What was pushed down while the query runs.
+    pub(super) filters: DynamicFilters,
+    /// Which chunks to read first.
+    pub(super) priority: Option<Priority>,
+}
 
 /// Produces the batches of one partition.
 pub(super) struct GridStream {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnSource>,
     schema: SchemaRef,
     batch_size: u64,
     chunks: ChunkReader,
-    slab: Slab,
+    slab: OpenSlab,
     /// Tasks of later slabs, if chunks are not read one by one.
-    later: Range<u64>,
+    later: TaskRange,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
     /// Rows that may still be produced.
     remaining: u64,
-    breaks: Breaks,
+    yields: YieldBudget,
     metrics: ScanMetrics,
 }
 
-/// Chunks that are read together.
+/// The chunks of a slab of the plan, whose rows are interleaved.
 #[derive(Default)]
-struct Slab {
+struct OpenSlab {
     /// Those whose turn has come.
     open: Vec<OpenChunk>,
     pieces: Option<Pieces>,
@@ -51,40 +64,38 @@ struct Slab {
 }
 
 impl GridStream {
-    /// Reads the columns of `scan` from the chunks of one of its partitions.
+    /// Reads one partition of the plan.
     pub(super) fn new(
-        scan: &GridScanExec,
+        input: StreamInput,
         partition: usize,
         context: &TaskContext,
         metrics: ScanMetrics,
     ) -> Self {
-        let (array, plan, schema) = (scan.array(), scan.plan(), scan.schema_ref());
-        let columns = scan.columns();
+        let StreamInput { array, plan, columns, schema, filters, priority } = input;
         let batch_size = context.session_config().batch_size();
-        let coalescer = BatchCoalescer::new(Arc::clone(schema), batch_size)
+        let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
+        let tasks = plan.tasks(partition);
         let chunks = ChunkReader::new(
-            Arc::clone(array),
-            Arc::clone(plan),
-            plan.tasks(partition),
+            Arc::clone(&array),
+            Arc::clone(&plan),
+            tasks.clone(),
             plan.partition_count(),
             values_of(&columns),
             format!("GridScanExec[{partition}]"),
             context,
         );
         Self {
-            assembler: Assembler::new(array),
+            chunks: chunks.filtered(filters).prioritized(priority, tasks.clone()),
+            assembler: Assembler::new(&array),
             batch_size: batch_size as u64,
             remaining: plan.limit().unwrap_or(u64::MAX),
-            slab: Slab::default(),
-            breaks: Breaks::default(),
-            later: plan.tasks(partition),
-            chunks: chunks
-                .filtered(scan.filters())
-                .prioritized(scan.priority(), plan.tasks(partition)),
-            array: Arc::clone(array),
-            plan: Arc::clone(plan),
-            schema: Arc::clone(schema),
+            slab: OpenSlab::default(),
+            yields: YieldBudget::default(),
+            later: tasks,
+            array,
+            plan,
+            schema,
             columns,
             coalescer,
             metrics,
@@ -115,7 +126,7 @@ impl GridStream {
                     return Ok(Some(batch));
                 }
                 self.coalescer.push_batch(batch)?;
-            } else if self.coalescer.get_buffered_rows() > 0 && self.chunks.expects_news() {
+            } else if self.coalescer.get_buffered_rows() > 0 && self.chunks.may_prune_more() {
                 // Better few rows now than chunks that they make needless.
                 self.coalescer.finish_buffered_batch()?;
             } else if !self.open_next_slab().await? {
@@ -141,7 +152,7 @@ impl GridStream {
                 for chunk in self.slab.open.drain(..) {
                     self.chunks.release(chunk)?;
                 }
-                self.breaks.after(cells).await;
+                self.yields.spend(cells).await;
                 return Ok(None);
             };
             while self.slab.open.len() <= piece.task {
@@ -164,7 +175,7 @@ impl GridStream {
         if self.chunks.is_limited() {
             let columns = self.columns.iter().zip(arrays);
             let own = columns.map(|(column, array)| match column {
-                Column::Value(_) => copied(&array),
+                ColumnSource::Value(_) => copied(&array),
                 _ => compact(array),
             });
             arrays = own.collect::<Result<_, _>>()?;
@@ -188,53 +199,10 @@ impl GridStream {
             self.slab.open.push(open);
             return Ok(true);
         };
-        let slab = self.plan.slab(self.later.clone());
-        self.later.start = slab.end;
+        let slab = self.plan.take_slab(&mut self.later);
         let tasks: Vec<ChunkTask> = slab.map(|task| self.plan.task(task)).collect();
         let tasks: Vec<&ChunkTask> = tasks.iter().collect();
         self.slab.pieces = Some(Pieces::new(&tasks, order, self.batch_size));
         Ok(!tasks.is_empty())
     }
-}
-
-/// The values among `columns`, each once.
-pub(super) fn values_of(columns: &[Column]) -> Vec<usize> {
-    let mut values: Vec<usize> = columns.iter().filter_map(|column| column.value()).collect();
-    values.sort_unstable();
-    values.dedup();
-    values
-}
-
-/// What `columns` show in the rows of a block.
-pub(super) fn columns(
-    array: &GridArray,
-    assembler: &mut Assembler,
-    columns: &[Column],
-    open: &OpenChunk,
-    block: &Block,
-) -> Result<Vec<ArrayRef>> {
-    let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
-    for column in columns {
-        let array = match column {
-            Column::Value(value) => values(array, *value, open, block),
-            _ => assembler.dimension(*column, &open.task, block),
-        };
-        arrays.push(array.map_err(to_datafusion)?);
-    }
-    Ok(arrays)
-}
-
-fn values(
-    array: &GridArray,
-    value: usize,
-    open: &OpenChunk,
-    block: &Block,
-) -> crate::Result<ArrayRef> {
-    let of = open.tile(value)?;
-    let column = array.value(value).decode(&of.tile, &block.cells(&open.task), of.may_hold_nulls);
-    column.map_err(|error| {
-        let name = array.columns().iter().position(|column| *column == Column::Value(value));
-        let name = name.map_or("", |at| array.schema().field(at).name());
-        array.objects().named(error.about(&format!("column \"{name}\"")))
-    })
 }

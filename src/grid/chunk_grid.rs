@@ -3,11 +3,11 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
-use super::{AxisSelection, Cuts, order};
+use super::{AxisChunks, AxisSelection, order};
 use crate::error::{Error, Result};
 
 /// The grid of chunks that covers an array. That of a stored array is regular; chunks at its ends are
-/// clipped. Where arrays stand side by side as one, an axis may be cut anywhere ([`Cuts`]).
+/// clipped. Where arrays stand side by side as one, an axis may be cut anywhere ([`AxisChunks`]).
 ///
 /// A regular grid may begin before the array does, so that the first chunk of an axis is clipped too:
 ///
@@ -30,14 +30,14 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkGrid {
     shape: Vec<u64>,
-    cuts: Vec<Cuts>,
+    axes: Vec<AxisChunks>,
     chunks_per_axis: Vec<u64>,
     cells: u64,
     chunks: u64,
 }
 
 impl ChunkGrid {
-    /// Cuts an array of `shape` (elements) into chunks of `chunk_shape` (elements).
+    /// AxisChunks an array of `shape` (elements) into chunks of `chunk_shape` (elements).
     ///
     /// A chunk shape may exceed the array's: then one clipped chunk covers the axis. A shape of 0
     /// gives an axis without chunks.
@@ -81,30 +81,30 @@ impl ChunkGrid {
                 "a grid whose origin {origin:?} does not lie in a chunk of shape {chunk_shape:?}"
             )));
         }
-        let every = |(&edge, &before)| Cuts::Every { edge, before };
-        Self::with_cuts(shape, chunk_shape.iter().zip(origin).map(every).collect())
+        let every = |(&edge, &before)| AxisChunks::Every { edge, before };
+        Self::with_axis_chunks(shape, chunk_shape.iter().zip(origin).map(every).collect())
     }
 
-    /// A grid whose axes are cut like this; cuts at listed borders must end where their axis does.
+    /// A grid with these chunks per axis; listed borders must end where their axis does.
     ///
     /// # Errors
-    /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if cuts do not fit the shape.
-    pub fn with_cuts(shape: &[u64], cuts: Vec<Cuts>) -> Result<Self> {
-        let fits = |(cuts, len): (&Cuts, &u64)| match cuts {
-            Cuts::Every { .. } => true,
-            Cuts::At(borders) => borders.last() == Some(len),
+    /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if the chunks of an axis do not end with it.
+    pub fn with_axis_chunks(shape: &[u64], axes: Vec<AxisChunks>) -> Result<Self> {
+        let fits = |(chunks, len): (&AxisChunks, &u64)| match chunks {
+            AxisChunks::Every { .. } => true,
+            AxisChunks::At(borders) => borders.last() == Some(len),
         };
-        if cuts.len() != shape.len() || !cuts.iter().zip(shape).all(fits) {
-            return Err(Error::internal("cuts of an axis of another length"));
+        if axes.len() != shape.len() || !axes.iter().zip(shape).all(fits) {
+            return Err(Error::internal("chunks of an axis of another length"));
         }
         let too_large =
             || Error::unsupported(format!("an array of shape {shape:?} has more than 2^64 cells"));
-        let chunks_per_axis = cuts.iter().zip(shape).map(|(cuts, &len)| cuts.chunks(len));
+        let chunks_per_axis = axes.iter().zip(shape).map(|(axis, &len)| axis.chunks(len));
         let chunks_per_axis: Vec<u64> =
             chunks_per_axis.collect::<Option<_>>().ok_or_else(too_large)?;
         let cells = checked_product(shape).ok_or_else(too_large)?;
         let chunks = checked_product(&chunks_per_axis).ok_or_else(too_large)?;
-        Ok(Self { shape: shape.to_vec(), cuts, chunks_per_axis, cells, chunks })
+        Ok(Self { shape: shape.to_vec(), axes, chunks_per_axis, cells, chunks })
     }
 
     /// The number of axes.
@@ -119,19 +119,19 @@ impl ChunkGrid {
 
     /// Elements per axis of the longest chunk, as if none were clipped.
     pub fn chunk_shape(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
-        self.cuts.iter().map(Cuts::edge)
+        self.axes.iter().map(AxisChunks::edge)
     }
 
-    /// How each axis is cut.
-    pub fn cuts(&self) -> &[Cuts] {
-        &self.cuts
+    /// The chunks of each axis.
+    pub fn axis_chunks(&self) -> &[AxisChunks] {
+        &self.axes
     }
 
     /// Elements of the first chunk of `axis` that lie before the array.
     pub fn origin(&self, axis: usize) -> u64 {
-        match &self.cuts[axis] {
-            Cuts::Every { before, .. } => *before,
-            Cuts::At(_) => 0,
+        match &self.axes[axis] {
+            AxisChunks::Every { before, .. } => *before,
+            AxisChunks::At(_) => 0,
         }
     }
 
@@ -152,12 +152,12 @@ impl ChunkGrid {
 
     /// The chunk coordinate on `axis` that holds the element `index`; `index` must lie in the axis.
     pub fn chunk_of(&self, axis: usize, index: u64) -> u64 {
-        self.cuts[axis].chunk_of(index)
+        self.axes[axis].chunk_of(index)
     }
 
     /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array.
     pub fn axis_range(&self, axis: usize, chunk: u64) -> Range<u64> {
-        self.cuts[axis].range(chunk, self.shape[axis])
+        self.axes[axis].range(chunk, self.shape[axis])
     }
 
     /// The chunk coordinates on `axis` that hold an index of `selection`.

@@ -6,7 +6,7 @@ use super::AxisSelection;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkTask {
     /// The chunk's row-major number in the grid.
-    pub number: u64,
+    pub chunk_number: u64,
     /// The chunk's coordinates in the grid.
     pub coordinates: Vec<u64>,
     /// Per axis the cells wanted, relative to the chunk; the axis lengths are the chunk's extents.

@@ -23,15 +23,15 @@
 //!          4 . . # | # # . | .
 //! ```
 
+mod axis_chunks;
 mod chunk_grid;
 mod chunk_task;
-mod cuts;
 mod order;
 mod selection;
 
+pub use axis_chunks::AxisChunks;
 pub use chunk_grid::ChunkGrid;
 pub use chunk_task::ChunkTask;
-pub use cuts::Cuts;
 pub use order::{for_each_run, ravel, unravel};
 pub use selection::{AxisSelection, Selection};
 

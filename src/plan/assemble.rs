@@ -21,8 +21,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
-use crate::array::failed_to;
-use crate::array::{Column, GridArray, Labels};
+use crate::array::{ColumnSource, GridArray, Labels, failed_to};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkTask, unravel};
 
@@ -160,7 +159,7 @@ struct AxisCache {
 #[derive(Debug)]
 pub struct Assembler {
     array: Arc<GridArray>,
-    caches: HashMap<Column, AxisCache>,
+    caches: HashMap<ColumnSource, AxisCache>,
     patterns: HashMap<Pattern, Arc<UInt32Array>>,
 }
 
@@ -179,7 +178,7 @@ impl Assembler {
     /// `Internal` for the value column, or if Arrow refuses to repeat labels.
     pub fn dimension(
         &mut self,
-        column: Column,
+        column: ColumnSource,
         task: &ChunkTask,
         block: &Block,
     ) -> Result<ArrayRef> {
@@ -268,7 +267,7 @@ mod tests {
                 .collect();
             let rows = selection.iter().map(AxisSelection::count).product();
             let rank = selection.len();
-            let task = ChunkTask { number: 0, coordinates: vec![0; rank], selection, rows };
+            let task = ChunkTask { chunk_number: 0, coordinates: vec![0; rank], selection, rows };
             let batch_size = rng.random_range(1..40);
 
             let mut expected = Vec::new();

@@ -6,12 +6,20 @@
 //! ```
 
 mod assemble;
-mod cut;
+mod masks;
 mod order;
+mod partitions;
 mod pieces;
 mod scan_plan;
+mod task;
+#[cfg(test)]
+mod tests;
+mod touched;
 
 pub use assemble::{Assembler, Block, Blocks};
+pub use masks::ChunkMask;
 pub use order::SlabShape;
 pub use pieces::{Piece, Pieces};
-pub use scan_plan::{ChunkMask, Pruned, ScanPlan, ScanRequest, touched_chunks};
+pub use scan_plan::{Pruned, ScanPlan, ScanRequest};
+pub use task::{TaskNumber, TaskRange};
+pub use touched::touched_chunks;

@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
     use crate::grid::{ChunkGrid, for_each_run, unravel};
-    use crate::plan::scan_plan::{ChunkMask, ScanPlan, ScanRequest, touched_chunks};
+    use crate::plan::{ChunkMask, ScanPlan, ScanRequest, touched_chunks};
 
     /// A random plan, with a mask now and then.
     fn random(rng: &mut StdRng) -> ScanPlan {
@@ -215,8 +215,7 @@ mod tests {
         let mut cells = Vec::new();
         let mut later = plan.tasks(partition);
         while !later.is_empty() {
-            let slab = plan.slab(later.clone());
-            later.start = slab.end;
+            let slab = plan.take_slab(&mut later);
             let tasks: Vec<ChunkTask> = slab.map(|task| plan.task(task)).collect();
             let tasks: Vec<&ChunkTask> = tasks.iter().collect();
             let mut seen = 0;

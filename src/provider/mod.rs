@@ -1,7 +1,7 @@
 //! The logical side of DataFusion: tables, schemas, and the ways to reach them from SQL and Rust.
 //!
 //! ```text
-//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ GridScanExec
+//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ exec::pruning ──▶ GridScanExec
 //! ```
 
 mod arguments;
@@ -13,8 +13,6 @@ mod lazy_schema;
 mod locations;
 mod named_arguments;
 mod opener;
-mod prune;
-mod pushdown;
 mod session;
 mod session_state;
 mod table;

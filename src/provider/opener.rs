@@ -108,7 +108,7 @@ impl ArrayOpener {
             }
             Places::Many(places) => {
                 let files = self.many(&format, &places, &resolved).await?;
-                let array = GridArray::side_by_side(locations.name(), files, &mosaic)?;
+                let array = GridArray::combine(locations.name(), files, &mosaic)?;
                 GridTable::new(Arc::new(array))
             }
         };

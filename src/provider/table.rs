@@ -5,22 +5,18 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::internal_err;
 use datafusion::error::Result;
-use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::Locations;
-use super::prune;
-use super::pushdown::{self, Reach};
 use crate::array::GridArray;
 use crate::error::Result as GridResult;
-use crate::exec::{GridScanExec, to_datafusion};
-use crate::grid::AxisSelection;
+use crate::exec::GridScanExec;
+use crate::exec::pruning::{FilterScope, planning};
 use crate::io::last_part;
 use crate::options::ArrayOptions;
-use crate::plan::{ScanPlan, ScanRequest};
+use crate::plan::ScanPlan;
 use crate::source::{FileArrays, MosaicOptions};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
@@ -71,7 +67,7 @@ impl GridTable {
             return Ok(Self::new(Arc::new(array)));
         }
         let name = last_part(&file.name).to_owned();
-        Ok(Self::new(Arc::new(GridArray::side_by_side(name, vec![file], options)?)))
+        Ok(Self::new(Arc::new(GridArray::combine(name, vec![file], options)?)))
     }
 
     /// The table of an opened array.
@@ -100,45 +96,6 @@ impl GridTable {
     pub fn array(&self) -> &Arc<GridArray> {
         &self.array
     }
-
-    /// What a scan with these filters reads.
-    async fn request(
-        &self,
-        state: &dyn Session,
-        filters: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<ScanRequest> {
-        let mut request = ScanRequest::all(self.array.grid());
-        let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
-        for filter in filters {
-            match pushdown::reach(filter, &self.array) {
-                // Nothing is left to exclude, and nothing to evaluate that could fail.
-                _ if request.selection.cells() == 0 => break,
-                Reach::Axis(axis) => {
-                    let candidates = &request.selection.axes()[axis];
-                    let selected = pushdown::select(filter, &self.array, candidates, state)?;
-                    request.selection.restrict(axis, &selected);
-                }
-                Reach::Axes => over_axes.push(filter.clone()),
-                Reach::Values => over_values.push(filter.clone()),
-                // The optimizer found out what an exact filter amounts to.
-                Reach::Constant if pushdown::holds(filter, &self.array, state)? => {}
-                Reach::Constant => {
-                    let none = AxisSelection::from_range(self.array.grid().shape()[0], 0..0);
-                    request.selection.restrict(0, &none);
-                }
-                Reach::Rows => return internal_err!("{filter} was pushed down but needs each row"),
-            }
-        }
-        // Zone maps are looked at once for all that is said of values.
-        for filter in over_axes.into_iter().chain(conjunction(over_values)) {
-            let mask = prune::mask(&filter, &self.array, &request.selection, state).await?;
-            request.masks.extend(mask);
-        }
-        request.limit = limit.map(|limit| limit as u64);
-        request.partitions = state.config().target_partitions();
-        Ok(request)
-    }
 }
 
 #[async_trait]
@@ -155,11 +112,7 @@ impl TableProvider for GridTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match pushdown::reach(filter, &self.array) {
-            Reach::Axis(_) => TableProviderFilterPushDown::Exact,
-            Reach::Axes | Reach::Values => TableProviderFilterPushDown::Inexact,
-            Reach::Constant | Reach::Rows => TableProviderFilterPushDown::Unsupported,
-        };
+        let support = |filter: &&Expr| FilterScope::of(filter, &self.array).pushdown();
         Ok(filters.iter().map(support).collect())
     }
 
@@ -170,8 +123,8 @@ impl TableProvider for GridTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let request = self.request(state, filters, limit).await?;
-        let plan = ScanPlan::new(self.array.grid().clone(), request).map_err(to_datafusion)?;
+        let request = planning::request(&self.array, filters, limit, state).await?;
+        let plan = ScanPlan::new(self.array.grid().clone(), request)?;
         let projection =
             projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());
         let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?;

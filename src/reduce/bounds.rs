@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use super::keep::{Limit, Number};
+use super::value_range::{Limit, Number};
 
 /// The elements that pass a limit.
 pub(super) trait Bounds: Sized + Copy {

@@ -12,9 +12,9 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     type Bytes: Copy + Send + Sync;
     /// What integers are summed in, wrapping; floats have no use for it.
     type Wide: Copy + Send + Sync;
-    /// Not greater than any element that is no NaN.
+    /// The least value, NaN aside.
     const LEAST: Self;
-    /// Not less than any element that is no NaN.
+    /// The greatest value, NaN aside.
     const GREATEST: Self;
     /// The sum of nothing.
     const ZERO: Self::Wide;
@@ -29,7 +29,7 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     fn widen(self) -> Self::Wide;
     /// `a + b`, wrapping.
     fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// A sum that was noted, in the type that sums have.
+    /// The sum of a zone map, in the type that sums have.
     fn wide_sum(sum: Sum) -> Self::Wide;
     /// Sums as an Arrow array.
     fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;

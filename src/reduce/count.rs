@@ -5,11 +5,11 @@
 //! fit in a register as cells do.
 
 use super::cell::Cell;
-use super::kernel::{Batch, Places, add_row};
+use super::kernel::{Batch, GroupPlaces, add_row};
 
 /// Takes the cells of `batch` that are not kept off the counts of their groups. `aside` is memory to
 /// work in.
-pub(super) fn uncount<T: Cell>(
+pub(super) fn subtract_dropped<T: Cell>(
     counts: &mut [u64],
     batch: Batch<'_, T>,
     keep: impl Fn(T) -> bool + Copy,
@@ -19,11 +19,11 @@ pub(super) fn uncount<T: Cell>(
         for rows in batch.rows.by_place() {
             let starts = rows.each().map(|(start, _)| start);
             match &segment.places {
-                Places::Fixed(place) => {
+                GroupPlaces::Fixed(place) => {
                     let dropped = |start| u64::from(dropped(batch.row(segment, start), keep));
                     counts[rows.place + place] -= starts.map(dropped).sum::<u64>();
                 }
-                Places::Steps { first, step: 1 } => {
+                GroupPlaces::Steps { first, step: 1 } => {
                     aside.clear();
                     aside.resize(segment.len, 0);
                     for start in starts {

@@ -17,7 +17,7 @@ use super::cell::Cell;
 
 /// How cells of an axis are assigned to groups, in units of places in the group table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Places {
+pub(super) enum GroupPlaces {
     /// All to one.
     Fixed(usize),
     /// One after the other, `step` apart.
@@ -26,7 +26,7 @@ pub(super) enum Places {
     Listed(Vec<usize>),
 }
 
-impl Places {
+impl GroupPlaces {
     /// The place of the cell at position `at`.
     #[inline]
     pub(super) fn at(&self, at: usize) -> usize {
@@ -45,7 +45,7 @@ pub(super) struct Segment {
     pub(super) start: usize,
     /// How many.
     pub(super) len: usize,
-    pub(super) places: Places,
+    pub(super) places: GroupPlaces,
 }
 
 /// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
@@ -189,8 +189,8 @@ fn reduce_with<T: Cell, S: Statistic<T>>(
         for (start, base) in batch.rows.each() {
             let row = batch.row(segment, start);
             match &segment.places {
-                Places::Fixed(place) => add_run(&mut states[base + place], row),
-                Places::Steps { first, step: 1 } => {
+                GroupPlaces::Fixed(place) => add_run(&mut states[base + place], row),
+                GroupPlaces::Steps { first, step: 1 } => {
                     let states = &mut states[base + first..][..segment.len];
                     add_row(states, row, |state, cell| add(state, T::load(cell)));
                 }

@@ -5,7 +5,7 @@
 //! read once, by the loop that does the work.
 
 use super::cell::Cell;
-use super::kernel::{Batch, Places, Statistic, add_row, all_kept, reduce};
+use super::kernel::{Batch, GroupPlaces, Statistic, add_row, all_kept, reduce};
 use super::statistic::Sum;
 
 /// Adds the cells of `batch` that are no NaN to `sums`. True if none is NaN; infinities that cancel
@@ -20,7 +20,7 @@ pub(super) fn sum_numbers<T: Cell>(
     let mut clean = true;
     for segment in batch.inner {
         match segment.places {
-            Places::Fixed(place) => {
+            GroupPlaces::Fixed(place) => {
                 for (start, base) in batch.rows.each() {
                     let row = batch.row(segment, start);
                     let mut sum = 0.0;
@@ -33,7 +33,7 @@ pub(super) fn sum_numbers<T: Cell>(
                     sums[base + place] += sum;
                 }
             }
-            Places::Steps { first, step: 1 } => {
+            GroupPlaces::Steps { first, step: 1 } => {
                 for rows in batch.rows.by_place() {
                     aside.clear();
                     aside.resize(segment.len, 0.0);

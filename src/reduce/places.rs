@@ -15,7 +15,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kernel::{Places, Segment};
+use super::kernel::{GroupPlaces, Segment};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::ScanPlan;
@@ -203,7 +203,7 @@ impl GroupTable {
             let segment = |range: &Range<u64>| Segment {
                 start: range.start as usize,
                 len: (range.end - range.start) as usize,
-                places: Places::Fixed(0),
+                places: GroupPlaces::Fixed(0),
             };
             return ranges.map(segment).collect();
         };
@@ -215,7 +215,7 @@ impl GroupTable {
             match &keyed.groups {
                 LocalGroups::Each => {
                     let first = rank as usize * keyed.stride;
-                    let places = Places::Steps { first, step: keyed.stride };
+                    let places = GroupPlaces::Steps { first, step: keyed.stride };
                     segments.push(Segment { start, len, places });
                 }
                 LocalGroups::Numbered { local, .. } => {
@@ -262,12 +262,12 @@ fn numbered_segments(start: usize, local: &[u32], stride: usize, out: &mut Vec<S
     let runs = || local.chunk_by(|a, b| a == b);
     if local.is_empty() || runs().count() * WORTHWHILE_RUN > local.len() {
         let places = local.iter().map(|&group| group as usize * stride).collect();
-        out.push(Segment { start, len: local.len(), places: Places::Listed(places) });
+        out.push(Segment { start, len: local.len(), places: GroupPlaces::Listed(places) });
         return;
     }
     let mut at = start;
     for run in runs() {
-        let places = Places::Fixed(run[0] as usize * stride);
+        let places = GroupPlaces::Fixed(run[0] as usize * stride);
         out.push(Segment { start: at, len: run.len(), places });
         at += run.len();
     }

@@ -1,10 +1,10 @@
-//! How many rows each group has, where no value has a say: products of counts per axis.
+//! Rows per group, from selection sizes alone: products of counts per axis.
 
-use super::dense::Chunk;
-use super::kernel::{Places, Segment};
+use super::grouped_chunk::GroupedChunk;
+use super::kernel::{GroupPlaces, Segment};
 
 /// Adds the rows of a chunk's selected cells to `rows`, one element per place of the table.
-pub fn count_rows(rows: &mut [u64], chunk: &Chunk<'_>) {
+pub fn count_rows(rows: &mut [u64], chunk: &GroupedChunk<'_>) {
     add_products(rows, &chunk.segments(), 0, 1);
 }
 
@@ -14,14 +14,16 @@ pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize
         rows[place] += count;
         return;
     };
-    if axis.iter().all(|segment| segment.places == Places::Fixed(0)) {
+    if axis.iter().all(|segment| segment.places == GroupPlaces::Fixed(0)) {
         let cells: usize = axis.iter().map(|segment| segment.len).sum();
         return add_products(rows, inner, place, count * cells as u64);
     }
     for segment in axis {
         match &segment.places {
-            Places::Fixed(at) => add_products(rows, inner, place + at, count * segment.len as u64),
-            Places::Steps { first, step: 1 } if inner.is_empty() => {
+            GroupPlaces::Fixed(at) => {
+                add_products(rows, inner, place + at, count * segment.len as u64)
+            }
+            GroupPlaces::Steps { first, step: 1 } if inner.is_empty() => {
                 let rows = &mut rows[place + first..][..segment.len];
                 rows.iter_mut().for_each(|rows| *rows = rows.wrapping_add(count));
             }

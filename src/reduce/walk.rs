@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::kernel::{Places, Rows, Segment};
+use super::kernel::{GroupPlaces, Rows, Segment};
 use crate::grid::{AxisSelection, ChunkTask};
 
 /// Cells that stay in the nearest cache while several statistics pass over them.
@@ -71,11 +71,11 @@ impl Walk {
 
 /// Whether an axis only makes the runs of the axis before it longer.
 fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
-    selection.is_all() && matches!(segments, [Segment { places: Places::Fixed(0), .. }])
+    selection.is_all() && matches!(segments, [Segment { places: GroupPlaces::Fixed(0), .. }])
 }
 
 fn all_fixed(segments: &[Segment]) -> bool {
-    segments.iter().all(|segment| matches!(segment.places, Places::Fixed(_)))
+    segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
 }
 
 /// Evenly spaced rows of the axes `outer`, beginning at `start` and `place`.
@@ -98,14 +98,14 @@ fn rows_below(
             continue;
         }
         match &segment.places {
-            Places::Fixed(at) => {
+            GroupPlaces::Fixed(at) => {
                 visit(Rows { start, stride, place: place + at, step: 0, count: segment.len });
             }
-            Places::Steps { first, step } => {
+            GroupPlaces::Steps { first, step } => {
                 let place = place + first;
                 visit(Rows { start, stride, place, step: *step, count: segment.len });
             }
-            Places::Listed(places) => {
+            GroupPlaces::Listed(places) => {
                 for (at, listed) in places.iter().enumerate() {
                     let start = start + at * stride;
                     visit(Rows { start, stride, place: place + listed, step: 0, count: 1 });
@@ -140,11 +140,11 @@ fn strips(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
 impl Segment {
     fn piece(&self, cells: Range<usize>) -> Self {
         let places = match &self.places {
-            Places::Fixed(place) => Places::Fixed(*place),
-            Places::Steps { first, step } => {
-                Places::Steps { first: first + cells.start * step, step: *step }
+            GroupPlaces::Fixed(place) => GroupPlaces::Fixed(*place),
+            GroupPlaces::Steps { first, step } => {
+                GroupPlaces::Steps { first: first + cells.start * step, step: *step }
             }
-            Places::Listed(places) => Places::Listed(places[cells.clone()].to_vec()),
+            GroupPlaces::Listed(places) => GroupPlaces::Listed(places[cells.clone()].to_vec()),
         };
         Self { start: self.start + cells.start, len: cells.end - cells.start, places }
     }

@@ -16,9 +16,7 @@ use super::mosaic::{FileArrays, MosaicOptions};
 use super::place::{Place, parse_url};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
-use crate::options::{
-    ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar,
-};
+use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar};
 use crate::tile::AT_ONCE;
 
 /// The formats of a session, in the order in which they are asked. Cheap to clone.

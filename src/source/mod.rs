@@ -22,8 +22,8 @@ pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArra
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
-pub use formats::{Formats, Found};
 pub(crate) use formats::mosaic_options;
+pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use place::{Place, Stores};
 pub(crate) use place::{bad_url, child, parse_url, path_of};

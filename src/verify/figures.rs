@@ -1,5 +1,8 @@
 //! What a writer should have noted about the values of a tile, computed from its elements.
 
+use arrow::array::ArrowNativeTypeOp;
+
+use crate::array::{Element, decimal, for_element_type};
 use crate::format::{Bound, ElementType, bound};
 
 /// The figures of some elements.
@@ -20,107 +23,29 @@ impl Figures {
         fill: Option<Bound>,
         validity: Option<&[u8]>,
     ) -> Self {
-        macro_rules! scan {
-            ($number:ty) => {
-                scan::<$number, { size_of::<$number>() }>(elements, fill, validity)
-            };
-        }
-        match element {
-            ElementType::F16 => scan!(half::f16),
-            ElementType::F32 => scan!(f32),
-            ElementType::F64 => scan!(f64),
-            ElementType::I8 => scan!(i8),
-            ElementType::I16 => scan!(i16),
-            ElementType::I32 => scan!(i32),
-            ElementType::I64 => scan!(i64),
-            ElementType::U8 => scan!(u8),
-            ElementType::U16 => scan!(u16),
-            ElementType::U32 => scan!(u32),
-            ElementType::U64 => scan!(u64),
-        }
+        for_element_type!(element, T => scan::<T>(elements, fill, validity))
     }
 }
 
-/// A number of `N` stored bytes, as one of integers in the same order.
-trait Stored<const N: usize> {
-    type Rank: Copy + Ord;
-
-    /// `None` for NaN.
-    fn rank(bytes: [u8; N]) -> Option<Self::Rank>;
-    fn bytes(rank: Self::Rank) -> [u8; N];
-}
-
-macro_rules! integers {
-    ($($number:ty),*) => {$(
-        impl Stored<{ size_of::<$number>() }> for $number {
-            type Rank = $number;
-
-            fn rank(bytes: [u8; size_of::<$number>()]) -> Option<$number> {
-                Some(<$number>::from_le_bytes(bytes))
-            }
-
-            fn bytes(rank: $number) -> [u8; size_of::<$number>()] {
-                rank.to_le_bytes()
-            }
-        }
-    )*};
-}
-
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
-
-macro_rules! floats {
-    ($($number:ty as $signed:ty),*) => {$(
-        impl Stored<{ size_of::<$number>() }> for $number {
-            type Rank = $signed;
-
-            fn rank(bytes: [u8; size_of::<$number>()]) -> Option<$signed> {
-                let bits = <$signed>::from_le_bytes(bytes);
-                (!<$number>::from_le_bytes(bytes).is_nan()).then_some(turned(bits))
-            }
-
-            fn bytes(rank: $signed) -> [u8; size_of::<$number>()] {
-                turned(rank).to_le_bytes()
-            }
-        }
-
-        impl Turned for $signed {
-            fn turned(self) -> Self {
-                self ^ ((self >> (<$signed>::BITS - 1)) & <$signed>::MAX)
-            }
-        }
-    )*};
-}
-
-/// The bits of floats, of which negative ones are in reverse order.
-trait Turned {
-    fn turned(self) -> Self;
-}
-
-fn turned<T: Turned>(bits: T) -> T {
-    bits.turned()
-}
-
-floats!(half::f16 as i16, f32 as i32, f64 as i64);
-
-fn scan<T: Stored<N>, const N: usize>(
-    elements: &[u8],
-    fill: Option<Bound>,
-    validity: Option<&[u8]>,
-) -> Figures {
-    let (elements, _) = elements.as_chunks::<N>();
-    let fill = fill.and_then(|fill| fill.first_chunk::<N>().copied());
+fn scan<T: Element>(elements: &[u8], fill: Option<Bound>, validity: Option<&[u8]>) -> Figures {
+    let fill = fill.map(T::from_bound);
     let is_valid = |at: usize| validity.is_none_or(|valid| valid.get(at).is_none_or(|&it| it != 0));
     let mut nulls = 0;
-    let mut ends: Option<(T::Rank, T::Rank)> = None;
-    for (at, bytes) in elements.iter().enumerate() {
-        let rank = T::rank(*bytes).filter(|_| fill != Some(*bytes) && is_valid(at));
-        let Some(rank) = rank else {
+    let mut ends: Option<(T::Native, T::Native)> = None;
+    for (at, bytes) in elements.chunks_exact(size_of::<T::Native>()).enumerate() {
+        let value = T::from_bound(bound(bytes));
+        let is_fill = fill.is_some_and(|fill| T::same_bits(value, fill));
+        if T::is_nan(value) || is_fill || !is_valid(at) {
             nulls += 1;
             continue;
-        };
-        ends = Some(ends.map_or((rank, rank), |(least, most)| (least.min(rank), most.max(rank))));
+        }
+        // Arrow's order of floats has -0 below 0.
+        let (least, greatest) = ends.unwrap_or((value, value));
+        let least = if value.is_lt(least) { value } else { least };
+        let greatest = if value.is_gt(greatest) { value } else { greatest };
+        ends = Some((least, greatest));
     }
-    let bounds = ends.map(|(least, most)| (bound(&T::bytes(least)), bound(&T::bytes(most))));
+    let bounds = ends.map(|(least, greatest)| (T::to_bound(least), T::to_bound(greatest)));
     Figures { nulls, bounds }
 }
 
@@ -139,7 +64,7 @@ fn is_zero(element: ElementType, stored: &Bound) -> bool {
 /// Two bounds in decimal.
 pub(crate) fn range_text(element: ElementType, bounds: &Option<(Bound, Bound)>) -> String {
     let Some((least, greatest)) = bounds else { return "no values".to_owned() };
-    let text = |bound: &Bound| crate::array::decimal(element, bound).unwrap_or_default();
+    let text = |bound: &Bound| decimal(element, bound).unwrap_or_default();
     format!("values from {} to {}", text(least), text(greatest))
 }
 

@@ -254,7 +254,7 @@ impl Mosaic {
             index_columns: true,
             chunk_bytes: self.chunk_bytes,
         };
-        GridArray::side_by_side("all".into(), files, &options)
+        GridArray::combine("all".into(), files, &options)
     }
 
     async fn contexts(&self, rng: &mut StdRng) -> (SessionContext, SessionContext) {

@@ -8,15 +8,22 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::StringViewArray;
-use arrow::datatypes::{
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
-};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::number::{Element, Meaning};
+use crate::array::element::{Element, for_element_type};
 use crate::format::{Bound, ElementType};
+
+/// What stored numbers stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meaning {
+    /// Themselves.
+    Plain,
+    /// CF packing: `value = stored * scale + offset`.
+    Packed { scale: f64, offset: f64 },
+    /// Text: sorted codes, and the text of each.
+    Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
+}
 
 /// The first fill attribute there is, if it is a value of the element type.
 pub(crate) fn declared_fill(
@@ -27,19 +34,7 @@ pub(crate) fn declared_fill(
     let (key, text) = ["_FillValue", "missing_value", "fill_value"]
         .iter()
         .find_map(|key| Some((key, attributes.get(*key)?)))?;
-    let fill = match element {
-        ElementType::F16 => stored::<Float16Type>(text),
-        ElementType::F32 => stored::<Float32Type>(text),
-        ElementType::F64 => stored::<Float64Type>(text),
-        ElementType::I8 => stored::<Int8Type>(text),
-        ElementType::I16 => stored::<Int16Type>(text),
-        ElementType::I32 => stored::<Int32Type>(text),
-        ElementType::I64 => stored::<Int64Type>(text),
-        ElementType::U8 => stored::<UInt8Type>(text),
-        ElementType::U16 => stored::<UInt16Type>(text),
-        ElementType::U32 => stored::<UInt32Type>(text),
-        ElementType::U64 => stored::<UInt64Type>(text),
-    };
+    let fill = for_element_type!(element, T => stored::<T>(text));
     if fill.is_none() {
         misunderstood.push(format!(
             "attribute {key} = \"{text}\" is not a value of type {element}; what it stands for is shown as a number, not as NULL"

@@ -9,19 +9,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewArray, UInt32Array};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow::array::{ArrayRef, PrimitiveArray, UInt32Array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{take, unary};
-use arrow::datatypes::{
-    ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{DataType, Float64Type};
 
-use super::declared::{categories, declared_fill, packing};
-use crate::array::ReadOptions;
-use crate::array::failed_to;
+use super::declared::{Meaning, categories, declared_fill, packing};
+use crate::array::arrow_error::failed_to;
+use crate::array::element::{Element, arrow_type, elements_of, for_element_type};
+use crate::array::read_options::ReadOptions;
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, bound};
+use crate::format::{Bound, ElementType};
 
 /// How numbers of one type become a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,13 +40,6 @@ pub(crate) enum Form {
     Stored,
     /// As doubles, after CF packing is undone.
     Unpacked,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Meaning {
-    Plain,
-    Packed { scale: f64, offset: f64 },
-    Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
 }
 
 impl NumberColumn {
@@ -158,19 +149,7 @@ impl NumberColumn {
         valid: Option<&NullBuffer>,
         may_hold_nulls: bool,
     ) -> Result<ArrayRef> {
-        match self.element {
-            ElementType::I8 => self.typed::<Int8Type>(elements, valid, may_hold_nulls),
-            ElementType::F16 => self.typed::<Float16Type>(elements, valid, may_hold_nulls),
-            ElementType::F32 => self.typed::<Float32Type>(elements, valid, may_hold_nulls),
-            ElementType::F64 => self.typed::<Float64Type>(elements, valid, may_hold_nulls),
-            ElementType::I16 => self.typed::<Int16Type>(elements, valid, may_hold_nulls),
-            ElementType::I32 => self.typed::<Int32Type>(elements, valid, may_hold_nulls),
-            ElementType::I64 => self.typed::<Int64Type>(elements, valid, may_hold_nulls),
-            ElementType::U8 => self.typed::<UInt8Type>(elements, valid, may_hold_nulls),
-            ElementType::U16 => self.typed::<UInt16Type>(elements, valid, may_hold_nulls),
-            ElementType::U32 => self.typed::<UInt32Type>(elements, valid, may_hold_nulls),
-            ElementType::U64 => self.typed::<UInt64Type>(elements, valid, may_hold_nulls),
-        }
+        for_element_type!(self.element, T => self.typed::<T>(elements, valid, may_hold_nulls))
     }
 
     fn typed<T: Element>(
@@ -215,17 +194,6 @@ impl NumberColumn {
     }
 }
 
-/// A buffer as the elements that it is made of.
-pub(super) fn elements_of<T: ArrowPrimitiveType>(
-    elements: Buffer,
-) -> Result<ScalarBuffer<T::Native>> {
-    let size = size_of::<T::Native>();
-    if !elements.len().is_multiple_of(size) || elements.as_ptr().align_offset(size) != 0 {
-        return Err(Error::internal("a buffer that is not made of whole, aligned elements"));
-    }
-    Ok(elements.into())
-}
-
 /// A null buffer, or `None` if no value is NULL. Most batches have none, so that is found out first,
 /// with a loop that vectorises and allocates nothing.
 fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<NullBuffer> {
@@ -237,96 +205,10 @@ fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<Nul
     Some(NullBuffer::new(valid))
 }
 
-/// The Arrow type of stored elements.
-pub(super) fn arrow_type(element: ElementType) -> DataType {
-    match element {
-        ElementType::F16 => DataType::Float16,
-        ElementType::F32 => DataType::Float32,
-        ElementType::F64 => DataType::Float64,
-        ElementType::I8 => DataType::Int8,
-        ElementType::I16 => DataType::Int16,
-        ElementType::I32 => DataType::Int32,
-        ElementType::I64 => DataType::Int64,
-        ElementType::U8 => DataType::UInt8,
-        ElementType::U16 => DataType::UInt16,
-        ElementType::U32 => DataType::UInt32,
-        ElementType::U64 => DataType::UInt64,
-    }
-}
-
-/// What the stored element types have in common.
-pub(crate) trait Element: ArrowPrimitiveType {
-    /// Reads a value as the reference implementation does: as text of the element type.
-    fn parse(text: &str) -> Option<Self::Native>;
-    /// The element that a number is: the nearest of floats; of integers `None` if it is none.
-    fn from_f64(number: f64) -> Option<Self::Native>;
-    /// The stored form.
-    fn to_bound(value: Self::Native) -> Bound;
-    fn from_bound(bound: Bound) -> Self::Native;
-    fn is_nan(value: Self::Native) -> bool;
-    fn same_bits(a: Self::Native, b: Self::Native) -> bool;
-    fn to_f64(value: Self::Native) -> f64;
-    fn to_i64(value: Self::Native) -> Option<i64>;
-}
-
-macro_rules! stored_form {
-    () => {
-        fn to_bound(value: Self::Native) -> Bound {
-            bound(&value.to_le_bytes())
-        }
-        fn from_bound(bound: Bound) -> Self::Native {
-            let mut bytes = Self::Native::default().to_le_bytes();
-            let size = bytes.len();
-            bytes.copy_from_slice(&bound[..size]);
-            Self::Native::from_le_bytes(bytes)
-        }
-    };
-}
-
-macro_rules! integer_elements {
-    ($($t:ty),*) => {$(
-        impl Element for $t {
-            fn parse(text: &str) -> Option<Self::Native> { text.trim().parse().ok() }
-            fn from_f64(number: f64) -> Option<Self::Native> {
-                let whole = (number.fract() == 0.0).then_some(number as i128)?;
-                whole.try_into().ok()
-            }
-            stored_form!();
-            fn is_nan(_: Self::Native) -> bool { false }
-            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
-            fn to_f64(value: Self::Native) -> f64 { value as f64 }
-            fn to_i64(value: Self::Native) -> Option<i64> { value.to_i64() }
-        }
-    )*};
-}
-
-integer_elements!(
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type
-);
-
-macro_rules! float_elements {
-    ($($t:ty, $parse:expr, $nearest:expr);*) => {$(
-        impl Element for $t {
-            fn parse(text: &str) -> Option<Self::Native> { $parse(text.trim()) }
-            fn from_f64(number: f64) -> Option<Self::Native> { Some($nearest(number)) }
-            stored_form!();
-            fn is_nan(value: Self::Native) -> bool { value.is_nan() }
-            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
-            fn to_f64(value: Self::Native) -> f64 { f64::from(value) }
-            fn to_i64(_: Self::Native) -> Option<i64> { None }
-        }
-    )*};
-}
-
-float_elements!(
-    Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32), half::f16::from_f64;
-    Float32Type, |text: &str| text.parse().ok(), |number| number as f32;
-    Float64Type, |text: &str| text.parse().ok(), |number| number
-);
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{Array, AsArray};
+    use arrow::datatypes::Float32Type;
 
     use super::*;
 

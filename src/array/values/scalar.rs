@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
-use super::number::{arrow_type, elements_of};
 use super::temporal::{NOT_A_TIME, Temporal};
+use crate::array::element::{arrow_type, elements_of, for_element_type};
 use crate::error::Result;
 use crate::format::ElementType;
 
@@ -82,17 +79,5 @@ fn numbers(element: ElementType, values: Buffer, nulls: Option<NullBuffer>) -> R
     fn typed<T: ArrowPrimitiveType>(values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(Arc::new(PrimitiveArray::<T>::new(elements_of::<T>(values)?, nulls)))
     }
-    match element {
-        ElementType::F16 => typed::<Float16Type>(values, nulls),
-        ElementType::F32 => typed::<Float32Type>(values, nulls),
-        ElementType::F64 => typed::<Float64Type>(values, nulls),
-        ElementType::I8 => typed::<Int8Type>(values, nulls),
-        ElementType::I16 => typed::<Int16Type>(values, nulls),
-        ElementType::I32 => typed::<Int32Type>(values, nulls),
-        ElementType::I64 => typed::<Int64Type>(values, nulls),
-        ElementType::U8 => typed::<UInt8Type>(values, nulls),
-        ElementType::U16 => typed::<UInt16Type>(values, nulls),
-        ElementType::U32 => typed::<UInt32Type>(values, nulls),
-        ElementType::U64 => typed::<UInt64Type>(values, nulls),
-    }
+    for_element_type!(element, T => typed::<T>(values, nulls))
 }

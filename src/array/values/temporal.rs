@@ -22,7 +22,7 @@ use arrow::datatypes::{
 };
 use chrono::{Datelike, NaiveDate};
 
-use super::number::elements_of;
+use crate::array::element::elements_of;
 use crate::error::{Error, Result};
 use crate::format::TimeUnit;
 

@@ -9,24 +9,24 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
-use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{GroupsAccumulatorAdapter, PhysicalExprRef};
 
 use super::query::{Aggregate, Query};
-use crate::array::Column;
+use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::columns::{Expr, columns_of, over_columns};
+use crate::exec::columns::{columns_of, over_columns};
 
 /// Aggregates of expressions, by accumulators.
 #[derive(Debug, Clone)]
 pub(super) struct AccumulatePlan {
     /// What of the array the expressions are over.
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(super) schema: SchemaRef,
     /// Over batches of that schema, as the predicate is.
     pub(super) calls: Vec<Aggregate>,
-    predicate: Option<Expr>,
+    predicate: Option<PhysicalExprRef>,
 }
 
 /// Aggregates whose answer depends on the order of rows, whether or not the query gives one.
@@ -76,7 +76,7 @@ impl AccumulatePlan {
     }
 
     /// Every expression that is evaluated per row.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.calls.iter().flat_map(Aggregate::expressions).chain(&self.predicate)
     }
 }
@@ -269,12 +269,12 @@ impl Grouped {
 
 /// What `call` aggregates, evaluated.
 fn arguments(call: &Aggregate, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-    let array = |arg: &Expr| arg.evaluate(batch)?.into_array(batch.num_rows());
+    let array = |arg: &PhysicalExprRef| arg.evaluate(batch)?.into_array(batch.num_rows());
     call.args.iter().map(array).collect()
 }
 
 /// The rows for which `predicate` is true; without NULLs.
-fn mask(predicate: &Expr, batch: &RecordBatch) -> Result<BooleanArray> {
+fn mask(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanArray> {
     let mask = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
     match mask.as_boolean_opt() {
         Some(mask) if mask.null_count() > 0 => Ok(prep_null_mask_filter(mask)),

@@ -18,13 +18,12 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CastExpr, Column as PhysicalColumn, IsNotNullExpr, Literal,
 };
-use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
 
 use super::query::{Aggregate, Query};
-use crate::array::Column;
+use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
-use crate::exec::columns::Expr;
-use crate::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
+use crate::reduce::{GroupStats, Limit, Moments, Number, Requested, ValueRange, reducer};
 
 /// Aggregates of plain values, by kernels.
 #[derive(Debug, Clone)]
@@ -48,7 +47,7 @@ pub(super) struct DenseCall {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DenseColumn {
     pub(super) value: usize,
-    pub(super) wanted: Wanted,
+    pub(super) requested: Requested,
 }
 
 /// An aggregate in terms of what the kernels find out.
@@ -96,10 +95,10 @@ impl DensePlan {
         }
         let columns = values.iter().enumerate().map(|(column, &value)| {
             let of_column = calls.iter().filter(|call| call.column == Some(column));
-            let wanted = Wanted::by(of_column.map(|call| call.call));
+            let requested = requested_by(of_column.map(|call| call.call));
             let number = scan.array().value(value).as_number()?;
-            reducer(number, wanted, range.as_ref(), 0)?;
-            Some(DenseColumn { value, wanted })
+            reducer(number, requested, range.as_ref(), 0)?;
+            Some(DenseColumn { value, requested })
         });
         let columns = columns.collect::<Option<_>>()?;
         Some(Self { calls, columns, range })
@@ -107,24 +106,22 @@ impl DensePlan {
 
     /// Bytes of the states of a group.
     pub(super) fn bytes_per_group(&self) -> u64 {
-        let of_column = |column: &DenseColumn| 8 + column.wanted.bytes_per_group();
+        let of_column = |column: &DenseColumn| 8 + column.requested.bytes_per_group();
         8 + self.columns.iter().map(of_column).sum::<u64>()
     }
 }
 
-impl Wanted {
-    /// What `calls` need.
-    fn by(calls: impl Iterator<Item = Call>) -> Self {
-        let mut wanted = Self::default();
-        for call in calls {
-            wanted.sum |= call.needs_sums();
-            wanted.wide_sum |= call == Call::WideSum;
-            wanted.min |= call == Call::Min;
-            wanted.max |= call == Call::Max;
-            wanted.spread |= matches!(call, Call::Variance { .. });
-        }
-        wanted
+/// What `calls` need.
+fn requested_by(calls: impl Iterator<Item = Call>) -> Requested {
+    let mut requested = Requested::default();
+    for call in calls {
+        requested.sum |= call.needs_sums();
+        requested.wide_sum |= call == Call::WideSum;
+        requested.min |= call == Call::Min;
+        requested.max |= call == Call::Max;
+        requested.spread |= matches!(call, Call::Variance { .. });
     }
+    requested
 }
 
 impl Call {
@@ -153,7 +150,7 @@ impl Call {
         function: &AggregateFunctionExpr,
         value: usize,
         number_type: &DataType,
-        arg: &Expr,
+        arg: &PhysicalExprRef,
         scan: &GridScanExec,
     ) -> Option<Self> {
         let (fun, field) = (function.fun(), function.field());
@@ -195,50 +192,55 @@ impl Call {
     }
 
     /// The columns of the partial state, as DataFusion's own function would have them.
-    pub(super) fn state(self, found: &mut Found, rows: &[u64]) -> Result<Vec<ArrayRef>> {
+    pub(super) fn state(self, stats: &mut GroupStats, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         Ok(match self {
             Self::Average => {
-                let nulls = seen(&found.counts);
-                let counts = UInt64Array::new(found.counts.clone().into(), nulls.clone());
-                let sums = asked_for(found.sums.as_ref())?.clone();
+                let nulls = seen(&stats.counts);
+                let counts = UInt64Array::new(stats.counts.clone().into(), nulls.clone());
+                let sums = computed(stats.sums.as_ref())?.clone();
                 vec![Arc::new(counts), Arc::new(Float64Array::new(sums.into(), nulls))]
             }
             Self::Variance { .. } => {
-                let moments = asked_for(found.spreads.as_ref())?;
+                let moments = computed(stats.spreads.as_ref())?;
                 let column = |part: fn(&Moments) -> f64| -> ArrayRef {
                     Arc::new(Float64Array::from_iter_values(moments.iter().map(part)))
                 };
-                let counts = UInt64Array::from(found.counts.clone());
+                let counts = UInt64Array::from(stats.counts.clone());
                 vec![Arc::new(counts), column(|moments| moments.mean), column(|moments| moments.m2)]
             }
             // Their state is their value.
-            _ => vec![self.value(found, rows, false)?],
+            _ => vec![self.value(stats, rows, false)?],
         })
     }
 
     /// The column of the final value. The `last` that needs the sums may use their memory: fresh
     /// memory for many groups takes longer than the division.
-    pub(super) fn value(self, found: &mut Found, rows: &[u64], last: bool) -> Result<ArrayRef> {
+    pub(super) fn value(
+        self,
+        stats: &mut GroupStats,
+        rows: &[u64],
+        last: bool,
+    ) -> Result<ArrayRef> {
         let counted = |counts: &[u64]| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(counts.iter().map(|&count| count as i64)))
         };
-        let nulls = seen(&found.counts);
+        let nulls = seen(&stats.counts);
         Ok(match self {
             Self::CountRows => counted(rows),
-            Self::Count => counted(&found.counts),
+            Self::Count => counted(&stats.counts),
             Self::Sum => {
-                Arc::new(Float64Array::new(asked_for(found.sums.as_ref())?.clone().into(), nulls))
+                Arc::new(Float64Array::new(computed(stats.sums.as_ref())?.clone().into(), nulls))
             }
             Self::Average => {
-                let sums = if last { found.sums.take() } else { found.sums.clone() };
-                let mut averages = asked_for(sums)?;
-                let pairs = averages.iter_mut().zip(&found.counts);
+                let sums = if last { stats.sums.take() } else { stats.sums.clone() };
+                let mut averages = computed(sums)?;
+                let pairs = averages.iter_mut().zip(&stats.counts);
                 pairs.for_each(|(average, &count)| *average /= count as f64);
                 Arc::new(Float64Array::new(averages.into(), nulls))
             }
-            Self::WideSum => with_nulls(asked_for(found.wide_sums.as_ref())?, nulls)?,
-            Self::Min => with_nulls(asked_for(found.mins.as_ref())?, nulls)?,
-            Self::Max => with_nulls(asked_for(found.maxs.as_ref())?, nulls)?,
+            Self::WideSum => with_nulls(computed(stats.wide_sums.as_ref())?, nulls)?,
+            Self::Min => with_nulls(computed(stats.mins.as_ref())?, nulls)?,
+            Self::Max => with_nulls(computed(stats.maxs.as_ref())?, nulls)?,
             Self::Variance { sample, root } => {
                 let variance = |moments: &Moments| {
                     let count = moments.count as f64;
@@ -250,7 +252,7 @@ impl Call {
                     Some(if root { variance.sqrt() } else { variance })
                 };
                 Arc::new(
-                    asked_for(found.spreads.as_ref())?
+                    computed(stats.spreads.as_ref())?
                         .iter()
                         .map(variance)
                         .collect::<Float64Array>(),
@@ -260,9 +262,9 @@ impl Call {
     }
 }
 
-/// A statistic that was asked for.
-fn asked_for<T>(found: Option<T>) -> Result<T> {
-    found.ok_or_else(|| internal_datafusion_err!("a statistic that was not asked for"))
+/// A statistic that was requested.
+fn computed<T>(statistic: Option<T>) -> Result<T> {
+    statistic.ok_or_else(|| internal_datafusion_err!("a statistic that was not requested"))
 }
 
 /// Valid where something was counted; `None` if that is everywhere.
@@ -281,19 +283,19 @@ fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
 }
 
 /// What of the array a column of the scan shows, if `expr` is one.
-fn column_of(expr: &Expr, scan: &GridScanExec) -> Option<Column> {
+fn column_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<ColumnSource> {
     let column = expr.downcast_ref::<PhysicalColumn>()?;
     scan.columns().get(column.index()).copied()
 }
 
 /// The value that `expr` shows, if it is one of numbers.
-fn plain_value(expr: &Expr, scan: &GridScanExec) -> Option<usize> {
+fn plain_value(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<usize> {
     let value = column_of(expr, scan)?.value()?;
     scan.array().value(value).as_number().map(|_| value)
 }
 
 /// Whether `expr` is a column or a constant without NULLs.
-fn is_never_null(expr: &Expr, scan: &GridScanExec) -> bool {
+fn is_never_null(expr: &PhysicalExprRef, scan: &GridScanExec) -> bool {
     if let Some(literal) = expr.downcast_ref::<Literal>() {
         return !literal.value().is_null();
     }
@@ -302,7 +304,7 @@ fn is_never_null(expr: &Expr, scan: &GridScanExec) -> bool {
 
 /// The value that `expr` shows and the type in which it does: its own or a wider one, without loss of a
 /// NULL or an overflow on the way.
-fn number_of(expr: &Expr, scan: &GridScanExec) -> Option<(usize, DataType)> {
+fn number_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, DataType)> {
     let type_of = |value: usize| scan.array().value(value).data_type();
     if let Some(value) = plain_value(expr, scan) {
         return type_of(value).is_numeric().then(|| (value, type_of(value)));
@@ -327,7 +329,7 @@ fn is_narrow_unsigned(data_type: &DataType) -> bool {
 
 /// The value that `predicate` is over, and the interval for which it is true, if it is one: comparisons
 /// of that value with numbers, joined by AND.
-fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
+fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
     let mut range = ValueRange::default();
     let mut over: Option<usize> = None;
     let mut same = |value: usize| (*over.get_or_insert(value) == value).then_some(());
@@ -368,7 +370,7 @@ fn value_range(predicate: &Expr, scan: &GridScanExec) -> Option<(usize, ValueRan
 
 /// The value that `side` shows, if comparing its elements with `number` is comparing `side` with it:
 /// nothing is rounded.
-fn compared_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> Option<usize> {
+fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec) -> Option<usize> {
     let (value, compared_as) = number_of(side, scan)?;
     let from = scan.array().value(value).data_type();
     let exact = match number {
@@ -382,7 +384,7 @@ fn compared_exactly(side: &Expr, number: Number, scan: &GridScanExec) -> Option<
     exact.then_some(value)
 }
 
-fn number(expr: &Expr) -> Option<Number> {
+fn number(expr: &PhysicalExprRef) -> Option<Number> {
     Some(match expr.downcast_ref::<Literal>()?.value() {
         ScalarValue::Float64(Some(number)) => Number::Float(*number),
         ScalarValue::Float32(Some(number)) => Number::Float(f64::from(*number)),

@@ -15,16 +15,14 @@ use arrow::datatypes::Schema;
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, Column as PhysicalColumn, DynamicFilterPhysicalExpr, lit,
 };
 
 use super::dense::{Call, DensePlan};
-use crate::array::{Column, GridArray};
-use crate::exec::columns::Expr;
-use crate::exec::dynamic::DynamicFilters;
-use crate::exec::priority::Priority;
-use crate::exec::to_datafusion;
+use crate::array::{ColumnSource, GridArray};
+use crate::exec::pruning::{DynamicFilters, Priority};
 use crate::format::{Bound, ElementType};
 use crate::reduce::Reducer;
 
@@ -56,7 +54,11 @@ impl Extremes {
             return Ok(None);
         }
         let place = |value: usize| {
-            array.columns().iter().position(|column| *column == Column::Value(value)).unwrap_or(0)
+            array
+                .columns()
+                .iter()
+                .position(|column| *column == ColumnSource::Value(value))
+                .unwrap_or(0)
         };
         let places: Vec<usize> = values.iter().map(|value| place(*value)).collect();
         let schema = Arc::new(array.schema().project(&places)?);
@@ -82,10 +84,10 @@ impl Extremes {
     /// The filter, for a reader of chunks.
     pub(super) fn filters(&self) -> DynamicFilters {
         DynamicFilters {
-            filters: vec![Arc::clone(&self.filter) as Expr],
-            columns: self.values.iter().map(|value| Column::Value(*value)).collect(),
+            filters: vec![Arc::clone(&self.filter) as PhysicalExprRef],
+            columns: self.values.iter().map(|value| ColumnSource::Value(*value)).collect(),
             schema: Arc::clone(&self.schema),
-            present: vec![],
+            non_null_columns: vec![],
         }
     }
 
@@ -101,7 +103,7 @@ impl Extremes {
             return Ok(());
         }
         self.known = found;
-        let mut better: Option<Expr> = None;
+        let mut better: Option<PhysicalExprRef> = None;
         for (at, (least, greatest)) in self.known.iter().enumerate() {
             if least.is_none() && greatest.is_none() {
                 return Ok(()); // nothing yet: any value will do
@@ -118,13 +120,13 @@ impl Extremes {
         better.map_or(Ok(()), |better| self.filter.update(better))
     }
 
-    fn compared(&self, at: usize, operator: Operator, bound: Bound) -> Result<Expr> {
+    fn compared(&self, at: usize, operator: Operator, bound: Bound) -> Result<PhysicalExprRef> {
         let bounds = self.array.value(self.values[at]).bounds([Some(bound)].into_iter());
-        let bound = ScalarValue::try_from_array(&bounds.map_err(to_datafusion)?, 0)?;
+        let bound = ScalarValue::try_from_array(&bounds?, 0)?;
         Ok(Arc::new(BinaryExpr::new(column(&self.schema, at), operator, lit(bound))))
     }
 }
 
-fn column(schema: &Schema, at: usize) -> Expr {
+fn column(schema: &Schema, at: usize) -> PhysicalExprRef {
     Arc::new(PhysicalColumn::new(schema.field(at).name(), at))
 }

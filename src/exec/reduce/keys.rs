@@ -9,16 +9,16 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::logical_expr::EmitTo;
 use datafusion::logical_expr::sort_properties::SortProperties;
-use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn};
+use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use super::query::Query;
-use crate::array::{Column, LabelOrder};
-use crate::exec::columns::{Expr, columns_of, over_columns};
-use crate::exec::{GridScanExec, to_datafusion};
+use crate::array::{ColumnSource, LabelOrder};
+use crate::exec::GridScanExec;
+use crate::exec::columns::{columns_of, over_columns};
 use crate::reduce::AxisGroups;
 
 /// Longer axes are grouped row by row: planning must stay short.
@@ -66,7 +66,8 @@ impl Keys {
         let mut values: Vec<Option<KeyColumn>> = vec![None; query.keys.len()];
         let mut groups: u64 = 1;
         for (axis, keys) in of_axis.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
-            let exprs: Vec<Expr> = keys.iter().map(|&key| Arc::clone(&query.keys[key])).collect();
+            let exprs: Vec<PhysicalExprRef> =
+                keys.iter().map(|&key| Arc::clone(&query.keys[key])).collect();
             let labels = AxisLabels::new(scan, axis, &exprs).ok()??;
             let (numbered, columns) = labels.number().ok()?;
             groups = groups.checked_mul(numbered.count(labels.len))?;
@@ -86,23 +87,23 @@ struct AxisLabels {
     columns: Vec<ArrayRef>,
     orders: Vec<LabelOrder>,
     /// Over `columns`.
-    keys: Vec<Expr>,
+    keys: Vec<PhysicalExprRef>,
 }
 
 impl AxisLabels {
-    fn new(scan: &GridScanExec, axis: usize, keys: &[Expr]) -> Result<Option<Self>> {
+    fn new(scan: &GridScanExec, axis: usize, keys: &[PhysicalExprRef]) -> Result<Option<Self>> {
         let array = scan.array();
         let selection = &scan.plan().selection().axes()[axis];
         if selection.count() > MAX_LABELS {
             return Ok(None);
         }
         let needed = columns_of(keys);
-        let scanned: Vec<Column> = scan.columns();
+        let scanned: Vec<ColumnSource> = scan.columns();
         let (mut fields, mut columns, mut orders) = (vec![], vec![], vec![]);
         for &at in &needed {
             let Some(labels) = array.labels_of(scanned[at]) else { return Ok(None) };
             fields.push(Arc::clone(&scan.schema_ref().fields()[at]));
-            columns.push(labels.select(selection, 0).map_err(to_datafusion)?);
+            columns.push(labels.select(selection, 0)?);
             orders.push(labels.order());
         }
         let keys = keys.iter().map(|key| over_columns(key, &needed)).collect::<Result<_>>()?;
@@ -137,7 +138,7 @@ impl AxisLabels {
 
     /// Whether `key` is a column of labels that never repeat. Floats may be zeros of either sign,
     /// which are one group.
-    fn is_distinct(&self, key: &Expr) -> bool {
+    fn is_distinct(&self, key: &PhysicalExprRef) -> bool {
         key.downcast_ref::<PhysicalColumn>().is_some_and(|column| {
             self.orders[column.index()] != LabelOrder::Unsorted
                 && !self.columns[column.index()].data_type().is_floating()
@@ -186,7 +187,7 @@ impl AxisLabels {
 
     /// Whether no cast in `key` goes round: DataFusion takes every cast between temporal types for one
     /// that keeps the order, but the time of day starts again each day, and local times each autumn.
-    fn casts_keep_order(&self, key: &Expr) -> bool {
+    fn casts_keep_order(&self, key: &PhysicalExprRef) -> bool {
         let is_linear = |data_type: &DataType| {
             data_type.is_numeric()
                 || matches!(

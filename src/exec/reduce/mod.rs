@@ -7,9 +7,9 @@
 //!                      │
 //!            Keys: each key expression once over its axis' labels, numbered
 //!                      │
-//!            Tier: dense kernels │ DataFusion's accumulators │ (rows: left as it was)
+//!            ReduceStrategy: dense kernels │ DataFusion's accumulators │ (rows: left as it was)
 //!                      │
-//!            Slabs: cut so that no group is in two of them ── if so, the final stage goes too
+//!            Partitions: cut so that no group is in two of them ── if so, the final stage goes too
 //!                      │
 //!               GridReduceExec
 //! ```
@@ -18,13 +18,15 @@ mod account;
 mod accumulate;
 mod dense;
 mod extremes;
+mod group_pruning;
 mod keys;
 mod node;
+mod partitions;
 mod query;
+mod reduction;
 mod rule;
-mod slabs;
+mod strategy;
 mod stream;
-mod wanted;
 
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
@@ -24,7 +25,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlanProperties, Partitioning};
 
 use crate::exec::GridScanExec;
-use crate::exec::columns::{Expr, over_columns};
+use crate::exec::columns::over_columns;
 
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
@@ -32,10 +33,10 @@ pub(super) struct Query {
     /// The scan, which has no limit.
     pub(super) scan: Arc<dyn ExecutionPlan>,
     /// Group keys, in order.
-    pub(super) keys: Vec<Expr>,
+    pub(super) keys: Vec<PhysicalExprRef>,
     pub(super) aggregates: Vec<Aggregate>,
     /// Rows for which it is not true do not count.
-    pub(super) predicate: Option<Expr>,
+    pub(super) predicate: Option<PhysicalExprRef>,
 }
 
 /// One aggregate of a query.
@@ -44,14 +45,14 @@ pub(super) struct Aggregate {
     /// The function, its names and types.
     pub(super) function: Arc<AggregateFunctionExpr>,
     /// What it aggregates.
-    pub(super) args: Vec<Expr>,
+    pub(super) args: Vec<PhysicalExprRef>,
     /// `FILTER (WHERE …)`.
-    pub(super) filter: Option<Expr>,
+    pub(super) filter: Option<PhysicalExprRef>,
 }
 
 impl Aggregate {
     /// Arguments and filter.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.args.iter().chain(&self.filter)
     }
 
@@ -96,7 +97,7 @@ impl Query {
     }
 
     /// Every expression of the query.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         let of_aggregates = self.aggregates.iter().flat_map(Aggregate::expressions);
         self.keys.iter().chain(of_aggregates).chain(&self.predicate)
     }
@@ -106,9 +107,9 @@ impl Query {
 struct Below {
     scan: Arc<dyn ExecutionPlan>,
     /// Each column that the aggregation sees, over the scan's columns.
-    columns: Vec<Expr>,
+    columns: Vec<PhysicalExprRef>,
     /// Rows for which it is not true do not pass; over the scan's columns.
-    predicate: Option<Expr>,
+    predicate: Option<PhysicalExprRef>,
 }
 
 impl Below {
@@ -134,7 +135,7 @@ impl Below {
             }
             let Some(mut below) = Self::of(filter.input())? else { return Ok(None) };
             if below.predicate.is_some() {
-                // The outer one need not hold water for rows that the inner one keeps from it.
+                // The outer filter may fail on rows that the inner one removes.
                 return Ok(None);
             }
             below.predicate = Some(below.over_scan(filter.predicate())?);
@@ -154,7 +155,7 @@ impl Below {
     }
 
     /// `expr`, which is over the columns seen from above, over the scan's columns.
-    fn over_scan(&self, expr: &Expr) -> Result<Expr> {
+    fn over_scan(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         Arc::clone(expr)
             .transform(|expr| {
                 Ok(match expr.downcast_ref::<PhysicalColumn>() {
@@ -167,6 +168,6 @@ impl Below {
     }
 }
 
-fn column(field: &arrow::datatypes::Field, at: usize) -> Expr {
+fn column(field: &arrow::datatypes::Field, at: usize) -> PhysicalExprRef {
     Arc::new(PhysicalColumn::new(field.name(), at))
 }

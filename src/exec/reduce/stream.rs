@@ -1,6 +1,5 @@
 //! One partition of a reduction: chunks into a table of groups, the table into batches.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
@@ -9,6 +8,7 @@ use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -18,56 +18,51 @@ use super::account::Account;
 use super::accumulate::{AccumulatePlan, Accumulators};
 use super::dense::{Call, DenseCall, DenseColumn, DensePlan};
 use super::extremes::Extremes;
-use super::node::{GridReduceExec, Tier};
-use super::slabs::Slab;
-use super::wanted::wanted;
-use crate::exec::breaks::Breaks;
-use crate::exec::chunks::{ChunkReader, zones_of};
+use super::group_pruning::needed_elements;
+use super::partitions::ReducePartition;
+use super::reduction::Reduction;
+use super::strategy::ReduceStrategy;
+use crate::exec::blocks::{columns, values_of};
+use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
-use crate::exec::stream::{columns, values_of};
-use crate::exec::to_datafusion;
+use crate::exec::pruning::zones::{ChunksToRead, worthwhile_zones};
+use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
-use crate::plan::{Assembler, Blocks};
-use crate::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
+use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
+use crate::reduce::{
+    GroupStats, GroupTable, GroupedChunk, Reducer, RowPlaces, count_rows, reducer,
+};
 
 /// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
-/// from rows.
+/// from rows. Groups for which one of `filters` is not true need not be there.
 pub(super) fn reduce(
-    node: Arc<GridReduceExec>,
-    number: usize,
+    reduction: Arc<Reduction>,
+    filters: Vec<PhysicalExprRef>,
+    partition: usize,
     metrics: &ExecutionPlanMetricsSet,
     context: Arc<TaskContext>,
 ) -> SendableRecordBatchStream {
-    let slab = node.slabs[number].clone();
-    let metrics = ScanMetrics::new(metrics, number, node.plan.grid(), node.plan.pruned());
-    let schema = Arc::clone(&node.schema);
+    let plan = &reduction.plan;
+    let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
+    let schema = Arc::clone(&reduction.schema);
     let opened = async move {
-        let selection = node.plan.selection().axes();
-        let at = slab.at;
-        let slab = restricted(slab, &node, &metrics)?;
-        let table = GroupTable::new(&slab.plan, slab.at, selection, &node.keys.axes)
-            .map_err(to_datafusion)?;
-        let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
-        let reservation = consumer.register(context.memory_pool());
-        let bytes = (table.len() as u64).saturating_mul(node.bytes_per_group());
+        let batch_size = context.session_config().batch_size();
         // Nothing is yielded before the last chunk: until then it is not too late to start again.
-        let reduced = match reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX)) {
-            Ok(()) => {
-                let (node, context) = (Arc::clone(&node), Arc::clone(&context));
-                let partition =
-                    Partition { node, number, slab, table, reservation, metrics, context };
-                partition.into_stream().await
-            }
+        let reducer =
+            PartitionReducer::new(&reduction, &filters, partition, metrics, Arc::clone(&context));
+        let reduced = match reducer {
+            Ok(reducer) => reducer.into_stream().await,
             Err(refused) => Err(refused),
         };
         match reduced {
             Err(error)
                 if is_exhausted(&error)
-                    && node.rows_may_take_less(context.session_config().batch_size()) =>
+                    && reduction.strategy.rows_may_take_less(&reduction.keys, batch_size) =>
             {
                 log::debug!("no memory for the groups, aggregating rows: {error}");
-                node.over_rows(number)?.execute(at, context)
+                let of_plan = reduction.partitions[partition].partition;
+                reduction.over_rows(partition)?.execute(of_plan, context)
             }
             reduced => reduced,
         }
@@ -80,40 +75,68 @@ fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// What filters leave of a slab by now.
-fn restricted(slab: Slab, node: &GridReduceExec, metrics: &ScanMetrics) -> Result<Slab> {
-    if node.filters.is_empty() {
-        return Ok(slab);
+/// What filters leave of a partition by now.
+fn restricted(
+    part: &ReducePartition,
+    reduction: &Reduction,
+    filters: &[PhysicalExprRef],
+    metrics: &ScanMetrics,
+) -> Result<ReducePartition> {
+    if filters.is_empty() {
+        return Ok(part.clone());
     }
-    let mut plan = slab.plan.partition(slab.at);
+    let mut plan = part.plan.partition(part.partition);
     let before = plan.chunks();
-    for (axis, wanted) in wanted(&node.filters, &node.keys, &node.plan)?.iter().enumerate() {
-        if let Some(wanted) = wanted {
-            plan = plan.restricted(axis, wanted);
+    let needed = needed_elements(filters, &reduction.keys, &reduction.plan)?;
+    for (axis, needed) in needed.iter().enumerate() {
+        if let Some(needed) = needed {
+            plan = plan.restricted(axis, needed);
         }
     }
     metrics.chunks_examined.add_pruned((before - plan.chunks()) as usize);
     metrics.chunks_examined.add_matched(plan.chunks() as usize);
-    Ok(Slab { plan: Arc::new(plan), at: 0 })
+    Ok(ReducePartition { plan: Arc::new(plan), partition: 0 })
 }
 
-struct Partition {
-    node: Arc<GridReduceExec>,
+/// Reduces one partition.
+struct PartitionReducer {
+    reduction: Arc<Reduction>,
+    /// Which partition of the reduction it is.
     number: usize,
-    slab: Slab,
+    /// What filters leave of it.
+    part: ReducePartition,
     table: GroupTable,
     reservation: MemoryReservation,
     metrics: ScanMetrics,
     context: Arc<TaskContext>,
 }
 
-impl Partition {
+impl PartitionReducer {
+    /// Makes room for the groups. Fails if there is none.
+    fn new(
+        reduction: &Arc<Reduction>,
+        filters: &[PhysicalExprRef],
+        number: usize,
+        metrics: ScanMetrics,
+        context: Arc<TaskContext>,
+    ) -> Result<Self> {
+        let part = restricted(&reduction.partitions[number], reduction, filters, &metrics)?;
+        let selection = reduction.plan.selection().axes();
+        let table = GroupTable::new(&part.plan, part.partition, selection, &reduction.keys.axes)?;
+        let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
+        let reservation = consumer.register(context.memory_pool());
+        let bytes = (table.len() as u64).saturating_mul(reduction.bytes_per_group());
+        reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        let reduction = Arc::clone(reduction);
+        Ok(Self { reduction, number, part, table, reservation, metrics, context })
+    }
+
     async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
         let batch_size = self.context.session_config().batch_size();
-        let node = Arc::clone(&self.node);
-        let (aggregates, places) = match &node.tier {
-            Tier::Dense(plan) => self.dense(plan).await?,
-            Tier::Accumulators(plan) => self.accumulate(plan).await?,
+        let reduction = Arc::clone(&self.reduction);
+        let (aggregates, places) = match &reduction.strategy {
+            ReduceStrategy::Dense(plan) => self.dense(plan).await?,
+            ReduceStrategy::Accumulators(plan) => self.accumulate(plan).await?,
         };
         let groups = self.groups(aggregates, places.as_deref())?;
         self.metrics.baseline.record_output(groups.num_rows());
@@ -125,24 +148,24 @@ impl Partition {
         let slices = futures::stream::iter(slices).inspect(move |_| {
             let _ = &reservation;
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&node.schema), slices)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&reduction.schema), slices)))
     }
 
-    /// The numbers of the chunks to visit.
-    fn tasks(&self) -> Range<u64> {
-        self.slab.plan.tasks(self.slab.at)
+    /// The tasks, one per chunk to visit.
+    fn tasks(&self) -> TaskRange {
+        self.part.plan.tasks(self.part.partition)
     }
 
     fn reader(
         &self,
-        tasks: impl Iterator<Item = u64> + Send + Sync + 'static,
+        tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         values: Vec<usize>,
     ) -> ChunkReader {
         ChunkReader::new(
-            Arc::clone(&self.node.array),
-            Arc::clone(&self.slab.plan),
+            Arc::clone(&self.reduction.array),
+            Arc::clone(&self.part.plan),
             tasks,
-            self.node.slabs.len(),
+            self.reduction.partitions.len(),
             values,
             format!("GridReduceExec[{}]", self.number),
             &self.context,
@@ -152,29 +175,29 @@ impl Partition {
     /// The tasks whose chunks must be read: not those of which the writer noted all that is asked.
     async fn unanswered(
         &self,
-        plan: &DensePlan,
+        dense: &DensePlan,
         reducers: &mut [Box<dyn Reducer>],
-    ) -> Result<Vec<u64>> {
-        let (plan_of_slab, tasks) = (&self.slab.plan, self.tasks());
-        let array = &self.node.array;
-        let mut zones = Vec::with_capacity(plan.columns.len());
-        for column in &plan.columns {
-            match zones_of(array, plan_of_slab, column.value).await {
+    ) -> Result<Vec<TaskNumber>> {
+        let (plan, tasks) = (&self.part.plan, self.tasks());
+        let chunks = ChunksToRead::of_plan(plan);
+        let mut zones = Vec::with_capacity(dense.columns.len());
+        for column in &dense.columns {
+            match worthwhile_zones(&self.reduction.array, column.value, chunks).await {
                 Some(of_column) => zones.push(of_column),
                 None => return Ok(tasks.collect()),
             }
         }
         let mut unanswered = Vec::new();
-        for number in tasks {
-            let task = plan_of_slab.task(number);
+        for task_number in tasks {
+            let task = plan.task(task_number);
             let known: Option<Vec<Zone>> =
-                zones.iter().map(|zones| zones.zone(task.number)).collect();
+                zones.iter().map(|zones| zones.zone(task.chunk_number)).collect();
             let chunk = self.chunk(&task);
             let answered = known.filter(|known| {
                 reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
             });
             let Some(known) = answered else {
-                unanswered.push(number);
+                unanswered.push(task_number);
                 continue;
             };
             for (reducer, zone) in reducers.iter_mut().zip(&known) {
@@ -187,8 +210,8 @@ impl Partition {
         Ok(unanswered)
     }
 
-    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> Chunk<'a> {
-        Chunk { table: &self.table, grid: self.node.array.grid(), task }
+    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
+        GroupedChunk { table: &self.table, grid: self.reduction.array.grid(), task }
     }
 
     /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
@@ -196,30 +219,30 @@ impl Partition {
     async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
-        let every_group_has_rows = self.slab.plan.is_selection();
+        let every_group_has_rows = self.part.plan.is_selection();
         let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
         let needs_rows = !by_cells && (counts_rows || !every_group_has_rows);
         let rows = if needs_rows { self.rows_per_group() } else { vec![] };
-        let mut found = self.fold(plan).await?;
+        let mut stats = self.fold(plan).await?;
 
         let mut columns: Vec<ArrayRef> = Vec::new();
-        let mut nothing = Found::default();
+        let mut nothing = GroupStats::default();
         for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
-            let found = column.map_or(&mut nothing, |column| &mut found[column]);
-            if self.node.whole {
+            let stats = column.map_or(&mut nothing, |column| &mut stats[column]);
+            if self.reduction.whole {
                 let same = |later: &DenseCall| later.column == *column && later.call.needs_sums();
                 let last = !plan.calls[at + 1..].iter().any(same);
-                columns.push(call.value(found, &rows, last)?);
+                columns.push(call.value(stats, &rows, last)?);
             } else {
-                columns.extend(call.state(found, &rows)?);
+                columns.extend(call.state(stats, &rows)?);
             }
         }
-        let has_keys = !self.node.keys.columns.is_empty();
+        let has_keys = !self.reduction.keys.columns.is_empty();
         if !has_keys || (!by_cells && every_group_has_rows) {
             return Ok((columns, None));
         }
-        let rows = match found.first() {
-            Some(found) if by_cells => &found.counts,
+        let rows = match stats.first() {
+            Some(stats) if by_cells => &stats.counts,
             _ => &rows,
         };
         let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
@@ -228,12 +251,12 @@ impl Partition {
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
-    /// What is wanted of each column of `plan`, over all chunks.
-    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<Found>> {
-        let array = Arc::clone(&self.node.array);
+    /// What is requested of each column of `plan`, over all chunks.
+    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
+        let array = Arc::clone(&self.reduction.array);
         let of_column = |column: &DenseColumn| {
             let number = array.value(column.value).as_number()?;
-            reducer(number, column.wanted, plan.range.as_ref(), self.table.len())
+            reducer(number, column.requested, plan.range.as_ref(), self.table.len())
         };
         let reducers: Option<Vec<_>> = plan.columns.iter().map(of_column).collect();
         let Some(mut reducers) = reducers else {
@@ -245,7 +268,7 @@ impl Partition {
         let table_bytes = self.reservation.size();
         let tasks = self.unanswered(plan, &mut reducers).await?;
         let values = plan.columns.iter().map(|column| column.value).collect();
-        let mut extremes = match self.node.keys.columns.as_slice() {
+        let mut extremes = match self.reduction.keys.columns.as_slice() {
             [] => Extremes::of(plan, &array)?,
             _ => None,
         };
@@ -254,14 +277,12 @@ impl Partition {
             extremes.update(&reducers)?;
             reader = reader.filtered(extremes.filters()).prioritized(extremes.priority(), tasks);
         }
-        let mut breaks = Breaks::default();
+        let mut yields = YieldBudget::default();
         while let Some(open) = reader.next(&self.metrics).await? {
             let timer = self.metrics.baseline.elapsed_compute().timer();
             for (column, reducer) in plan.columns.iter().zip(&mut reducers) {
-                let of = open.tile(column.value).map_err(to_datafusion)?;
-                reducer
-                    .add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)
-                    .map_err(to_datafusion)?;
+                let of = open.tile(column.value)?;
+                reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
             }
             if let Some(extremes) = &mut extremes {
                 extremes.update(&reducers)?;
@@ -269,7 +290,7 @@ impl Partition {
             timer.done();
             let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
             self.reservation.try_resize(table_bytes + scratch)?;
-            breaks.after(open.task.cells() * plan.columns.len() as u64).await;
+            yields.spend(open.task.cells() * plan.columns.len() as u64).await;
             reader.release(open)?;
         }
         Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
@@ -278,8 +299,8 @@ impl Partition {
     /// The rows of each group, which follow from its labels where no value has a say.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
-        for task in self.tasks() {
-            let task = self.slab.plan.task(task);
+        for task_number in self.tasks() {
+            let task = self.part.plan.task(task_number);
             count_rows(&mut rows, &self.chunk(&task));
         }
         rows
@@ -290,39 +311,40 @@ impl Partition {
         &mut self,
         plan: &AccumulatePlan,
     ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
-        let node = Arc::clone(&self.node);
-        let has_keys = !node.keys.columns.is_empty();
+        let reduction = Arc::clone(&self.reduction);
+        let has_keys = !reduction.keys.columns.is_empty();
         let mut accumulators = Accumulators::new(plan, self.table.len(), has_keys)?;
         let mut reader = self.reader(self.tasks(), values_of(&plan.columns));
-        let mut assembler = Assembler::new(&node.array);
+        let mut assembler = Assembler::new(&reduction.array);
         let mut places = RowPlaces::default();
-        let mut breaks = Breaks::default();
+        let mut yields = YieldBudget::default();
         let batch_size = self.context.session_config().batch_size() as u64;
         let (mut account, table_bytes) = (Account::default(), self.reservation.size());
         let bytes_per_row = plan.bytes_per_row()?;
         while let Some(open) = reader.next(&self.metrics).await? {
             for block in Blocks::new(&open.task, batch_size) {
                 let timer = self.metrics.baseline.elapsed_compute().timer();
-                let arrays = columns(&node.array, &mut assembler, &plan.columns, &open, &block)?;
+                let arrays =
+                    columns(&reduction.array, &mut assembler, &plan.columns, &open, &block)?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(block.rows() as usize));
                 let batch =
                     RecordBatch::try_new_with_options(Arc::clone(&plan.schema), arrays, &rows)?;
                 let (places, repeated) =
-                    places.of(&self.table, node.array.grid(), &open.task, &block);
+                    places.of(&self.table, reduction.array.grid(), &open.task, &block);
                 let bytes = bytes_per_row * batch.num_rows();
                 let (met, held) = (accumulators.groups(), || accumulators.size());
                 account.admit(&self.reservation, table_bytes, bytes, met, held)?;
                 accumulators.update(&batch, places, repeated)?;
                 timer.done();
-                breaks.after(block.rows()).await;
+                yields.spend(block.rows()).await;
             }
             reader.release(open)?;
         }
         let held = accumulators.size();
         // States are copies of what accumulators hold.
-        let copies = if node.whole { 0 } else { held };
+        let copies = if reduction.whole { 0 } else { held };
         self.reservation.try_resize(table_bytes + held + copies)?;
-        let (columns, places) = accumulators.finish(node.whole)?;
+        let (columns, places) = accumulators.finish(reduction.whole)?;
         let bytes: usize = columns.iter().map(|column| column.get_array_memory_size()).sum();
         self.reservation.resize(table_bytes + bytes);
         Ok((columns, Some(places)))
@@ -332,10 +354,10 @@ impl Partition {
     fn groups(&self, aggregates: Vec<ArrayRef>, places: Option<&[usize]>) -> Result<RecordBatch> {
         let len = places.map_or(self.table.len(), <[usize]>::len);
         if len == 0 {
-            return Ok(RecordBatch::new_empty(Arc::clone(&self.node.schema)));
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.reduction.schema)));
         }
-        let mut arrays = Vec::with_capacity(self.node.keys.columns.len() + aggregates.len());
-        for key in &self.node.keys.columns {
+        let mut arrays = Vec::with_capacity(self.reduction.keys.columns.len() + aggregates.len());
+        for key in &self.reduction.keys.columns {
             let (axis, values) = (key.axis, &key.values);
             let numbers = match places {
                 Some(places) => self.table.numbers_of(axis, places.iter().copied()),
@@ -351,7 +373,7 @@ impl Partition {
         }
         arrays.extend(aggregates);
         let options = RecordBatchOptions::new().with_row_count(Some(len));
-        let schema = Arc::clone(&self.node.schema);
+        let schema = Arc::clone(&self.reduction.schema);
         Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
     }
 }

@@ -32,8 +32,8 @@ fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     if of_a != of_b {
         return Some(format!("its labels of \"{name}\" are of type {of_b}, not {of_a}"));
     }
-    let (of_a, of_b) = (a.measure(), b.measure());
-    let text = |measure: Option<&str>| measure.unwrap_or("no unit").to_owned();
+    let (of_a, of_b) = (a.unit(), b.unit());
+    let text = |unit: Option<&str>| unit.unwrap_or("no unit").to_owned();
     (of_a != of_b)
         .then(|| format!("its labels of \"{name}\" are in {}, not in {}", text(of_b), text(of_a)))
 }

@@ -66,7 +66,7 @@ impl GridArray {
     /// `Usage` if the variables of a file have not the same dimensions and labels, or files differ in
     /// anything but the labels of one dimension, or share a label there; the message says which do, and in
     /// what. `Unsupported` if there are too many chunks or labels.
-    pub fn side_by_side(
+    pub fn combine(
         name: String,
         mut files: Vec<FileArrays>,
         options: &MosaicOptions,

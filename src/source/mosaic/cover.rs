@@ -207,7 +207,7 @@ impl Cover {
     }
 
     /// The stored chunk's number in the grid of its part.
-    pub(super) fn number(&self, grid: &ChunkGrid) -> u64 {
+    pub(super) fn chunk_number(&self, grid: &ChunkGrid) -> u64 {
         ravel(&self.coordinates, grid.chunks_per_axis())
     }
 
@@ -225,7 +225,7 @@ impl Cover {
     /// Reading the stored chunk, all of it.
     pub(super) fn task(&self, grid: &ChunkGrid) -> ChunkTask {
         ChunkTask {
-            number: self.number(grid),
+            chunk_number: self.chunk_number(grid),
             coordinates: self.coordinates.clone(),
             selection: self.extents.iter().map(|&len| AxisSelection::all(len)).collect(),
             rows: self.cells(),

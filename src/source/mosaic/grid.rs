@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use crate::error::{Error, Result};
-use crate::grid::{ChunkGrid, Cuts};
+use crate::grid::{AxisChunks, ChunkGrid};
 
 /// Cuts a table whose variables are cut like `grids`, per variable and per file, where files follow one
 /// another along `axis`. A cell of variable `v` is `widths[v]` bytes.
@@ -25,17 +25,17 @@ pub(super) fn table_grid(
     let most = stored.max().unwrap_or_default().max(chunk_bytes);
     let width = widths.iter().copied().fold(0, u64::saturating_add);
     let bytes = |grid: &ChunkGrid| largest_chunk(grid).saturating_mul(width);
-    let common = cut(grids, axis, Cuts::common, &[])?;
+    let common = grid_by(grids, axis, AxisChunks::common, &[])?;
     if bytes(&common) <= most {
         return Ok(common);
     }
-    let coarse = cut(grids, axis, coarser, &[])?;
+    let coarse = grid_by(grids, axis, coarser, &[])?;
     if bytes(&coarse) <= most {
         return Ok(coarse);
     }
-    let fine = cut(grids, axis, first, &[])?;
+    let fine = grid_by(grids, axis, first, &[])?;
     let times = times_within(&fine, &coarse, most / bytes(&fine).max(1));
-    cut(grids, axis, first, &times)
+    grid_by(grids, axis, first, &times)
 }
 
 /// How many chunks of `fine` may be one on each axis, `room` in all: the fewer there are, the fewer times a
@@ -58,19 +58,19 @@ fn largest_chunk(grid: &ChunkGrid) -> u64 {
 }
 
 /// One of two ways to cut an axis of some length, or something between them.
-type Pick = fn(&Cuts, &Cuts, u64) -> Cuts;
+type Pick = fn(&AxisChunks, &AxisChunks, u64) -> AxisChunks;
 
-fn coarser(a: &Cuts, b: &Cuts, _: u64) -> Cuts {
+fn coarser(a: &AxisChunks, b: &AxisChunks, _: u64) -> AxisChunks {
     if b.edge() > a.edge() { b.clone() } else { a.clone() }
 }
 
-fn first(a: &Cuts, _: &Cuts, _: u64) -> Cuts {
+fn first(a: &AxisChunks, _: &AxisChunks, _: u64) -> AxisChunks {
     a.clone()
 }
 
-/// Cuts the table by what `pick` makes of the variables' cuts, and on each axis so many of these chunks in one,
+/// Cuts the table by what `pick` makes of the variables' chunks, and on each axis so many of these chunks in one,
 /// if more than one.
-fn cut(
+fn grid_by(
     grids: &[Vec<ChunkGrid>],
     along: usize,
     pick: Pick,
@@ -84,26 +84,28 @@ fn cut(
     shape[along] = files.iter().map(|grid| grid.shape()[along]).sum();
     let of_file = |file: usize, axis: usize| {
         let len = files[file].shape()[axis];
-        let mut cuts = grids.iter().map(|files| &files[file].cuts()[axis]);
-        let first = cuts.next().cloned().unwrap_or_else(|| Cuts::none(len));
-        let picked = cuts.fold(first, |a, b| pick(&a, b, len));
+        let mut chunks = grids.iter().map(|files| &files[file].axis_chunks()[axis]);
+        let first = chunks.next().cloned().unwrap_or_else(|| AxisChunks::none(len));
+        let picked = chunks.fold(first, |a, b| pick(&a, b, len));
         (picked.times(times.get(axis).copied().unwrap_or(NonZeroU64::MIN)), len)
     };
     let too_many = || Error::unsupported("files of too many chunks to be one table");
-    let cuts = (0..grid.rank()).map(|axis| {
-        let of_files: Vec<(Cuts, u64)> = (0..files.len()).map(|file| of_file(file, axis)).collect();
+    let chunks = (0..grid.rank()).map(|axis| {
+        let of_files: Vec<(AxisChunks, u64)> =
+            (0..files.len()).map(|file| of_file(file, axis)).collect();
         match of_files.as_slice() {
-            [(cuts, _)] => Ok(cuts.clone()),
+            [(chunks, _)] => Ok(chunks.clone()),
             _ if axis == along => {
-                Cuts::concat(of_files.iter().map(|(cuts, len)| (cuts, *len))).ok_or_else(too_many)
+                AxisChunks::concat(of_files.iter().map(|(chunks, len)| (chunks, *len)))
+                    .ok_or_else(too_many)
             }
-            [(cuts, len), others @ ..] => {
-                Ok(others.iter().fold(cuts.clone(), |a, (b, _)| pick(&a, b, *len)))
+            [(chunks, len), others @ ..] => {
+                Ok(others.iter().fold(chunks.clone(), |a, (b, _)| pick(&a, b, *len)))
             }
             [] => Err(too_many()),
         }
     });
-    ChunkGrid::with_cuts(&shape, cuts.collect::<Result<_>>()?)
+    ChunkGrid::with_axis_chunks(&shape, chunks.collect::<Result<_>>()?)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ impl Zones for MosaicZones {
         let mut known = Known::default();
         for cover in &covers {
             // What is noted about cells elsewhere too says nothing exact about those here.
-            let zone = zones.zone(cover.number(grid)).filter(|_| cover.is_all())?;
+            let zone = zones.zone(cover.chunk_number(grid)).filter(|_| cover.is_all())?;
             known.add(&zone, zone.null_count < cover.cells(), self.element);
         }
         let bounds = known.bounds.filter(|_| !known.unbounded);

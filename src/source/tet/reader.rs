@@ -364,7 +364,7 @@ impl ChunkSource for TetDataset {
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
-        let chunks = tasks.iter().map(|task| task.number).collect();
+        let chunks = tasks.iter().map(|task| task.chunk_number).collect();
         let stored = self.file.locate(self.dataset, chunks).await?.into_iter();
         Ok(stored.map(|chunk| vec![chunk; values.len()]).collect())
     }

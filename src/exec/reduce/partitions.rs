@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   GROUP BY month:   time  0 0 0 0 1 1 1 2 2 2 2 3 3 3        cut between 1 and 2: months stay whole
-//!                           └── slab 0 ───┘└── slab 1 ─┘
+//!                           └─ part. 0 ───┘└─ part. 1 ─┘
 //!   GROUP BY hour:    time  0 1 2 … 23 0 1 2 … 23 0 1 …        every cut splits every hour
 //! ```
 
@@ -18,22 +18,24 @@ use crate::reduce::AxisGroups;
 
 /// The part of the array that a partition reduces: one partition of a plan.
 #[derive(Debug, Clone)]
-pub(super) struct Slab {
+pub(super) struct ReducePartition {
     pub(super) plan: Arc<ScanPlan>,
-    pub(super) at: usize,
+    /// Which of the plan's.
+    pub(super) partition: usize,
 }
 
 /// The partitions of the plan as it is.
-pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<Slab> {
-    (0..plan.partition_count()).map(|at| Slab { plan: Arc::clone(plan), at }).collect()
+pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
+    let of_plan = |partition| ReducePartition { plan: Arc::clone(plan), partition };
+    (0..plan.partition_count()).map(of_plan).collect()
 }
 
-/// As many slabs as the plan has partitions, about equally large, that share no group; `None` if
-/// there is no such cut.
+/// As many partitions as the plan has, about equally large, that share no group; `None` if there is no such
+/// cut.
 pub(super) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
-) -> Option<Vec<Slab>> {
+) -> Option<Vec<ReducePartition>> {
     if plan.partition_count() == 1 {
         return Some(as_planned(plan));
     }
@@ -41,19 +43,19 @@ pub(super) fn without_shared_groups(
     keyed.clone().find_map(|(axis, groups)| {
         let cuts = cuts(plan, axis, groups)?;
         let selection = &plan.selection().axes()[axis];
-        let slab = |ranks: &[u64]| {
+        let between = |ranks: &[u64]| {
             let part = selection.slice(ranks[0]..ranks[1]);
-            Slab { plan: Arc::new(plan.restricted(axis, &part)), at: 0 }
+            ReducePartition { plan: Arc::new(plan.restricted(axis, &part)), partition: 0 }
         };
-        Some(cuts.windows(2).map(slab).collect())
+        Some(cuts.windows(2).map(between).collect())
     })
 }
 
 /// Where to cut the selected elements of `axis`, both ends included.
 fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
-    /// A cut inside a chunk makes two slabs read it; with so many chunks that is no matter.
+    /// A cut inside a chunk makes two partitions read it; with so many chunks that is no matter.
     const CHUNKS_PER_SPLIT: u64 = 16;
-    /// A slab may be this much larger or smaller than its share, in parts of its share.
+    /// A partition may be this much larger or smaller than its share, in parts of its share.
     const SLACK: u64 = 8;
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
@@ -125,9 +127,9 @@ mod tests {
     use crate::grid::ChunkGrid;
     use crate::plan::ScanRequest;
 
-    /// Slabs cover the selection, each cell once, and no group is in two of them.
+    /// Partitions cover the selection, each cell once, and no group is in two of them.
     #[test]
-    fn slabs_share_no_group() {
+    fn partitions_share_no_group() {
         let mut rng = StdRng::seed_from_u64(6);
         let mut found = 0;
         for _ in 0..2_000 {
@@ -144,18 +146,20 @@ mod tests {
             let numbers: Arc<[u32]> = (0..selected as u32).map(|rank| rank / run).collect();
             let count = numbers.last().map_or(0, |last| last + 1);
             let numbered = AxisGroups::Numbered { numbers: Arc::clone(&numbers), groups: count };
-            let Some(slabs) = without_shared_groups(&plan, &[numbered, AxisGroups::One]) else {
+            let Some(partitions) = without_shared_groups(&plan, &[numbered, AxisGroups::One])
+            else {
                 continue;
             };
             found += 1;
-            assert_eq!(slabs.len(), plan.partition_count());
-            let rows: u64 = slabs.iter().map(|slab| slab.plan.rows(Some(slab.at))).sum();
+            assert_eq!(partitions.len(), plan.partition_count());
+            let rows: u64 =
+                partitions.iter().map(|part| part.plan.rows(Some(part.partition))).sum();
             assert_eq!(rows, plan.rows(None));
-            let mut groups: Vec<Vec<u32>> = slabs
+            let mut groups: Vec<Vec<u32>> = partitions
                 .iter()
-                .map(|slab| {
+                .map(|part| {
                     let elements =
-                        slab.plan.selection().axes()[0].ranges().iter().cloned().flatten();
+                        part.plan.selection().axes()[0].ranges().iter().cloned().flatten();
                     let all: Vec<u64> =
                         plan.selection().axes()[0].ranges().iter().cloned().flatten().collect();
                     let number = |index| numbers[all.binary_search(&index).unwrap()];

@@ -7,10 +7,9 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::plan_err;
 use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
 
-use super::columns::Expr;
-use super::to_datafusion;
-use crate::array::{Column, GridArray};
+use crate::array::{ColumnSource, GridArray};
 use crate::grid::AxisSelection;
 
 /// Labels evaluated at once.
@@ -19,10 +18,10 @@ const LABELS_PER_BATCH: u64 = 1 << 16;
 /// The indices among `candidates` for which `predicate` is true. It is over `columns`, which are of one
 /// axis and those of `schema`; the candidates are of the part of that axis that begins at element
 /// `start`.
-pub(crate) fn select_labels(
-    predicate: &Expr,
+pub(super) fn select_labels(
+    predicate: &PhysicalExprRef,
     array: &GridArray,
-    columns: &[Column],
+    columns: &[ColumnSource],
     schema: &SchemaRef,
     candidates: &AxisSelection,
     start: u64,
@@ -36,8 +35,7 @@ pub(crate) fn select_labels(
             .iter()
             .filter_map(|column| array.labels_of(*column))
             .map(|labels| labels.select(&part, start))
-            .collect::<crate::Result<Vec<ArrayRef>>>()
-            .map_err(to_datafusion)?;
+            .collect::<crate::Result<Vec<ArrayRef>>>()?;
         let batch = RecordBatch::try_new(SchemaRef::clone(schema), labels)?;
         for (from, to) in satisfied(predicate, &batch)?.set_slices() {
             ranges.extend_from_slice(part.slice(from as u64..to as u64).ranges());
@@ -48,7 +46,7 @@ pub(crate) fn select_labels(
 }
 
 /// The rows of `batch` for which `predicate` is true, neither false nor NULL.
-pub(crate) fn satisfied(predicate: &Expr, batch: &RecordBatch) -> Result<BooleanBuffer> {
+pub(crate) fn satisfied(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanBuffer> {
     let result = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
     let Some(mask) = result.as_boolean_opt() else {
         return plan_err!("{predicate} is no condition: it is of type {}", result.data_type());

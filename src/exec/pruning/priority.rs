@@ -9,16 +9,17 @@ use arrow::array::{Array, BooleanArray, UInt64Array};
 use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use datafusion::error::Result;
 
-use super::prune::ChunkFacts;
-use crate::array::{Column, GridArray};
-use crate::plan::ScanPlan;
+use super::statistics::ChunkStatistics;
+use super::zones::ChunksToRead;
+use crate::array::{ColumnSource, GridArray};
+use crate::plan::{ScanPlan, TaskNumber};
 
 /// The first key of an order that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Priority {
+pub(crate) struct Priority {
     /// A column of the array's schema.
-    pub(super) column: usize,
-    pub(super) options: SortOptions,
+    pub(crate) column: usize,
+    pub(crate) options: SortOptions,
 }
 
 /// More tasks than this are left in their order.
@@ -26,32 +27,33 @@ const MAX_TASKS: usize = 1 << 20;
 
 impl Priority {
     /// The tasks, the most promising first; in their order if nothing is known about them.
-    pub(super) async fn best_first(
+    pub(crate) async fn best_first(
         self,
         array: &Arc<GridArray>,
         plan: &ScanPlan,
-        tasks: Vec<u64>,
-    ) -> Result<Vec<u64>> {
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
-        let facts = ChunkFacts::gather(array, plan.selection(), &[column], schema).await?;
-        let known = facts.know_values() || column.axis().is_some();
+        let chunks = ChunksToRead::of_plan(plan);
+        let statistics = ChunkStatistics::gather(array, chunks, &[column], schema).await?;
+        let known = statistics.know_values() || column.axis().is_some();
         if !known || tasks.len() > MAX_TASKS {
             return Ok(tasks);
         }
-        self.sorted(&facts, column, plan, tasks)
+        self.sorted(&statistics, column, plan, tasks)
     }
 
     fn sorted(
         self,
-        facts: &ChunkFacts,
-        column: Column,
+        statistics: &ChunkStatistics,
+        column: ColumnSource,
         plan: &ScanPlan,
-        tasks: Vec<u64>,
-    ) -> Result<Vec<u64>> {
+        tasks: Vec<TaskNumber>,
+    ) -> Result<Vec<TaskNumber>> {
         let chunks: Vec<Vec<u64>> = tasks.iter().map(|&task| plan.task(task).coordinates).collect();
-        let places = facts.places_of(&chunks.iter().map(Vec::as_slice))?;
-        let Some((least, greatest, null_counts)) = facts.bounds(&places)? else {
+        let chunks = statistics.indices_of(&chunks.iter().map(Vec::as_slice))?;
+        let Some((least, greatest, null_counts)) = statistics.bounds(&chunks)? else {
             return Ok(tasks);
         };
         let bound = if self.options.descending { greatest } else { least };
@@ -68,8 +70,8 @@ impl Priority {
             keys.insert(0, nulls);
         }
         // Equals stay in their order, so that rows which are in order of the key stay in order.
-        let places_in_plan = UInt64Array::from(tasks.clone());
-        keys.push(SortColumn { values: Arc::new(places_in_plan), options: options(false) });
+        let as_planned = UInt64Array::from_iter_values(tasks.iter().map(|task| task.get()));
+        keys.push(SortColumn { values: Arc::new(as_planned), options: options(false) });
         let order = lexsort_to_indices(&keys, None)?;
         Ok(order.values().iter().map(|&at| tasks[at as usize]).collect())
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The borders of the chunks of an axis, from 0 to its length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cuts {
+pub enum AxisChunks {
     /// A border every so many elements.
     Every {
         /// Elements of a chunk that is not clipped.
@@ -27,7 +27,7 @@ pub enum Cuts {
 /// Borders that are not regular are listed, and so many at most.
 const MAX_LISTED: u64 = 1 << 24;
 
-impl Cuts {
+impl AxisChunks {
     /// One chunk, however long the axis is.
     pub fn none(len: u64) -> Self {
         Self::Every { edge: NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN), before: 0 }
@@ -80,7 +80,7 @@ impl Cuts {
         }
     }
 
-    /// So many chunks in one, where cuts are regular.
+    /// So many chunks in one, where they are regular.
     #[must_use]
     pub fn times(&self, times: NonZeroU64) -> Self {
         match self {
@@ -94,9 +94,9 @@ impl Cuts {
     /// The borders that two ways to cut an axis of length `len` have in common.
     ///
     /// ```
-    /// use gridfusion::grid::Cuts;
+    /// use gridfusion::grid::AxisChunks;
     /// # use std::num::NonZeroU64;
-    /// # let every = |edge| Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before: 0 };
+    /// # let every = |edge| AxisChunks::Every { edge: NonZeroU64::new(edge).unwrap(), before: 0 };
     ///
     /// assert_eq!(every(4).common(&every(6), 100), every(12));
     /// ```
@@ -116,25 +116,25 @@ impl Cuts {
                 before: *before,
             };
         }
-        let chunks = |cuts: &Self| cuts.chunks(len).unwrap_or(u64::MAX);
-        let (few, many) = if chunks(self) <= chunks(other) { (self, other) } else { (other, self) };
-        if len == 0 || chunks(few) > MAX_LISTED {
+        let count = |axis: &Self| axis.chunks(len).unwrap_or(u64::MAX);
+        let (few, many) = if count(self) <= count(other) { (self, other) } else { (other, self) };
+        if len == 0 || count(few) > MAX_LISTED {
             return Self::none(len);
         }
         let is_border = |at: &u64| *at == len || many.range(many.chunk_of(*at), len).start == *at;
         Self::At(few.borders(len).filter(is_border).collect())
     }
 
-    /// The cuts of axes of these lengths, one after the other, as one; `None` if they are too many.
+    /// The chunks of axes of these lengths, one after the other, as one; `None` if they are too many.
     pub fn concat<'a>(parts: impl Iterator<Item = (&'a Self, u64)>) -> Option<Self> {
         let mut borders = vec![0_u64];
         let mut start = 0_u64;
-        for (cuts, len) in parts {
-            if cuts.chunks(len)?.checked_add(borders.len() as u64)? > MAX_LISTED {
+        for (axis, len) in parts {
+            if axis.chunks(len)?.checked_add(borders.len() as u64)? > MAX_LISTED {
                 return None;
             }
             let end = start.checked_add(len)?;
-            borders.extend(cuts.borders(len).skip(1).map(|border| start + border));
+            borders.extend(axis.borders(len).skip(1).map(|border| start + border));
             start = end;
         }
         Some(Self::At(borders.into()))
@@ -169,19 +169,19 @@ mod tests {
 
     use super::*;
 
-    fn random(len: u64, rng: &mut StdRng) -> Cuts {
+    fn random(len: u64, rng: &mut StdRng) -> AxisChunks {
         if rng.random_bool(0.7) {
             let edge = rng.random_range(1..9);
             let before = if rng.random() { 0 } else { rng.random_range(0..edge) };
-            return Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before };
+            return AxisChunks::Every { edge: NonZeroU64::new(edge).unwrap(), before };
         }
         let inner = (1..len).filter(|_| rng.random_bool(0.4));
         let ends = if len > 0 { vec![0, len] } else { vec![0] };
-        Cuts::At(inner.chain(ends).collect::<BTreeSet<_>>().into_iter().collect())
+        AxisChunks::At(inner.chain(ends).collect::<BTreeSet<_>>().into_iter().collect())
     }
 
-    fn borders(cuts: &Cuts, len: u64) -> BTreeSet<u64> {
-        cuts.borders(len).collect()
+    fn borders(axis: &AxisChunks, len: u64) -> BTreeSet<u64> {
+        axis.borders(len).collect()
     }
 
     #[test]
@@ -189,12 +189,12 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(1);
         for _ in 0..2_000 {
             let len = rng.random_range(0..40);
-            let cuts = random(len, &mut rng);
-            let chunks = cuts.chunks(len).unwrap();
-            let covered: Vec<u64> = (0..chunks).flat_map(|chunk| cuts.range(chunk, len)).collect();
-            assert_eq!(covered, (0..len).collect::<Vec<_>>(), "{cuts:?}");
-            assert!((0..len).all(|at| cuts.range(cuts.chunk_of(at), len).contains(&at)));
-            assert!((0..chunks).all(|chunk| cuts.range(chunk, len).count() as u64 <= cuts.edge()));
+            let axis = random(len, &mut rng);
+            let chunks = axis.chunks(len).unwrap();
+            let covered: Vec<u64> = (0..chunks).flat_map(|chunk| axis.range(chunk, len)).collect();
+            assert_eq!(covered, (0..len).collect::<Vec<_>>(), "{axis:?}");
+            assert!((0..len).all(|at| axis.range(axis.chunk_of(at), len).contains(&at)));
+            assert!((0..chunks).all(|chunk| axis.range(chunk, len).count() as u64 <= axis.edge()));
         }
     }
 
@@ -218,18 +218,18 @@ mod tests {
                 let len = rng.random_range(0..20);
                 (random(len, &mut rng), len)
             };
-            let parts: Vec<(Cuts, u64)> = [0; 4].map(&mut part).into();
+            let parts: Vec<(AxisChunks, u64)> = [0; 4].map(&mut part).into();
             let mut expected = BTreeSet::from([0]);
             let mut start = 0;
-            for (cuts, len) in &parts {
-                expected.extend(borders(cuts, *len).iter().map(|border| start + border));
+            for (axis, len) in &parts {
+                expected.extend(borders(axis, *len).iter().map(|border| start + border));
                 start += len;
             }
-            let cuts = Cuts::concat(parts.iter().map(|(cuts, len)| (cuts, *len))).unwrap();
-            assert_eq!(borders(&cuts, start), expected);
+            let axis = AxisChunks::concat(parts.iter().map(|(axis, len)| (axis, *len))).unwrap();
+            assert_eq!(borders(&axis, start), expected);
         }
-        let every_one = Cuts::Every { edge: NonZeroU64::MIN, before: 0 };
-        assert_eq!(Cuts::concat([(&every_one, u64::MAX)].into_iter()), None);
+        let every_one = AxisChunks::Every { edge: NonZeroU64::MIN, before: 0 };
+        assert_eq!(AxisChunks::concat([(&every_one, u64::MAX)].into_iter()), None);
     }
 
     #[test]
@@ -237,17 +237,18 @@ mod tests {
         let mut rng = StdRng::seed_from_u64(4);
         for _ in 0..500 {
             let len = rng.random_range(0..40);
-            let (cuts, times) = (random(len, &mut rng), rng.random_range(1..9));
-            let several = cuts.times(NonZeroU64::new(times).unwrap());
-            assert!(borders(&several, len).is_subset(&borders(&cuts, len)), "{cuts:?} {times}");
-            assert!(several.edge() <= cuts.edge() * times);
+            let (axis, times) = (random(len, &mut rng), rng.random_range(1..9));
+            let several = axis.times(NonZeroU64::new(times).unwrap());
+            assert!(borders(&several, len).is_subset(&borders(&axis, len)), "{axis:?} {times}");
+            assert!(several.edge() <= axis.edge() * times);
         }
     }
 
     #[test]
     fn what_is_too_much_to_list_is_one_chunk() {
-        let every = |edge, before| Cuts::Every { edge: NonZeroU64::new(edge).unwrap(), before };
-        assert_eq!(every(u64::MAX, 0).common(&every(2, 0), 1 << 60), Cuts::none(1 << 60));
-        assert_eq!(every(2, 1).common(&every(3, 0), 1 << 60), Cuts::none(1 << 60));
+        let every =
+            |edge, before| AxisChunks::Every { edge: NonZeroU64::new(edge).unwrap(), before };
+        assert_eq!(every(u64::MAX, 0).common(&every(2, 0), 1 << 60), AxisChunks::none(1 << 60));
+        assert_eq!(every(2, 1).common(&every(3, 0), 1 << 60), AxisChunks::none(1 << 60));
     }
 }

@@ -1,0 +1,103 @@
+//! From the elements of a coordinate dataset to labels: times as timestamps, decimals as people write them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampMicrosecondArray};
+use arrow::buffer::Buffer;
+use arrow::compute::cast;
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type,
+};
+
+use super::cf_time::TimeUnits;
+use super::read_options::ReadOptions;
+use super::remarks::Remarks;
+use super::values::NumberColumn;
+use crate::error::Result;
+use crate::format::ElementType;
+
+/// The labels that `elements` with these `attributes` are; `packed` says whether `scale_factor` and
+/// `add_offset` are still to be applied.
+pub(super) fn coordinates(
+    element: ElementType,
+    elements: Buffer,
+    attributes: &BTreeMap<String, String>,
+    packed: bool,
+    options: &ReadOptions,
+    remarks: &mut Remarks,
+) -> Result<ArrayRef> {
+    let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
+    remarks.misunderstood.extend(misunderstood);
+    let values = column.decode(elements, None, true)?;
+    if let Some(times) = times(&values, attributes, &mut remarks.odd) {
+        return Ok(times);
+    }
+    Ok(match values.data_type() {
+        DataType::Float32 => Arc::new(shortest_decimals(&values)),
+        DataType::Float16 => {
+            Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
+        }
+        _ => values,
+    })
+}
+
+/// Float64 labels with the same shortest decimal as the stored Float32, so that the number a person
+/// reads and types finds its row.
+fn shortest_decimals(values: &ArrayRef) -> Float64Array {
+    values.as_primitive::<Float32Type>().unary(|value: f32| {
+        let exact = f64::from(value);
+        // A whole number below 2^24 is its own shortest decimal.
+        if value.fract() == 0.0 && value.abs() < 16_777_216.0 {
+            return exact;
+        }
+        value.to_string().parse().unwrap_or(exact)
+    })
+}
+
+/// Labels as timestamps, if their attributes say that they are times. Adds to `odd` why they are none, if
+/// they should be.
+fn times(
+    values: &ArrayRef,
+    attributes: &BTreeMap<String, String>,
+    odd: &mut Vec<String>,
+) -> Option<ArrayRef> {
+    let units = match TimeUnits::from_attributes(attributes) {
+        Ok(units) => units?,
+        Err(why) => {
+            odd.push(format!("{why}; kept as numbers"));
+            return None;
+        }
+    };
+    let Some(times) = timestamps(values, units) else {
+        odd.push("times that no timestamp can hold; kept as numbers".to_owned());
+        return None;
+    };
+    odd.extend(units.renamed(&times));
+    Some(Arc::new(times))
+}
+
+/// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
+fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<TimestampMicrosecondArray> {
+    let wide = |to: DataType| cast(values, &to).ok();
+    match values.data_type() {
+        it if it.is_floating() => {
+            try_map::<Float64Type>(&wide(DataType::Float64)?, |value| units.at_float(value))
+        }
+        it if it.is_signed_integer() => {
+            try_map::<Int64Type>(&wide(DataType::Int64)?, |value| units.at_integer(value.into()))
+        }
+        it if it.is_unsigned_integer() => {
+            try_map::<UInt64Type>(&wide(DataType::UInt64)?, |value| units.at_integer(value.into()))
+        }
+        _ => None,
+    }
+}
+
+fn try_map<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    at: impl Fn(T::Native) -> Option<i64>,
+) -> Option<TimestampMicrosecondArray> {
+    let values: &PrimitiveArray<T> = values.as_primitive();
+    values.try_unary::<_, _, ()>(|value| at(value).ok_or(())).ok()
+}

@@ -1,0 +1,165 @@
+//! The types of stored elements as Arrow has them, and what they have in common.
+
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::{
+    ArrowNativeType, ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use crate::error::{Error, Result};
+use crate::format::{Bound, ElementType, bound};
+
+/// Evaluates an expression in which a name stands for the Arrow type of an [`ElementType`]. Half
+/// precision can have an expression of its own, for code that has no arithmetic for it.
+///
+/// ```text
+/// for_element_type!(element, T => T::DATA_TYPE)
+/// for_element_type!(element, T => sum::<T>(bytes), F16 => sum_of_halves(bytes))
+/// ```
+macro_rules! for_element_type {
+    ($element:expr, $t:ident => $body:expr) => {
+        $crate::array::for_element_type!(
+            $element, $t => $body,
+            F16 => { type $t = ::arrow::datatypes::Float16Type; $body }
+        )
+    };
+    ($element:expr, $t:ident => $body:expr, F16 => $half:expr) => {
+        $crate::array::for_element_type!(
+            @match $element, $t, $body, $half,
+            F32 Float32Type, F64 Float64Type, I8 Int8Type, I16 Int16Type, I32 Int32Type,
+            I64 Int64Type, U8 UInt8Type, U16 UInt16Type, U32 UInt32Type, U64 UInt64Type
+        )
+    };
+    (@match $element:expr, $t:ident, $body:expr, $half:expr, $($name:ident $arrow:ident),*) => {
+        match $element {
+            $crate::format::ElementType::F16 => $half,
+            $($crate::format::ElementType::$name => {
+                type $t = ::arrow::datatypes::$arrow;
+                $body
+            })*
+        }
+    };
+}
+pub(crate) use for_element_type;
+
+/// The Arrow type of stored elements.
+pub(super) fn arrow_type(element: ElementType) -> DataType {
+    for_element_type!(element, T => T::DATA_TYPE)
+}
+
+/// A stored element in decimal, as exactly as its type: the shortest digits that give a float back.
+/// `None` if there are too few bytes.
+pub(crate) fn decimal(element: ElementType, bytes: &[u8]) -> Option<String> {
+    let stored = bound(bytes.get(..element.size() as usize)?);
+    Some(for_element_type!(element, T => format!("{:?}", T::from_bound(stored))))
+}
+
+/// A buffer as the elements that it is made of.
+pub(super) fn elements_of<T: ArrowPrimitiveType>(
+    elements: Buffer,
+) -> Result<ScalarBuffer<T::Native>> {
+    let size = size_of::<T::Native>();
+    if !elements.len().is_multiple_of(size) || elements.as_ptr().align_offset(size) != 0 {
+        return Err(Error::internal("a buffer that is not made of whole, aligned elements"));
+    }
+    Ok(elements.into())
+}
+
+/// What the stored element types have in common.
+pub(crate) trait Element: ArrowPrimitiveType {
+    /// Reads a value as the reference implementation does: as text of the element type.
+    fn parse(text: &str) -> Option<Self::Native>;
+    /// The element that a number is: the nearest of floats; of integers `None` if it is none.
+    fn from_f64(number: f64) -> Option<Self::Native>;
+    /// The element that a whole number is, of integers.
+    fn from_integer(number: i128) -> Option<Self::Native>;
+    /// The stored form.
+    fn to_bound(value: Self::Native) -> Bound;
+    /// The element whose stored form this is.
+    fn from_bound(bound: Bound) -> Self::Native;
+    /// Whether it is NaN.
+    fn is_nan(value: Self::Native) -> bool;
+    /// Whether the bits are the same; zeros differ by their sign.
+    fn same_bits(a: Self::Native, b: Self::Native) -> bool;
+    /// The nearest double.
+    fn to_f64(value: Self::Native) -> f64;
+    /// The whole number that an integer is, if 64 bits with a sign hold it.
+    fn to_i64(value: Self::Native) -> Option<i64>;
+}
+
+macro_rules! stored_form {
+    () => {
+        fn to_bound(value: Self::Native) -> Bound {
+            bound(&value.to_le_bytes())
+        }
+        fn from_bound(bound: Bound) -> Self::Native {
+            let mut bytes = Self::Native::default().to_le_bytes();
+            let size = bytes.len();
+            bytes.copy_from_slice(&bound[..size]);
+            Self::Native::from_le_bytes(bytes)
+        }
+    };
+}
+
+macro_rules! integer_elements {
+    ($($t:ty),*) => {$(
+        impl Element for $t {
+            fn parse(text: &str) -> Option<Self::Native> { text.trim().parse().ok() }
+            fn from_f64(number: f64) -> Option<Self::Native> {
+                (number.fract() == 0.0).then_some(number as i128).and_then(Self::from_integer)
+            }
+            fn from_integer(number: i128) -> Option<Self::Native> { number.try_into().ok() }
+            stored_form!();
+            fn is_nan(_: Self::Native) -> bool { false }
+            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
+            fn to_f64(value: Self::Native) -> f64 { value as f64 }
+            fn to_i64(value: Self::Native) -> Option<i64> { value.to_i64() }
+        }
+    )*};
+}
+
+integer_elements!(
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type
+);
+
+macro_rules! float_elements {
+    ($($t:ty, $parse:expr, $nearest:expr);*) => {$(
+        impl Element for $t {
+            fn parse(text: &str) -> Option<Self::Native> { $parse(text.trim()) }
+            fn from_f64(number: f64) -> Option<Self::Native> { Some($nearest(number)) }
+            fn from_integer(_: i128) -> Option<Self::Native> { None }
+            stored_form!();
+            fn is_nan(value: Self::Native) -> bool { value.is_nan() }
+            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
+            fn to_f64(value: Self::Native) -> f64 { f64::from(value) }
+            fn to_i64(_: Self::Native) -> Option<i64> { None }
+        }
+    )*};
+}
+
+float_elements!(
+    Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32), half::f16::from_f64;
+    Float32Type, |text: &str| text.parse().ok(), |number| number as f32;
+    Float64Type, |text: &str| text.parse().ok(), |number| number
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_in_decimal() {
+        for (element, bytes, text) in [
+            (ElementType::F16, &[0x00, 0x3e, 0xff][..], Some("1.5")),
+            (ElementType::F32, &(-0.0_f32).to_le_bytes(), Some("-0.0")),
+            (ElementType::F64, &1e300_f64.to_le_bytes(), Some("1e300")),
+            (ElementType::F64, &f64::NEG_INFINITY.to_le_bytes(), Some("-inf")),
+            (ElementType::I8, &[0x80], Some("-128")),
+            (ElementType::I64, &i64::MIN.to_le_bytes(), Some("-9223372036854775808")),
+            (ElementType::U16, &[0xff, 0xff, 0, 0], Some("65535")),
+            (ElementType::U16, &[0xff], None),
+        ] {
+            assert_eq!(decimal(element, bytes).as_deref(), text, "{element} {bytes:?}");
+        }
+    }
+}

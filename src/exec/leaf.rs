@@ -1,0 +1,18 @@
+//! Plan nodes without children.
+
+use std::sync::Arc;
+
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// What a node without children becomes when it is given others.
+pub(super) fn without_children(
+    node: Arc<dyn ExecutionPlan>,
+    children: &[Arc<dyn ExecutionPlan>],
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match children {
+        [] => Ok(node),
+        _ => internal_err!("{} has no children", node.name()),
+    }
+}

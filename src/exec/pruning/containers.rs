@@ -1,0 +1,46 @@
+//! Statistics of some chunks, as DataFusion's pruning asks for them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column as ColumnName, ScalarValue};
+
+/// What is known of each of some chunks, by column. DataFusion calls what it may rule out a container.
+#[derive(Default)]
+pub(super) struct ContainerStatistics {
+    pub(super) chunks: usize,
+    /// Least and greatest.
+    pub(super) bounds: HashMap<String, (ArrayRef, ArrayRef)>,
+    pub(super) null_counts: HashMap<String, UInt64Array>,
+    /// Cells, where statistics are of single chunks.
+    pub(super) cells: Option<ArrayRef>,
+}
+
+impl PruningStatistics for ContainerStatistics {
+    fn min_values(&self, column: &ColumnName) -> Option<ArrayRef> {
+        self.bounds.get(column.name()).map(|(least, _)| Arc::clone(least))
+    }
+
+    fn max_values(&self, column: &ColumnName) -> Option<ArrayRef> {
+        self.bounds.get(column.name()).map(|(_, greatest)| Arc::clone(greatest))
+    }
+
+    fn num_containers(&self) -> usize {
+        self.chunks
+    }
+
+    fn null_counts(&self, column: &ColumnName) -> Option<ArrayRef> {
+        let counts = self.null_counts.get(column.name())?;
+        Some(Arc::new(counts.clone()))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        self.cells.clone()
+    }
+
+    fn contained(&self, _: &ColumnName, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}

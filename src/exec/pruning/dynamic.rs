@@ -1,0 +1,146 @@
+//! Filters that become known while a query runs: the threshold of a TopK, the keys of a hash join's
+//! other side, the least value found so far. Whoever pushes such a filter down needs no row for which it is
+//! not true.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column as PhysicalColumn, DynamicFilterTracking, IsNotNullExpr, IsNullExpr,
+    Literal, lit,
+};
+use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+
+use crate::array::ColumnSource;
+use crate::exec::columns::columns_of;
+
+/// Hands the filters that may still change to `take`, which returns a node that knows them. Reports every
+/// filter as not applied: the pusher evaluates it again.
+pub(crate) fn dynamic_filters<N: ExecutionPlan>(
+    phase: FilterPushdownPhase,
+    pushed: ChildPushdownResult,
+    take: impl FnOnce(Vec<PhysicalExprRef>) -> Option<N>,
+) -> FilterPushdownPropagation<Arc<dyn ExecutionPlan>> {
+    let refused = vec![PushedDown::No; pushed.parent_filters.len()];
+    let result = FilterPushdownPropagation::with_parent_pushdown_result(refused);
+    let is_dynamic = |filter: &PhysicalExprRef| {
+        DynamicFilterTracking::classify(filter).contains_dynamic_filter()
+    };
+    let filters = pushed.parent_filters.into_iter().map(|parent| parent.filter);
+    let filters: Vec<PhysicalExprRef> = filters.filter(is_dynamic).collect();
+    if phase != FilterPushdownPhase::Post || filters.is_empty() {
+        return result;
+    }
+    match take(filters) {
+        Some(node) => result.with_updated_node(Arc::new(node)),
+        None => result,
+    }
+}
+
+/// Filters that were pushed down to a scan.
+#[derive(Debug, Clone)]
+pub(crate) struct DynamicFilters {
+    pub(crate) filters: Vec<PhysicalExprRef>,
+    /// What each of the scan's columns, which filters are over, shows.
+    pub(crate) columns: Vec<ColumnSource>,
+    /// The schema of these columns.
+    pub(crate) schema: SchemaRef,
+    /// Which of these columns are not NULL in any row that is needed.
+    pub(crate) non_null_columns: Vec<usize>,
+}
+
+impl Default for DynamicFilters {
+    fn default() -> Self {
+        Self {
+            filters: vec![],
+            columns: vec![],
+            schema: Arc::new(Schema::empty()),
+            non_null_columns: vec![],
+        }
+    }
+}
+
+impl DynamicFilters {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.filters.is_empty()
+    }
+}
+
+/// What a filter says now; `None` if that cannot be relied on.
+///
+/// DataFusion 55 leaves an aggregate that has seen no value yet out of the filter of `min(a), max(b)`,
+/// instead of letting everything pass for it. Such a filter is over fewer columns than it will be.
+pub(crate) fn snapshot_filter(filter: &PhysicalExprRef) -> Result<Option<PhysicalExprRef>> {
+    let now = snapshot_physical_expr(Arc::clone(filter))?;
+    let columns = columns_of([&now]);
+    let is_whole = columns.is_empty() || columns == columns_of([filter]);
+    Ok(is_whole.then_some(now))
+}
+
+/// The columns of which `filters` let no NULL pass: those that are compared with something, or asked for
+/// outright.
+pub(crate) fn never_null<'a>(filters: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
+    let mut columns = Vec::new();
+    for conjunct in filters.into_iter().flat_map(split_conjunction) {
+        if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
+            columns.extend(column_of(not_null.arg()));
+        } else if let Some(compared) = conjunct.downcast_ref::<BinaryExpr>()
+            && matches!(
+                compared.op(),
+                Operator::Eq
+                    | Operator::NotEq
+                    | Operator::Lt
+                    | Operator::LtEq
+                    | Operator::Gt
+                    | Operator::GtEq
+            )
+        {
+            columns
+                .extend(column_of(compared.left()).into_iter().chain(column_of(compared.right())));
+        }
+    }
+    columns
+}
+
+fn column_of(expr: &PhysicalExprRef) -> Option<usize> {
+    Some(expr.downcast_ref::<PhysicalColumn>()?.index())
+}
+
+/// `filter` where these columns are not NULL: `value IS NULL OR value > 3` is then `value > 3`, which rules
+/// out chunks that hold NULLs besides.
+pub(super) fn without_nulls(
+    filter: PhysicalExprRef,
+    non_null_columns: &[usize],
+) -> Result<PhysicalExprRef> {
+    let is_false = |expr: &PhysicalExprRef| {
+        let literal = expr.downcast_ref::<Literal>();
+        literal.is_some_and(|literal| *literal.value() == ScalarValue::Boolean(Some(false)))
+    };
+    filter
+        .transform_up(|expr| {
+            if let Some(is_null) = expr.downcast_ref::<IsNullExpr>()
+                && column_of(is_null.arg()).is_some_and(|column| non_null_columns.contains(&column))
+            {
+                return Ok(Transformed::yes(lit(false)));
+            }
+            let either = expr.downcast_ref::<BinaryExpr>().filter(|it| *it.op() == Operator::Or);
+            let left = either.and_then(|either| match (either.left(), either.right()) {
+                (left, right) if is_false(left) => Some(Arc::clone(right)),
+                (left, right) if is_false(right) => Some(Arc::clone(left)),
+                _ => None,
+            });
+            Ok(left.map_or_else(|| Transformed::no(expr), Transformed::yes))
+        })
+        .data()
+}

@@ -1,0 +1,34 @@
+//! Pruning: which chunks, and which of their cells, a query can do without.
+//!
+//! ```text
+//!                      filters of a query                     filters that become known while it runs
+//!                             │                                            │
+//!   scope     one dimension? several? values?                 dynamic     of a TopK, a join, an aggregate
+//!                │              │                                │
+//!   labels    evaluated      too many labels ─┐               runtime     the filters of a scan as they are
+//!             per label      several axes     │                  │        now, against chunks to be read
+//!                │              │             │                  │
+//!   planning     │              └──── mask ◀──┴── statistics ────┤        least and greatest label and value
+//!                ▼                      │             ▲          │        of each chunk
+//!             selection                 │           zones        │        worth reading, or not
+//!                └──▶ ScanRequest ◀─────┘                        └─ priority   most promising chunks first
+//! ```
+//!
+//! The provider asks [`planning`] and [`FilterScope`]; the reader of chunks asks [`RuntimePruner`]. A
+//! reduction evaluates filters over its group keys itself, with [`dynamic::snapshot_filter`] and
+//! [`labels::satisfied`].
+
+mod containers;
+pub(crate) mod dynamic;
+pub(crate) mod labels;
+pub(crate) mod planning;
+pub(crate) mod priority;
+pub(crate) mod runtime;
+mod scope;
+mod statistics;
+pub(crate) mod zones;
+
+pub(crate) use dynamic::DynamicFilters;
+pub(crate) use priority::Priority;
+pub(crate) use runtime::RuntimePruner;
+pub(crate) use scope::FilterScope;

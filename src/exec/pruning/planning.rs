@@ -1,0 +1,137 @@
+//! What a query reads, from what its filters say: a selection, and masks of chunks.
+//!
+//! A predicate over one dimension is a set of indices, whatever the expression is: it is evaluated
+//! once over the labels of the axis, n labels instead of n × m × k rows. A mask has the chunks that a
+//! predicate over several dimensions, or over values, leaves.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchema, internal_err};
+use datafusion::error::Result;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::physical_expr::PhysicalExprRef;
+
+use super::labels::{satisfied, select_labels};
+use super::scope::{FilterScope, find};
+use super::statistics::ChunkStatistics;
+use super::zones::ChunksToRead;
+use crate::array::{ColumnSource, GridArray};
+use crate::grid::{AxisSelection, Selection};
+use crate::plan::{ChunkMask, ScanRequest};
+
+/// More combinations of chunks than this are not examined.
+const MAX_COMBINATIONS: usize = 1 << 20;
+
+/// What a scan of `array` with these filters reads.
+pub(crate) async fn request(
+    array: &Arc<GridArray>,
+    filters: &[Expr],
+    limit: Option<usize>,
+    session: &dyn Session,
+) -> Result<ScanRequest> {
+    let mut request = ScanRequest::all(array.grid());
+    let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
+    for filter in filters {
+        match FilterScope::of(filter, array) {
+            // Nothing is left to exclude, and nothing to evaluate that could fail.
+            _ if request.selection.cells() == 0 => break,
+            FilterScope::Axis(axis) => {
+                let candidates = &request.selection.axes()[axis];
+                let selected = select(filter, array, candidates, session)?;
+                request.selection.restrict(axis, &selected);
+            }
+            FilterScope::Axes => over_axes.push(filter.clone()),
+            FilterScope::Values => over_values.push(filter.clone()),
+            // The optimizer found out what an exact filter amounts to.
+            FilterScope::Constant if holds(filter, array, session)? => {}
+            FilterScope::Constant => {
+                let none = AxisSelection::from_range(array.grid().shape()[0], 0..0);
+                request.selection.restrict(0, &none);
+            }
+            FilterScope::Rows => {
+                return internal_err!("{filter} was pushed down but needs each row");
+            }
+        }
+    }
+    // Zone maps are looked at once for all that is said of values.
+    for filter in over_axes.into_iter().chain(conjunction(over_values)) {
+        let mask = mask(&filter, array, &request.selection, session).await?;
+        request.masks.extend(mask);
+    }
+    request.limit = limit.map(|limit| limit as u64);
+    request.partitions = session.config().target_partitions();
+    Ok(request)
+}
+
+/// The chunks that may hold a row for `filter`, or `None` if nothing can be said.
+async fn mask(
+    filter: &Expr,
+    array: &Arc<GridArray>,
+    selection: &Selection,
+    session: &dyn Session,
+) -> Result<Option<ChunkMask>> {
+    let Over { columns, schema, predicate } = Over::of(filter, array, session)?;
+    let chunks = ChunksToRead::of_selection(array.grid(), selection);
+    let statistics = ChunkStatistics::gather(array, chunks, &columns, schema).await?;
+    let of_values = columns.iter().any(|column| column.value().is_some());
+    let few = statistics.combinations().is_some_and(|count| count <= MAX_COMBINATIONS);
+    if (of_values && !statistics.know_values()) || !few {
+        return Ok(None);
+    }
+    let Some(predicate) = statistics.predicate(predicate) else { return Ok(None) };
+    let keep = statistics.prune(&predicate, &statistics.all_chunks());
+    Ok(keep.map(|keep| ChunkMask {
+        axes: statistics.axes().to_vec(),
+        keep,
+        by_zones: statistics.know_values(),
+    }))
+}
+
+/// A filter, and the part of the table's schema that it is over.
+struct Over {
+    columns: Vec<ColumnSource>,
+    schema: SchemaRef,
+    predicate: PhysicalExprRef,
+}
+
+impl Over {
+    fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
+        let needed: BTreeSet<usize> = filter
+            .column_refs()
+            .iter()
+            .filter_map(|column| Some(find(array, column.name())?.0))
+            .collect();
+        let columns = needed.iter().map(|&at| array.columns()[at]).collect();
+        let fields: Vec<_> =
+            needed.iter().map(|&at| Arc::clone(&array.schema().fields()[at])).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let names = DFSchema::try_from(Arc::clone(&schema))?;
+        let predicate = session.create_physical_expr(filter.clone(), &names)?;
+        Ok(Self { columns, schema, predicate })
+    }
+}
+
+/// Whether `filter`, which is over no column, holds.
+fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool> {
+    let Over { schema, predicate, .. } = Over::of(filter, array, session)?;
+    let one_row = RecordBatchOptions::new().with_row_count(Some(1));
+    let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
+    Ok(satisfied(&predicate, &batch)?.value(0))
+}
+
+/// The indices among `candidates` whose labels satisfy `filter`, which is over their axis alone. Only
+/// labels of candidates are evaluated, so what earlier conjuncts exclude cannot fail.
+fn select(
+    filter: &Expr,
+    array: &GridArray,
+    candidates: &AxisSelection,
+    session: &dyn Session,
+) -> Result<AxisSelection> {
+    let Over { columns, schema, predicate } = Over::of(filter, array, session)?;
+    select_labels(&predicate, array, &columns, &schema, candidates, 0)
+}

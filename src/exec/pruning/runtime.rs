@@ -1,0 +1,208 @@
+//! [`RuntimePruner`]: holds the filters of a scan against its chunks while the query runs.
+//!
+//! Between two chunks one atomic load tells whether a filter has changed; only then is it looked at again:
+//!
+//! ```text
+//!   filter (now)        station IN ('A', 'F') AND station >= 'A' AND value > 312.5
+//!     may it hold?      all conjuncts, against labels and zone maps of the chunk     no: not read
+//!     where?            conjuncts over one dimension, against the chunk's labels     only these rows
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_optimizer::pruning::PruningPredicate;
+
+use super::dynamic::{DynamicFilters, snapshot_filter, without_nulls};
+use super::labels::select_labels;
+use super::statistics::ChunkStatistics;
+use super::zones::ChunksToRead;
+use crate::array::{ColumnSource, GridArray};
+use crate::exec::columns::{columns_of, over_columns};
+use crate::grid::{AxisSelection, ChunkTask};
+use crate::plan::ScanPlan;
+
+/// What the filters of a scan leave of its chunks.
+pub(crate) struct RuntimePruner {
+    array: Arc<GridArray>,
+    plan: Arc<ScanPlan>,
+    columns: Vec<ColumnSource>,
+    schema: SchemaRef,
+    filters: Vec<(PhysicalExprRef, DynamicFilterTracking)>,
+    statistics: ChunkStatistics,
+    /// The columns of the statistics among the scan's.
+    of_statistics: Vec<usize>,
+    /// Columns of the scan that are not NULL in any row that is needed.
+    non_null_columns: Vec<usize>,
+    /// What the filters say at the moment; `None` until that is needed.
+    current: Option<Snapshot>,
+}
+
+/// Filters as they were at some moment.
+#[derive(Default)]
+struct Snapshot {
+    /// What rules out whole chunks.
+    predicates: Vec<Arc<PruningPredicate>>,
+    /// What selects indices of one axis.
+    over_labels: Vec<LabelPredicate>,
+}
+
+/// A conjunct over one dimension, which selects indices of its axis.
+struct LabelPredicate {
+    axis: usize,
+    columns: Vec<ColumnSource>,
+    /// Over batches of these columns.
+    predicate: PhysicalExprRef,
+    schema: SchemaRef,
+    /// By chunk coordinate the indices for which it is true, relative to the chunk.
+    selected: HashMap<u64, AxisSelection>,
+}
+
+impl RuntimePruner {
+    /// Prunes chunks of `plan` by `filters`.
+    pub(crate) async fn new(
+        array: &Arc<GridArray>,
+        plan: &Arc<ScanPlan>,
+        filters: DynamicFilters,
+    ) -> Result<Self> {
+        let DynamicFilters { filters, columns, schema, non_null_columns } = filters;
+        let of_statistics = columns_of(&filters);
+        let needed: Vec<ColumnSource> = of_statistics.iter().map(|&at| columns[at]).collect();
+        let needed_schema = Arc::new(schema.project(&of_statistics)?);
+        let chunks = ChunksToRead::of_plan(plan);
+        let statistics = ChunkStatistics::gather(array, chunks, &needed, needed_schema).await?;
+        let track = |filter: PhysicalExprRef| {
+            (Arc::clone(&filter), DynamicFilterTracking::classify(&filter))
+        };
+        Ok(Self {
+            array: Arc::clone(array),
+            plan: Arc::clone(plan),
+            columns,
+            schema,
+            filters: filters.into_iter().map(track).collect(),
+            statistics,
+            of_statistics,
+            non_null_columns,
+            current: None,
+        })
+    }
+
+    /// Forgets the snapshot if a filter has changed since; true if there is none, so that what was pruned
+    /// before may now be pruned further.
+    pub(crate) fn refresh(&mut self) -> bool {
+        for (filter, tracking) in &mut self.filters {
+            if tracking.watcher().is_some_and(|watcher| watcher.changed()) {
+                *tracking = DynamicFilterTracking::classify(filter);
+                self.current = None;
+            }
+        }
+        self.current.is_none()
+    }
+
+    /// Whether a filter may still change.
+    pub(crate) fn may_change(&self) -> bool {
+        let may_change = |tracking| matches!(tracking, &DynamicFilterTracking::Watching(_));
+        self.filters.iter().any(|(_, tracking)| may_change(tracking))
+    }
+
+    /// Each task of the plan restricted by the current filters; `None` if pruned.
+    pub(crate) fn prune(&mut self, tasks: Vec<ChunkTask>) -> Result<Vec<Option<ChunkTask>>> {
+        self.refresh();
+        let mut current = match self.current.take() {
+            Some(current) => current,
+            None => self.snapshot()?,
+        };
+        let mut left: Vec<Option<ChunkTask>> = tasks.into_iter().map(Some).collect();
+        self.drop_chunks(&current, &mut left)?;
+        for predicate in &mut current.over_labels {
+            for place in &mut left {
+                if let Some(task) = place.take() {
+                    *place = self.restricted(predicate, task);
+                }
+            }
+        }
+        self.current = Some(current);
+        Ok(left)
+    }
+
+    fn drop_chunks(&self, current: &Snapshot, left: &mut [Option<ChunkTask>]) -> Result<()> {
+        for predicate in &current.predicates {
+            let chunks = left.iter().flatten().map(|task| task.coordinates.as_slice());
+            let chunks = self.statistics.indices_of(&chunks)?;
+            let Some(keep) = self.statistics.prune(predicate, &chunks) else { continue };
+            let still_there = left.iter_mut().filter(|task| task.is_some());
+            still_there.zip(keep).filter(|(_, keep)| !keep).for_each(|(task, _)| *task = None);
+        }
+        Ok(())
+    }
+
+    /// What the filters say now.
+    fn snapshot(&self) -> Result<Snapshot> {
+        let mut snapshot = Snapshot::default();
+        for (filter, _) in &self.filters {
+            let Some(filter) = snapshot_filter(filter)? else { continue };
+            let filter = without_nulls(filter, &self.non_null_columns)?;
+            if self.statistics.know_anything() {
+                let predicate = over_columns(&filter, &self.of_statistics)?;
+                snapshot.predicates.extend(self.statistics.predicate(predicate));
+            }
+            for conjunct in split_conjunction(&filter) {
+                snapshot.over_labels.extend(self.over_labels(conjunct)?);
+            }
+        }
+        Ok(snapshot)
+    }
+
+    /// The conjunct as one that selects indices of an axis, if it is over one dimension.
+    fn over_labels(&self, conjunct: &PhysicalExprRef) -> Result<Option<LabelPredicate>> {
+        let needed = columns_of([conjunct]);
+        let columns: Vec<ColumnSource> = needed.iter().map(|&at| self.columns[at]).collect();
+        let Some(axis) = columns.first().and_then(|column| column.axis()) else { return Ok(None) };
+        if columns.iter().any(|column| column.axis() != Some(axis)) {
+            return Ok(None);
+        }
+        Ok(Some(LabelPredicate {
+            axis,
+            columns,
+            predicate: over_columns(conjunct, &needed)?,
+            schema: Arc::new(self.schema.project(&needed)?),
+            selected: HashMap::new(),
+        }))
+    }
+
+    /// What a predicate leaves of a task.
+    fn restricted(&self, over: &mut LabelPredicate, mut task: ChunkTask) -> Option<ChunkTask> {
+        let (axis, chunk) = (over.axis, task.coordinates[over.axis]);
+        let selected = match over.selected.get(&chunk) {
+            Some(selected) => selected,
+            None => {
+                let range = self.array.grid().axis_range(axis, chunk);
+                let candidates = self.plan.selection().axes()[axis].within(range.clone());
+                let LabelPredicate { predicate, columns, schema, .. } = &*over;
+                let selected = select_labels(
+                    predicate,
+                    &self.array,
+                    columns,
+                    schema,
+                    &candidates,
+                    range.start,
+                );
+                // Whoever pushed the filter down evaluates it again.
+                let selected = selected.unwrap_or_else(|error| {
+                    log::debug!("no row is skipped by {}: {error}", over.predicate);
+                    candidates
+                });
+                over.selected.entry(chunk).or_insert(selected)
+            }
+        };
+        let left = task.selection[axis].intersect(selected);
+        task.selection[axis] = left;
+        task.rows = task.selection.iter().map(AxisSelection::count).product();
+        (task.rows > 0).then_some(task)
+    }
+}

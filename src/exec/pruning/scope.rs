@@ -1,0 +1,99 @@
+//! [`FilterScope`]: what a filter is about, and so where it is settled.
+
+use std::collections::BTreeSet;
+
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, Volatility};
+
+use crate::array::{ColumnSource, GridArray};
+
+/// Longer axes are filtered row by row: evaluating a predicate over their labels would take longer
+/// than planning may.
+const MAX_LABELS: u64 = 1 << 28;
+
+/// Which columns a filter is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FilterScope {
+    /// One dimension: it selects indices, exactly.
+    Axis(usize),
+    /// Several dimensions and nothing else: it can rule out chunks.
+    Axes,
+    /// No column at all: it holds for every row or for none.
+    Constant,
+    /// Values, and perhaps dimensions: what is noted about chunks can rule them out.
+    Values,
+    /// Something that must be evaluated per row.
+    Rows,
+}
+
+impl FilterScope {
+    /// Classifies `filter` over the columns of `array`.
+    pub(crate) fn of(filter: &Expr, array: &GridArray) -> Self {
+        let mut axes = BTreeSet::new();
+        let mut values = false;
+        for column in filter.column_refs() {
+            let Some((_, column)) = find(array, column.name()) else { return Self::Rows };
+            values |= column.value().is_some();
+            axes.extend(column.axis());
+        }
+        let mut axes = axes.into_iter();
+        match (axes.next(), axes.next()) {
+            _ if !is_immutable(filter) => Self::Rows,
+            _ if values => Self::Values,
+            (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Self::Axis(axis),
+            (Some(_), Some(_)) => Self::Axes,
+            // Too many labels to look at each, but chunks have a least and a greatest one.
+            (Some(_), None) => Self::Axes,
+            (None, _) => Self::Constant,
+        }
+    }
+
+    /// What a scan makes of such a filter.
+    pub(crate) fn pushdown(self) -> TableProviderFilterPushDown {
+        match self {
+            Self::Axis(_) => TableProviderFilterPushDown::Exact,
+            Self::Axes | Self::Values => TableProviderFilterPushDown::Inexact,
+            Self::Constant | Self::Rows => TableProviderFilterPushDown::Unsupported,
+        }
+    }
+}
+
+/// The column of this name and its place in the schema.
+pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource)> {
+    let at = array.schema().index_of(name).ok()?;
+    Some((at, array.columns()[at]))
+}
+
+/// Whether the same labels always give the same result, without looking anywhere else.
+fn is_immutable(filter: &Expr) -> bool {
+    let depends = filter.exists(|expr| {
+        Ok(match expr {
+            Expr::ScalarFunction(function) => {
+                function.func.signature().volatility != Volatility::Immutable
+            }
+            Expr::Alias(_)
+            | Expr::Column(_)
+            | Expr::Literal(..)
+            | Expr::BinaryExpr(_)
+            | Expr::Like(_)
+            | Expr::SimilarTo(_)
+            | Expr::Not(_)
+            | Expr::IsNotNull(_)
+            | Expr::IsNull(_)
+            | Expr::IsTrue(_)
+            | Expr::IsFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotTrue(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsNotUnknown(_)
+            | Expr::Negative(_)
+            | Expr::Between(_)
+            | Expr::Case(_)
+            | Expr::Cast(_)
+            | Expr::TryCast(_)
+            | Expr::InList(_) => false,
+            _ => true,
+        })
+    });
+    matches!(depends, Ok(false))
+}

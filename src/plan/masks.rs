@@ -1,0 +1,80 @@
+//! Chunks that hold no wanted row, by combinations of axes.
+
+use crate::error::{Error, Result};
+
+/// Which combinations of chunks along some axes may hold wanted rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkMask {
+    /// The axes concerned.
+    pub axes: Vec<usize>,
+    /// Row-major over the chunks that the selection touches on these axes.
+    pub keep: Vec<bool>,
+    /// Whether it took zone maps to know.
+    pub by_zones: bool,
+}
+
+/// The places that every mask keeps, in the cross product of as many touched chunks per axis as `lens` says,
+/// and how many only masks by zone maps rule out.
+pub(super) fn kept_places(lens: &[u64], masks: &[ChunkMask]) -> Result<(Option<Vec<u64>>, u64)> {
+    for mask in masks {
+        let size: Option<u64> = mask.axes.iter().map(|&axis| lens.get(axis).copied()).product();
+        if size != Some(mask.keep.len() as u64) {
+            return Err(Error::internal("a chunk mask of another size than its axes"));
+        }
+    }
+    if masks.is_empty() {
+        return Ok((None, 0));
+    }
+    let mut walk = Walk { lens, masks, kept: vec![], by_zones: 0 };
+    walk.axis(0, 0, &mut vec![0; masks.len()]);
+    Ok((Some(walk.kept), walk.by_zones))
+}
+
+/// A walk over all places that knows at each its place in every mask.
+struct Walk<'a> {
+    lens: &'a [u64],
+    masks: &'a [ChunkMask],
+    kept: Vec<u64>,
+    by_zones: u64,
+}
+
+impl Walk<'_> {
+    /// Visits the places below `place`, a place over the axes before `axis`; `in_masks` are the places in
+    /// the masks so far.
+    fn axis(&mut self, axis: usize, place: u64, in_masks: &mut [u64]) {
+        let len = self.lens[axis];
+        // How far apart neighbours on this axis are in each mask.
+        let strides: Vec<u64> = self.masks.iter().map(|mask| self.stride(mask, axis)).collect();
+        for at in 0..len {
+            let place = place * len + at;
+            if axis + 1 < self.lens.len() {
+                self.axis(axis + 1, place, in_masks);
+            } else {
+                self.visit(place, in_masks);
+            }
+            in_masks.iter_mut().zip(&strides).for_each(|(place, stride)| *place += stride);
+        }
+        in_masks.iter_mut().zip(&strides).for_each(|(place, stride)| *place -= stride * len);
+    }
+
+    fn visit(&mut self, place: u64, in_masks: &[u64]) {
+        let (mut kept, mut only_by_zones) = (true, true);
+        for (mask, &at) in self.masks.iter().zip(in_masks) {
+            if !mask.keep[at as usize] {
+                kept = false;
+                only_by_zones &= mask.by_zones;
+            }
+        }
+        if kept {
+            self.kept.push(place);
+        }
+        self.by_zones += u64::from(!kept && only_by_zones);
+    }
+
+    fn stride(&self, mask: &ChunkMask, axis: usize) -> u64 {
+        match mask.axes.iter().position(|&it| it == axis) {
+            Some(at) => mask.axes[at + 1..].iter().map(|&axis| self.lens[axis]).product(),
+            None => 0,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! How tasks are divided among partitions.
+//!
+//! Partitions are ranges of tasks of about the same size. Where whole slabs of the leading axis make
+//! partitions that are nearly as even, they end between slabs: then no index of that axis is in two
+//! partitions, and they are ranges of its labels.
+//!
+//! ```text
+//!   tasks  (0,0) (0,1) (0,2) │ (1,0) (1,1) (1,2) │ (2,0) (2,1) (2,2) …
+//!          └───── slab ────┘   a border here splits no slab
+//! ```
+
+use super::task::TaskRange;
+use super::touched::TouchedChunks;
+
+/// The partitions of a plan; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Partitions {
+    parts: Vec<Part>,
+    axis: Option<usize>,
+}
+
+/// One partition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) tasks: TaskRange,
+    /// The rows that the tasks yield.
+    pub(super) rows: u64,
+}
+
+/// What decides how tasks are divided.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Division {
+    /// How many partitions there may be.
+    pub(super) max_partitions: usize,
+    /// How many rows are enough.
+    pub(super) limit: Option<u64>,
+    /// Tasks whose places are in the same run of so many places yield their rows together.
+    pub(super) places_per_slab: u64,
+}
+
+/// Some tasks that go to one partition together.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    /// The number of the task after the last one.
+    end: u64,
+    cells: u64,
+    rows: u64,
+}
+
+impl Partitions {
+    /// Divides the tasks into as many partitions as there may be, or as there are tasks, after dropping
+    /// those that a limit makes needless.
+    pub(super) fn of(chunks: &TouchedChunks, division: Division) -> Self {
+        let weights = TaskWeights::new(chunks);
+        let tasks = weights.needed_tasks(division);
+        let count = (division.max_partitions as u64).min(tasks).max(1);
+        if count == 1 {
+            let part = weights.part(TaskRange::new(0..tasks));
+            return Self { parts: vec![part], axis: None };
+        }
+        let lens = &weights.lens;
+        // Axes before it have one chunk each.
+        let leading = lens.iter().position(|&len| len > 1);
+        if let Some(axis) = leading {
+            let slabs = weights.units(tasks, lens[axis + 1..].iter().product());
+            if slabs.len() as u64 >= count && is_even(&slabs, count) {
+                let axis = chunks.axes()[axis].is_sorted().then_some(axis);
+                return Self { parts: divide(&slabs, count), axis };
+            }
+        }
+        Self { parts: divide(&weights.units(tasks, 1), count), axis: None }
+    }
+
+    /// The same partitions without the tasks that a limit makes needless.
+    pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: Division) -> Self {
+        let weights = TaskWeights::new(chunks);
+        let needed = weights.needed_tasks(division);
+        let parts =
+            self.parts.iter().map(|part| weights.part(part.tasks.clone().take_until(needed)));
+        let mut parts: Vec<Part> = parts.filter(|part| !part.tasks.is_empty()).collect();
+        if parts.is_empty() {
+            parts.push(Part::default());
+        }
+        let axis = self.axis.filter(|_| parts.len() > 1);
+        Self { parts, axis }
+    }
+
+    /// The same partitions of tasks that are numbered from the other end.
+    pub(super) fn reversed(&self) -> Self {
+        let tasks = self.parts.iter().map(|part| part.tasks.numbers().end).max().unwrap_or(0);
+        let reversed = |part: &Part| {
+            let numbers = part.tasks.numbers();
+            let tasks = TaskRange::new(tasks - numbers.end..tasks - numbers.start);
+            Part { tasks, rows: part.rows }
+        };
+        Self { parts: self.parts.iter().map(reversed).collect(), axis: self.axis }
+    }
+
+    /// Each partition.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The axis along which partitions are ranges: no index of it is in two of them.
+    pub(super) fn axis(&self) -> Option<usize> {
+        self.axis
+    }
+}
+
+/// Whether `count` partitions of whole units are about as large as each other.
+fn is_even(units: &[Unit], count: u64) -> bool {
+    /// A partition may be this much larger than its share, in parts of it.
+    const SLACK: u128 = 8;
+    let cells = |units: &[Unit]| units.iter().map(|unit| u128::from(unit.cells)).sum::<u128>();
+    let share = cells(units).div_ceil(u128::from(count));
+    let parts = divide(units, count);
+    let mut start = 0;
+    parts.iter().all(|part| {
+        let end = units.partition_point(|unit| unit.end <= part.tasks.numbers().end);
+        let of_partition = cells(&units[start..end]);
+        start = end;
+        of_partition <= share + share / SLACK
+    })
+}
+
+/// Divides units into `count` partitions, each with its fair share of cells as far as units allow, none
+/// empty.
+fn divide(units: &[Unit], count: u64) -> Vec<Part> {
+    let total: u128 = units.iter().map(|unit| u128::from(unit.cells)).sum();
+    let mut parts = Vec::with_capacity(count as usize);
+    let (mut start, mut rows, mut weight) = (0, 0, 0_u128);
+    for (number, unit) in (1..).zip(units) {
+        weight += u128::from(unit.cells);
+        rows += unit.rows;
+        let done = parts.len() as u64 + 1;
+        let enough = weight * u128::from(count) >= total * u128::from(done);
+        // What is left must still give every later partition a unit, and no more partitions.
+        let must = units.len() as u64 - number == count - done;
+        if done < count && (enough || must) {
+            parts.push(Part { tasks: TaskRange::new(start..unit.end), rows });
+            (start, rows) = (unit.end, 0);
+        }
+    }
+    let end = units.last().map_or(0, |unit| unit.end);
+    parts.push(Part { tasks: TaskRange::new(start..end), rows });
+    parts
+}
+
+/// Cells and rows of each task, without building the task.
+struct TaskWeights<'a> {
+    chunks: &'a TouchedChunks,
+    /// Per axis and touched chunk: elements, selected elements.
+    axes: Vec<Vec<(u64, u64)>>,
+    lens: Vec<u64>,
+}
+
+impl<'a> TaskWeights<'a> {
+    fn new(chunks: &'a TouchedChunks) -> Self {
+        let weight = |axis: usize, chunk: u64| {
+            let range = chunks.grid().axis_range(axis, chunk);
+            let selected = chunks.selection().axes()[axis].within(range.clone()).count();
+            (range.end - range.start, selected)
+        };
+        let of_axis = |(axis, of_axis): (usize, &Vec<u64>)| {
+            of_axis.iter().map(|&chunk| weight(axis, chunk)).collect()
+        };
+        let axes = chunks.axes().iter().enumerate().map(of_axis).collect();
+        Self { chunks, axes, lens: chunks.lens() }
+    }
+
+    /// Cells of the chunk of a task, and the rows that it yields.
+    fn of(&self, task: u64) -> (u64, u64) {
+        let mut place = self.chunks.place(task);
+        let (mut cells, mut rows) = (1, 1);
+        for (axis, &len) in self.axes.iter().zip(&self.lens).rev() {
+            let (elements, selected) = axis[(place % len) as usize];
+            place /= len;
+            cells *= elements;
+            rows *= selected;
+        }
+        (cells, rows)
+    }
+
+    fn part(&self, tasks: TaskRange) -> Part {
+        let rows = tasks.numbers().map(|task| self.of(task).1).sum();
+        Part { tasks, rows }
+    }
+
+    /// How many tasks it takes to reach the limit. Rows in order come from whole slabs.
+    fn needed_tasks(&self, division: Division) -> u64 {
+        let mut left = TaskRange::new(0..self.chunks.tasks());
+        let Some(limit) = division.limit else { return left.numbers().end };
+        let mut rows = 0;
+        while rows < limit && !left.is_empty() {
+            rows += self.part(self.chunks.take_slab(&mut left, division.places_per_slab)).rows;
+        }
+        left.numbers().start
+    }
+
+    /// The first `tasks` tasks, those together whose places are in the same run of `places` places.
+    fn units(&self, tasks: u64, places: u64) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::new();
+        let mut slab = None;
+        for task in 0..tasks {
+            let of_task = self.chunks.place(task) / places;
+            let (cells, rows) = self.of(task);
+            match units.last_mut() {
+                Some(unit) if slab == Some(of_task) => {
+                    unit.end = task + 1;
+                    unit.cells += cells;
+                    unit.rows += rows;
+                }
+                _ => units.push(Unit { end: task + 1, cells, rows }),
+            }
+            slab = Some(of_task);
+        }
+        units
+    }
+}

@@ -1,0 +1,219 @@
+//! The chunks that a plan reads, and the cells wanted of each.
+//!
+//! Each axis has the chunks that its selection touches. A *place* is one combination of them, numbered in
+//! row-major order; masks may rule some out. The places that are left, in order, are the tasks.
+//!
+//! ```text
+//!   touched  axis 0: [0, 1]        places   0 1 2        kept  0 2 5
+//!            axis 1: [0, 2, 3]              3 4 5        task  0 1 2
+//! ```
+
+use std::ops::Range;
+
+use super::masks::{ChunkMask, kept_places};
+use super::task::{TaskNumber, TaskRange};
+use crate::error::{Error, Result};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel, unravel};
+
+/// The chunks that hold a wanted cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TouchedChunks {
+    grid: ChunkGrid,
+    selection: Selection,
+    /// Per axis the chunk coordinates that the selection touches, in the order of reading: ascending,
+    /// or descending where the rows are to be.
+    axes: Vec<Vec<u64>>,
+    /// The places that the masks keep; `None` keeps all.
+    kept: Option<Vec<u64>>,
+}
+
+impl TouchedChunks {
+    /// The chunks that hold a cell of `selection` and that all `masks` keep; and how many only masks by zone
+    /// maps rule out.
+    pub(super) fn new(
+        grid: ChunkGrid,
+        selection: Selection,
+        masks: &[ChunkMask],
+    ) -> Result<(Self, u64)> {
+        if selection.axes().len() != grid.rank() {
+            return Err(Error::internal("a selection of another rank than its array"));
+        }
+        let mut touched =
+            Self { axes: touched_axes(&grid, &selection), grid, selection, kept: None };
+        let (kept, pruned_by_zones) = kept_places(&touched.lens(), masks)?;
+        touched.kept = kept;
+        Ok((touched, pruned_by_zones))
+    }
+
+    pub(super) fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Per axis the coordinates of the touched chunks.
+    pub(super) fn axes(&self) -> &[Vec<u64>] {
+        &self.axes
+    }
+
+    /// How many chunks are touched on each axis.
+    pub(super) fn lens(&self) -> Vec<u64> {
+        self.axes.iter().map(|chunks| chunks.len() as u64).collect()
+    }
+
+    /// Whether no mask leaves chunks out.
+    pub(super) fn is_unmasked(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// How many tasks there are: the places that are kept.
+    pub(super) fn tasks(&self) -> u64 {
+        match &self.kept {
+            Some(kept) => kept.len() as u64,
+            None => self.lens().iter().product(),
+        }
+    }
+
+    /// The place of the task of this number.
+    pub(super) fn place(&self, task: u64) -> u64 {
+        self.kept.as_ref().map_or(task, |kept| kept[task as usize])
+    }
+
+    /// The places of consecutive tasks.
+    fn places(&self, tasks: &TaskRange) -> Vec<u64> {
+        let tasks = tasks.numbers();
+        match &self.kept {
+            Some(kept) => kept[tasks.start as usize..tasks.end as usize].to_vec(),
+            None => tasks.collect(),
+        }
+    }
+
+    /// The chunk of a task and the cells wanted of it.
+    pub(super) fn task(&self, task: TaskNumber) -> ChunkTask {
+        let place = self.place(task.get());
+        let coordinates: Vec<u64> = unravel(place, &self.lens())
+            .iter()
+            .zip(&self.axes)
+            .map(|(&at, chunks)| chunks[at as usize])
+            .collect();
+        let selection: Vec<AxisSelection> = coordinates
+            .iter()
+            .zip(self.selection.axes())
+            .enumerate()
+            .map(|(axis, (&chunk, wanted))| wanted.within(self.grid.axis_range(axis, chunk)))
+            .collect();
+        let rows = selection.iter().map(AxisSelection::count).product();
+        let chunk_number = ravel(&coordinates, self.grid.chunks_per_axis());
+        ChunkTask { chunk_number, coordinates, selection, rows }
+    }
+
+    /// Takes off the first of `tasks`, with those after it whose places are in the same run of `places`
+    /// places.
+    pub(super) fn take_slab(&self, tasks: &mut TaskRange, places: u64) -> TaskRange {
+        let numbers = tasks.numbers();
+        let slab = |task: u64| self.place(task) / places;
+        let differs = |task: &u64| slab(*task) != slab(numbers.start);
+        tasks.take_until(numbers.clone().find(differs).unwrap_or(numbers.end))
+    }
+
+    /// Per axis the indices that the chunks of some tasks span, from the first to the last.
+    pub(super) fn index_windows(&self, tasks: &TaskRange) -> Vec<Range<u64>> {
+        let window = |(axis, bound): (usize, Option<(u64, u64)>)| match bound {
+            None => 0..0,
+            Some((least, greatest)) => {
+                // Chunks may be read from the last to the first.
+                let [a, b] = [least, greatest].map(|at| self.axes[axis][at as usize]);
+                self.grid.axis_range(axis, a).start..self.grid.axis_range(axis, b).end
+            }
+        };
+        self.bounds(tasks).into_iter().enumerate().map(window).collect()
+    }
+
+    /// Per axis the least and the greatest position among the touched chunks; `None` without tasks.
+    fn bounds(&self, tasks: &TaskRange) -> Vec<Option<(u64, u64)>> {
+        let lens = self.lens();
+        let mut bounds = vec![None; lens.len()];
+        let Some([first, last]) = tasks.ends() else { return bounds };
+        if self.kept.is_some() {
+            for place in self.places(tasks) {
+                for (bound, at) in bounds.iter_mut().zip(unravel(place, &lens)) {
+                    let (least, greatest) = bound.unwrap_or((at, at));
+                    *bound = Some((least.min(at), greatest.max(at)));
+                }
+            }
+            return bounds;
+        }
+        // The first axis on which consecutive places differ bounds them; after it, they take every one.
+        let (first, last) = (unravel(first.get(), &lens), unravel(last.get(), &lens));
+        let mut differ = false;
+        for (axis, bound) in bounds.iter_mut().enumerate() {
+            *bound = Some(if differ { (0, lens[axis] - 1) } else { (first[axis], last[axis]) });
+            differ |= first[axis] != last[axis];
+        }
+        bounds
+    }
+
+    /// The chunks whose cells lie in `wanted` on `axis`. The axes must not be reversed.
+    pub(super) fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
+        let mut selection = self.selection.clone();
+        selection.restrict(axis, wanted);
+        let axes = touched_axes(&self.grid, &selection);
+        let mut restricted = Self { grid: self.grid.clone(), selection, axes, kept: None };
+        restricted.kept = self.kept.as_ref().map(|kept| {
+            let (before, after) = (self.lens(), restricted.lens());
+            let position = |(axis, at): (usize, u64)| {
+                let chunk = self.axes[axis][at as usize];
+                restricted.axes[axis].binary_search(&chunk).ok().map(|at| at as u64)
+            };
+            let place = |&place: &u64| {
+                let at: Option<Vec<u64>> =
+                    unravel(place, &before).into_iter().enumerate().map(position).collect();
+                at.map(|at| ravel(&at, &after))
+            };
+            kept.iter().filter_map(place).collect()
+        });
+        restricted
+    }
+
+    /// The chunks of some tasks only.
+    pub(super) fn only(&self, tasks: &TaskRange) -> Self {
+        Self { kept: Some(self.places(tasks)), ..self.clone() }
+    }
+
+    /// The same chunks, from the other end of those axes for which `reversed` is true.
+    pub(super) fn reversed(&self, reversed: &[bool]) -> Self {
+        let reversed_axes = || (0..self.axes.len()).filter(|&axis| reversed[axis]);
+        let mut turned = self.clone();
+        for axis in reversed_axes() {
+            turned.axes[axis].reverse();
+        }
+        if let Some(kept) = &mut turned.kept {
+            let lens = self.lens();
+            for place in kept.iter_mut() {
+                let mut at = unravel(*place, &lens);
+                for axis in reversed_axes() {
+                    at[axis] = lens[axis] - 1 - at[axis];
+                }
+                *place = ravel(&at, &lens);
+            }
+            kept.sort_unstable();
+        }
+        turned
+    }
+}
+
+fn touched_axes(grid: &ChunkGrid, selection: &Selection) -> Vec<Vec<u64>> {
+    (0..grid.rank()).map(|axis| touched_chunks(grid, selection, axis)).collect()
+}
+
+/// The chunk coordinates on `axis` that hold a selected index, ascending.
+///
+/// None if no cell is selected: an axis next to one of length 0 may be of any length.
+pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> Vec<u64> {
+    if selection.cells() == 0 {
+        return vec![];
+    }
+    grid.chunks_of(axis, &selection.axes()[axis]).ranges().iter().cloned().flatten().collect()
+}

@@ -1,0 +1,50 @@
+//! The statistics of groups: which are asked for, and what they are.
+
+use arrow::array::ArrayRef;
+
+use super::statistic::Moments;
+
+/// The statistics asked for of every group, besides the count of its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Requested {
+    /// The sum in doubles.
+    pub sum: bool,
+    /// The wrapping sum of integers.
+    pub wide_sum: bool,
+    /// The least value.
+    pub min: bool,
+    /// The greatest value.
+    pub max: bool,
+    /// Mean and squared distances from it.
+    pub spread: bool,
+}
+
+impl Requested {
+    /// Memory for a group, in bytes.
+    pub fn bytes_per_group(self) -> u64 {
+        let words = |is_requested: bool, count: u64| if is_requested { 8 * count } else { 0 };
+        8 + words(self.sum, 1)
+            + words(self.wide_sum, 1)
+            + words(self.min, 1)
+            + words(self.max, 1)
+            + words(self.spread, 3)
+    }
+}
+
+/// The statistics of each group, as arrays of one element per place of the table. Those not requested
+/// are absent.
+#[derive(Debug, Clone, Default)]
+pub struct GroupStats {
+    /// Values that count: neither NULL nor excluded by the predicate.
+    pub counts: Vec<u64>,
+    /// Their sums as doubles.
+    pub sums: Option<Vec<f64>>,
+    /// Their sums as integers: `Int64`, or `UInt64` for unsigned elements.
+    pub wide_sums: Option<ArrayRef>,
+    /// The least; of the column's type, meaningless where the count is 0.
+    pub mins: Option<ArrayRef>,
+    /// The greatest; of the column's type, meaningless where the count is 0.
+    pub maxs: Option<ArrayRef>,
+    /// Means and sums of squared distances from them.
+    pub spreads: Option<Vec<Moments>>,
+}
