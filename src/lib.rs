@@ -61,14 +61,19 @@ compile_error!(
     "gridfusion hands stored little-endian elements to Arrow as they are and needs a little-endian target"
 );
 
+pub mod array;
 mod error;
 pub mod exec;
 pub mod format;
 pub mod grid;
 pub mod io;
 pub mod options;
+pub mod plan;
 pub mod provider;
-pub mod scan;
+pub mod reduce;
+pub mod source;
+pub mod tile;
+pub mod verify;
 
 pub use error::{Error, Kind, Result};
 pub use exec::GridfusionConfig;

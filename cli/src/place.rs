@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion::scan::{OpenedFile, ReadOptions};
+use gridfusion::array::ReadOptions;
+use gridfusion::source::TetReader;
 use gridfusion::{Error, GridCatalog, TileDbSchema};
 
 use crate::options::PathOptions;
@@ -13,7 +14,7 @@ use crate::store;
 /// Something that holds arrays.
 pub(crate) enum Place {
     /// A `.tet` file, or a generation of a package, and how to read it.
-    Tet(OpenedFile, ReadOptions),
+    Tet(TetReader, ReadOptions),
     /// A TileDB array, or a group or folder of such arrays.
     TileDb(TileDbSchema),
     /// A directory with `.tet` files or packages in it, and perhaps arrays.

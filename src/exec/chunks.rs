@@ -22,8 +22,11 @@ use super::dynamic::{DynamicFilters, Examiner};
 use super::metrics::ScanMetrics;
 use super::priority::Priority;
 use super::to_datafusion;
+use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
-use crate::scan::{ChunkTask, GridArray, ScanPlan, Tile, Workspace};
+use crate::grid::ChunkTask;
+use crate::plan::ScanPlan;
+use crate::tile::Tile;
 
 /// Chunks whose index rows are looked up at once.
 const LOCATE_GROUP: usize = 256;

@@ -6,8 +6,9 @@ use std::ops::Range;
 use arrow::util::display::array_value_to_string;
 
 use super::columns::Expr;
+use crate::array::{GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
-use crate::scan::{GridArray, LabelOrder, Labels, ScanPlan};
+use crate::plan::ScanPlan;
 
 /// At most this many ranges of labels are spelled out per dimension.
 const MAX_RANGES: usize = 3;

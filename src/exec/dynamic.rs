@@ -33,8 +33,9 @@ use datafusion::physical_plan::filter_pushdown::{
 use super::columns::{Expr, columns_of, over_columns};
 use super::prune::ChunkFacts;
 use super::select::select_labels;
-use crate::grid::AxisSelection;
-use crate::scan::{ChunkTask, Column, GridArray, ScanPlan};
+use crate::array::{Column, GridArray};
+use crate::grid::{AxisSelection, ChunkTask};
+use crate::plan::ScanPlan;
 
 /// Hands the filters that may still change to `take`, which returns a node that knows them. None counts
 /// as applied: whoever pushed one down evaluates it again.

@@ -5,7 +5,7 @@ use datafusion::physical_plan::metrics::{
 };
 
 use crate::grid::ChunkGrid;
-use crate::scan::Pruned;
+use crate::plan::Pruned;
 
 /// The metrics of one partition of a scan.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The physical side of DataFusion: operators over arrays.
 //!
-//! [`GridScanExec`] streams the chunks of a [`crate::scan::ScanPlan`], [`GridReduceExec`] aggregates
+//! [`GridScanExec`] streams the chunks of a [`crate::plan::ScanPlan`], [`GridReduceExec`] aggregates
 //! them. Everything about them is decided when they are made; `execute` starts no I/O, the first poll
 //! of a stream does.
 

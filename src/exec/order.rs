@@ -21,7 +21,8 @@ use datafusion::physical_expr::{
 };
 
 use super::to_datafusion;
-use crate::scan::{Column, GridArray, LabelOrder, ScanPlan};
+use crate::array::{Column, GridArray, LabelOrder};
+use crate::plan::ScanPlan;
 
 /// What is known of the rows that `plan` yields, as `columns` show them: that they are in the order that was
 /// `asked` for, or, if none was, in that of the axes.

@@ -10,7 +10,8 @@ use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use datafusion::error::Result;
 
 use super::prune::ChunkFacts;
-use crate::scan::{Column, GridArray, ScanPlan};
+use crate::array::{Column, GridArray};
+use crate::plan::ScanPlan;
 
 /// The first key of an order that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

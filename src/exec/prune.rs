@@ -26,9 +26,10 @@ use datafusion::physical_expr::expressions::NegativeExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::to_datafusion;
+use crate::array::{Column, GridArray};
 use crate::format::{Bound, Zones};
 use crate::grid::{AxisSelection, Selection};
-use crate::scan::{Column, GridArray, touched_chunks};
+use crate::plan::touched_chunks;
 
 /// What is known of the chunks that a selection touches, as far as some columns go.
 #[derive(Debug)]

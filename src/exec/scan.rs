@@ -36,7 +36,8 @@ use super::metrics::ScanMetrics;
 use super::priority::Priority;
 use super::stream::{GridStream, values_of};
 use super::{display, order, stats, to_datafusion, without_children};
-use crate::scan::{Column, GridArray, ScanPlan};
+use crate::array::{Column, GridArray};
+use crate::plan::ScanPlan;
 
 /// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
 /// pushed down to it, chunks come in row-major order of the grid, and the cells of each in row-major

@@ -10,8 +10,8 @@ use datafusion::error::Result;
 
 use super::columns::Expr;
 use super::to_datafusion;
+use crate::array::{Column, GridArray};
 use crate::grid::AxisSelection;
-use crate::scan::{Column, GridArray};
 
 /// Labels evaluated at once.
 const LABELS_PER_BATCH: u64 = 1 << 16;

@@ -10,9 +10,10 @@ use arrow::array::{Array, ArrayRef};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 
+use crate::array::{Column, GridArray, LabelOrder, Labels};
 use crate::error::{Error, Result};
 use crate::grid::AxisSelection;
-use crate::scan::{Column, GridArray, LabelOrder, Labels, ScanPlan};
+use crate::plan::ScanPlan;
 
 /// Unsorted labels are examined up to this many; above it would cost more, every time the optimizer
 /// asks, than it gains.

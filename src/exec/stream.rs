@@ -17,9 +17,9 @@ use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
 use super::scan::GridScanExec;
 use super::to_datafusion;
-use crate::scan::{
-    Assembler, Block, Blocks, ChunkTask, Column, GridArray, Piece, Pieces, ScanPlan,
-};
+use crate::array::{Column, GridArray};
+use crate::grid::ChunkTask;
+use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan};
 
 /// Produces the batches of one partition.
 pub(super) struct GridStream {

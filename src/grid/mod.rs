@@ -24,11 +24,13 @@
 //! ```
 
 mod chunk_grid;
+mod chunk_task;
 mod cuts;
 mod order;
 mod selection;
 
 pub use chunk_grid::ChunkGrid;
+pub use chunk_task::ChunkTask;
 pub use cuts::Cuts;
 pub use order::{for_each_run, ravel, unravel};
 pub use selection::{AxisSelection, Selection};

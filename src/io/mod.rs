@@ -11,6 +11,7 @@ mod memory;
 #[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
 mod mmap;
 mod object;
+mod path;
 mod reopened;
 
 use std::fmt::Debug;
@@ -25,6 +26,7 @@ pub use mappings::MappedFile;
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;
+pub(crate) use path::last_part;
 pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};

@@ -1,7 +1,8 @@
 //! Options of tables of every format, and what a session says for all tables.
 
 use super::slot::{IoMode, Slot};
-use crate::scan::{MosaicOptions, ReadOptions};
+use crate::array::ReadOptions;
+use crate::source::MosaicOptions;
 
 /// What tables of every format can be told. `None`: nothing was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

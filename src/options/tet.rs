@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::common::{CommonOptions, TableDefaults, common_builder};
 use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
+use crate::array::ReadOptions;
 use crate::error::{Error, Result};
-use crate::scan::{MosaicOptions, ReadOptions};
+use crate::source::MosaicOptions;
 
 /// How to read a `.tet` file, or a `.tet.d` package of them, as a table. [`OPTIONS`](super::OPTIONS) says
 /// what there is to say.

@@ -7,7 +7,7 @@ use super::names::{Scope, of_sql};
 use super::slot::{IoMode, Slot};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{EncryptionKey, OpenOptions};
-use crate::scan::{MosaicOptions, TileDbView};
+use crate::source::{MosaicOptions, TileDbView};
 
 /// How to read a TileDB array as a table. [`OPTIONS`](super::OPTIONS) says what there is to say.
 ///

@@ -8,8 +8,9 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
+use super::open_table;
 use super::open_table::defaults;
-use super::{open_table, open_tiledb_table};
+use super::open_tiledb_table;
 use crate::exec::to_datafusion;
 use crate::options::{TetReadOptions, TileDbReadOptions};
 

@@ -16,7 +16,7 @@ use super::location::{child, entries};
 use crate::error::{Error, Result};
 use crate::format::{Entry, Foreign};
 use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
-use crate::scan::AT_ONCE;
+use crate::tile::AT_ONCE;
 
 /// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
 /// object store, a directory is a prefix, and the store must be able to list.

@@ -11,7 +11,7 @@ use crate::format::tet::is_package;
 use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::format::{Entry, Foreign};
 use crate::options::{IoMode, Scope};
-use crate::scan::AT_ONCE;
+use crate::tile::AT_ONCE;
 
 /// Something that holds arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

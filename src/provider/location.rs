@@ -18,7 +18,8 @@ use crate::io::{
     ReopenedSource, StoreFolder,
 };
 use crate::options::{IoMode, Scope, TetReadOptions, TileDbReadOptions};
-use crate::scan::{Objects, OpenedFile, OpenedTileDb};
+use crate::source::{OpenedTileDb, TetReader};
+use crate::tile::Objects;
 
 /// Opens the `.tet` file at `location`: a path, a `file://` URL, or the URL of an object in a store
 /// that is registered with the session (`s3://bucket/key`, `https://host/path`, …). If that is a local
@@ -42,12 +43,12 @@ use crate::scan::{Objects, OpenedFile, OpenedTileDb};
 /// # Errors
 /// `Usage` for a URL whose store is not registered, a generation that there is not, or something of another
 /// format that is known; `Io` if the file cannot be read, `Corrupt` if it is not a `.tet` file, and those of
-/// [`OpenedFile::open_package`].
+/// [`TetReader::open_package`].
 pub async fn open(
     location: &str,
     options: &TetReadOptions,
     runtime: &RuntimeEnv,
-) -> Result<OpenedFile> {
+) -> Result<TetReader> {
     open_among(location, options, runtime, None).await
 }
 
@@ -57,7 +58,7 @@ pub(super) async fn open_among(
     options: &TetReadOptions,
     runtime: &RuntimeEnv,
     many: Option<&Arc<OpenFiles>>,
-) -> Result<OpenedFile> {
+) -> Result<TetReader> {
     let place = Place::of(location, runtime)?;
     match open_place(place, location, options, many).await {
         Ok(file) => Ok(file),
@@ -70,10 +71,10 @@ async fn open_place(
     location: &str,
     options: &TetReadOptions,
     many: Option<&Arc<OpenFiles>>,
-) -> Result<OpenedFile> {
+) -> Result<TetReader> {
     if place.is_package() {
         let folder = place.folder(location, options.io(), many)?;
-        return OpenedFile::open_package(folder, options.generation).await;
+        return TetReader::open_package(folder, options.generation).await;
     }
     if options.generation.is_some() {
         let message = "a file has no generations; option 'generation' is for .tet.d packages";
@@ -89,7 +90,7 @@ async fn open_place(
             Arc::new(ObjectSource::open(location.to_owned(), store, path).await?)
         }
     };
-    OpenedFile::open(source).await
+    TetReader::open(source).await
 }
 
 /// Opens the TileDB array at `location`: the path or URL of its folder, as for [`open`]. Of the options,

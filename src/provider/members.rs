@@ -9,10 +9,13 @@ use super::location::open_tiledb_among;
 use super::open_tiledb;
 use super::tiledb_schema::find_arrays;
 use super::variables::{mixed, names_in, with_axes};
+use crate::array::GridArray;
 use crate::error::{Error, Kind, Result};
 use crate::io::OpenFiles;
+use crate::io::last_part;
 use crate::options::TileDbReadOptions;
-use crate::scan::{AT_ONCE, FileArrays, GridArray, OpenedTileDb, last_part};
+use crate::source::{FileArrays, OpenedTileDb};
+use crate::tile::AT_ONCE;
 
 /// How arrays are opened.
 pub(super) struct Opening<'a> {

@@ -14,11 +14,13 @@ use super::locations::Found;
 use super::members::{Opening, arrays_at};
 use super::variables::arrays_of;
 use super::{GridTable, Locations, open};
+use crate::array::GridArray;
 use crate::error::Result;
 use crate::exec::GridfusionConfig;
 use crate::io::OpenFiles;
 use crate::options::{IoMode, TableDefaults, TetReadOptions, TileDbReadOptions};
-use crate::scan::{AT_ONCE, FileArrays, GridArray};
+use crate::source::FileArrays;
+use crate::tile::AT_ONCE;
 
 /// Of many files, so many are held open at once.
 const MOST_OPEN: usize = 512;

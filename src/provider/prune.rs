@@ -7,9 +7,10 @@ use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 
 use super::pushdown;
+use crate::array::GridArray;
 use crate::exec::ChunkFacts;
 use crate::grid::Selection;
-use crate::scan::{ChunkMask, GridArray};
+use crate::plan::ChunkMask;
 
 /// More combinations of chunks than this are not examined.
 const MAX_COMBINATIONS: usize = 1 << 20;

@@ -15,9 +15,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 
+use crate::array::{Column, GridArray};
 use crate::exec::{satisfied, select_labels};
 use crate::grid::AxisSelection;
-use crate::scan::{Column, GridArray};
 
 /// Longer axes are filtered row by row: evaluating a predicate over their labels would take longer
 /// than planning may.

@@ -14,14 +14,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::prune;
 use super::pushdown::{self, Reach};
 use super::variables::arrays_of;
+use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::{GridScanExec, to_datafusion};
 use crate::grid::AxisSelection;
+use crate::io::last_part;
 use crate::options::{TetReadOptions, TileDbReadOptions};
-use crate::scan::{
-    FileArrays, GridArray, MosaicOptions, OpenedFile, OpenedTileDb, ScanPlan, ScanRequest,
-    last_part,
-};
+use crate::plan::{ScanPlan, ScanRequest};
+use crate::source::{FileArrays, MosaicOptions, OpenedTileDb, TetReader};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
 ///
@@ -55,8 +55,8 @@ impl GridTable {
     ///
     /// # Errors
     /// `Usage` if the dataset is not there or it is not clear which one is meant; otherwise those of
-    /// [`OpenedFile::array`].
-    pub async fn open(file: &OpenedFile, options: &TetReadOptions) -> GridResult<Self> {
+    /// [`TetReader::array`].
+    pub async fn open(file: &TetReader, options: &TetReadOptions) -> GridResult<Self> {
         let arrays = arrays_of(file, options.dataset.as_deref(), &options.read()).await?;
         Self::of_file(arrays, &options.mosaic())
     }

@@ -16,12 +16,12 @@ use futures::stream;
 
 use super::tet_facts::number_lists;
 use crate::exec::to_datafusion;
-use crate::scan::{ChunkInfo, ChunkList, OpenedFile};
+use crate::source::{ChunkInfo, ChunkList, TetReader};
 
 /// The stored chunks of a dataset, or of all datasets of a file.
 #[derive(Debug)]
 pub(super) struct TetChunks {
-    file: OpenedFile,
+    file: TetReader,
     /// Only its chunks are listed.
     dataset: Option<usize>,
     schema: SchemaRef,
@@ -98,7 +98,7 @@ impl Fact {
 }
 
 impl TetChunks {
-    pub(super) fn new(file: OpenedFile, dataset: Option<usize>) -> Self {
+    pub(super) fn new(file: TetReader, dataset: Option<usize>) -> Self {
         let fields: Vec<Field> = Fact::ALL.into_iter().map(Fact::field).collect();
         Self { file, dataset, schema: Arc::new(Schema::new(fields)) }
     }
@@ -143,7 +143,7 @@ impl TableProvider for TetChunks {
 /// The only partition: the index in its order.
 #[derive(Debug)]
 struct ChunkRows {
-    file: OpenedFile,
+    file: TetReader,
     dataset: Option<usize>,
     facts: Vec<Fact>,
     schema: SchemaRef,

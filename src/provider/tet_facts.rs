@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::UInt64Type;
 use datafusion::error::Result;
 
-use crate::scan::{DatasetInfo, OpenedFile};
+use crate::source::{DatasetInfo, TetReader};
 
 /// A list of numbers per row.
 pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -> ArrayRef {
@@ -69,7 +69,7 @@ pub(super) fn info(known: &[DatasetInfo]) -> Result<RecordBatch> {
 }
 
 /// A row per attribute of a dataset; of all datasets, and of the file itself, if none is chosen.
-pub(super) fn attributes(file: &OpenedFile, only: Option<usize>) -> Result<RecordBatch> {
+pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
     let tet = file.tet();
     let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
     for (id, dataset) in tet.datasets().iter().enumerate() {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 
+use super::open_table;
 use super::open_table::defaults;
 use super::table_function::{Arguments, table_of, wait};
 use super::tet_chunks::TetChunks;
-use super::{open, open_table, tet_facts};
+use super::{open, tet_facts};
 use crate::exec::to_datafusion;
 use crate::options::TetReadOptions;
 

@@ -9,8 +9,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
 use super::GridTable;
+use crate::array::ReadOptions;
 use crate::exec::to_datafusion;
-use crate::scan::{OpenedFile, ReadOptions};
+use crate::source::TetReader;
 
 /// The datasets of one file as tables, opened when they are first asked for.
 ///
@@ -18,21 +19,21 @@ use crate::scan::{OpenedFile, ReadOptions};
 /// not spoil `information_schema` for the others; querying it by name gives its error.
 #[derive(Debug)]
 pub struct TetSchema {
-    file: OpenedFile,
+    file: TetReader,
     options: ReadOptions,
     opened: Mutex<HashMap<String, Arc<GridTable>>>,
 }
 
 impl TetSchema {
     /// The schema of an opened file.
-    pub fn new(file: OpenedFile, options: ReadOptions) -> Self {
+    pub fn new(file: TetReader, options: ReadOptions) -> Self {
         Self { file, options, opened: Mutex::default() }
     }
 
     /// The table of a dataset.
     ///
     /// # Errors
-    /// Those of [`OpenedFile::array`].
+    /// Those of [`TetReader::array`].
     pub async fn grid_table(&self, dataset: &str) -> crate::Result<Arc<GridTable>> {
         let held = self.opened.lock().unwrap_or_else(PoisonError::into_inner).get(dataset).cloned();
         if let Some(table) = held {

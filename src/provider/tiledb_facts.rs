@@ -9,7 +9,7 @@ use arrow::array::{
 use datafusion::error::Result;
 
 use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
-use crate::scan::OpenedTileDb;
+use crate::source::OpenedTileDb;
 
 /// Facts in long form: what they are about, its name, the property, its value.
 #[derive(Default)]

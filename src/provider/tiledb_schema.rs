@@ -17,8 +17,9 @@ use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
+use crate::io::last_part;
 use crate::options::{Scope, TileDbReadOptions};
-use crate::scan::{AT_ONCE, Objects, drive, last_part};
+use crate::tile::{AT_ONCE, Objects, drive};
 
 /// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
 /// alone is a schema of one table.

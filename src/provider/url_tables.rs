@@ -9,11 +9,11 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionContext;
 
-use super::elsewhere;
 use super::holding::Holding;
 use super::location::{parse_url, path_of};
+use super::open_table;
 use super::open_table::defaults;
-use super::{GridTable, open_table, open_tiledb_table};
+use super::{GridTable, elsewhere, open_tiledb_table};
 use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};

@@ -1,16 +1,17 @@
 //! Which datasets of a file a table is made of.
 
+use crate::array::ReadOptions;
 use crate::error::{Error, Result};
-use crate::scan::{FileArrays, OpenedFile, ReadOptions};
+use crate::source::{FileArrays, TetReader};
 
 /// The dataset of this name, or those of several names with commas between them; without a name all data
 /// variables, which must have the same dimensions.
 ///
 /// # Errors
 /// `Usage` if there is no such dataset, or none is named and the variables have not the same dimensions;
-/// otherwise those of [`OpenedFile::array`].
+/// otherwise those of [`TetReader::array`].
 pub(super) async fn arrays_of(
-    file: &OpenedFile,
+    file: &TetReader,
     dataset: Option<&str>,
     options: &ReadOptions,
 ) -> Result<FileArrays> {
@@ -23,7 +24,7 @@ pub(super) async fn arrays_of(
 }
 
 /// All data variables, if they can be columns of one table.
-fn data_variables(file: &OpenedFile) -> Result<Vec<String>> {
+fn data_variables(file: &TetReader) -> Result<Vec<String>> {
     let names = file.data_variables();
     let mut axes = names.iter().map(|name| axes_of(file, name));
     let first = axes.next();
@@ -69,7 +70,7 @@ pub(super) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Erro
 }
 
 /// The names and lengths of the dimensions of a dataset.
-fn axes_of(file: &OpenedFile, dataset: &str) -> Vec<(String, u64)> {
+fn axes_of(file: &TetReader, dataset: &str) -> Vec<(String, u64)> {
     let Some(id) = file.tet().dataset_id(dataset) else { return vec![] };
     let (dimensions, _) = file.tet().dimensions(id);
     dimensions.into_iter().map(|dimension| (dimension.name, dimension.len)).collect()

@@ -1,13 +1,14 @@
 //! Of a `.tet` file or package.
 
-use gridfusion::scan::{ChunkInfo, DatasetInfo, DimensionInfo, OpenedFile, ReadOptions};
+use gridfusion::array::ReadOptions;
+use gridfusion::source::{ChunkInfo, DatasetInfo, DimensionInfo, TetReader};
 
 use super::document::{Chunk, Dataset, Dimension, Event, Pair, Tet};
 use crate::args::InfoArgs;
 
 /// What is known of a file.
 pub(super) async fn describe(
-    file: &OpenedFile,
+    file: &TetReader,
     args: &InfoArgs,
     options: &ReadOptions,
 ) -> gridfusion::Result<Tet> {
@@ -38,7 +39,7 @@ pub(super) async fn describe(
 }
 
 fn warnings(
-    file: &OpenedFile,
+    file: &TetReader,
     datasets: &[DatasetInfo],
     dimensions: &[DimensionInfo],
 ) -> Vec<String> {
@@ -54,7 +55,7 @@ fn warnings(
     all
 }
 
-fn metadata(file: &OpenedFile, datasets: &[DatasetInfo]) -> Vec<Pair> {
+fn metadata(file: &TetReader, datasets: &[DatasetInfo]) -> Vec<Pair> {
     let pair = |dataset: Option<&str>, (key, value): (&String, &String)| Pair {
         dataset: dataset.map(str::to_owned),
         key: key.clone(),
@@ -102,7 +103,7 @@ fn dimension(known: DimensionInfo) -> Dimension {
 }
 
 /// The first chunks in the order of the index, no more than `most`.
-async fn first_chunks(file: &OpenedFile, most: usize) -> gridfusion::Result<Vec<Chunk>> {
+async fn first_chunks(file: &TetReader, most: usize) -> gridfusion::Result<Vec<Chunk>> {
     let mut list = file.list_chunks(None, true);
     let mut chunks = Vec::new();
     while chunks.len() < most

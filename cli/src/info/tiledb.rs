@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::RuntimeEnv;
+use gridfusion::array::GridArray;
 use gridfusion::format::tiledb;
-use gridfusion::scan::{GridArray, OpenedTileDb};
+use gridfusion::source::OpenedTileDb;
 use gridfusion::{TileDbReadOptions, TileDbSchema, open_tiledb};
 
 use super::document::{Array, Attribute, Dimension, Document, Folder, Fragment, Pair};

@@ -1,6 +1,6 @@
 //! The reports as one JSON document, whose fields `docs/verify.md` lists. Their names are stable.
 
-use gridfusion::scan::verify::{self, Depth, Severity};
+use gridfusion::verify::{self, Depth, Severity};
 use serde::Serialize;
 
 use super::Subject;

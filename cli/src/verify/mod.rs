@@ -14,7 +14,7 @@ use std::sync::Arc;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::exec::to_datafusion;
-use gridfusion::scan::verify::{Depth, Progress, Report};
+use gridfusion::verify::{Depth, Progress, Report};
 use gridfusion::{TileDbSchema, open_tiledb};
 
 use self::document::Document;

@@ -1,6 +1,6 @@
 //! The reports as a text for people: a line per check, what is wrong below it, and the verdict at the end.
 
-use gridfusion::scan::verify::{Check, Depth, Severity};
+use gridfusion::verify::{Check, Depth, Severity};
 
 use super::Subject;
 use crate::info::columns::{counted, printable};

@@ -13,9 +13,9 @@ use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::query::{Aggregate, Query};
+use crate::array::Column;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{Expr, columns_of, over_columns};
-use crate::scan::Column;
 
 /// Aggregates of expressions, by accumulators.
 #[derive(Debug, Clone)]

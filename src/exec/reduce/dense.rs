@@ -21,10 +21,10 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::split_conjunction;
 
 use super::query::{Aggregate, Query};
+use crate::array::Column;
 use crate::exec::GridScanExec;
 use crate::exec::columns::Expr;
-use crate::scan::Column;
-use crate::scan::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
+use crate::reduce::{Found, Limit, Moments, Number, ValueRange, Wanted, reducer};
 
 /// Aggregates of plain values, by kernels.
 #[derive(Debug, Clone)]

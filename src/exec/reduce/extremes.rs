@@ -20,13 +20,13 @@ use datafusion::physical_expr::expressions::{
 };
 
 use super::dense::{Call, DensePlan};
+use crate::array::{Column, GridArray};
 use crate::exec::columns::Expr;
 use crate::exec::dynamic::DynamicFilters;
 use crate::exec::priority::Priority;
 use crate::exec::to_datafusion;
 use crate::format::{Bound, ElementType};
-use crate::scan::reduce::Reducer;
-use crate::scan::{Column, GridArray};
+use crate::reduce::Reducer;
 
 /// The filter of a reduction that wants nothing but extremes, of one group.
 pub(super) struct Extremes {

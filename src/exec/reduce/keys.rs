@@ -16,10 +16,10 @@ use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 
 use super::query::Query;
+use crate::array::{Column, LabelOrder};
 use crate::exec::columns::{Expr, columns_of, over_columns};
 use crate::exec::{GridScanExec, to_datafusion};
-use crate::scan::reduce::AxisGroups;
-use crate::scan::{Column, LabelOrder};
+use crate::reduce::AxisGroups;
 
 /// Longer axes are grouped row by row: planning must stay short.
 const MAX_LABELS: u64 = 1 << 24;

@@ -31,11 +31,12 @@ use super::keys::Keys;
 use super::query::Query;
 use super::slabs::{Slab, as_planned, without_shared_groups};
 use super::stream;
+use crate::array::GridArray;
 use crate::exec::columns::{Expr, columns_of, visit_all};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::dynamic::dynamic_filters;
 use crate::exec::{GridScanExec, display, without_children};
-use crate::scan::{GridArray, ScanPlan};
+use crate::plan::ScanPlan;
 
 /// Who folds the cells.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::grid::AxisSelection;
-use crate::scan::ScanPlan;
-use crate::scan::reduce::AxisGroups;
+use crate::plan::ScanPlan;
+use crate::reduce::AxisGroups;
 
 /// The part of the array that a partition reduces: one partition of a plan.
 #[derive(Debug, Clone)]
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
     use crate::grid::ChunkGrid;
-    use crate::scan::ScanRequest;
+    use crate::plan::ScanRequest;
 
     /// Slabs cover the selection, each cell once, and no group is in two of them.
     #[test]

@@ -27,8 +27,9 @@ use crate::exec::metrics::ScanMetrics;
 use crate::exec::stream::{columns, values_of};
 use crate::exec::to_datafusion;
 use crate::format::Zone;
-use crate::scan::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
-use crate::scan::{Assembler, Blocks, ChunkTask};
+use crate::grid::ChunkTask;
+use crate::plan::{Assembler, Blocks};
+use crate::reduce::{Chunk, Found, GroupTable, Reducer, RowPlaces, count_rows, reducer};
 
 /// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
 /// from rows.

@@ -23,8 +23,8 @@ use crate::exec::columns::{Expr, columns_of, over_columns};
 use crate::exec::dynamic::snapshot;
 use crate::exec::satisfied;
 use crate::grid::AxisSelection;
-use crate::scan::ScanPlan;
-use crate::scan::reduce::AxisGroups;
+use crate::plan::ScanPlan;
+use crate::reduce::AxisGroups;
 
 /// What `filters`, which are over the output of a reduction, leave of the elements of each axis; `None`
 /// for axes of which they leave all. `plan` is the one over whose selection the keys are numbered.

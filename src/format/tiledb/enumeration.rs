@@ -1,8 +1,7 @@
 //! Enumerations: lists of values that an attribute's integers are places in.
 
-use super::generic_tile;
 use super::text::{flag, numbers, text32};
-use super::{Datatype, EncryptionKey, ValuesPerCell};
+use super::{Datatype, EncryptionKey, ValuesPerCell, generic_tile};
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
 

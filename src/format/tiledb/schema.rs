@@ -8,12 +8,12 @@
 
 use std::fmt;
 
+use super::domain::TileAxis;
 use super::filter::Pipeline;
 use super::generic_tile::{self, too_new};
 use super::text::{flag, text32};
 use super::{
     Attribute, DimensionDomain, DimensionLabel, DimensionSchema, EncryptionKey, LATEST_VERSION,
-    domain::TileAxis,
 };
 use crate::error::{Error, Result};
 use crate::format::wire::Reader;

@@ -3,7 +3,8 @@
 use gridfusion::TetReadOptions;
 use gridfusion::format::Location;
 use gridfusion::io::LocalFolder;
-use gridfusion::scan::{Objects, OpenedFile, drive};
+use gridfusion::source::TetReader;
+use gridfusion::tile::{Objects, drive};
 
 use super::answers::check_dataset;
 use super::tables::{dataset_names, indexed, open, plain, raw};
@@ -51,7 +52,7 @@ async fn zone_files_say_what_the_file_says() {
     for (generation, _) in GENERATIONS {
         let open = || LocalFolder::open(&files.join(PACKAGE), true).map(std::sync::Arc::new);
         let (folder, objects) = (open().unwrap(), Objects::many(open().unwrap()));
-        let file = OpenedFile::open_package(folder, Some(generation)).await.unwrap();
+        let file = TetReader::open_package(folder, Some(generation)).await.unwrap();
         let path = format!("generations/{generation:08}");
         let size = |name: &str| std::fs::metadata(files.join(PACKAGE).join(name)).unwrap().len();
         let (packed, zones) = (format!("{path}/packed.tet"), format!("{path}/ZONE.json"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridfusion::scan::verify::{Depth, Progress, Report};
+use gridfusion::verify::{Depth, Progress, Report};
 use gridfusion::{TetReadOptions, open};
 
 use super::{corpus, relative, tet_files};

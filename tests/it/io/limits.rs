@@ -5,8 +5,9 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::scan::{OpenedFile, ReadOptions};
+use gridfusion::source::TetReader;
 use gridfusion::{GridTable, GridfusionSessionContextExt, IoMode, TetReadOptions};
 use rand::SeedableRng;
 
@@ -23,7 +24,7 @@ async fn any_index_order_finds_its_chunks() {
     let shuffle = Some(rand::rngs::StdRng::seed_from_u64(8));
     for layout in [Layout::default(), Layout { shuffle, ..Layout::default() }] {
         let file = Arc::new(MemorySource::new("many.tet", many_chunks(20_000, &layout)));
-        let opened = OpenedFile::open(file).await.unwrap();
+        let opened = TetReader::open(file).await.unwrap();
         let array = opened.array("v", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
@@ -39,7 +40,7 @@ async fn duplicates_and_holes() {
     let mut file = many_chunks(4, &Layout::default());
     let row = |number: usize| 80 + 32 + 104 * number;
     file[row(3) + 8] = 1; // the row of chunk 3 now says chunk 1
-    let opened = OpenedFile::open(Arc::new(MemorySource::new("dup.tet", file))).await.unwrap();
+    let opened = TetReader::open(Arc::new(MemorySource::new("dup.tet", file))).await.unwrap();
     let array = opened.array("v", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
+use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, FileSource, MemorySource, MmapSource, ObjectSource};
-use gridfusion::scan::{OpenedFile, ReadOptions};
+use gridfusion::source::TetReader;
 use gridfusion::{GridTable, GridfusionSessionContextExt, IoMode, TetReadOptions};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -55,7 +56,7 @@ async fn byte_sources_agree() {
     ];
     for source in sources {
         let how = format!("{source:?}").split_whitespace().next().unwrap_or_default().to_owned();
-        let opened = OpenedFile::open(source).await.unwrap();
+        let opened = TetReader::open(source).await.unwrap();
         let array = opened.array("v", &ReadOptions::default()).await.unwrap();
         for (partitions, batch_size) in [(1, 8192), (3, 16)] {
             let ctx = session(partitions, batch_size);

@@ -9,8 +9,9 @@ use arrow::datatypes::{Field, Schema};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
 use gridfusion::GridTable;
+use gridfusion::array::{GridArray, ReadOptions};
 use gridfusion::io::{ByteSource, MemorySource, ObjectSource};
-use gridfusion::scan::{FileArrays, GridArray, MosaicOptions, OpenedFile, ReadOptions};
+use gridfusion::source::{FileArrays, MosaicOptions, TetReader};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use rand::rngs::StdRng;
@@ -240,7 +241,7 @@ impl Mosaic {
                 }
                 false => Arc::new(MemorySource::new(location.clone(), bytes)),
             };
-            let file = OpenedFile::open(source).await?;
+            let file = TetReader::open(source).await?;
             let mut arrays = Vec::new();
             for variable in file.data_variables() {
                 arrays.push(file.array(&variable, &ReadOptions::default()).await?);

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
+use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::scan::{OpenedFile, ReadOptions};
+use gridfusion::source::TetReader;
 use gridfusion::{Error, GridTable, Kind};
 use serde_json::json;
 
@@ -17,7 +18,7 @@ use crate::support::{F32, I16, Layout, TestDataset, cell, query, session, tet_by
 /// Opens bytes as a file and reads every dataset; the cells of each, or the first error.
 async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
     let source = Arc::new(MemorySource::new("damaged.tet", bytes));
-    let file = OpenedFile::open(source).await.map_err(|error| named(&error))?;
+    let file = TetReader::open(source).await.map_err(|error| named(&error))?;
     let mut counts = Vec::new();
     for dataset in file.dataset_names() {
         let array =
@@ -138,7 +139,7 @@ async fn impossible_shapes_cost_nothing() {
     {
         let file = with_u64(with_u64(file.clone(), shape, len), chunk, edge);
         let source = Arc::new(MemorySource::new("huge.tet", file));
-        let opened = OpenedFile::open(source).await.unwrap();
+        let opened = TetReader::open(source).await.unwrap();
         let Ok(array) = opened.array("v", &ReadOptions::default()).await else { continue };
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
@@ -159,8 +160,7 @@ async fn long_axes_are_never_listed() {
     let empty = with_u64(with_u64(file.clone(), shape, 1 << 60), shape + 8, 0);
     let wide = with_u64(with_u64(file, shape, 1 << 40), chunk, 1 << 40);
     for (bytes, count) in [(empty, 0_u64), (wide, 1 << 40)] {
-        let opened =
-            OpenedFile::open(Arc::new(MemorySource::new("long.tet", bytes))).await.unwrap();
+        let opened = TetReader::open(Arc::new(MemorySource::new("long.tet", bytes))).await.unwrap();
         let array = opened.array("v", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
@@ -189,7 +189,7 @@ async fn a_decompression_bomb_is_cut_off() {
     let large =
         with_u64(with_u64(with_u64(file, shape, 1 << 38), chunk, 1 << 38), raw_len, 1 << 40);
     let source = Arc::new(MemorySource::new("bomb.tet", large));
-    let opened = OpenedFile::open(source).await.unwrap();
+    let opened = TetReader::open(source).await.unwrap();
     let array = opened.array("v", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
@@ -204,7 +204,7 @@ async fn damage_is_contained() {
     let datasets = ["a", "b"].map(|name| TestDataset::new(name, F32, &[4], &[2], data()));
     let mut file = tet_bytes(&datasets, &Layout::default());
     file[44] = 77; // the element type of "a"
-    let opened = OpenedFile::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
+    let opened = TetReader::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
     let error = opened.array("a", &ReadOptions::default()).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Unsupported);
     assert!(
@@ -219,7 +219,7 @@ async fn damage_is_contained() {
     let mut file = tet_bytes(&datasets[..1], &Layout::default());
     let first_row = 80 + 32;
     file[first_row + 96] = 2; // the codec of the first chunk
-    let opened = OpenedFile::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
+    let opened = TetReader::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
     let array = opened.array("a", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("a", Arc::new(GridTable::new(Arc::new(array)))).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gridfusion::scan::verify::{Depth, Severity};
+use gridfusion::verify::{Depth, Severity};
 use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 use serde_json::json;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
 use gridfusion::TetReadOptions;
+use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::scan::{OpenedFile, ReadOptions, StoredCodec};
+use gridfusion::source::{StoredCodec, TetReader};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
@@ -303,8 +304,8 @@ async fn packages_have_zone_maps_beside_the_file() {
     assert!(error.contains("no generation 4; the package has 3"), "{error}");
 }
 
-async fn opened(bytes: Vec<u8>) -> gridfusion::Result<OpenedFile> {
-    OpenedFile::open(Arc::new(MemorySource::new("memory", bytes))).await
+async fn opened(bytes: Vec<u8>) -> gridfusion::Result<TetReader> {
+    TetReader::open(Arc::new(MemorySource::new("memory", bytes))).await
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::scan::verify::{Depth, Report};
+use gridfusion::verify::{Depth, Report};
 use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
 use half::f16;
 use serde_json::json;

@@ -18,7 +18,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
 use gridfusion::format::tiledb::EncryptionKey;
 use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
-use gridfusion::scan::OpenedTileDb;
+use gridfusion::source::OpenedTileDb;
 use gridfusion::{
     Error, GridTable, GridfusionSessionContextExt, Kind, TileDbReadOptions, open_tiledb,
 };

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gridfusion::io::LocalFolder;
-use gridfusion::scan::OpenedFile;
-use gridfusion::scan::verify::{Depth, Progress, Report};
+use gridfusion::source::TetReader;
+use gridfusion::verify::{Depth, Progress, Report};
 use gridfusion::{TetReadOptions, open};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -86,7 +86,7 @@ async fn good_packages_pass() {
         assert_eq!(report.check("zone_maps_stale").is_some(), depth == Depth::Cells);
     }
     let folder = Arc::new(LocalFolder::open(dir.path(), false).unwrap());
-    let file = OpenedFile::open_package(folder, Some(1)).await.unwrap();
+    let file = TetReader::open_package(folder, Some(1)).await.unwrap();
     let report = file.verify(Depth::Cells, &Arc::default()).await;
     assert_eq!(findings(&report), "");
 }

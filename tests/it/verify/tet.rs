@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gridfusion::io::{ByteSource, MemorySource};
-use gridfusion::scan::OpenedFile;
-use gridfusion::scan::verify::{Depth, Progress, Report, Severity};
+use gridfusion::source::TetReader;
+use gridfusion::verify::{Depth, Progress, Report, Severity};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(crate) async fn verify(bytes: impl Into<Bytes>, depth: Depth) -> Report {
 
 async fn verify_source(source: Arc<dyn ByteSource>, depth: Depth) -> Report {
     let name = source.name().to_owned();
-    let file = match OpenedFile::open(source).await {
+    let file = match TetReader::open(source).await {
         Ok(file) => file,
         Err(error) => return Report::of_error(&name, depth, &error),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gridfusion::open_tiledb;
-use gridfusion::scan::verify::{Depth, Progress, Report};
+use gridfusion::verify::{Depth, Progress, Report};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

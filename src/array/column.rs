@@ -1,0 +1,95 @@
+//! What the columns of a table show, and the schema that they make.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use super::dimension::Dimension;
+use super::values::ValueColumn;
+use crate::tile::CellFormat;
+
+/// What a column of the table shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Column {
+    /// The labels of an axis.
+    Label(usize),
+    /// The 0-based index on an axis.
+    Index(usize),
+    /// The name of the file, where files follow one another along an axis.
+    File(usize),
+    /// The cells of a value, by number.
+    Value(usize),
+}
+
+impl Column {
+    /// The axis, for columns of a dimension.
+    pub fn axis(self) -> Option<usize> {
+        match self {
+            Self::Label(axis) | Self::Index(axis) | Self::File(axis) => Some(axis),
+            Self::Value(_) => None,
+        }
+    }
+
+    /// The number of the value, for columns of cells.
+    pub fn value(self) -> Option<usize> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Label(_) | Self::Index(_) | Self::File(_) => None,
+        }
+    }
+}
+
+/// One value of every cell.
+#[derive(Debug, Clone)]
+pub(crate) struct Value {
+    /// What its column is called, unless a column before it is.
+    pub(crate) name: String,
+    pub(crate) column: ValueColumn,
+    pub(crate) cells: CellFormat,
+    pub(crate) attributes: BTreeMap<String, String>,
+}
+
+/// The table's schema and what each of its columns shows.
+pub(super) fn schema(
+    dims: &[Dimension],
+    values: &[Value],
+    index_columns: bool,
+) -> (SchemaRef, Vec<Column>) {
+    let mut fields: Vec<Field> = Vec::new();
+    let mut columns = Vec::new();
+    for (axis, dim) in dims.iter().enumerate() {
+        let field = Field::new(&dim.name, dim.labels.data_type(), dim.labels.has_nulls());
+        fields.push(with_attributes(field, &dim.attributes));
+        columns.push(Column::Label(axis));
+    }
+    for (number, value) in values.iter().enumerate() {
+        let name = unused_name(&value.name, &fields);
+        let field = Field::new(name, value.column.data_type(), value.column.is_nullable());
+        fields.push(with_attributes(field, &value.attributes));
+        columns.push(Column::Value(number));
+    }
+    if index_columns {
+        for (axis, dim) in dims.iter().enumerate() {
+            let name = unused_name(&format!("{}_idx", dim.name), &fields);
+            fields.push(Field::new(name, DataType::Int64, false));
+            columns.push(Column::Index(axis));
+        }
+    }
+    (Arc::new(Schema::new(fields)), columns)
+}
+
+/// `name`, or `name` with as many underscores as make it unique.
+pub(super) fn unused_name(name: &str, fields: &[Field]) -> String {
+    let mut name = name.to_owned();
+    while fields.iter().any(|field| *field.name() == name) {
+        name.push('_');
+    }
+    name
+}
+
+fn with_attributes(field: Field, attributes: &BTreeMap<String, String>) -> Field {
+    let metadata: HashMap<String, String> =
+        attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    field.with_metadata(metadata)
+}

@@ -1,0 +1,180 @@
+//! Labels that count up by one, never kept in memory as a whole.
+
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::buffer::Buffer;
+use arrow::compute::take;
+use arrow::datatypes::DataType;
+
+use super::values::Scalar;
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+
+/// The labels `start`, `start + 1`, … of an axis: its indices, or the coordinates of a dimension of
+/// whole numbers or dates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counter {
+    /// The label of element 0, as stored.
+    start: i128,
+    /// Elements of the axis.
+    len: u64,
+    scalar: Scalar,
+}
+
+impl Counter {
+    /// The 0-based indices of an axis.
+    pub fn indices(len: u64) -> Self {
+        Self { start: 0, len, scalar: Scalar::Number(ElementType::I64) }
+    }
+
+    /// Whole numbers or dates from `start` on.
+    ///
+    /// # Errors
+    /// `Unsupported` if the first or the last is beyond its type, or values of that type cannot be
+    /// counted.
+    pub fn new(start: i128, len: u64, scalar: Scalar) -> Result<Self> {
+        let countable = match scalar {
+            Scalar::Number(element) => element.is_integer(),
+            Scalar::Temporal(_) => true,
+            Scalar::Boolean => false,
+        };
+        if !countable {
+            return Err(Error::unsupported(format!("a dimension of type {}", scalar.data_type())));
+        }
+        let counter = Self { start, len, scalar };
+        if len > 0 {
+            counter.slice(0..1)?;
+            counter.slice(len - 1..len)?;
+        }
+        Ok(counter)
+    }
+
+    /// These labels and then those of `next`, if they go on counting.
+    pub fn joined(&self, next: &Self) -> Option<Self> {
+        let goes_on = self.scalar == next.scalar && next.start == self.start + i128::from(self.len);
+        let len = self.len.checked_add(next.len).filter(|_| goes_on)?;
+        Some(Self { len, ..*self })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The labels' type.
+    pub fn data_type(&self) -> DataType {
+        self.scalar.data_type()
+    }
+
+    /// The labels of the elements in `range`.
+    pub(crate) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
+        let len = range.end.saturating_sub(range.start);
+        let first = self.start + i128::from(range.start);
+        // Both ends in the type, and so is all between: no check per label.
+        self.array(first, first + i128::from(len.max(1) - 1), 0..len)
+    }
+
+    /// The labels of these elements; NULL where there is none.
+    pub(crate) fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
+        let mut known = Vec::new();
+        let places: UInt32Array = elements
+            .map(|element| {
+                known.push(element?);
+                Some(known.len() as u32 - 1)
+            })
+            .collect();
+        let least = self.start + i128::from(known.iter().copied().min().unwrap_or(0));
+        let greatest = self.start + i128::from(known.iter().copied().max().unwrap_or(0));
+        let steps = known.iter().map(|at| (self.start + i128::from(*at) - least) as u64);
+        let labels = self.array(least, greatest, steps)?;
+        if places.len() == labels.len() {
+            return Ok(labels);
+        }
+        take(&labels, &places, None).map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.
+    fn array(
+        &self,
+        least: i128,
+        greatest: i128,
+        steps: impl Iterator<Item = u64>,
+    ) -> Result<ArrayRef> {
+        let element = match self.scalar {
+            Scalar::Number(element) => element,
+            Scalar::Temporal(_) | Scalar::Boolean => ElementType::I64,
+        };
+        macro_rules! buffer {
+            ($($element:ident => $t:ty),*) => {
+                match element {
+                    $(ElementType::$element => <$t>::try_from(least)
+                        .ok()
+                        .filter(|_| <$t>::try_from(greatest).is_ok())
+                        .map(|least| steps.map(move |step| least.wrapping_add(step as $t)))
+                        .map(|labels| Buffer::from_vec(labels.collect::<Vec<$t>>())),)*
+                    ElementType::F16 | ElementType::F32 | ElementType::F64 => None,
+                }
+            };
+        }
+        let labels = buffer!(
+            I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64
+        );
+        let labels = labels.ok_or_else(|| {
+            Error::unsupported(format!("labels from {least} to {greatest}, beyond {element}"))
+        })?;
+        self.scalar.array(labels, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Date32Type, Int64Type, UInt64Type};
+
+    use super::*;
+    use crate::array::Temporal;
+    use crate::format::tiledb::TimeUnit;
+
+    #[test]
+    fn labels_are_made_where_they_are_wanted() {
+        let unsigned = Scalar::Number(ElementType::U64);
+        let top = Counter::new(i128::from(u64::MAX) - 1, 2, unsigned).unwrap();
+        let labels = top.slice(0..2).unwrap();
+        assert_eq!(labels.as_primitive::<UInt64Type>().values(), &[u64::MAX - 1, u64::MAX]);
+        assert!(Counter::new(i128::from(u64::MAX) - 1, 3, unsigned).is_err());
+
+        let months = Scalar::Temporal(Temporal::Point(TimeUnit::Month));
+        let months = Counter::new(-1, 1 << 20, months).unwrap();
+        let labels = months.at([Some(2), None, Some(0)].into_iter()).unwrap();
+        let days: Vec<_> = labels.as_primitive::<Date32Type>().iter().collect();
+        assert_eq!(days, [Some(31), None, Some(-31)]);
+        let far = Scalar::Temporal(Temporal::Point(TimeUnit::Day));
+        assert!(Counter::new(i128::from(i64::MAX) - 5, 3, far).is_err());
+
+        let indices = Counter::indices(u64::MAX).slice(7..9).unwrap();
+        assert_eq!(indices.as_primitive::<Int64Type>().values(), &[7, 8]);
+    }
+    #[test]
+    fn what_goes_on_counting_is_one() {
+        let count =
+            |start, len, element| Counter::new(start, len, Scalar::Number(element)).unwrap();
+        let first = count(-3, 4, ElementType::I32);
+        assert_eq!(
+            first.joined(&count(1, 2, ElementType::I32)),
+            Some(count(-3, 6, ElementType::I32))
+        );
+        for next in [
+            count(2, 2, ElementType::I32),
+            count(0, 2, ElementType::I32),
+            count(1, 2, ElementType::I64),
+        ] {
+            assert_eq!(first.joined(&next), None);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The axes of an array, with their names and labels.
+
+use std::collections::BTreeMap;
+
+use super::labels::Labels;
+
+/// One axis of an array, as columns see it.
+#[derive(Debug, Clone)]
+pub struct Dimension {
+    pub(super) name: String,
+    pub(super) labels: Labels,
+    /// Whether the labels say more than the index.
+    pub(super) is_labelled: bool,
+    pub(super) index: Labels,
+    pub(super) attributes: BTreeMap<String, String>,
+}
+
+impl Dimension {
+    pub(crate) fn new(
+        name: String,
+        labels: Option<Labels>,
+        len: u64,
+        attributes: BTreeMap<String, String>,
+    ) -> Self {
+        let (is_labelled, index) = (labels.is_some(), Labels::indices(len));
+        Self {
+            name,
+            labels: labels.unwrap_or_else(|| index.clone()),
+            is_labelled,
+            index,
+            attributes,
+        }
+    }
+
+    /// The same dimension, longer or shorter.
+    pub(crate) fn with_labels(&self, labels: Labels) -> Self {
+        Self { index: Labels::indices(labels.len()), labels, ..self.clone() }
+    }
+
+    /// Whether the labels say more than the index.
+    pub(crate) fn is_labelled(&self) -> bool {
+        self.is_labelled
+    }
+
+    /// What labels that are numbers count, if they are times: those of another moment or unit are not of
+    /// the same line.
+    pub(crate) fn measure(&self) -> Option<&str> {
+        if self.labels.data_type().is_temporal() {
+            return None;
+        }
+        let units = self.attributes.get("units").filter(|units| units.contains(" since "));
+        units.or_else(|| self.attributes.get("tiledb_datatype")).map(String::as_str)
+    }
+
+    /// The number of its elements.
+    pub fn len(&self) -> u64 {
+        self.index.len()
+    }
+
+    /// Whether it has no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The dimension's name, which is its column's.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One label per element.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+}

@@ -1,0 +1,195 @@
+//! An opened array: its dimensions with their labels, its values and its schema.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use bytes::Bytes;
+
+use super::chunk_source::ChunkSource;
+use super::column::{Column, Value, schema, unused_name};
+use super::dimension::Dimension;
+use super::labels::Labels;
+use super::values::ValueColumn;
+use crate::error::Result;
+use crate::format::tet::MemoryBudget;
+use crate::format::{Scratch, StoredChunk, Zones};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
+use crate::tile::{Objects, Tile, layers};
+
+/// One array, ready to be scanned: one row per cell, a column per dimension, a column per value.
+#[derive(Debug)]
+pub struct GridArray {
+    name: String,
+    source: Arc<dyn ChunkSource>,
+    grid: ChunkGrid,
+    dims: Vec<Dimension>,
+    values: Vec<Value>,
+    /// The names of the files, if there is a column of them.
+    files: Option<Labels>,
+    schema: SchemaRef,
+    columns: Vec<Column>,
+}
+
+/// Memory that decoding reuses from chunk to chunk.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    scratch: Scratch,
+    /// The memory of the last chunk's tiles.
+    spares: Vec<Vec<u8>>,
+}
+
+impl Workspace {
+    /// Takes tiles that are no longer needed, in the order in which they were decoded.
+    pub fn reclaim(&mut self, tiles: impl IntoIterator<Item = Tile>) {
+        self.spares = tiles.into_iter().map(Tile::into_spare).collect();
+    }
+}
+
+impl GridArray {
+    pub(crate) fn new(
+        name: String,
+        source: Arc<dyn ChunkSource>,
+        grid: ChunkGrid,
+        dims: Vec<Dimension>,
+        values: Vec<Value>,
+        index_columns: bool,
+    ) -> Self {
+        let (schema, columns) = schema(&dims, &values, index_columns);
+        Self { name, source, grid, dims, values, files: None, schema, columns }
+    }
+
+    /// The same array with a column of the names of files, which follow one another along `axis`.
+    pub(crate) fn with_files(mut self, axis: usize, names: Labels) -> Self {
+        let mut fields: Vec<Field> =
+            self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
+        fields.push(Field::new(unused_name("_file", &fields), names.data_type(), false));
+        self.columns.push(Column::File(axis));
+        Self { files: Some(names), schema: Arc::new(Schema::new(fields)), ..self }
+    }
+
+    /// The same array under another name.
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
+    /// The array without its labels.
+    pub(crate) fn into_source(self) -> Arc<dyn ChunkSource> {
+        self.source
+    }
+
+    /// All values of a cell.
+    pub(crate) fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// What the array is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The objects that it is stored in.
+    pub fn objects(&self) -> &Objects {
+        self.source.objects()
+    }
+
+    /// How it is cut into chunks.
+    pub fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    /// Its axes.
+    pub fn dims(&self) -> &[Dimension] {
+        &self.dims
+    }
+
+    /// How the cells of a value become a column.
+    pub fn value(&self, value: usize) -> &ValueColumn {
+        &self.values[value].column
+    }
+
+    /// The table's columns: dimensions, the values, index columns if they were asked for.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// What each column of the schema shows.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// What a column of a dimension shows along its axis; `None` for a value.
+    pub fn labels_of(&self, column: Column) -> Option<&Labels> {
+        match column {
+            Column::Label(axis) => Some(&self.dims[axis].labels),
+            Column::Index(axis) => Some(&self.dims[axis].index),
+            Column::File(_) => self.files.as_ref(),
+            Column::Value(_) => None,
+        }
+    }
+
+    /// What the writer suggests about memory.
+    pub fn memory_budget(&self) -> MemoryBudget {
+        self.source.memory_budget()
+    }
+
+    /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
+    ///
+    /// # Errors
+    /// `Corrupt` if what the format says of a chunk is missing or cannot be right.
+    pub async fn locate(
+        &self,
+        tasks: &[ChunkTask],
+        values: &[usize],
+    ) -> Result<Vec<Vec<StoredChunk>>> {
+        self.source.locate(tasks, values).await
+    }
+
+    /// Decodes the fetched `payloads` of `values` of the chunk of `task`: a tile for each. Payloads are
+    /// in the order of values, layers, and parts of a layer.
+    ///
+    /// # Errors
+    /// `Corrupt` if they do not decode to the chunk's cells.
+    pub fn decode(
+        &self,
+        task: &ChunkTask,
+        values: &[usize],
+        stored: &[StoredChunk],
+        payloads: Vec<Bytes>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<Tile>> {
+        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+        let Workspace { scratch, spares } = workspace;
+        spares.resize(values.len(), vec![]);
+        let mut payloads = payloads.into_iter();
+        let tiles = values.iter().zip(stored).zip(spares).map(|((&value, stored), spare)| {
+            let cells = &self.values[value].cells;
+            let spare = std::mem::take(spare);
+            layers::decode(stored, &mut payloads, &extents, cells, spare, scratch)
+        });
+        tiles.collect::<Result<_>>().map_err(|error| {
+            let what = format!("chunk {:?} of \"{}\"", task.coordinates, self.name);
+            self.objects().named(error.about(&what))
+        })
+    }
+
+    /// Bytes of memory of its own that decoding `values` of the chunk of `task` takes, and that its tiles
+    /// hold.
+    pub fn bytes_decoded(&self, task: &ChunkTask, values: &[usize], stored: &[StoredChunk]) -> u64 {
+        let bytes = values.iter().zip(stored).map(|(&value, stored)| {
+            layers::bytes_decoded(stored, task.cells(), &self.values[value].cells)
+        });
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// What is known of the chunks of `value` that hold a cell of `selection`, with NULL as the table has
+    /// it; `None` if there is nothing, it cannot be believed, or reading it costs too much beside
+    /// `bytes_to_read` of payloads.
+    pub async fn zones(
+        &self,
+        value: usize,
+        selection: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
+        self.source.zones(value, selection, bytes_to_read).await
+    }
+}

@@ -1,0 +1,481 @@
+//! The labels of one dimension.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampMicrosecondArray, UInt64Array,
+    make_comparator,
+};
+use arrow::buffer::Buffer;
+use arrow::compute::{SortOptions, cast, sort_to_indices, take};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+
+use super::cf_time::TimeUnits;
+use super::counter::Counter;
+use super::read_options::ReadOptions;
+use super::remarks::Remarks;
+use super::text_labels;
+use super::values::NumberColumn;
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::grid::AxisSelection;
+
+/// How the labels of a dimension follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelOrder {
+    /// Each label is greater than the one before it; none is NULL.
+    Ascending,
+    /// Each label is less than the one before it; none is NULL.
+    Descending,
+    /// Neither: labels may be in any order, repeat or be NULL.
+    Unsorted,
+}
+
+/// One label per element of an axis.
+#[derive(Debug, Clone)]
+pub enum Labels {
+    /// Labels that count up by one.
+    Counted(Counter),
+    /// Labels that were read.
+    Array {
+        /// One element per element of the axis.
+        values: ArrayRef,
+        /// Found out once, when the labels were read.
+        order: LabelOrder,
+    },
+    /// Labels that repeat, each for a run of elements.
+    Repeated {
+        /// One element per run.
+        values: ArrayRef,
+        /// Where each run ends; the last one, where the axis does.
+        ends: Arc<[u64]>,
+    },
+}
+
+impl Labels {
+    /// The 0-based indices of an axis.
+    pub(crate) fn indices(len: u64) -> Self {
+        Self::Counted(Counter::indices(len))
+    }
+
+    /// Labels from text; see [`text_labels`].
+    pub(crate) fn from_text(labels: &[String]) -> Result<Self> {
+        Self::from_array(text_labels::infer(labels))
+    }
+
+    /// Labels from the `elements` of a coordinate dataset with these `attributes`.
+    pub(crate) fn from_elements(
+        element: ElementType,
+        elements: Buffer,
+        attributes: &BTreeMap<String, String>,
+        packed: bool,
+        options: &ReadOptions,
+        remarks: &mut Remarks,
+    ) -> Result<Self> {
+        let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
+        remarks.misunderstood.extend(misunderstood);
+        let values = column.decode(elements, None, true)?;
+        if let Some(times) = times(&values, attributes, &mut remarks.odd) {
+            return Self::from_array(times);
+        }
+        Self::from_array(match values.data_type() {
+            DataType::Float32 => Arc::new(shortest_decimals(&values)),
+            DataType::Float16 => {
+                Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
+            }
+            _ => values,
+        })
+    }
+
+    pub(crate) fn from_array(values: ArrayRef) -> Result<Self> {
+        let order = order_of(&values)?;
+        Ok(Self::Array { values, order })
+    }
+
+    /// Labels that repeat: each of `values` for so many elements.
+    pub(crate) fn repeated(values: ArrayRef, lens: impl Iterator<Item = u64>) -> Result<Self> {
+        let ends: Arc<[u64]> = lens
+            .scan(0_u64, |end, len| {
+                *end = end.saturating_add(len);
+                Some(*end)
+            })
+            .collect();
+        match ends.len() == values.len() && values.null_count() == 0 {
+            true => Ok(Self::Repeated { values, ends }),
+            false => Err(Error::internal("labels without a length")),
+        }
+    }
+
+    /// The labels' type.
+    pub fn data_type(&self) -> DataType {
+        match self {
+            Self::Counted(counter) => counter.data_type(),
+            Self::Array { values, .. } | Self::Repeated { values, .. } => {
+                values.data_type().clone()
+            }
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Counted(counter) => counter.len(),
+            Self::Array { values, .. } => values.len() as u64,
+            Self::Repeated { ends, .. } => ends.last().copied().unwrap_or_default(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether these are the same labels in the same order.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Counted(a), Self::Counted(b)) => a == b,
+            (Self::Array { values: a, .. }, Self::Array { values: b, .. }) => {
+                Arc::ptr_eq(a, b) || a == b
+            }
+            _ => false,
+        }
+    }
+
+    /// These labels and then those of `next`, if that takes no list of them.
+    pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
+        match (self, next) {
+            (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
+            _ => None,
+        }
+    }
+
+    /// The first and the last label as text.
+    pub(crate) fn ends(&self) -> String {
+        let text = |element| match self.text(element) {
+            Ok(Some(text)) => text,
+            _ => "NULL".to_owned(),
+        };
+        match self.len() {
+            0 => "none".to_owned(),
+            1 => text(0),
+            len => format!("{} .. {}", text(0), text(len - 1)),
+        }
+    }
+
+    /// Whether a label is NULL.
+    pub fn has_nulls(&self) -> bool {
+        match self {
+            Self::Counted(_) | Self::Repeated { .. } => false,
+            Self::Array { values, .. } => values.null_count() > 0,
+        }
+    }
+
+    /// How the labels follow one another.
+    pub fn order(&self) -> LabelOrder {
+        match self {
+            Self::Counted(_) => LabelOrder::Ascending,
+            Self::Array { order, .. } => *order,
+            Self::Repeated { .. } => LabelOrder::Unsorted,
+        }
+    }
+
+    /// The labels of the elements in `range`, which must lie in the axis.
+    ///
+    /// # Errors
+    /// `Internal` if it does not.
+    pub fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
+        match self {
+            Self::Counted(counter) => counter.slice(range),
+            Self::Array { values, .. } if range.end <= values.len() as u64 => {
+                Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
+            }
+            Self::Array { .. } => Err(Error::internal("labels outside their axis")),
+            Self::Repeated { .. } => self.at(range.map(Some)),
+        }
+    }
+
+    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as the count
+    /// that it is.
+    ///
+    /// # Errors
+    /// `Internal` if the element lies outside the axis.
+    pub fn text(&self, element: u64) -> Result<Option<String>> {
+        let label = self.slice(element..element.saturating_add(1))?;
+        if label.null_count() > 0 {
+            return Ok(None);
+        }
+        let options = FormatOptions::new().with_display_error(false);
+        let shown =
+            |label: &dyn Array| ArrayFormatter::try_new(label, &options)?.value(0).try_to_string();
+        let text = shown(&label).or_else(|_| shown(&cast(&label, &DataType::Int64)?));
+        text.map(Some).map_err(|error| Error::internal(error.to_string()))
+    }
+
+    /// The labels of the selected elements, in order; the selection is of the part of the axis that
+    /// begins at element `start`.
+    ///
+    /// # Errors
+    /// `Internal` if an element lies outside the axis.
+    pub fn select(&self, selection: &AxisSelection, start: u64) -> Result<ArrayRef> {
+        if let [range] = selection.ranges() {
+            return self.slice(start + range.start..start + range.end);
+        }
+        let elements = selection.ranges().iter().cloned().flatten();
+        self.at(elements.map(|element| Some(start + element)))
+    }
+}
+
+impl Labels {
+    /// The elements with the least and the greatest label among the selected ones, by Arrow's sort
+    /// order and NULL aside; `None` if there are none. The selection is of the part of the axis that
+    /// begins at element `start`.
+    ///
+    /// # Errors
+    /// `Internal` if the labels cannot be sorted.
+    pub fn extremes(&self, selection: &AxisSelection, start: u64) -> Result<Option<(u64, u64)>> {
+        let (Some(first), Some(last)) = (selection.ranges().first(), selection.ranges().last())
+        else {
+            return Ok(None);
+        };
+        let (first, last) = (start + first.start, start + last.end - 1);
+        match self.order() {
+            LabelOrder::Ascending => Ok(Some((first, last))),
+            LabelOrder::Descending => Ok(Some((last, first))),
+            LabelOrder::Unsorted => self.unsorted_extremes(selection, start),
+        }
+    }
+
+    fn unsorted_extremes(
+        &self,
+        selection: &AxisSelection,
+        start: u64,
+    ) -> Result<Option<(u64, u64)>> {
+        let positions = self.positions(selection, start);
+        let labels = self.at(positions.iter().map(|at| Some(*at)))?;
+        if labels.null_count() == labels.len() {
+            return Ok(None);
+        }
+        let first_in = |descending| {
+            let options = SortOptions { descending, nulls_first: false };
+            let order = sort_to_indices(&labels, Some(options), Some(1))
+                .map_err(|error| Error::internal(error.to_string()))?;
+            Ok::<_, Error>(positions[order.value(0) as usize])
+        };
+        Ok(Some((first_in(false)?, first_in(true)?)))
+    }
+
+    /// Elements that have all labels that the selected ones have; of a run that repeats one, the first.
+    fn positions(&self, selection: &AxisSelection, start: u64) -> Vec<u64> {
+        let ranges = selection.ranges().iter().map(|range| start + range.start..start + range.end);
+        let Self::Repeated { ends, .. } = self else { return ranges.flatten().collect() };
+        let of_range = |range: Range<u64>| {
+            let runs = ends.partition_point(|end| *end <= range.start)..ends.len();
+            let starts = ends[runs].iter().copied().take_while(move |end| *end < range.end);
+            std::iter::once(range.start).chain(starts)
+        };
+        ranges.flat_map(of_range).collect()
+    }
+
+    /// The labels of these elements; NULL where there is none.
+    ///
+    /// # Errors
+    /// `Internal` if an element lies outside the axis.
+    pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
+        match self {
+            Self::Counted(counter) => counter.at(elements),
+            Self::Array { values, .. } => {
+                let elements: UInt64Array = elements.collect();
+                take(values, &elements, None).map_err(|error| Error::internal(error.to_string()))
+            }
+            Self::Repeated { values, ends } => {
+                let run = |element: u64| ends.partition_point(|end| *end <= element) as u64;
+                let runs: UInt64Array = elements.map(|element| element.map(run)).collect();
+                take(values, &runs, None).map_err(|error| Error::internal(error.to_string()))
+            }
+        }
+    }
+}
+
+fn order_of(values: &ArrayRef) -> Result<LabelOrder> {
+    // To Arrow's order -0.0 is less than 0.0; to SQL they are one number.
+    let negative_zero = |value: &f64| *value == 0.0 && value.is_sign_negative();
+    let floats = values.as_primitive_opt::<Float64Type>();
+    if values.null_count() > 0 || floats.is_some_and(|it| it.values().iter().any(negative_zero)) {
+        return Ok(LabelOrder::Unsorted);
+    }
+    let compare = make_comparator(values, values, SortOptions::default())
+        .map_err(|error| Error::internal(error.to_string()))?;
+    let all = |wanted| (1..values.len()).all(|i| compare(i - 1, i) == wanted);
+    Ok(if all(Ordering::Less) {
+        LabelOrder::Ascending
+    } else if all(Ordering::Greater) {
+        LabelOrder::Descending
+    } else {
+        LabelOrder::Unsorted
+    })
+}
+
+/// Float64 labels with the same shortest decimal as the stored Float32, so that the number a person
+/// reads and types finds its row.
+fn shortest_decimals(values: &ArrayRef) -> Float64Array {
+    values.as_primitive::<Float32Type>().unary(|value: f32| {
+        let exact = f64::from(value);
+        // A whole number below 2^24 is its own shortest decimal.
+        if value.fract() == 0.0 && value.abs() < 16_777_216.0 {
+            return exact;
+        }
+        value.to_string().parse().unwrap_or(exact)
+    })
+}
+
+/// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
+/// Labels as timestamps, if their attributes say that they are times; else why they are not, if they should be.
+fn times(
+    values: &ArrayRef,
+    attributes: &BTreeMap<String, String>,
+    odd: &mut Vec<String>,
+) -> Option<ArrayRef> {
+    let units = match TimeUnits::from_attributes(attributes) {
+        Ok(units) => units?,
+        Err(why) => {
+            odd.push(format!("{why}; kept as numbers"));
+            return None;
+        }
+    };
+    let Some(times) = timestamps(values, units) else {
+        odd.push("times that no timestamp can hold; kept as numbers".to_owned());
+        return None;
+    };
+    odd.extend(units.renamed(times.as_primitive()));
+    Some(times)
+}
+
+fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<ArrayRef> {
+    fn integers<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        units: TimeUnits,
+    ) -> Option<TimestampMicrosecondArray>
+    where
+        T::Native: Into<i128>,
+    {
+        try_map::<T>(values, |value| units.at_integer(value.into()))
+    }
+    let times = match values.data_type() {
+        DataType::Float16 => try_map::<Float16Type>(values, |value| units.at_float(value.into())),
+        DataType::Float32 => try_map::<Float32Type>(values, |value| units.at_float(value.into())),
+        DataType::Float64 => try_map::<Float64Type>(values, |value| units.at_float(value)),
+        DataType::Int8 => integers::<Int8Type>(values, units),
+        DataType::Int16 => integers::<Int16Type>(values, units),
+        DataType::Int32 => integers::<Int32Type>(values, units),
+        DataType::Int64 => integers::<Int64Type>(values, units),
+        DataType::UInt8 => integers::<UInt8Type>(values, units),
+        DataType::UInt16 => integers::<UInt16Type>(values, units),
+        DataType::UInt32 => integers::<UInt32Type>(values, units),
+        DataType::UInt64 => integers::<UInt64Type>(values, units),
+        _ => None,
+    };
+    times.map(|times| Arc::new(times) as ArrayRef)
+}
+
+fn try_map<T: ArrowPrimitiveType>(
+    values: &ArrayRef,
+    at: impl Fn(T::Native) -> Option<i64>,
+) -> Option<TimestampMicrosecondArray> {
+    let values: &PrimitiveArray<T> = values.as_primitive();
+    values.try_unary::<_, _, ()>(|value| at(value).ok_or(())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::util::display::array_value_to_string;
+
+    use super::*;
+
+    fn labels(
+        element: ElementType,
+        elements: Buffer,
+        attributes: &[(&str, &str)],
+    ) -> (Labels, Vec<String>) {
+        let attributes: BTreeMap<_, _> = attributes
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut remarks = Remarks::default();
+        let options = ReadOptions::default();
+        let labels =
+            Labels::from_elements(element, elements, &attributes, false, &options, &mut remarks);
+        (labels.unwrap(), remarks.into_texts())
+    }
+
+    fn shown(labels: &Labels) -> Vec<String> {
+        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        (0..values.len()).map(|i| array_value_to_string(values, i).unwrap()).collect()
+    }
+
+    #[test]
+    fn single_precision_keeps_its_shortest_decimal() {
+        let stored = vec![14.516_129_5_f32, 90.0, -84.193_55];
+        let (labels, _) = labels(ElementType::F32, Buffer::from_vec(stored), &[]);
+        assert_eq!(labels.data_type(), DataType::Float64);
+        assert_eq!(shown(&labels), ["14.5161295", "90.0", "-84.19355"]);
+        let Labels::Array { values, .. } = labels else { panic!("an index") };
+        assert_eq!(values.as_primitive::<Float64Type>().value(0), 14.5161295_f64);
+    }
+
+    #[test]
+    fn times_become_timestamps_unless_one_does_not_fit() {
+        let units = [("units", "days since 2024-01-01"), ("calendar", "standard")];
+        let (days, _) = labels(ElementType::F64, Buffer::from_vec(vec![0.0_f64, 30.4375]), &units);
+        assert_eq!(shown(&days), ["2024-01-01T00:00:00", "2024-01-31T10:30:00"]);
+        assert_eq!(days.order(), LabelOrder::Ascending);
+        let (far, warnings) = labels(ElementType::I64, Buffer::from_vec(vec![0, i64::MAX]), &units);
+        assert_eq!((far.data_type(), warnings.len()), (DataType::Int64, 1));
+    }
+
+    #[test]
+    fn labels_as_text() {
+        let units = [("units", "days since 2024-01-01"), ("calendar", "standard")];
+        // Arrow's dates end in the year 262142, its timestamps do not.
+        let far = 365 * 270_000;
+        let (days, _) = labels(ElementType::I64, Buffer::from_vec(vec![1, far]), &units);
+        assert_eq!(days.text(0).unwrap().as_deref(), Some("2024-01-02T00:00:00"));
+        let count: i64 = days.text(1).unwrap().unwrap().parse().unwrap();
+        assert_eq!(count, (far + 19_723) * 86_400_000_000);
+        assert!(days.text(2).is_err() && days.text(u64::MAX).is_err());
+        let (numbers, _) = labels(ElementType::F64, Buffer::from_vec(vec![f64::NAN, 0.5]), &[]);
+        assert_eq!(numbers.text(0).unwrap(), None);
+        assert_eq!(Labels::indices(3).text(2).unwrap().as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn order_is_strict() {
+        let order =
+            |values: Vec<i32>| labels(ElementType::I32, Buffer::from_vec(values), &[]).0.order();
+        assert_eq!(order(vec![1, 2, 3]), LabelOrder::Ascending);
+        assert_eq!(order(vec![3, 2, 1]), LabelOrder::Descending);
+        assert_eq!(order(vec![1, 1, 2]), LabelOrder::Unsorted);
+        let nan = vec![1.0, f64::NAN];
+        assert_eq!(
+            labels(ElementType::F64, Buffer::from_vec(nan), &[]).0.order(),
+            LabelOrder::Unsorted
+        );
+    }
+
+    #[test]
+    fn selections_pick_labels() {
+        let text: Vec<String> = ["a", "b", "c", "d", "e"].map(String::from).to_vec();
+        let labels = Labels::from_text(&text).unwrap();
+        let picked = labels.select(&AxisSelection::from_mask(&[true, false, true]), 2).unwrap();
+        assert_eq!(picked.as_string_view().iter().flatten().collect::<Vec<_>>(), ["c", "e"]);
+        let index = Labels::indices(u64::MAX);
+        let picked = index.select(&AxisSelection::from_range(9, 1..3), 1 << 40).unwrap();
+        assert_eq!(picked.as_primitive::<Int64Type>().values(), &[(1 << 40) + 1, (1 << 40) + 2]);
+    }
+}

@@ -1,0 +1,330 @@
+//! Columns of anything but plain numbers.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, FixedSizeListArray, ListArray, UInt32Array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
+use bytes::Bytes;
+
+use super::scalar::Scalar;
+use super::text::{self, Encoding};
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::grid::AxisSelection;
+use crate::tile::Tile;
+
+/// What a cell is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CellKind {
+    /// One value of fixed width.
+    Scalar(Scalar),
+    /// So many bytes.
+    FixedBytes(u32),
+    /// So many values of fixed width.
+    FixedList(Scalar, u32),
+    /// Text of any length.
+    Text(Encoding),
+    /// Bytes of any number.
+    Bytes,
+    /// Values of fixed width, any number of them.
+    List(Scalar),
+    /// An index into a list of values; one outside is NULL.
+    Enumerated {
+        /// The type of the index.
+        index: ElementType,
+        /// What the indices stand for.
+        values: ArrayRef,
+    },
+}
+
+/// How cells of one kind become a column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellColumn {
+    kind: CellKind,
+    /// Whether cells come with a byte that says whether they are NULL.
+    has_validity: bool,
+    /// Cells of one of these bytes are NULL.
+    nulls: Vec<Vec<u8>>,
+    /// NaN and NaT in lists are NULL.
+    missing_items: bool,
+}
+
+impl CellColumn {
+    /// Cells of `kind`, of which those whose bytes are among `nulls` are NULL.
+    pub fn new(kind: CellKind, has_validity: bool, nulls: Vec<Vec<u8>>) -> Self {
+        Self { kind, has_validity, nulls, missing_items: false }
+    }
+
+    /// Whether NaN and NaT in lists are NULL.
+    #[must_use]
+    pub fn with_missing_items(mut self, yes: bool) -> Self {
+        self.missing_items = yes;
+        self
+    }
+
+    /// The column's type.
+    pub fn data_type(&self) -> DataType {
+        let item = |scalar: &Scalar| Arc::new(Field::new_list_field(scalar.data_type(), true));
+        match &self.kind {
+            CellKind::Scalar(scalar) => scalar.data_type(),
+            CellKind::FixedBytes(width) => DataType::FixedSizeBinary(*width as i32),
+            CellKind::FixedList(scalar, len) => DataType::FixedSizeList(item(scalar), *len as i32),
+            CellKind::Text(_) => DataType::Utf8View,
+            CellKind::Bytes => DataType::BinaryView,
+            CellKind::List(scalar) => DataType::List(item(scalar)),
+            CellKind::Enumerated { values, .. } => values.data_type().clone(),
+        }
+    }
+
+    /// Whether a cell can be NULL.
+    pub fn is_nullable(&self) -> bool {
+        let enumerated = matches!(self.kind, CellKind::Enumerated { .. });
+        self.has_validity || !self.nulls.is_empty() || enumerated
+    }
+
+    /// Whether cells are single dates or times.
+    pub(super) fn is_temporal(&self) -> bool {
+        matches!(self.kind, CellKind::Scalar(Scalar::Temporal(_)))
+    }
+
+    /// Bytes of a cell; an estimate for those of any length.
+    pub(super) fn cell_bytes(&self) -> u64 {
+        const VIEW: u64 = 16;
+        match &self.kind {
+            CellKind::Scalar(scalar) => scalar.size(),
+            CellKind::FixedBytes(width) => u64::from(*width),
+            CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
+            CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
+            CellKind::Enumerated { index, .. } => index.size(),
+        }
+    }
+
+    pub(super) fn decode(
+        &self,
+        tile: &Tile,
+        selection: &[AxisSelection],
+        valid: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match &self.kind {
+            CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => {
+                let (spans, content) = tile.spans(selection)?;
+                let cell = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+                let nulls = self.nulls(spans.iter().map(cell), valid);
+                match &self.kind {
+                    CellKind::Text(encoding) => {
+                        text::text(*encoding, &spans, content, nulls.as_ref())
+                    }
+                    CellKind::List(scalar) => {
+                        list(*scalar, &spans, content, nulls, self.missing_items)
+                    }
+                    _ => text::binary(&spans, content, nulls.as_ref()),
+                }
+            }
+            _ => {
+                let cells = tile.gather(selection)?;
+                let width = self.cell_bytes().max(1) as usize;
+                let nulls = self.nulls(cells.chunks_exact(width), valid);
+                self.fixed(cells, nulls)
+            }
+        }
+    }
+
+    /// Cells that are NULL by their byte or by their content.
+    fn nulls<'a>(
+        &self,
+        cells: impl ExactSizeIterator<Item = &'a [u8]>,
+        valid: Option<NullBuffer>,
+    ) -> Option<NullBuffer> {
+        if self.nulls.is_empty() {
+            return valid;
+        }
+        let is_value = |cell: &[u8]| self.nulls.iter().all(|null| cell != null);
+        let marked: BooleanBuffer = cells.map(is_value).collect();
+        let marked = NullBuffer::new(marked);
+        if marked.null_count() == 0 {
+            return valid;
+        }
+        NullBuffer::union(valid.as_ref(), Some(&marked))
+    }
+
+    fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let internal = |error: arrow::error::ArrowError| Error::internal(error.to_string());
+        Ok(match &self.kind {
+            CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
+            CellKind::FixedBytes(width) => Arc::new(
+                FixedSizeBinaryArray::try_new(*width as i32, cells, nulls).map_err(internal)?,
+            ),
+            CellKind::FixedList(scalar, len) => {
+                // What lies under a NULL need not be a value.
+                let hidden = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
+                let present = if self.missing_items { scalar.present(&cells) } else { None };
+                let of_items = NullBuffer::union(hidden.as_ref(), present.as_ref());
+                let items = scalar.array(cells, of_items)?;
+                let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
+                let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
+                Arc::new(list.map_err(internal)?)
+            }
+            CellKind::Enumerated { index, values } => {
+                let indices = Scalar::Number(*index).array(cells, nulls)?;
+                let indices = places(&indices, values.len())?;
+                take(values, &indices, None).map_err(internal)?
+            }
+            _ => return Err(Error::internal("cells of no fixed width")),
+        })
+    }
+}
+
+/// Indices into `len` values; those outside become NULL.
+fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
+    let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
+    let wide =
+        |to: &DataType| cast(indices, to).map_err(|error| Error::internal(error.to_string()));
+    Ok(if indices.data_type().is_unsigned_integer() {
+        let indices = wide(&DataType::UInt64)?;
+        indices.as_primitive::<UInt64Type>().iter().map(|at| at.and_then(inside)).collect()
+    } else {
+        let indices = wide(&DataType::Int64)?;
+        let index = |at: i64| u64::try_from(at).ok().and_then(inside);
+        indices.as_primitive::<Int64Type>().iter().map(|at| at.and_then(index)).collect()
+    })
+}
+
+/// Lists are copied, and a file can say that every cell is the same long one.
+const MAX_BATCH_BYTES: usize = 1 << 31;
+
+fn list(
+    scalar: Scalar,
+    spans: &[Range<u64>],
+    content: &Bytes,
+    nulls: Option<NullBuffer>,
+    missing_items: bool,
+) -> Result<ArrayRef> {
+    let size = scalar.size();
+    let mut items = MutableBuffer::new(0);
+    let mut lengths = Vec::with_capacity(spans.len());
+    for (at, span) in spans.iter().enumerate() {
+        let bytes = if nulls.as_ref().is_some_and(|nulls| nulls.is_null(at)) {
+            &[][..]
+        } else {
+            &content[span.start as usize..span.end as usize]
+        };
+        if !(bytes.len() as u64).is_multiple_of(size) {
+            let message = format!("a list of {} bytes, whose items have {size}", bytes.len());
+            return Err(Error::corrupt("values of a tile", span.start, message));
+        }
+        if items.len() + bytes.len() > MAX_BATCH_BYTES {
+            return Err(Error::unsupported(format!(
+                "lists of more than {} MiB in a batch; set a smaller batch size",
+                MAX_BATCH_BYTES >> 20
+            )));
+        }
+        items.extend_from_slice(bytes);
+        lengths.push(bytes.len() / size as usize);
+    }
+    if items.len() / size as usize > i32::MAX as usize {
+        return Err(Error::unsupported("more than 2^31 list items in a batch"));
+    }
+    let items = Buffer::from(items);
+    let present = if missing_items { scalar.present(&items) } else { None };
+    let items = scalar.array(items, present)?;
+    let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let list = ListArray::try_new(field, offsets, items, nulls);
+    Ok(Arc::new(list.map_err(|error| Error::internal(error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::StringViewArray;
+    use arrow::util::display::array_value_to_string;
+
+    use super::*;
+    use crate::array::values::temporal::Temporal;
+    use crate::format::tiledb::TimeUnit;
+
+    fn shown(column: &CellColumn, tile: &Tile, cells: u64) -> Vec<String> {
+        let valid = tile.nulls(&[AxisSelection::all(cells)]).unwrap();
+        let array = column.decode(tile, &[AxisSelection::all(cells)], valid).unwrap();
+        assert_eq!(array.data_type(), &column.data_type());
+        let value = |at| match array.is_null(at) {
+            true => "NULL".to_owned(),
+            false => array_value_to_string(&array, at).unwrap(),
+        };
+        (0..array.len()).map(value).collect()
+    }
+
+    #[test]
+    fn an_index_outside_its_enumeration_is_null() {
+        let values: ArrayRef = Arc::new(StringViewArray::from_iter_values(["red", "green"]));
+        for index in [ElementType::I8, ElementType::U8] {
+            let kind = CellKind::Enumerated { index, values: Arc::clone(&values) };
+            let tile = Tile::fixed(Bytes::from_static(&[1, 0, 2, 255]), 1);
+            let tile = tile.with_validity(Some(Bytes::from_static(&[1, 0, 1, 1])));
+            let column = CellColumn::new(kind, true, vec![]);
+            assert_eq!(shown(&column, &tile, 4), ["green", "NULL", "NULL", "NULL"]);
+        }
+    }
+
+    #[test]
+    fn junk_under_a_null_list_is_no_error() {
+        let counts = [1, 2, i64::MAX, i64::MIN].map(i64::to_le_bytes).concat();
+        let tile = Tile::fixed(counts.into(), 16);
+        let days = CellKind::FixedList(Scalar::Temporal(Temporal::Point(TimeUnit::Day)), 2);
+        let column = CellColumn::new(days, true, vec![]);
+        assert!(column.decode(&tile, &[AxisSelection::all(2)], None).is_err());
+        let tile = tile.with_validity(Some(Bytes::from_static(&[1, 0])));
+        assert_eq!(shown(&column, &tile, 2), ["[1970-01-02, 1970-01-03]", "NULL"]);
+    }
+
+    #[test]
+    fn what_is_missing_in_a_list_is_null() {
+        let counts = [1, i64::MIN, i64::MIN, i64::MIN].map(i64::to_le_bytes).concat();
+        for unit in [TimeUnit::Day, TimeUnit::Millisecond, TimeUnit::Picosecond] {
+            let days = Scalar::Temporal(Temporal::Point(unit));
+            let pairs = CellColumn::new(CellKind::FixedList(days, 2), false, vec![]);
+            let tile = Tile::fixed(counts.clone().into(), 16);
+            let found = shown(&pairs.with_missing_items(true), &tile, 2);
+            assert!(found[0].ends_with(", ]") && found[1] == "[, ]", "{found:?}");
+            let lists = CellColumn::new(CellKind::List(days), false, vec![]);
+            let tile = Tile::variable(vec![0..8, 8..32], counts.clone().into()).unwrap();
+            let found = shown(&lists.with_missing_items(true), &tile, 2);
+            assert!(!found[0].contains(',') && found[1] == "[, , ]", "{found:?}");
+        }
+        let floats = [1.5, f32::NAN, -f32::NAN, f32::INFINITY].map(f32::to_le_bytes).concat();
+        let tile = Tile::fixed(floats.into(), 8);
+        let pairs = CellKind::FixedList(Scalar::Number(ElementType::F32), 2);
+        let column = CellColumn::new(pairs, false, vec![]);
+        assert_eq!(shown(&column, &tile, 2), ["[1.5, NaN]", "[NaN, inf]"]);
+        assert_eq!(shown(&column.with_missing_items(true), &tile, 2), ["[1.5, ]", "[, inf]"]);
+    }
+
+    #[test]
+    fn lists_bytes_and_truth_values() {
+        let fixed = Tile::fixed(Bytes::from_static(&[1, 0, 2, 0, 3, 0, 4, 0]), 4);
+        let pairs = CellKind::FixedList(Scalar::Number(ElementType::I16), 2);
+        assert_eq!(shown(&CellColumn::new(pairs, false, vec![]), &fixed, 2), ["[1, 2]", "[3, 4]"]);
+        let bytes = CellColumn::new(CellKind::FixedBytes(4), false, vec![vec![3, 0, 4, 0]]);
+        assert_eq!(shown(&bytes, &fixed, 2), ["01000200", "NULL"]);
+        let truth = CellColumn::new(CellKind::Scalar(Scalar::Boolean), false, vec![]);
+        assert_eq!(
+            shown(&truth, &Tile::fixed(Bytes::from_static(&[0, 1]), 1), 2),
+            ["false", "true"]
+        );
+
+        let content = Bytes::from_static(&[1, 0, 2, 0, 9]);
+        let lists = CellColumn::new(CellKind::List(Scalar::Number(ElementType::I16)), true, vec![]);
+        let spans = vec![0..4, 4..4, 4..5];
+        let tile = Tile::variable(spans.clone(), content.clone()).unwrap();
+        let valid = tile.clone().with_validity(Some(Bytes::from_static(&[1, 1, 0])));
+        assert_eq!(shown(&lists, &valid, 3), ["[1, 2]", "[]", "NULL"]);
+        assert!(lists.decode(&tile, &[AxisSelection::all(3)], None).is_err());
+        let text = CellColumn::new(CellKind::Text(Encoding::Utf8), false, vec![vec![]]);
+        let tile = Tile::variable(vec![0..1, 1..1], Bytes::from_static(b"a")).unwrap();
+        assert_eq!(shown(&text, &tile, 2), ["a", "NULL"]);
+    }
+}

@@ -1,0 +1,181 @@
+//! What attributes declare of numbers: which of them stands for NULL, how they are packed, and which text
+//! they are codes of.
+//!
+//! Attributes are text. A number among them is decimal or, as xarray writes doubles into Zarr v3, the
+//! base64 of eight bytes, which the reference converter copies: `AAAAAICHw8A=` is -9999.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::StringViewArray;
+use arrow::datatypes::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::number::{Element, Meaning};
+use crate::format::{Bound, ElementType};
+
+/// The first fill attribute there is, if it is a value of the element type.
+pub(crate) fn declared_fill(
+    element: ElementType,
+    attributes: &BTreeMap<String, String>,
+    misunderstood: &mut Vec<String>,
+) -> Option<Bound> {
+    let (key, text) = ["_FillValue", "missing_value", "fill_value"]
+        .iter()
+        .find_map(|key| Some((key, attributes.get(*key)?)))?;
+    let fill = match element {
+        ElementType::F16 => stored::<Float16Type>(text),
+        ElementType::F32 => stored::<Float32Type>(text),
+        ElementType::F64 => stored::<Float64Type>(text),
+        ElementType::I8 => stored::<Int8Type>(text),
+        ElementType::I16 => stored::<Int16Type>(text),
+        ElementType::I32 => stored::<Int32Type>(text),
+        ElementType::I64 => stored::<Int64Type>(text),
+        ElementType::U8 => stored::<UInt8Type>(text),
+        ElementType::U16 => stored::<UInt16Type>(text),
+        ElementType::U32 => stored::<UInt32Type>(text),
+        ElementType::U64 => stored::<UInt64Type>(text),
+    };
+    if fill.is_none() {
+        misunderstood.push(format!(
+            "attribute {key} = \"{text}\" is not a value of type {element}; what it stands for is shown as a number, not as NULL"
+        ));
+    }
+    fill
+}
+
+fn stored<T: Element>(text: &str) -> Option<Bound> {
+    let element = T::parse(text).or_else(|| number(text).and_then(T::from_f64));
+    element.map(T::to_bound)
+}
+
+/// The number that an attribute is.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| encoded(text))
+}
+
+/// The little-endian double that base64 text is. No decimal number ends as such text does, in `=`.
+fn encoded(text: &str) -> Option<f64> {
+    /// What eight bytes take: three of them are four letters.
+    const LETTERS: usize = 12;
+    if text.len() != LETTERS {
+        return None;
+    }
+    let mut bytes = [0; LETTERS / 4 * 3];
+    let len = BASE64_STANDARD.decode_slice(text, &mut bytes).ok()?;
+    bytes[..len].try_into().ok().map(f64::from_le_bytes)
+}
+
+/// CF packing, `value = stored * scale_factor + add_offset`.
+pub(super) fn packing(
+    attributes: &BTreeMap<String, String>,
+    misunderstood: &mut Vec<String>,
+) -> Option<Meaning> {
+    let mut factor = |key: &str, default: f64| match attributes
+        .get(key)
+        .map(|text| (text, number(text)))
+    {
+        None => Some(default),
+        Some((_, Some(value))) => Some(value),
+        Some((text, None)) => {
+            misunderstood.push(format!(
+                    "attribute {key} = \"{text}\" is not a number; values are shown as stored, not unpacked"
+                ));
+            None
+        }
+    };
+    let (scale, offset) = (factor("scale_factor", 1.0), factor("add_offset", 0.0));
+    Some(Meaning::Packed { scale: scale?, offset: offset? })
+}
+
+/// Text columns that the converter stored as integer codes: `tetration_categories` holds
+/// `{"codes": {"text": code, …}, "missing": code}`. Codes not listed, `missing` above all, are NULL.
+pub(super) fn categories(
+    element: ElementType,
+    attributes: &BTreeMap<String, String>,
+    misunderstood: &mut Vec<String>,
+) -> Option<Meaning> {
+    #[derive(serde::Deserialize)]
+    struct Categories {
+        codes: BTreeMap<String, i64>,
+    }
+    let json = attributes.get("tetration_categories").filter(|_| element.is_integer())?;
+    let parsed: Categories = match serde_json::from_str(json) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            misunderstood.push(format!(
+                "attribute tetration_categories is not the JSON expected ({error}); codes are shown, not text"
+            ));
+            return None;
+        }
+    };
+    let mut pairs: Vec<(i64, String)> =
+        parsed.codes.into_iter().map(|(text, code)| (code, text)).collect();
+    pairs.sort();
+    pairs.dedup_by_key(|(code, _)| *code);
+    let (codes, texts): (Vec<i64>, Vec<String>) = pairs.into_iter().unzip();
+    Some(Meaning::Categories { codes, texts: Arc::new(StringViewArray::from_iter_values(texts)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::bound;
+
+    fn fill(element: ElementType, text: &str) -> Option<Bound> {
+        let attributes = BTreeMap::from([("_FillValue".to_owned(), text.to_owned())]);
+        let mut misunderstood = vec![];
+        let fill = declared_fill(element, &attributes, &mut misunderstood);
+        assert_eq!(fill.is_none(), misunderstood.len() == 1, "{text}: {misunderstood:?}");
+        fill
+    }
+
+    /// As Python has it: `base64.b64encode(struct.pack("<d", number))`.
+    #[test]
+    fn doubles_in_base64_are_elements_of_every_type() {
+        let minus_9999 = "AAAAAICHw8A=";
+        assert_eq!(number(minus_9999), Some(-9999.0));
+        assert_eq!(number("AAAAgB2vFUQ="), Some(f64::from(1e20_f32)));
+        assert_eq!(number("QIy1eB2vFUQ="), Some(1e20));
+        assert_eq!(number(" AAAAAAAA8D8= "), Some(1.0));
+        assert!(number("AAAAAAAA+H8=").is_some_and(f64::is_nan));
+        let is = |element, bytes: &[u8]| assert_eq!(fill(element, minus_9999), Some(bound(bytes)));
+        is(ElementType::F16, &half::f16::from_f32(-9999.0).to_le_bytes());
+        is(ElementType::F32, &(-9999_f32).to_le_bytes());
+        is(ElementType::F64, &(-9999_f64).to_le_bytes());
+        is(ElementType::I16, &(-9999_i16).to_le_bytes());
+        is(ElementType::I32, &(-9999_i32).to_le_bytes());
+        is(ElementType::I64, &(-9999_i64).to_le_bytes());
+        for element in [ElementType::I8, ElementType::U8, ElementType::U64] {
+            assert_eq!(fill(element, minus_9999), None, "{element}");
+        }
+        assert_eq!(fill(ElementType::U8, "AAAAAADgb0A="), Some(bound(&[255])));
+        assert_eq!(fill(ElementType::F32, "AAAAgB2vFUQ="), Some(bound(&1e20_f32.to_le_bytes())));
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_fill() {
+        for text in
+            ["", "none", "AAAAgB2vFUQ", "AAAAgB2vFUQ==", "AAAA", "AAAAgB2vFUQA", "é234567890a"]
+        {
+            assert_eq!(fill(ElementType::F64, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_take_whole_numbers_however_they_are_written() {
+        assert_eq!(fill(ElementType::I16, "-9999.0"), Some(bound(&(-9999_i16).to_le_bytes())));
+        assert_eq!(fill(ElementType::I32, "1e3"), Some(bound(&1000_i32.to_le_bytes())));
+        let exact = 9_007_199_254_740_993_i64;
+        assert_eq!(fill(ElementType::I64, &exact.to_string()), Some(bound(&exact.to_le_bytes())));
+        for text in ["0.5", "NaN", "inf", "32768", "1e300"] {
+            assert_eq!(fill(ElementType::I16, text), None, "{text}");
+        }
+        assert_eq!(fill(ElementType::I64, "9223372036854775808"), None);
+    }
+}

@@ -1,0 +1,409 @@
+//! Columns of numbers: stored elements to SQL values.
+//!
+//! ```text
+//!   element bytes ─▶ NULL where NaN or fill ─▶ as they are      (f16 … u64 keep their type)
+//!                                            ├▶ × scale + offset (CF packing: Float64)
+//!                                            └▶ category text    (codes of text columns: Utf8View)
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewArray, UInt32Array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow::compute::{take, unary};
+use arrow::datatypes::{
+    ArrowNativeType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+
+use super::declared::{categories, declared_fill, packing};
+use crate::array::ReadOptions;
+use crate::error::{Error, Result};
+use crate::format::{Bound, ElementType, bound};
+
+/// How numbers of one type become a column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberColumn {
+    element: ElementType,
+    nan_is_null: bool,
+    /// The element that stands for NULL.
+    fill: Option<Bound>,
+    /// Whether cells come with a byte that says whether they are NULL.
+    has_validity: bool,
+    meaning: Meaning,
+}
+
+/// How values can be reduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As the numbers that are stored.
+    Stored,
+    /// As doubles, after CF packing is undone.
+    Unpacked,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Meaning {
+    Plain,
+    Packed { scale: f64, offset: f64 },
+    Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
+}
+
+impl NumberColumn {
+    /// Reads the attributes of a dataset; `packed` says whether `scale_factor` and `add_offset` are
+    /// still to be applied. The second part lists declarations that cannot be understood: the values are
+    /// other ones than they should be, which whoever asks for them must hear of.
+    pub fn new(
+        element: ElementType,
+        attributes: &BTreeMap<String, String>,
+        packed: bool,
+        options: &ReadOptions,
+    ) -> (Self, Vec<String>) {
+        let mut misunderstood = Vec::new();
+        let fill = if options.fill_as_null {
+            declared_fill(element, attributes, &mut misunderstood)
+        } else {
+            None
+        };
+        let meaning = categories(element, attributes, &mut misunderstood)
+            .or_else(|| if packed { packing(attributes, &mut misunderstood) } else { None })
+            .unwrap_or(Meaning::Plain);
+        let nan_is_null = options.nan_as_null && !element.is_integer();
+        (Self { element, nan_is_null, fill, has_validity: false, meaning }, misunderstood)
+    }
+
+    /// Numbers as they are, with the element that stands for NULL, if one does.
+    pub(crate) fn plain(
+        element: ElementType,
+        fill: Option<Bound>,
+        has_validity: bool,
+        options: &ReadOptions,
+    ) -> Self {
+        let nan_is_null = options.nan_as_null && !element.is_integer();
+        Self { element, nan_is_null, fill, has_validity, meaning: Meaning::Plain }
+    }
+
+    /// The stored type.
+    pub fn element(&self) -> ElementType {
+        self.element
+    }
+
+    /// The column's type.
+    pub fn data_type(&self) -> DataType {
+        match self.meaning {
+            Meaning::Plain => arrow_type(self.element),
+            Meaning::Packed { .. } => DataType::Float64,
+            Meaning::Categories { .. } => DataType::Utf8View,
+        }
+    }
+
+    /// Whether a stored element can be NULL.
+    pub fn is_nullable(&self) -> bool {
+        self.nan_is_null
+            || self.has_validity
+            || self.fill.is_some()
+            || matches!(self.meaning, Meaning::Categories { .. })
+    }
+
+    /// Whether cells come with a byte that says whether they are NULL.
+    pub(crate) fn has_validity(&self) -> bool {
+        self.has_validity
+    }
+
+    /// Whether NaN is NULL.
+    pub(crate) fn nan_is_null(&self) -> bool {
+        self.nan_is_null
+    }
+
+    /// Whether a value that is not NULL may be NaN.
+    pub(crate) fn may_be_nan(&self) -> bool {
+        !self.element.is_integer() && !self.nan_is_null
+    }
+
+    /// The element that stands for NULL.
+    pub(crate) fn fill(&self) -> Option<Bound> {
+        self.fill
+    }
+
+    /// The declared fill, as an element.
+    pub(crate) fn fill_as<T: Element>(&self) -> Option<T::Native> {
+        self.fill.map(T::from_bound)
+    }
+
+    /// How the column can be reduced without becoming an Arrow array; `None` if it cannot.
+    pub(crate) fn form(&self) -> Option<Form> {
+        match self.meaning {
+            Meaning::Plain => Some(Form::Stored),
+            // Then NaN is free to stand for NULL.
+            Meaning::Packed { scale, offset }
+                if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
+            {
+                Some(Form::Unpacked)
+            }
+            _ => None,
+        }
+    }
+
+    /// Turns little-endian elements into the column; those that are not `valid` are NULL.
+    /// `may_hold_nulls` is false where it is known that no element is NaN or fill, which saves the pass
+    /// that looks for them.
+    ///
+    /// # Errors
+    /// `Internal` if the buffer is not a whole number of aligned elements, as many as `valid` has.
+    pub fn decode(
+        &self,
+        elements: Buffer,
+        valid: Option<&NullBuffer>,
+        may_hold_nulls: bool,
+    ) -> Result<ArrayRef> {
+        match self.element {
+            ElementType::I8 => self.typed::<Int8Type>(elements, valid, may_hold_nulls),
+            ElementType::F16 => self.typed::<Float16Type>(elements, valid, may_hold_nulls),
+            ElementType::F32 => self.typed::<Float32Type>(elements, valid, may_hold_nulls),
+            ElementType::F64 => self.typed::<Float64Type>(elements, valid, may_hold_nulls),
+            ElementType::I16 => self.typed::<Int16Type>(elements, valid, may_hold_nulls),
+            ElementType::I32 => self.typed::<Int32Type>(elements, valid, may_hold_nulls),
+            ElementType::I64 => self.typed::<Int64Type>(elements, valid, may_hold_nulls),
+            ElementType::U8 => self.typed::<UInt8Type>(elements, valid, may_hold_nulls),
+            ElementType::U16 => self.typed::<UInt16Type>(elements, valid, may_hold_nulls),
+            ElementType::U32 => self.typed::<UInt32Type>(elements, valid, may_hold_nulls),
+            ElementType::U64 => self.typed::<UInt64Type>(elements, valid, may_hold_nulls),
+        }
+    }
+
+    fn typed<T: Element>(
+        &self,
+        elements: Buffer,
+        valid: Option<&NullBuffer>,
+        may_hold_nulls: bool,
+    ) -> Result<ArrayRef> {
+        let values = elements_of::<T>(elements)?;
+        if valid.is_some_and(|valid| valid.len() != values.len()) {
+            return Err(Error::internal("validity of another number of cells"));
+        }
+        let marked = if may_hold_nulls { self.nulls::<T>(&values) } else { None };
+        let nulls = NullBuffer::union(marked.as_ref(), valid);
+        let array = PrimitiveArray::<T>::new(values, nulls);
+        Ok(match &self.meaning {
+            Meaning::Plain => Arc::new(array),
+            Meaning::Packed { scale, offset } => {
+                Arc::new(unary::<_, _, Float64Type>(&array, |value| {
+                    T::to_f64(value) * scale + offset
+                }))
+            }
+            Meaning::Categories { codes, texts } => {
+                let place =
+                    |value| codes.binary_search(&T::to_i64(value)?).ok().map(|at| at as u32);
+                let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
+                take(texts.as_ref(), &places, None)
+                    .map_err(|error| Error::internal(error.to_string()))?
+            }
+        })
+    }
+
+    fn nulls<T: Element>(&self, values: &[T::Native]) -> Option<NullBuffer> {
+        let fill = self.fill.map(T::from_bound);
+        match (self.nan_is_null, fill) {
+            (false, None) => None,
+            (true, None) => null_buffer(values, T::is_nan),
+            (false, Some(fill)) => null_buffer(values, |value| T::same_bits(value, fill)),
+            (true, Some(fill)) => {
+                null_buffer(values, |value| T::is_nan(value) | T::same_bits(value, fill))
+            }
+        }
+    }
+}
+
+/// A buffer as the elements that it is made of.
+pub(super) fn elements_of<T: ArrowPrimitiveType>(
+    elements: Buffer,
+) -> Result<ScalarBuffer<T::Native>> {
+    let size = size_of::<T::Native>();
+    if !elements.len().is_multiple_of(size) || elements.as_ptr().align_offset(size) != 0 {
+        return Err(Error::internal("a buffer that is not made of whole, aligned elements"));
+    }
+    Ok(elements.into())
+}
+
+/// A null buffer, or `None` if no value is NULL. Most batches have none, so that is found out first,
+/// with a loop that vectorises and allocates nothing.
+fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<NullBuffer> {
+    let any_in = |block: &[T]| block.iter().fold(false, |any, &value| any | is_null(value));
+    if !values.chunks(1024).any(any_in) {
+        return None;
+    }
+    let valid = BooleanBuffer::collect_bool(values.len(), |i| !is_null(values[i]));
+    Some(NullBuffer::new(valid))
+}
+
+/// The Arrow type of stored elements.
+pub(super) fn arrow_type(element: ElementType) -> DataType {
+    match element {
+        ElementType::F16 => DataType::Float16,
+        ElementType::F32 => DataType::Float32,
+        ElementType::F64 => DataType::Float64,
+        ElementType::I8 => DataType::Int8,
+        ElementType::I16 => DataType::Int16,
+        ElementType::I32 => DataType::Int32,
+        ElementType::I64 => DataType::Int64,
+        ElementType::U8 => DataType::UInt8,
+        ElementType::U16 => DataType::UInt16,
+        ElementType::U32 => DataType::UInt32,
+        ElementType::U64 => DataType::UInt64,
+    }
+}
+
+/// What the stored element types have in common.
+pub(crate) trait Element: ArrowPrimitiveType {
+    /// Reads a value as the reference implementation does: as text of the element type.
+    fn parse(text: &str) -> Option<Self::Native>;
+    /// The element that a number is: the nearest of floats; of integers `None` if it is none.
+    fn from_f64(number: f64) -> Option<Self::Native>;
+    /// The stored form.
+    fn to_bound(value: Self::Native) -> Bound;
+    fn from_bound(bound: Bound) -> Self::Native;
+    fn is_nan(value: Self::Native) -> bool;
+    fn same_bits(a: Self::Native, b: Self::Native) -> bool;
+    fn to_f64(value: Self::Native) -> f64;
+    fn to_i64(value: Self::Native) -> Option<i64>;
+}
+
+macro_rules! stored_form {
+    () => {
+        fn to_bound(value: Self::Native) -> Bound {
+            bound(&value.to_le_bytes())
+        }
+        fn from_bound(bound: Bound) -> Self::Native {
+            let mut bytes = Self::Native::default().to_le_bytes();
+            let size = bytes.len();
+            bytes.copy_from_slice(&bound[..size]);
+            Self::Native::from_le_bytes(bytes)
+        }
+    };
+}
+
+macro_rules! integer_elements {
+    ($($t:ty),*) => {$(
+        impl Element for $t {
+            fn parse(text: &str) -> Option<Self::Native> { text.trim().parse().ok() }
+            fn from_f64(number: f64) -> Option<Self::Native> {
+                let whole = (number.fract() == 0.0).then_some(number as i128)?;
+                whole.try_into().ok()
+            }
+            stored_form!();
+            fn is_nan(_: Self::Native) -> bool { false }
+            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
+            fn to_f64(value: Self::Native) -> f64 { value as f64 }
+            fn to_i64(value: Self::Native) -> Option<i64> { value.to_i64() }
+        }
+    )*};
+}
+
+integer_elements!(
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type
+);
+
+macro_rules! float_elements {
+    ($($t:ty, $parse:expr, $nearest:expr);*) => {$(
+        impl Element for $t {
+            fn parse(text: &str) -> Option<Self::Native> { $parse(text.trim()) }
+            fn from_f64(number: f64) -> Option<Self::Native> { Some($nearest(number)) }
+            stored_form!();
+            fn is_nan(value: Self::Native) -> bool { value.is_nan() }
+            fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
+            fn to_f64(value: Self::Native) -> f64 { f64::from(value) }
+            fn to_i64(_: Self::Native) -> Option<i64> { None }
+        }
+    )*};
+}
+
+float_elements!(
+    Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32), half::f16::from_f64;
+    Float32Type, |text: &str| text.parse().ok(), |number| number as f32;
+    Float64Type, |text: &str| text.parse().ok(), |number| number
+);
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+
+    use super::*;
+
+    fn attributes(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn column(element: ElementType, pairs: &[(&str, &str)], packed: bool) -> NumberColumn {
+        let (column, warnings) =
+            NumberColumn::new(element, &attributes(pairs), packed, &ReadOptions::default());
+        assert_eq!(warnings, [""; 0]);
+        column
+    }
+
+    #[test]
+    fn nan_and_the_first_declared_fill_are_null() {
+        let column =
+            column(ElementType::F32, &[("missing_value", "1"), ("_FillValue", "-9999")], false);
+        let values = vec![1.0_f32, f32::NAN, -9999.0, 0.0];
+        let array = column.decode(Buffer::from_vec(values.clone()), None, true).unwrap();
+        let found: Vec<_> = array.as_primitive::<Float32Type>().iter().collect();
+        assert_eq!(found, [Some(1.0), None, None, Some(0.0)]);
+        assert_eq!(column.decode(Buffer::from_vec(values), None, false).unwrap().null_count(), 0);
+    }
+
+    #[test]
+    fn zeros_differ_by_sign_and_integers_are_exact() {
+        let signed = column(ElementType::F64, &[("_FillValue", "-0")], false);
+        let array = signed.decode(Buffer::from_vec(vec![0.0_f64, -0.0]), None, true).unwrap();
+        assert!(array.is_valid(0) && array.is_null(1));
+        let exact = column(ElementType::I64, &[("_FillValue", "9007199254740993")], false);
+        let array = exact
+            .decode(
+                Buffer::from_vec(vec![9_007_199_254_740_992_i64, 9_007_199_254_740_993]),
+                None,
+                true,
+            )
+            .unwrap();
+        assert!(array.is_valid(0) && array.is_null(1));
+    }
+
+    #[test]
+    fn packed_integers_are_unpacked_after_the_fill_is_found() {
+        let column = column(
+            ElementType::I16,
+            &[("_FillValue", "-1"), ("scale_factor", "0.5"), ("add_offset", "10")],
+            true,
+        );
+        assert_eq!(column.data_type(), DataType::Float64);
+        let array = column.decode(Buffer::from_vec(vec![4_i16, -1, -4]), None, true).unwrap();
+        let found: Vec<_> = array.as_primitive::<Float64Type>().iter().collect();
+        assert_eq!(found, [Some(12.0), None, Some(8.0)]);
+    }
+
+    #[test]
+    fn categories_become_text() {
+        let json = r#"{"codes": {"east": 0, "west": 1, "north": 7}, "missing": -1}"#;
+        let column = column(ElementType::I64, &[("tetration_categories", json)], false);
+        let array = column.decode(Buffer::from_vec(vec![1_i64, 7, -1, 0, 5]), None, true).unwrap();
+        let found: Vec<_> = array.as_string_view().iter().collect();
+        assert_eq!(found, [Some("west"), Some("north"), None, Some("east"), None]);
+    }
+
+    #[test]
+    fn unusable_attributes_are_warnings() {
+        let pairs = [("_FillValue", "none"), ("scale_factor", "x"), ("tetration_categories", "[")];
+        let (column, warnings) =
+            NumberColumn::new(ElementType::U8, &attributes(&pairs), true, &ReadOptions::default());
+        assert_eq!(warnings.len(), 3, "{warnings:?}");
+        assert_eq!((column.data_type(), column.is_nullable()), (DataType::UInt8, false));
+        assert!(column.decode(Buffer::from_vec(vec![1_u8]), None, true).is_ok());
+    }
+
+    #[test]
+    fn misaligned_buffers_are_our_bug_not_a_panic() {
+        let column = column(ElementType::F64, &[], false);
+        let odd = Buffer::from_vec(vec![0_u8; 17]).slice_with_length(1, 16);
+        assert!(column.decode(odd, None, true).is_err());
+    }
+}

@@ -1,0 +1,23 @@
+//! One chunk and the selected cells of it.
+
+use super::AxisSelection;
+
+/// One chunk to read and the cells to take from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkTask {
+    /// The chunk's row-major number in the grid.
+    pub number: u64,
+    /// The chunk's coordinates in the grid.
+    pub coordinates: Vec<u64>,
+    /// Per axis the cells wanted, relative to the chunk; the axis lengths are the chunk's extents.
+    pub selection: Vec<AxisSelection>,
+    /// Rows this task yields.
+    pub rows: u64,
+}
+
+impl ChunkTask {
+    /// Cells of the chunk, wanted or not.
+    pub fn cells(&self) -> u64 {
+        self.selection.iter().map(AxisSelection::len).product()
+    }
+}

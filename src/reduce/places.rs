@@ -1,0 +1,274 @@
+//! From a cell's indices to its group's place in a table.
+//!
+//! Each axis that a key is about numbers its groups once, over its selected labels. A group of cells
+//! is one number per such axis, and its place in the table is a sum of strides:
+//!
+//! ```text
+//!   GROUP BY date_trunc('month', time), station        time   0 0 0 0 1 1 1 2 …     × stride 250
+//!                                                      station 0 1 2 … 249          × stride 1
+//!   place = month × 250 + station
+//! ```
+//!
+//! A partition holds only the groups that its chunks can meet, so its table is as small as its part
+//! of the array.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::kernel::{Places, Segment};
+use crate::error::{Error, Result};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::plan::ScanPlan;
+
+/// The group numbers of one axis, over its selected elements in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AxisGroups {
+    /// The axis is in no key.
+    One,
+    /// Every selected element is a group of its own.
+    Each,
+    /// Element `i` of the selection is in group `numbers[i]`, and there are `groups` of them.
+    Numbered {
+        /// Per selected element its group, below `groups`.
+        numbers: Arc<[u32]>,
+        /// How many groups there are.
+        groups: u32,
+    },
+}
+
+impl AxisGroups {
+    /// How many groups the axis has if `selected` of its elements are selected.
+    pub fn count(&self, selected: u64) -> u64 {
+        match self {
+            Self::One => 1,
+            Self::Each => selected,
+            Self::Numbered { groups, .. } => u64::from(*groups),
+        }
+    }
+}
+
+/// Turns an index of an axis into its place among the selected elements.
+#[derive(Debug)]
+struct Ranks {
+    /// The first index of each range, and how many selected elements come before it.
+    starts: Vec<(u64, u64)>,
+}
+
+impl Ranks {
+    fn new(selection: &AxisSelection) -> Self {
+        let mut before = 0;
+        let mut start_of = |range: &Range<u64>| {
+            let start = (range.start, before);
+            before += range.end - range.start;
+            start
+        };
+        Self { starts: selection.ranges().iter().map(&mut start_of).collect() }
+    }
+
+    /// The rank of `index`, which must be selected.
+    fn of(&self, index: u64) -> u64 {
+        let at = self.starts.partition_point(|(start, _)| *start <= index);
+        at.checked_sub(1).map_or(0, |at| self.starts[at].1 + index - self.starts[at].0)
+    }
+}
+
+/// One axis as a table of groups sees it.
+#[derive(Debug)]
+struct TableAxis {
+    stride: usize,
+    ranks: Ranks,
+    /// Selected elements that the table's cells can have, by rank.
+    window: Range<u64>,
+    groups: LocalGroups,
+}
+
+#[derive(Debug)]
+enum LocalGroups {
+    /// As many as the window has elements.
+    Each,
+    /// Per element of the window the table's own number; and per such number the axis' number.
+    Numbered { local: Vec<u32>, global: Vec<u32> },
+}
+
+/// Where the groups of some chunks are in a table of states.
+#[derive(Debug)]
+pub struct GroupTable {
+    /// Per axis of the array; `None` for those in no key.
+    axes: Vec<Option<TableAxis>>,
+    len: usize,
+}
+
+impl GroupTable {
+    /// The groups that a partition of `plan` can meet. `groups` are numbered over `selection`, of
+    /// which the plan's is a part.
+    ///
+    /// # Errors
+    /// `Internal` if there are more groups than memory has addresses.
+    pub fn new(
+        plan: &ScanPlan,
+        partition: usize,
+        selection: &[AxisSelection],
+        groups: &[AxisGroups],
+    ) -> Result<Self> {
+        let windows = plan.index_windows(partition);
+        let mut axes: Vec<Option<TableAxis>> = Vec::with_capacity(groups.len());
+        let mut len: usize = 1;
+        for (axis, groups) in groups.iter().enumerate().rev() {
+            if *groups == AxisGroups::One {
+                axes.push(None);
+                continue;
+            }
+            let ranks = Ranks::new(&selection[axis]);
+            let within = plan.selection().axes()[axis].intersect(&AxisSelection::from_range(
+                selection[axis].len(),
+                windows[axis].clone(),
+            ));
+            let window = match (within.ranges().first(), within.ranges().last()) {
+                (Some(first), Some(last)) => ranks.of(first.start)..ranks.of(last.end - 1) + 1,
+                _ => 0..0,
+            };
+            let local = LocalGroups::new(groups, &window);
+            let count = local.count(&window);
+            axes.push(Some(TableAxis { stride: len, ranks, window, groups: local }));
+            len = usize::try_from(count)
+                .ok()
+                .and_then(|count| len.checked_mul(count))
+                .ok_or_else(|| Error::internal("a table of more groups than can be addressed"))?;
+        }
+        axes.reverse();
+        if plan.tasks(partition).is_empty() && groups.iter().any(|axis| *axis != AxisGroups::One) {
+            len = 0;
+        }
+        Ok(Self { axes, len })
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no groups.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether `axis` is in a key.
+    pub(super) fn is_keyed(&self, axis: usize) -> bool {
+        self.axes[axis].is_some()
+    }
+
+    /// The place of the group that all selected cells of a chunk are in, if there is one.
+    pub(super) fn only_place(&self, grid: &ChunkGrid, task: &ChunkTask) -> Option<usize> {
+        let mut place = 0;
+        for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
+            let segments = self.segments(axis, grid, task);
+            let mut places =
+                segments.iter().flat_map(|at| (0..at.len).map(|cell| at.places.at(cell)));
+            let first = places.next()?;
+            if places.any(|other| other != first) {
+                return None;
+            }
+            place += first;
+        }
+        Some(place)
+    }
+
+    /// For the groups at `places`, the group's number on `axis`, which must be in a key.
+    pub fn numbers_of(&self, axis: usize, places: impl Iterator<Item = usize>) -> Vec<u64> {
+        let Some(Some(axis)) = self.axes.get(axis) else { return vec![] };
+        let count = axis.groups.count(&axis.window).max(1) as usize;
+        places
+            .map(|place| place / axis.stride % count)
+            .map(|local| match &axis.groups {
+                LocalGroups::Each => axis.window.start + local as u64,
+                LocalGroups::Numbered { global, .. } => u64::from(global[local]),
+            })
+            .collect()
+    }
+
+    /// If the groups of the table are just those of `axis`, in the axis' order: their numbers.
+    pub fn whole_axis(&self, axis: usize) -> Option<Range<u64>> {
+        let at = self.axes.get(axis)?.as_ref()?;
+        let alone = at.stride == 1 && at.groups.count(&at.window) == self.len as u64;
+        match &at.groups {
+            LocalGroups::Each if alone => Some(at.window.clone()),
+            _ => None,
+        }
+    }
+
+    /// The selected cells of `axis` in the chunk of `task` and their groups.
+    pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
+        let ranges = task.selection[axis].ranges().iter();
+        let Some(keyed) = &self.axes[axis] else {
+            let segment = |range: &Range<u64>| Segment {
+                start: range.start as usize,
+                len: (range.end - range.start) as usize,
+                places: Places::Fixed(0),
+            };
+            return ranges.map(segment).collect();
+        };
+        let chunk_start = grid.axis_range(axis, task.coordinates[axis]).start;
+        let mut segments = Vec::new();
+        for range in ranges {
+            let rank = keyed.ranks.of(chunk_start + range.start) - keyed.window.start;
+            let (start, len) = (range.start as usize, (range.end - range.start) as usize);
+            match &keyed.groups {
+                LocalGroups::Each => {
+                    let first = rank as usize * keyed.stride;
+                    let places = Places::Steps { first, step: keyed.stride };
+                    segments.push(Segment { start, len, places });
+                }
+                LocalGroups::Numbered { local, .. } => {
+                    let local = &local[rank as usize..rank as usize + len];
+                    numbered_segments(start, local, keyed.stride, &mut segments);
+                }
+            }
+        }
+        segments
+    }
+}
+
+impl LocalGroups {
+    fn new(groups: &AxisGroups, window: &Range<u64>) -> Self {
+        let AxisGroups::Numbered { numbers, groups } = groups else { return Self::Each };
+        let mut local_of = vec![u32::MAX; *groups as usize];
+        let mut global = Vec::new();
+        let mut number = |group: &u32| {
+            let local = &mut local_of[*group as usize];
+            if *local == u32::MAX {
+                *local = global.len() as u32;
+                global.push(*group);
+            }
+            *local
+        };
+        let local =
+            numbers[window.start as usize..window.end as usize].iter().map(&mut number).collect();
+        Self::Numbered { local, global }
+    }
+
+    fn count(&self, window: &Range<u64>) -> u64 {
+        match self {
+            Self::Each => window.end - window.start,
+            Self::Numbered { global, .. } => global.len() as u64,
+        }
+    }
+}
+
+/// Runs of one group that are at least this long on average are folded as runs.
+const WORTHWHILE_RUN: usize = 8;
+
+/// Cells from `start` on, whose groups are `local`.
+fn numbered_segments(start: usize, local: &[u32], stride: usize, out: &mut Vec<Segment>) {
+    let runs = || local.chunk_by(|a, b| a == b);
+    if local.is_empty() || runs().count() * WORTHWHILE_RUN > local.len() {
+        let places = local.iter().map(|&group| group as usize * stride).collect();
+        out.push(Segment { start, len: local.len(), places: Places::Listed(places) });
+        return;
+    }
+    let mut at = start;
+    for run in runs() {
+        let places = Places::Fixed(run[0] as usize * stride);
+        out.push(Segment { start: at, len: run.len(), places });
+        at += run.len();
+    }
+}

@@ -1,0 +1,250 @@
+//! What is known of the datasets of a `.tet` file, and of their dimensions, without reading cells.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::datatypes::DataType;
+
+use super::reader::TetReader;
+use crate::array::{NumberColumn, ReadOptions, Remarks};
+use crate::error::{Error, Result};
+use crate::format::tet::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
+use crate::format::{Codec, ElementType};
+use crate::grid::ChunkGrid;
+
+/// What is known of one dataset.
+#[derive(Debug, Clone)]
+pub struct DatasetInfo {
+    /// Its name.
+    pub name: String,
+    /// The type of its elements; `None` if the file has one that is not known.
+    pub element: Option<ElementType>,
+    /// Elements per axis.
+    pub shape: Vec<u64>,
+    /// How it is cut into chunks; `None` if that cannot be.
+    pub grid: Option<ChunkGrid>,
+    /// The names of its axes; none if another dataset has its name.
+    pub dimensions: Vec<String>,
+    /// Attributes such as `units`.
+    pub attributes: BTreeMap<String, String>,
+    /// What is stored of it.
+    pub stored: StoredInfo,
+    /// Whether it labels an axis of other datasets.
+    pub is_coordinate: bool,
+    /// Whether the file, or the package around it, has zone maps of its chunks that can be right.
+    pub has_zone_maps: bool,
+    /// What is odd about it.
+    pub warnings: Vec<String>,
+}
+
+/// What the chunk index says of a dataset in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoredInfo {
+    /// Rows of the index, which are as many as the grid has chunks unless some are missing or twice there.
+    pub chunks: u64,
+    /// Bytes of the payloads.
+    pub bytes: u64,
+    /// Bytes of the decoded tiles.
+    pub raw_bytes: u64,
+    /// How the chunks are encoded; `None` if there are none.
+    pub codec: Option<StoredCodec>,
+}
+
+/// How the chunks of a dataset are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StoredCodec {
+    /// All of them raw.
+    Raw,
+    /// All of them by zstd.
+    Zstd,
+    /// Some so, some so.
+    Mixed,
+}
+
+impl StoredCodec {
+    /// Its name: `raw`, `zstd` or `mixed`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Zstd => "zstd",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+impl StoredInfo {
+    /// How many times smaller the payloads are than the tiles; `None` if there are none.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.bytes > 0).then(|| self.raw_bytes as f64 / self.bytes as f64)
+    }
+
+    fn add(&mut self, entry: &IndexEntry) {
+        let payload = &entry.payload;
+        let codec = match payload.codec {
+            Codec::Zstd => StoredCodec::Zstd,
+            Codec::Raw | Codec::Filters(_) => StoredCodec::Raw,
+        };
+        self.chunks += 1;
+        self.bytes = self.bytes.saturating_add(payload.at.len());
+        self.raw_bytes = self.raw_bytes.saturating_add(payload.raw_len);
+        self.codec = match self.codec {
+            Some(before) if before != codec => Some(StoredCodec::Mixed),
+            _ => Some(codec),
+        };
+    }
+}
+
+/// What is known of a dimension that datasets share.
+#[derive(Debug, Clone)]
+pub struct DimensionInfo {
+    /// Its name.
+    pub name: String,
+    /// Elements of the axis.
+    pub len: u64,
+    /// The type of its labels; `None` if they cannot be read.
+    pub data_type: Option<DataType>,
+    /// The label of element 0 as text, unless there is none.
+    pub first: Option<String>,
+    /// The label of the last element.
+    pub last: Option<String>,
+    /// Attributes of the coordinate, such as `units`.
+    pub attributes: BTreeMap<String, String>,
+    /// What is odd about its labels.
+    pub warnings: Vec<String>,
+}
+
+impl TetReader {
+    /// What is known of a dataset, by id, or of all of them in the order of the directory. Reads the whole
+    /// index and the zone maps, but no cells.
+    ///
+    /// # Errors
+    /// `Corrupt` for an index that cannot be right. A dataset that cannot be read has a warning.
+    pub async fn dataset_info(&self, only: Option<usize>) -> Result<Vec<DatasetInfo>> {
+        let count = self.tet().datasets().len();
+        let mut stored = vec![StoredInfo::default(); count];
+        let mut index = self.scan_index(only);
+        while let Some(entries) = index.next().await? {
+            entries.iter().for_each(|entry| stored[entry.dataset].add(entry));
+        }
+        let zones = self.zone_maps().await;
+        let wanted = (0..count).filter(|id| only.is_none_or(|only| only == *id));
+        Ok(wanted.map(|id| self.info_of(id, stored[id], &zones)).collect())
+    }
+
+    fn info_of(
+        &self,
+        id: usize,
+        stored: StoredInfo,
+        zones: &Result<Option<Vec<Result<ZoneMaps>>>>,
+    ) -> DatasetInfo {
+        let (file, dataset) = (self.tet(), &self.tet().datasets()[id]);
+        // Metadata is by name, so it is about the first dataset of a name.
+        let is_first = file.dataset_id(dataset.name()) == Some(id);
+        let (specs, mut warnings) = if is_first { file.dimensions(id) } else { Default::default() };
+        let mut attributes = BTreeMap::new();
+        if is_first {
+            attributes.clone_from(&file.metadata_of(id).attrs);
+        } else {
+            warnings.push("a dataset before it has the same name; queries find that one".into());
+        }
+        match dataset.grid() {
+            Err(error) => warnings.push(error.to_string()),
+            Ok(grid) => warnings.extend(miscounted(stored.chunks, grid.chunks())),
+        }
+        if let Ok(element) = dataset.element() {
+            let (packed, options) = (file.is_packed(id), ReadOptions::default());
+            warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
+        }
+        let zones = match zones {
+            Ok(None) => Ok(None),
+            Ok(Some(all)) => all[id].as_ref().map(Some),
+            Err(error) => Err(error),
+        };
+        if let (Err(error), Ok(_)) = (&zones, dataset.grid()) {
+            warnings.push(format!("its zone maps are ignored: {error}"));
+        }
+        DatasetInfo {
+            name: dataset.name().to_owned(),
+            element: dataset.element().ok(),
+            shape: dataset.shape().to_vec(),
+            grid: dataset.grid().ok().cloned(),
+            dimensions: specs.into_iter().map(|spec| spec.name).collect(),
+            attributes,
+            stored,
+            is_coordinate: file.is_coordinate(id),
+            has_zone_maps: zones.is_ok_and(|zones| zones.is_some_and(|zones| !zones.is_empty())),
+            warnings,
+        }
+    }
+
+    /// What is known of the dimensions of all datasets: once of those that have name, length and labels
+    /// in common, in the order in which datasets have them. Reads their labels.
+    pub async fn dimension_info(&self, options: &ReadOptions) -> Vec<DimensionInfo> {
+        /// Labels read in all, so that a small file cannot promise work without end.
+        const MOST_LABELS: u64 = 1 << 27;
+        let mut seen = HashSet::new();
+        let mut known = Vec::new();
+        let mut labels_left = MOST_LABELS;
+        let named = self.dataset_names();
+        for id in named.iter().filter_map(|name| self.tet().dataset_id(name)) {
+            for spec in self.tet().dimensions(id).0 {
+                if seen.contains(&spec) {
+                    continue;
+                }
+                seen.insert(spec.clone());
+                let read = match labels_left.checked_sub(labels_read(&spec)) {
+                    Some(left) => {
+                        labels_left = left;
+                        self.known_dimension(spec.clone(), options).await
+                    }
+                    None => Err(Error::unsupported("the labels of the file are too many")),
+                };
+                known.push(read.unwrap_or_else(|error| without_labels(spec, &error)));
+            }
+        }
+        known
+    }
+
+    async fn known_dimension(&self, spec: DimSpec, options: &ReadOptions) -> Result<DimensionInfo> {
+        let (name, len) = (spec.name.clone(), spec.len);
+        let mut remarks = Remarks::default();
+        let attributes = match spec.labels {
+            LabelSource::Dataset(id) => self.tet().metadata_of(id).attrs.clone(),
+            LabelSource::Text(_) | LabelSource::Index => BTreeMap::new(),
+        };
+        let dimension = self.dimension(spec, options, &mut remarks).await?;
+        let labels = dimension.labels();
+        let (first, last) = match len.checked_sub(1) {
+            Some(last) => (labels.text(0)?, labels.text(last)?),
+            None => (None, None),
+        };
+        let data_type = Some(labels.data_type());
+        let warnings = remarks.into_texts();
+        Ok(DimensionInfo { name, len, data_type, first, last, attributes, warnings })
+    }
+}
+
+/// Too many or too few stored chunks.
+fn miscounted(stored: u64, chunks: u64) -> Option<String> {
+    match (chunks.saturating_sub(stored), stored.saturating_sub(chunks)) {
+        (0, 0) => None,
+        (missing, 0) => Some(format!("{missing} of {chunks} chunks are missing")),
+        (_, surplus) => Some(format!("the index has {surplus} rows more than there are chunks")),
+    }
+}
+
+/// Labels that are read from a dataset.
+fn labels_read(spec: &DimSpec) -> u64 {
+    if matches!(spec.labels, LabelSource::Dataset(_)) { spec.len } else { 0 }
+}
+
+fn without_labels(spec: DimSpec, error: &Error) -> DimensionInfo {
+    DimensionInfo {
+        name: spec.name,
+        len: spec.len,
+        data_type: None,
+        first: None,
+        last: None,
+        attributes: BTreeMap::new(),
+        warnings: vec![format!("its labels cannot be read: {error}")],
+    }
+}

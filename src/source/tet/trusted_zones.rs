@@ -1,0 +1,95 @@
+//! Decides which zone maps of a `.tet` file queries may use.
+//!
+//! Writers count NaN and the declared fill as NULL, but not all of them: the reference's
+//! `TetWriterSession::commit_with_fill` does not know the fill, and notes it as a value.
+
+use crate::array::ReadOptions;
+use crate::format::tet::ZoneMaps;
+use crate::format::{Bound, ElementType, Zone, Zones};
+use crate::grid::ChunkGrid;
+
+/// The maps of a dataset, as far as its table can believe them.
+#[derive(Debug)]
+pub(crate) struct TrustedZones {
+    maps: ZoneMaps,
+    grid: ChunkGrid,
+    element: ElementType,
+    /// The element that stands for NULL.
+    fill: Option<Bound>,
+    /// Whether NULL is to the table what it is to writers. If not, maps without NULLs are right all the same.
+    same_nulls: bool,
+}
+
+impl TrustedZones {
+    pub(crate) fn new(
+        maps: ZoneMaps,
+        grid: ChunkGrid,
+        element: ElementType,
+        fill: Option<Bound>,
+        options: &ReadOptions,
+    ) -> Self {
+        let same_nulls = options.nan_as_null && options.fill_as_null;
+        Self { maps, grid, element, fill, same_nulls }
+    }
+
+    /// Whether the fill may be among what the map of a chunk takes for values.
+    fn may_count_fill(&self, chunk: u64, zone: &Zone) -> bool {
+        let Some(fill) = &self.fill else { return false };
+        match &zone.bounds {
+            Some(bounds) => self.element.is_within(fill, bounds),
+            // Nothing was noted of the values, if there are any.
+            None => {
+                let extents = self.grid.extents(&self.grid.chunk_coordinates(chunk));
+                zone.null_count < extents.iter().product::<u64>()
+            }
+        }
+    }
+}
+
+impl Zones for TrustedZones {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        let zone = self.maps.zone(chunk)?;
+        let same = self.same_nulls || zone.null_count == 0;
+        (same && !self.may_count_fill(chunk, &zone)).then_some(zone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::bound;
+
+    /// What is believed of a chunk of four cells with these notes, where -9 is the fill.
+    fn believed(nulls: u64, bounds: Option<(i16, i16)>, fill: bool, options: &ReadOptions) -> bool {
+        let element = |value: i16| bound(&value.to_le_bytes());
+        let bounds = bounds.map(|(least, greatest)| (element(least), element(greatest)));
+        let zone = Zone { null_count: nulls, bounds, sum: None };
+        let maps = ZoneMaps::sorted(vec![(0, zone)]);
+        let grid = ChunkGrid::new(&[4], &[4]).unwrap();
+        let fill = fill.then(|| element(-9));
+        TrustedZones::new(maps, grid, ElementType::I16, fill, options).zone(0).is_some()
+    }
+
+    #[test]
+    fn maps_that_may_count_the_fill_as_a_value_are_not_believed() {
+        let options = ReadOptions::default();
+        for (nulls, bounds, expected) in [
+            (0, Some((-9, 5)), false),
+            (0, Some((-20, -9)), false),
+            (1, Some((-20, 5)), false),
+            (0, Some((-8, 5)), true),
+            (3, Some((-20, -10)), true),
+            (4, None, true),
+            (0, None, false),
+            (2, None, false),
+        ] {
+            assert_eq!(believed(nulls, bounds, true, &options), expected, "{nulls} {bounds:?}");
+            assert!(believed(nulls, bounds, false, &options), "{nulls} {bounds:?}, without a fill");
+        }
+        let kept = ReadOptions { nan_as_null: false, ..ReadOptions::default() };
+        assert!(
+            believed(0, Some((-8, 5)), true, &kept) && !believed(0, Some((-9, 5)), true, &kept)
+        );
+        assert!(!believed(1, Some((-8, 5)), true, &kept));
+    }
+}

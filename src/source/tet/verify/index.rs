@@ -1,0 +1,222 @@
+//! The chunk index of a file: what each row says, and whether together they are the chunks of all datasets,
+//! once each, in bytes of their own.
+
+use std::ops::Range;
+
+use super::extents::Extents;
+use crate::error::Result;
+use crate::format::tet::{CheckedRow, RowField, TetFile};
+use crate::source::tet::reader::TetReader;
+use crate::verify::{Check, Finding, Severity, counted};
+
+/// Rows of the index read at once: less than a megabyte.
+const ROWS_AT_ONCE: u64 = 8192;
+/// Stretches of bytes that belong to several chunks, whose chunks are looked up.
+const MOST_LOOKED_UP: usize = 20;
+
+impl TetReader {
+    /// The rows of the index, part by part; `after` is the first of the part.
+    pub(super) async fn checked_rows(&self, after: u64) -> Result<Vec<CheckedRow>> {
+        let rows = after..after.saturating_add(ROWS_AT_ONCE);
+        self.run(self.tet().check_index(rows)).await
+    }
+}
+
+/// The checks of the index, as its rows come.
+#[derive(Debug)]
+pub(super) struct IndexChecks {
+    index: Check,
+    payloads: Check,
+    dataset_ids: Check,
+    tensor_bytes: Check,
+    coords: Check,
+    unused: Check,
+    /// By dataset the numbers of the chunks that rows are about.
+    chunks: Vec<Extents>,
+    spans: Extents,
+}
+
+impl IndexChecks {
+    pub(super) fn new(file: &TetFile) -> Self {
+        Self {
+            index: Check::new("chunk_index").with_detail(counted(file.index_rows(), "row")),
+            payloads: Check::new("chunk_payloads"),
+            dataset_ids: Check::new("chunk_dataset_ids"),
+            tensor_bytes: Check::new("dataset_tensor_bytes"),
+            coords: Check::new("chunk_coords"),
+            unused: Check::new("unused_coords"),
+            chunks: file.datasets().iter().map(|_| Extents::default()).collect(),
+            spans: Extents::default(),
+        }
+    }
+
+    pub(super) fn add(&mut self, file: &TetFile, row: &CheckedRow) {
+        for (field, error) in &row.faults {
+            let finding = about(file, row, Finding::of_error(error));
+            match field {
+                RowField::Dataset => self.dataset_ids.add(finding),
+                RowField::Coordinates => self.coords.add(finding),
+                RowField::UnusedCoordinates => self.unused.add(finding.into_warning()),
+                RowField::RawLength => self.tensor_bytes.add(finding),
+                RowField::Codec | RowField::StoredLength => self.index.add(finding),
+                RowField::Payload => self.payloads.add(finding),
+            }
+        }
+        if let Some((dataset, number)) = chunk_of(file, row) {
+            self.chunks[dataset].add(number..number + 1);
+        }
+        if let Some(span) = &row.span {
+            self.spans.add(span.clone());
+        }
+    }
+
+    /// What the rows are together.
+    pub(super) async fn finish(mut self, file: &TetReader) -> Vec<Check> {
+        let tet = file.tet();
+        for (id, chunks) in std::mem::take(&mut self.chunks).into_iter().enumerate() {
+            self.check_grid(tet, id, chunks);
+        }
+        let mut order = Check::new("payload_order");
+        let stretches = self.spans.stretches();
+        if stretches > 1 {
+            let slow = "which takes longer to read than one after the other";
+            let message = format!("payloads lie in {stretches} stretches, {slow}");
+            order.add(Finding::warning(message));
+        }
+        let overlaps = self.spans.compare(tet.payload_area()).overlaps;
+        let mut checks = vec![self.index, self.payloads, self.dataset_ids, self.tensor_bytes];
+        checks.extend([self.coords, self.unused]);
+        checks.extend(Overlaps::new(overlaps).find(file).await);
+        checks.push(order);
+        checks
+    }
+
+    /// Whether each chunk of a dataset has exactly one row.
+    fn check_grid(&mut self, file: &TetFile, id: usize, chunks: Extents) {
+        let dataset = &file.datasets()[id];
+        let grid = match dataset.grid() {
+            Ok(grid) => grid,
+            Err(error) => {
+                let finding = Finding::of_error(&error).in_dataset(dataset.name());
+                return self.tensor_bytes.add(finding);
+            }
+        };
+        let found = chunks.compare(0..grid.chunks());
+        for (check, ranges, what) in [
+            (&mut self.tensor_bytes, found.gaps, "no row of the index; its cells are missing"),
+            (&mut self.coords, found.overlaps, "more than one row of the index"),
+        ] {
+            for range in ranges {
+                let mut numbers = range.clone();
+                while check.has_room()
+                    && let Some(number) = numbers.next()
+                {
+                    let finding = Finding::failure(what).in_dataset(dataset.name());
+                    check.add(finding.of_chunk(&grid.chunk_coordinates(number)));
+                }
+                check.leave_out(Severity::Failure, numbers.end - numbers.start);
+            }
+        }
+    }
+}
+
+/// The dataset of a row and the number of its chunk, if there is one.
+fn chunk_of(file: &TetFile, row: &CheckedRow) -> Option<(usize, u64)> {
+    let (dataset, coordinates) = (row.dataset?, row.coordinates.as_ref()?);
+    let number = file.datasets()[dataset].grid().ok()?.chunk_number(coordinates)?;
+    Some((dataset, number))
+}
+
+/// Says what a finding in a row is about.
+fn about(file: &TetFile, row: &CheckedRow, finding: Finding) -> Finding {
+    let finding = match row.dataset {
+        Some(dataset) => finding.in_dataset(file.datasets()[dataset].name()),
+        None => finding,
+    };
+    match &row.coordinates {
+        Some(coordinates) => finding.of_chunk(coordinates),
+        None => finding,
+    }
+}
+
+/// Bytes that belong to several chunks, and the first two of them.
+#[derive(Debug)]
+struct Overlaps {
+    looked_up: Vec<(Range<u64>, Vec<CheckedRow>)>,
+    left_out: u64,
+}
+
+impl Overlaps {
+    fn new(overlaps: Vec<Range<u64>>) -> Self {
+        let left_out = overlaps.len().saturating_sub(MOST_LOOKED_UP) as u64;
+        let first = overlaps.into_iter().take(MOST_LOOKED_UP);
+        Self { looked_up: first.map(|bytes| (bytes, vec![])).collect(), left_out }
+    }
+
+    /// Looks up whose bytes they are, which takes another pass over the index.
+    async fn find(mut self, file: &TetReader) -> [Check; 2] {
+        let mut offsets = Check::new("payload_offsets");
+        let mut overlap = Check::new("payload_overlap");
+        if let Err(error) = self.look_up(file).await {
+            overlap.add(Finding::of_error(&error));
+        }
+        let start = |row: &CheckedRow| row.span.as_ref().map(|span| span.start);
+        for (bytes, mut rows) in self.looked_up {
+            rows.sort_by_key(start);
+            let [first, second] = &rows[..] else {
+                let message = "a payload in the bytes of the directory or the index";
+                let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
+                overlap
+                    .add(rows.first().map_or(found.clone(), |row| about(file.tet(), row, found)));
+                continue;
+            };
+            let is_same = start(first) == start(second);
+            let shared = match is_same {
+                true => "at the same place as that of",
+                false => "partly in the bytes of that of",
+            };
+            let message = format!("its payload is {shared} {}", name_of(file.tet(), first));
+            let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
+            let check = if is_same { &mut offsets } else { &mut overlap };
+            check.add(about(file.tet(), second, found));
+        }
+        overlap.leave_out(Severity::Failure, self.left_out);
+        [offsets, overlap]
+    }
+
+    /// Finds for each of the bytes two rows that have it, one of which begins there if any does.
+    async fn look_up(&mut self, file: &TetReader) -> Result<()> {
+        let mut after = 0;
+        while after < file.tet().index_rows() && !self.looked_up.is_empty() {
+            let rows = file.checked_rows(after).await?;
+            after = after.saturating_add(ROWS_AT_ONCE);
+            for row in rows {
+                let Some(span) = row.span.clone() else { continue };
+                for (bytes, holders) in &mut self.looked_up {
+                    if !span.contains(&bytes.start) {
+                        continue;
+                    }
+                    let begins = |row: &CheckedRow| {
+                        row.span.as_ref().is_some_and(|span| span.start == bytes.start)
+                    };
+                    match holders.len() {
+                        ..2 => holders.push(row.clone()),
+                        _ if begins(&row) && !holders.iter().any(begins) => {
+                            holders[1] = row.clone()
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of(file: &TetFile, row: &CheckedRow) -> String {
+    let dataset = row.dataset.map_or("", |dataset| file.datasets()[dataset].name());
+    match &row.coordinates {
+        Some(coordinates) => format!("chunk {coordinates:?} of \"{dataset}\""),
+        None => format!("the row at byte {}", row.offset),
+    }
+}

@@ -1,0 +1,289 @@
+//! The checks of a package beside those of the file that is open: manifests, hashes, other generations,
+//! and what writers left behind.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::sidecars::Sidecars;
+use super::zones::FoundZones;
+use crate::error::Error;
+use crate::format::Entry;
+use crate::source::tet::package::Package;
+use crate::source::tet::reader::TetReader;
+use crate::tile::Objects;
+use crate::verify::{Check, Depth, Finding, Progress, Report, Severity, counted};
+
+const MANIFEST: &str = "MANIFEST.json";
+const ZONES: &str = "ZONE.json";
+const INDEXES: &str = "INDEX.json";
+const SEMANTICS: &str = "SEMANTICS.json";
+const PACKED: &str = "packed.tet";
+const PROTOCOL_VERSION: u64 = 2;
+const INDEX_VERSION: u64 = 1;
+
+/// What is in the folders of a package.
+struct Listings {
+    generations: Vec<Entry>,
+    publishing: Vec<Entry>,
+    staging: Vec<Entry>,
+}
+
+/// The checks of `package`, of which `file` is the generation that is open.
+pub(super) async fn verify_package(
+    file: &TetReader,
+    package: &Package,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    zones: &FoundZones,
+) -> Report {
+    let objects = package.objects();
+    let number = package.generation();
+    let mut report = Report::new(depth);
+    let protocol = format!("version {PROTOCOL_VERSION}");
+    report.add(Check::new("protocol").with_detail(protocol));
+    report.add(Check::new("current").with_detail(format!("generation {number} is open")));
+    let generation = verify_generation(file, package, &objects, depth, zones).await;
+    report.append(generation);
+    let folders = ["generations", "publishing", "staging"].map(str::to_owned).to_vec();
+    let listings = match objects.list(folders).await.map(<[_; 3]>::try_from) {
+        Ok(Ok([generations, publishing, staging])) => Listings { generations, publishing, staging },
+        Ok(Err(_)) => return report,
+        Err(error) => {
+            report.add(Check::new("generations").with(Finding::of_error(&error)));
+            return report;
+        }
+    };
+    let others = verify_others(package, &listings.generations, depth, progress).await;
+    others.into_iter().for_each(|check| report.add(check));
+    report.add(left_behind("publishing", &listings.publishing, "a publication that did not end"));
+    report.add(left_behind("staging", &listings.staging, "parts that no generation needs"));
+    report
+}
+
+/// What a writer left in a folder that readers never look into.
+fn left_behind(name: &'static str, entries: &[Entry], what: &str) -> Check {
+    let folders = entries.iter().filter(|entry| entry.size.is_none());
+    let findings =
+        folders.map(|entry| Finding::warning(what).in_file(&format!("{name}/{}", entry.name)));
+    let mut check = Check::new(name);
+    check.extend(findings);
+    check
+}
+
+/// The generations that are not open, each as a file and with what is beside it.
+async fn verify_others(
+    package: &Package,
+    entries: &[Entry],
+    depth: Depth,
+    progress: &Arc<Progress>,
+) -> [Check; 2] {
+    let mut folders = Check::new("generations");
+    let mut packed = Check::new("generation_packed");
+    let mut verified = 0;
+    for entry in entries.iter().filter(|entry| entry.size.is_none()) {
+        // Where repairs put what they take out of the way.
+        if entry.name.contains("quarantine") {
+            continue;
+        }
+        let place = format!("generations/{}", entry.name);
+        let Ok(number) = entry.name.parse::<u64>() else {
+            folders.add(Finding::warning("a folder that is no generation").in_file(&place));
+            continue;
+        };
+        if number == package.generation() {
+            continue;
+        }
+        verified += 1;
+        let report = verify_other(package, number, depth, progress).await;
+        for check in report.checks() {
+            let name = check.name().replace("current", "generation");
+            for finding in check.findings() {
+                let message = format!("{name}: {}", finding.message);
+                packed.add(Finding { message, ..finding.clone() }.in_file(&place));
+            }
+            for (severity, number) in
+                [(Severity::Failure, check.failures()), (Severity::Warning, check.warnings())]
+            {
+                let listed = check.findings().iter().filter(|found| found.severity == severity);
+                packed.leave_out(severity, number.saturating_sub(listed.count() as u64));
+            }
+        }
+    }
+    let detail = counted(entries.len() as u64, "folder");
+    [folders.with_detail(detail), packed.with_detail(counted(verified, "other generation"))]
+}
+
+async fn verify_other(
+    package: &Package,
+    number: u64,
+    depth: Depth,
+    progress: &Arc<Progress>,
+) -> Report {
+    let opened = TetReader::open_package(Arc::clone(package.folder()), Some(number)).await;
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) => return Report::of_error(package.folder().name(), depth, &error),
+    };
+    let zones = FoundZones::used(&file).await;
+    let mut report = file.verify_file(depth, progress, &zones).await;
+    if let Some(package) = file.package() {
+        let objects = package.objects();
+        report.append(verify_generation(&file, package, &objects, depth, &zones).await);
+    }
+    report
+}
+
+/// What is beside the file of a generation.
+async fn verify_generation(
+    file: &TetReader,
+    package: &Package,
+    objects: &Objects,
+    depth: Depth,
+    zones: &FoundZones,
+) -> Report {
+    let folder = package.generation_folder();
+    let entries = objects.list(vec![folder.clone()]).await.unwrap_or_default();
+    let entries = entries.into_iter().next().unwrap_or_default();
+    let mut sidecars = Sidecars { objects, folder, entries, manifest: Value::Null };
+    let mut report = Report::new(depth);
+    let mut manifest = Check::new("current_manifest");
+    match sidecars.json(MANIFEST).await {
+        Ok(Some(json)) => sidecars.manifest = json,
+        Ok(None) => manifest.add(Finding::failure(format!("there is no {MANIFEST}"))),
+        Err(error) => manifest.add(Finding::of_error(&error)),
+    }
+    if sidecars.manifest.is_null() {
+        report.add(manifest);
+        return report;
+    }
+    check_manifest(file, package.generation(), &sidecars, &mut manifest);
+    report.add(manifest);
+    report.add(packed_hash(file, &sidecars, depth).await);
+    report.add(zone_file(file, package, &sidecars, zones).await);
+    report.add(indexes(package.generation(), &sidecars).await);
+    report.add(semantics(package.generation(), &sidecars).await);
+    report
+}
+
+/// What the manifest says of the generation and of its file.
+fn check_manifest(file: &TetReader, number: u64, sidecars: &Sidecars<'_>, check: &mut Check) {
+    for (key, expected, what) in [
+        ("generation", number, "the folder is that of"),
+        ("protocol_version", PROTOCOL_VERSION, "the package has"),
+        ("packed_byte_len", file.size(), "the file has"),
+    ] {
+        let found = &sidecars.manifest[key];
+        if found.as_u64() != Some(expected) {
+            let message = format!("\"{key}\" is {found}, {what} {expected}");
+            check.add(Finding::failure(message).in_file(MANIFEST));
+        }
+    }
+}
+
+/// The hash of the file, which is one of the file before zone maps were added if it has any: then only
+/// what else is about that file can be compared.
+async fn packed_hash(file: &TetReader, sidecars: &Sidecars<'_>, depth: Depth) -> Check {
+    let mut check = Check::new("manifest_sha256");
+    if sidecars.manifest["packed_sha256"].is_null() {
+        return check.with(Finding::warning("the manifest has no hash of the file"));
+    }
+    if file.tet().zone_maps_at().is_some() {
+        return check.with_detail("of the file before its zone maps were added");
+    }
+    if depth == Depth::Structure {
+        return check.with_detail("not computed");
+    }
+    sidecars.check_hash(PACKED, "packed_sha256", &mut check).await;
+    check
+}
+
+/// The zone maps beside the file.
+async fn zone_file(
+    file: &TetReader,
+    package: &Package,
+    sidecars: &Sidecars<'_>,
+    in_file: &FoundZones,
+) -> Check {
+    let name = "zone_file";
+    let number = package.generation();
+    match (sidecars.manifest["zone_maps"].as_str(), package.zone_file()) {
+        (None, None) => return Check::new(name).with(Finding::warning("no zone maps")),
+        (Some("required"), None) => {
+            return Check::new(name).with(Finding::failure(format!("there is no {ZONES}")));
+        }
+        (Some("required") | None, _) => {}
+        (Some(other), _) => {
+            let message = format!("zone maps that are \"{other}\", expected \"required\"");
+            return Check::new(name).with(Finding::failure(message).in_file(MANIFEST));
+        }
+    }
+    let Some(mut zones) = FoundZones::beside(file, package).await else { return Check::new(name) };
+    if file.tet().zone_maps_at().is_some() && zones.check.failures() == 0 {
+        zones.compare(file.tet(), &in_file.maps);
+    }
+    let mut check = zones.check.renamed(name);
+    sidecars.check_hash(ZONES, "zone_maps_sha256", &mut check).await;
+    match sidecars.json(ZONES).await {
+        Ok(Some(json)) => sidecars.check_about(ZONES, &json, number, &mut check),
+        Ok(None) => {}
+        Err(error) => check.add(Finding::of_error(&error)),
+    }
+    check
+}
+
+/// The index from values to chunks, which gridfusion does not read.
+async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
+    let mut check = Check::new("secondary_indexes");
+    match (sidecars.manifest["secondary_indexes"].as_str(), sidecars.size(INDEXES)) {
+        (Some("present"), _) => {}
+        (Some("omitted"), None) => return check.with_detail("omitted"),
+        (Some("omitted"), Some(_)) => {
+            let message = "it is there, and the manifest says that it is not";
+            return check.with(Finding::failure(message).in_file(INDEXES));
+        }
+        (None, _) => return check.with(Finding::warning("the manifest says nothing about them")),
+        (Some(other), _) => {
+            let message =
+                format!("indexes that are \"{other}\", expected \"present\" or \"omitted\"");
+            return check.with(Finding::failure(message).in_file(MANIFEST));
+        }
+    }
+    sidecars.check_hash(INDEXES, "secondary_indexes_sha256", &mut check).await;
+    match sidecars.json(INDEXES).await {
+        Ok(Some(json)) if json["version"].as_u64() != Some(INDEX_VERSION) => {
+            let message = format!("version {}, expected {INDEX_VERSION}", json["version"]);
+            check.add(Finding::warning(message).in_file(INDEXES));
+        }
+        Ok(Some(json)) => sidecars.check_about(INDEXES, &json, number, &mut check),
+        Ok(None) => {}
+        Err(error) => check.add(Finding::of_error(&error)),
+    }
+    check
+}
+
+/// What is declared about the meaning of the data, which gridfusion does not read.
+async fn semantics(number: u64, sidecars: &Sidecars<'_>) -> Check {
+    let mut check = Check::new("semantics");
+    match (sidecars.manifest["semantics"].as_str(), sidecars.size(SEMANTICS)) {
+        (Some("present"), _) => {
+            sidecars.check_hash(SEMANTICS, "semantics_sha256", &mut check).await;
+        }
+        (None, None) => return check.with_detail("none"),
+        (None, Some(_)) => {
+            let message = "it is there, and the manifest does not say so";
+            check.add(Finding::warning(message).in_file(SEMANTICS));
+        }
+        (Some(other), _) => {
+            let message = format!("semantics that are \"{other}\", expected \"present\"");
+            return check.with(Finding::failure(message).in_file(MANIFEST));
+        }
+    }
+    let found: Result<Option<Value>, Error> = sidecars.json(SEMANTICS).await;
+    match found {
+        Ok(Some(json)) => sidecars.check_about(SEMANTICS, &json, number, &mut check),
+        Ok(None) => {}
+        Err(error) => check.add(Finding::of_error(&error)),
+    }
+    check
+}

@@ -1,0 +1,104 @@
+//! The files beside a generation of a package: what they say of themselves, and their hashes.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::format::{Entry, Location};
+use crate::tile::Objects;
+use crate::verify::{Check, Finding};
+
+/// Bytes of a file that are hashed at once.
+const HASHED_AT_ONCE: u64 = 4 << 20;
+/// Files of JSON with more bytes are not looked into.
+const MOST_JSON: u64 = 256 << 20;
+
+/// The folder of one generation.
+#[derive(Debug)]
+pub(super) struct Sidecars<'a> {
+    pub(super) objects: &'a Objects,
+    pub(super) folder: String,
+    pub(super) entries: Vec<Entry>,
+    pub(super) manifest: Value,
+}
+
+impl Sidecars<'_> {
+    /// Bytes of a file, if it is there.
+    pub(super) fn size(&self, name: &str) -> Option<u64> {
+        self.entries.iter().find(|entry| entry.name == name)?.size
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
+    }
+
+    /// A file of JSON, if it is there.
+    pub(super) async fn json(&self, name: &str) -> Result<Option<Value>> {
+        let Some(size) = self.size(name) else { return Ok(None) };
+        let corrupt =
+            |message: String| Error::corrupt("package", 0, message).in_file(&self.path(name));
+        if size > MOST_JSON {
+            return Err(corrupt(format!("{size} bytes, more than is looked into")));
+        }
+        let text = self.read(name, 0..size).await?;
+        let json = serde_json::from_slice(&text);
+        json.map(Some).map_err(|error| corrupt(format!("not the JSON expected here ({error})")))
+    }
+
+    async fn read(&self, name: &str, range: std::ops::Range<u64>) -> Result<Bytes> {
+        let at = Location { object: Arc::from(self.path(name)), range };
+        let read = self.objects.read(&[at]).await?;
+        read.into_iter().next().ok_or_else(|| Error::internal("bytes that were not delivered"))
+    }
+
+    /// The SHA-256 of a file in hexadecimal digits; `None` if it is not there.
+    pub(super) async fn hash(&self, name: &str) -> Result<Option<String>> {
+        let Some(size) = self.size(name) else { return Ok(None) };
+        let mut hash = Sha256::new();
+        let mut at = 0;
+        while at < size {
+            let end = size.min(at + HASHED_AT_ONCE);
+            hash.update(self.read(name, at..end).await?);
+            at = end;
+        }
+        let mut digits = String::new();
+        for byte in hash.finalize() {
+            // Writing to a string cannot fail.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        Ok(Some(digits))
+    }
+
+    /// Compares the hash of the file `name` with the one under `key` in the manifest.
+    pub(super) async fn check_hash(&self, name: &str, key: &str, check: &mut Check) {
+        let finding = match (self.hash(name).await, self.manifest[key].as_str()) {
+            (Err(error), _) => Finding::of_error(&error),
+            (Ok(None), _) => Finding::failure("the manifest says that it is there, and it is not"),
+            (Ok(Some(_)), None) => Finding::failure(format!("the manifest has no \"{key}\" of it")),
+            (Ok(Some(found)), Some(noted)) if found == noted => return,
+            (Ok(Some(found)), Some(noted)) => {
+                Finding::failure(format!("its SHA-256 is {found}, the manifest says {noted}"))
+            }
+        };
+        check.add(finding.in_file(&self.path(name)));
+    }
+
+    /// Checks what a file of JSON says of the generation that it is about.
+    pub(super) fn check_about(&self, name: &str, json: &Value, number: u64, check: &mut Check) {
+        if json["generation"].as_u64() != Some(number) {
+            let found = &json["generation"];
+            let message = format!("it is about generation {found}, expected {number}");
+            check.add(Finding::failure(message).in_file(&self.path(name)));
+        }
+        let (noted, found) = (&self.manifest["packed_sha256"], &json["packed_sha256"]);
+        if !noted.is_null() && !found.is_null() && noted != found {
+            let message =
+                format!("it is about a file of SHA-256 {found}, the manifest says {noted}");
+            check.add(Finding::failure(message).in_file(&self.path(name)));
+        }
+    }
+}

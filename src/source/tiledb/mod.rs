@@ -1,0 +1,6 @@
+//! TileDB arrays as tables.
+
+mod reader;
+mod verify;
+
+pub use reader::{OpenedTileDb, TileDbView};

@@ -1,0 +1,5 @@
+//! The checks of TileDB arrays: every tile of every fragment, and its statistics.
+
+mod checks;
+mod sums;
+mod tiles;

@@ -1,0 +1,524 @@
+//! From the stored layers of a chunk to one tile.
+//!
+//! ```text
+//!   layer 0  ▒▒▒▒▒▒▒▒      tile  ▒▒▒▒▒▒▒▒      . fill value
+//!            ▒▒▒▒▒▒▒▒  ─▶        ▒▒▒▓▓▓▓▓
+//!   layer 1     ▓▓▓▓▓            ...▓▓▓▓▓      rows are copied run by run, oldest layer first
+//!               ▓▓▓▓▓
+//! ```
+//!
+//! One layer is decoded at a time, into memory that the next one takes over. A chunk that is one whole
+//! layer in row-major order, as nearly all are, is that layer's bytes.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::runs::{cell_count, copy_cells, fill_cells, too_small};
+use super::tile::Tile;
+use crate::error::{Error, Result};
+use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
+
+/// How the cells of a value are stored, and what stands for those that are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellFormat {
+    /// Bytes of a cell; `None` if they may be any number.
+    pub width: Option<usize>,
+    /// Whether a byte per cell says if it is NULL.
+    pub nullable: bool,
+    /// The bytes of a cell that was never written.
+    pub fill: Vec<u8>,
+    /// Whether a cell that was never written is a value rather than NULL, where cells can be NULL.
+    pub fill_is_valid: bool,
+}
+
+impl CellFormat {
+    /// Cells of `width` bytes that are all there.
+    pub fn fixed(width: usize) -> Self {
+        Self { width: Some(width), nullable: false, fill: vec![], fill_is_valid: true }
+    }
+}
+
+/// Decodes the fetched `payloads`, in the order of [`Layer::payloads`], and lays the layers over one
+/// another: the cells of a chunk of these `extents`.
+pub(crate) fn decode(
+    stored: &StoredChunk,
+    payloads: &mut impl Iterator<Item = Bytes>,
+    extents: &[u64],
+    format: &CellFormat,
+    spare: Vec<u8>,
+    scratch: &mut Scratch,
+) -> Result<Tile> {
+    let chunk = Chunk { extents, cells: cell_count(extents)?, format };
+    let mut opener = Opener { payloads, scratch };
+    match (stored.layers.as_slice(), format.width) {
+        ([layer], width) if layer.placement.is_none() => {
+            whole(opener.open(layer, spare)?, &chunk, width)
+        }
+        (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut opener),
+        (layers, None) => variable(layers, &chunk, spare, &mut opener),
+    }
+}
+
+/// What is wanted of the layers.
+struct Chunk<'a> {
+    extents: &'a [u64],
+    cells: usize,
+    format: &'a CellFormat,
+}
+
+/// Bytes of memory of its own that [`decode`] takes, and its tile, of a chunk of so many cells.
+pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
+    let of_payload = |payload: &Payload| if payload.codec.is_raw() { 0 } else { payload.raw_len };
+    let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
+    // Where layers are laid over one another, there is a tile besides the largest of them, and values
+    // of any length are collected.
+    let layers = stored.layers.iter().map(of_layer).max().unwrap_or_default();
+    let contents = stored.layers.iter().filter_map(|layer| layer.content.as_ref());
+    let contents = contents.map(|content| content.raw_len).fold(0, u64::saturating_add);
+    let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
+    let tile = match (format.width, stored.is_whole()) {
+        (Some(_), true) => 0,
+        (Some(width), false) => made(width),
+        (None, true) => made(size_of::<Range<u64>>()),
+        (None, false) => made(size_of::<Range<u64>>()).saturating_add(contents),
+    };
+    layers.saturating_add(tile)
+}
+
+/// Decodes layers as their payloads come.
+struct Opener<'a, P> {
+    payloads: &'a mut P,
+    scratch: &'a mut Scratch,
+}
+
+/// A layer whose payloads have been decoded.
+struct Open {
+    values: Decoded,
+    content: Option<Decoded>,
+    validity: Option<Bytes>,
+}
+
+impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
+    /// Decodes a layer; what has most bytes of it into `memory`.
+    fn open(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<Open> {
+        let fixed = layer.content.is_none();
+        let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
+        let values = self.decode(&layer.values, for_values)?;
+        let content = layer.content.as_ref().map(|content| self.decode(content, for_content));
+        let content = content.transpose()?;
+        let validity = layer.validity.as_ref().map(|validity| self.decode(validity, vec![]));
+        let validity = validity.transpose()?.map(|validity| validity.bytes);
+        Ok(Open { values, content, validity })
+    }
+
+    fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
+        let stored = self.payloads.next();
+        let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;
+        let decoded = payload.decode(stored, memory, self.scratch);
+        let object = &payload.at.object;
+        decoded.map_err(|error| if object.is_empty() { error } else { error.in_file(object) })
+    }
+}
+
+impl Open {
+    /// The bytes that values of any length are spans of.
+    fn content(&self) -> Result<&Bytes> {
+        let content = self.content.as_ref().map(|content| &content.bytes);
+        content.ok_or_else(|| Error::internal("values of any length without their content"))
+    }
+
+    /// The memory of what has most bytes, for the next layer.
+    fn into_memory(self) -> Vec<u8> {
+        let largest = self.content.unwrap_or(self.values).bytes;
+        largest.try_into_mut().map(Vec::from).unwrap_or_default()
+    }
+}
+
+/// Chunks that are more than one tile as it is are made, and a file can promise any size of them.
+const MAX_MADE: usize = 1 << 31;
+
+/// Fails for a chunk that is too large to be made.
+fn makeable(cells: usize, width: usize) -> Result<usize> {
+    let bytes = cells.checked_mul(width).filter(|&bytes| bytes <= MAX_MADE);
+    bytes.ok_or_else(|| {
+        let most = MAX_MADE >> 20;
+        Error::unsupported(format!(
+            "a chunk of {cells} cells of {width} bytes that is not one tile as stored; at most {most} MiB"
+        ))
+    })
+}
+
+/// A layer that is the chunk.
+fn whole(open: Open, chunk: &Chunk<'_>, width: Option<usize>) -> Result<Tile> {
+    let validity = open.validity.clone().filter(|_| chunk.format.nullable);
+    if validity.as_ref().is_some_and(|validity| validity.len() != chunk.cells) {
+        return Err(too_small());
+    }
+    let tile = match width {
+        Some(width) if Some(open.values.bytes.len()) != chunk.cells.checked_mul(width) => {
+            return Err(too_small());
+        }
+        Some(width) => Tile::fixed(open.values.bytes, width),
+        None => Tile::variable(spans(&open, chunk.cells, 0)?, open.content()?.clone())?,
+    };
+    Ok(tile.with_validity(validity))
+}
+
+/// Cells of `width` bytes in the memory of `spare`, before any layer is laid over them.
+fn unwritten(layers: &[Layer], chunk: &Chunk<'_>, width: usize, spare: Vec<u8>) -> Result<Vec<u8>> {
+    let bytes = makeable(chunk.cells, width)?;
+    let mut tile = spare;
+    if covers(layers, chunk.extents) {
+        tile.resize(bytes, 0); // every cell will be written
+    } else if chunk.format.fill.len() != width {
+        return Err(Error::internal("a fill value of another width than its cells"));
+    } else if chunk.format.fill.iter().all(|byte| *byte == 0) {
+        tile.clear();
+        tile.resize(bytes, 0);
+    } else {
+        tile.clear();
+        tile.reserve_exact(bytes);
+        (0..chunk.cells).for_each(|_| tile.extend_from_slice(&chunk.format.fill));
+    }
+    Ok(tile)
+}
+
+/// Whether one of the layers holds every cell of the chunk.
+fn covers(layers: &[Layer], extents: &[u64]) -> bool {
+    let whole = |placement: &Placement| {
+        placement.region.iter().zip(extents).all(|(region, &len)| *region == (0..len))
+    };
+    layers.iter().any(|layer| layer.placement.as_ref().is_none_or(whole))
+}
+
+/// One byte per cell, 0 for NULL, before any layer is laid over them; `None` if no cell can be NULL.
+fn unwritten_validity(chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+    let byte = u8::from(chunk.format.fill_is_valid);
+    chunk.format.nullable.then(|| Ok(vec![byte; makeable(chunk.cells, 1)?])).transpose()
+}
+
+fn lay_validity(layer: &Layer, open: &Open, extents: &[u64], tile: &mut [u8]) -> Result<()> {
+    let placement = layer.placement.as_ref();
+    match &open.validity {
+        Some(validity) => copy_cells(placement, extents, 1, validity, tile),
+        None => fill_cells(placement, extents, &1, tile),
+    }
+}
+
+/// Cells of one width, layer over layer.
+fn fixed<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &Chunk<'_>,
+    width: usize,
+    spare: Vec<u8>,
+    opener: &mut Opener<'_, P>,
+) -> Result<Tile> {
+    let mut tile = unwritten(layers, chunk, width, spare)?;
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let open = opener.open(layer, memory)?;
+        let values = &open.values.bytes;
+        lay_fixed(layer.placement.as_ref(), chunk.extents, width, values, &mut tile)?;
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &open, chunk.extents, validity)?;
+        }
+        memory = open.into_memory();
+    }
+    Ok(Tile::fixed(tile.into(), width).with_validity(validity.map(Bytes::from)))
+}
+
+/// Copies cells of `width` bytes; as elements of that width where that is a common one, because single
+/// cells of a width that is not known beforehand are slow to copy.
+fn lay_fixed(
+    placement: Option<&Placement>,
+    extents: &[u64],
+    width: usize,
+    stored: &[u8],
+    tile: &mut [u8],
+) -> Result<()> {
+    fn lay<const WIDTH: usize>(
+        placement: Option<&Placement>,
+        extents: &[u64],
+        stored: &[u8],
+        tile: &mut [u8],
+    ) -> Result<()> {
+        let (stored, tile) = (stored.as_chunks::<WIDTH>().0, tile.as_chunks_mut::<WIDTH>().0);
+        copy_cells(placement, extents, 1, stored, tile)
+    }
+    match width {
+        2 => lay::<2>(placement, extents, stored, tile),
+        4 => lay::<4>(placement, extents, stored, tile),
+        8 => lay::<8>(placement, extents, stored, tile),
+        _ => copy_cells(placement, extents, width, stored, tile),
+    }
+}
+
+/// Values of any length, layer over layer: spans of the fill and of the contents of all layers.
+fn variable<P: Iterator<Item = Bytes>>(
+    layers: &[Layer],
+    chunk: &Chunk<'_>,
+    spare: Vec<u8>,
+    opener: &mut Opener<'_, P>,
+) -> Result<Tile> {
+    makeable(chunk.cells, size_of::<Range<u64>>())?;
+    let mut contents = spare;
+    contents.clear();
+    contents.extend_from_slice(&chunk.format.fill);
+    let mut tile = vec![0..contents.len() as u64; chunk.cells];
+    let mut validity = unwritten_validity(chunk)?;
+    let mut memory = vec![];
+    for layer in layers {
+        let placement = layer.placement.as_ref();
+        let open = opener.open(layer, memory)?;
+        let stored_shape = placement.map_or(chunk.extents, |placement| &placement.tile_shape);
+        let spans = spans(&open, cell_count(stored_shape)?, contents.len() as u64)?;
+        copy_cells(placement, chunk.extents, 1, &spans, &mut tile)?;
+        contents.extend_from_slice(open.content()?);
+        if let Some(validity) = &mut validity {
+            lay_validity(layer, &open, chunk.extents, validity)?;
+        }
+        memory = open.into_memory();
+    }
+    Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
+}
+
+/// The spans of the `cells` of a stored tile, moved by `base`.
+fn spans(open: &Open, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
+    let len = open.content()?.len() as u64;
+    let stored: Vec<u64>;
+    let starts = match open.content.as_ref().and_then(|content| content.offsets.as_ref()) {
+        Some(offsets) => offsets,
+        None => {
+            let (offsets, _) = open.values.bytes.as_chunks::<8>();
+            stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
+            &stored
+        }
+    };
+    if starts.len() != cells {
+        let message = format!("{} values, another number than the tile has cells", starts.len());
+        return Err(Error::corrupt("offsets of a tile", 0, message));
+    }
+    let ends = starts.iter().skip(1).copied().chain([len]);
+    let span = |(&start, end): (&u64, u64)| {
+        if start > end || end > len {
+            let message = format!("a value at bytes {start}..{end} of {len}");
+            return Err(Error::corrupt("offsets of a tile", 0, message));
+        }
+        Ok(base + start..base + end)
+    };
+    starts.iter().zip(ends).map(span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::format::{Codec, Location};
+    use crate::grid::{AxisSelection, ravel, unravel};
+
+    /// A payload and its bytes: as they are, or compressed.
+    fn payload(bytes: Vec<u8>, raw: bool, fetched: &mut Vec<Bytes>) -> Payload {
+        let raw_len = bytes.len() as u64;
+        let (codec, stored) = match raw {
+            true => (Codec::Raw, bytes),
+            false => (Codec::Zstd, zstd::encode_all(&bytes[..], 1).unwrap()),
+        };
+        let at = Location { object: "tile".into(), range: 0..stored.len() as u64 };
+        fetched.push(stored.into());
+        Payload { at, raw_len, codec }
+    }
+
+    /// Random layers of a random chunk, and the cells that should be seen.
+    struct Case {
+        stored: StoredChunk,
+        fetched: Vec<Bytes>,
+        extents: Vec<u64>,
+        format: CellFormat,
+        /// `None` for NULL.
+        cells: Vec<Option<Vec<u8>>>,
+    }
+
+    fn case(rng: &mut StdRng) -> Case {
+        let rank = rng.random_range(1..=3);
+        let extents: Vec<u64> = (0..rank).map(|_| rng.random_range(1..6)).collect();
+        let width = rng.random_bool(0.6).then(|| rng.random_range(1..=8));
+        let fill = b"filling."[..width.unwrap_or(3)].to_vec();
+        let format = CellFormat {
+            width,
+            nullable: rng.random(),
+            fill: fill.clone(),
+            fill_is_valid: rng.random(),
+        };
+        let unwritten = (!format.nullable || format.fill_is_valid).then_some(fill);
+        let cells = vec![unwritten; extents.iter().product::<u64>() as usize];
+        let stored = StoredChunk::default();
+        let mut case = Case { stored, fetched: vec![], extents, format, cells };
+        for _ in 0..rng.random_range(0..4) {
+            case.add_layer(rng);
+        }
+        case
+    }
+
+    impl Case {
+        fn add_layer(&mut self, rng: &mut StdRng) {
+            let placement = rng.random_bool(0.8).then(|| placement(&self.extents, rng));
+            let shape = placement.as_ref().map_or(&self.extents, |placement| &placement.tile_shape);
+            let count = shape.iter().product::<u64>() as usize;
+            let len = self.format.width;
+            let value = |rng: &mut StdRng| -> Vec<u8> {
+                let len = len.unwrap_or_else(|| rng.random_range(0..4));
+                (0..len).map(|_| rng.random()).collect()
+            };
+            let values: Vec<Vec<u8>> = (0..count).map(|_| value(rng)).collect();
+            let valid: Vec<u8> = (0..count).map(|_| rng.random_range(0..2)).collect();
+            // Older layers may be of a time when no cell was NULL.
+            let validity = (self.format.nullable && rng.random()).then_some(&valid);
+
+            let everywhere: Vec<_> = self.extents.iter().map(|&len| 0..len).collect();
+            let region = placement.as_ref().map_or(&everywhere, |placement| &placement.region);
+            for (position, cell) in self.cells.iter_mut().enumerate() {
+                let at = unravel(position as u64, &self.extents);
+                if region.iter().zip(&at).all(|(region, at)| region.contains(at)) {
+                    let place = place(placement.as_ref(), &at, &self.extents);
+                    let is_null = validity.is_some_and(|valid| valid[place] == 0);
+                    *cell = (!is_null).then(|| values[place].clone());
+                }
+            }
+
+            let (raw, fetched) = (rng.random(), &mut self.fetched);
+            let content: Vec<u8> = values.concat();
+            let starts = values.iter().scan(0, |end, value| {
+                let start = *end as u64;
+                *end += value.len();
+                Some(start.to_le_bytes())
+            });
+            let (values, content) = match self.format.width {
+                Some(_) => (payload(content, raw, fetched), None),
+                None => {
+                    let starts = payload(starts.flatten().collect(), raw, fetched);
+                    (starts, Some(payload(content, raw, fetched)))
+                }
+            };
+            let validity = validity.map(|valid| payload(valid.clone(), raw, fetched));
+            self.stored.layers.push(Layer { placement, values, content, validity });
+        }
+
+        fn decode(&self, spare: Vec<u8>) -> Result<Tile> {
+            let mut fetched = self.fetched.iter().cloned();
+            let (extents, format) = (&self.extents, &self.format);
+            let scratch = &mut Scratch::default();
+            decode(&self.stored, &mut fetched, extents, format, spare, scratch)
+        }
+    }
+
+    /// Where a tile's cell is that is the chunk's `at`.
+    fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
+        let Some(Placement { region, tile_shape, origin, column_major }) = placement else {
+            return ravel(at, extents) as usize;
+        };
+        let moved = at.iter().zip(region).zip(origin);
+        let mut at: Vec<u64> =
+            moved.map(|((at, region), first)| at - region.start + first).collect();
+        let mut shape = tile_shape.clone();
+        if *column_major {
+            at.reverse();
+            shape.reverse();
+        }
+        ravel(&at, &shape) as usize
+    }
+
+    /// Some cells of a chunk, anywhere in a tile that is at least as large.
+    fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
+        let mut region = |&len: &u64| {
+            let start = rng.random_range(0..len);
+            start..rng.random_range(start + 1..=len)
+        };
+        let region: Vec<Range<u64>> = extents.iter().map(&mut region).collect();
+        let origin: Vec<u64> = extents.iter().map(|_| rng.random_range(0..9)).collect();
+        let mut shape = |(cells, origin): (&Range<u64>, &u64)| {
+            cells.end - cells.start + origin + rng.random_range(0..3)
+        };
+        let tile_shape = region.iter().zip(&origin).map(&mut shape).collect();
+        Placement { region, tile_shape, origin, column_major: rng.random() }
+    }
+
+    fn cells(tile: &Tile, case: &Case) -> Vec<Option<Vec<u8>>> {
+        let all: Vec<_> = case.extents.iter().map(|&len| AxisSelection::all(len)).collect();
+        let values: Vec<Vec<u8>> = match case.format.width {
+            Some(width) => tile.bytes().chunks_exact(width).map(<[u8]>::to_vec).collect(),
+            None => {
+                let (spans, content) = tile.spans(&all).unwrap();
+                let value = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+                spans.iter().map(|span| value(span).to_vec()).collect()
+            }
+        };
+        let is_valid = |at: usize| tile.validity().is_none_or(|validity| validity[at] != 0);
+        values.into_iter().enumerate().map(|(at, value)| is_valid(at).then_some(value)).collect()
+    }
+
+    #[test]
+    fn each_cell_is_the_newest_layers_that_has_it() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..2_000 {
+            let case = case(&mut rng);
+            let spare = vec![0xAA; rng.random_range(0..2_000)];
+            let tile = case.decode(spare).unwrap();
+            assert_eq!(cells(&tile, &case), case.cells, "{:?}", case.stored);
+        }
+    }
+
+    #[test]
+    fn layers_that_do_not_fit_are_errors() {
+        let mut rng = StdRng::seed_from_u64(2);
+        let mut damaged = 0;
+        while damaged < 200 {
+            let mut case = case(&mut rng);
+            let Some(layer) = case.stored.layers.last_mut() else { continue };
+            // Too small a tile for its cells; too few offsets where values are of any length.
+            let shorter = layer.values.raw_len - [1, 8][usize::from(layer.content.is_some())];
+            let at = case.fetched.len() - layer.payloads().count();
+            layer.values.codec = Codec::Raw;
+            layer.values.raw_len = shorter;
+            case.fetched[at] = Bytes::from(vec![0; shorter as usize]);
+            let uses_last_cell = layer.placement.is_none() || layer.content.is_some();
+            let decoded = case.decode(vec![]);
+            assert!(decoded.is_err() || !uses_last_cell, "{:?}", case.stored);
+            damaged += usize::from(uses_last_cell);
+        }
+    }
+
+    #[test]
+    fn memory_is_one_layer_and_the_tile() {
+        let extents = vec![16, 1024];
+        let format = CellFormat { fill: vec![0; 4], ..CellFormat::fixed(4) };
+        let (mut fetched, mut layers) = (vec![], vec![]);
+        for row in 0..16 {
+            let values = payload(vec![row as u8; 1 << 16], false, &mut fetched);
+            let placement = Placement {
+                region: vec![row..row + 1, 0..1024],
+                tile_shape: extents.clone(),
+                origin: vec![row, 0],
+                column_major: false,
+            };
+            layers.push(Layer {
+                placement: Some(placement),
+                values,
+                content: None,
+                validity: None,
+            });
+        }
+        let stored = StoredChunk { layers };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &format), 2 << 16);
+        let nullable = CellFormat { nullable: true, ..format.clone() };
+        assert_eq!(bytes_decoded(&stored, 1 << 14, &nullable), (2 << 16) + (1 << 14));
+        let scratch = &mut Scratch::default();
+        let tile =
+            decode(&stored, &mut fetched.into_iter(), &extents, &format, vec![], scratch).unwrap();
+        let expected: Vec<u8> = (0..1 << 16).map(|at| (at >> 12) as u8).collect();
+        assert_eq!(tile.bytes(), expected);
+    }
+}

@@ -1,0 +1,318 @@
+//! Copying the cells of a stored tile to their places in a chunk.
+//!
+//! ```text
+//!   stored tile   . . . . .        chunk   . . .      Axes whose neighbours are evenly far apart in
+//!                 . a b c .   ─▶           a b c      both are one: rows of full length are one run,
+//!                 . d e f .                d e f      and so are the cells of one column.
+//! ```
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::format::Placement;
+
+/// Copies the cells that a stored tile has of a chunk of these `extents`; each is `parts` elements.
+pub(crate) fn copy_cells<T: Clone>(
+    placement: Option<&Placement>,
+    extents: &[u64],
+    parts: usize,
+    stored: &[T],
+    chunk: &mut [T],
+) -> Result<()> {
+    each_run(placement, extents, parts, |run| {
+        let to = chunk.get_mut(range(run.to, run.steps.to, run.steps.count));
+        let from = stored.get(range(run.from, run.steps.from, run.steps.count));
+        let (to, from) = to.zip(from).ok_or_else(too_small)?;
+        if run.steps.to == 1 && run.steps.from == 1 {
+            to.clone_from_slice(from);
+            return Ok(());
+        }
+        let from = from.iter().step_by(run.steps.from);
+        to.iter_mut().step_by(run.steps.to).zip(from).for_each(|(to, from)| to.clone_from(from));
+        Ok(())
+    })
+}
+
+/// Sets the cells that a stored tile has of a chunk of these `extents` to `value`.
+pub(crate) fn fill_cells<T: Clone>(
+    placement: Option<&Placement>,
+    extents: &[u64],
+    value: &T,
+    chunk: &mut [T],
+) -> Result<()> {
+    each_run(placement, extents, 1, |run| {
+        let to =
+            chunk.get_mut(range(run.to, run.steps.to, run.steps.count)).ok_or_else(too_small)?;
+        to.iter_mut().step_by(run.steps.to).for_each(|to| to.clone_from(value));
+        Ok(())
+    })
+}
+
+/// The number of cells in a box of `shape`.
+pub(crate) fn cell_count(shape: &[u64]) -> Result<usize> {
+    let cells = shape.iter().try_fold(1_u64, |cells, &len| cells.checked_mul(len));
+    let cells = cells.and_then(|cells| usize::try_from(cells).ok());
+    cells.ok_or_else(|| Error::unsupported(format!("a chunk of {shape:?} cells")))
+}
+
+pub(crate) fn too_small() -> Error {
+    Error::internal("a tile of another size than its chunk")
+}
+
+/// Elements at even distances, both in the chunk and in the stored tile: at least one.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    count: usize,
+    /// From one to the next in the chunk.
+    to: usize,
+    /// From one to the next in the stored tile.
+    from: usize,
+}
+
+/// Elements that are copied from and to these places on.
+struct Run {
+    to: usize,
+    from: usize,
+    steps: Steps,
+}
+
+/// From the first to the last of `count` elements, which are `step` apart.
+fn range(start: usize, step: usize, count: usize) -> Range<usize> {
+    start..start + (count - 1) * step + 1
+}
+
+/// Calls `visit` with every run of elements that a stored tile has of a chunk.
+fn each_run(
+    placement: Option<&Placement>,
+    extents: &[u64],
+    parts: usize,
+    mut visit: impl FnMut(Run) -> Result<()>,
+) -> Result<()> {
+    let Some(Placement { region, tile_shape, origin, column_major }) = placement else {
+        let count = element_count(extents, parts)?;
+        let run = Run { to: 0, from: 0, steps: Steps { count, to: 1, from: 1 } };
+        return if count == 0 { Ok(()) } else { visit(run) };
+    };
+    // If these can be counted, no place among them overflows.
+    element_count(extents, parts)?;
+    element_count(tile_shape, parts)?;
+    let to_strides = strides(extents, parts, false);
+    let from_strides = strides(tile_shape, parts, *column_major);
+    let (mut to, mut from) = (0, 0);
+    let mut axes = Vec::with_capacity(region.len() + 1);
+    for (axis, cells) in region.iter().enumerate() {
+        let steps = Steps {
+            count: (cells.end - cells.start) as usize,
+            to: to_strides[axis],
+            from: from_strides[axis],
+        };
+        to += cells.start as usize * steps.to;
+        from += origin[axis] as usize * steps.from;
+        push_merged(&mut axes, steps);
+    }
+    push_merged(&mut axes, Steps { count: parts, to: 1, from: 1 });
+    if axes.iter().any(|axis| axis.count == 0) {
+        return Ok(());
+    }
+    // The axis along which the stored tile runs goes next to the one along which the chunk does.
+    if let Some((_, outer)) = axes.split_last_mut()
+        && let Some(near) = (0..outer.len()).min_by_key(|&axis| outer[axis].from)
+    {
+        outer[near..].rotate_left(1);
+    }
+    visit_axes(&axes, to, from, &mut visit)
+}
+
+fn element_count(shape: &[u64], parts: usize) -> Result<usize> {
+    let elements = cell_count(shape)?.checked_mul(parts);
+    elements.ok_or_else(|| Error::unsupported(format!("a chunk of {shape:?} cells")))
+}
+
+/// Elements between neighbours on each axis of a box of cells of so many `parts`.
+fn strides(shape: &[u64], parts: usize, column_major: bool) -> Vec<usize> {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = parts;
+    let mut visit = |axis: usize| {
+        strides[axis] = stride;
+        stride *= shape[axis] as usize;
+    };
+    if column_major {
+        (0..shape.len()).for_each(&mut visit);
+    } else {
+        (0..shape.len()).rev().for_each(&mut visit);
+    }
+    strides
+}
+
+/// Adds an axis within those there are, to the last of them if the two are like one.
+fn push_merged(axes: &mut Vec<Steps>, inner: Steps) {
+    if inner.count == 1 {
+        return;
+    }
+    match axes.last_mut() {
+        Some(last)
+            if last.to == inner.to * inner.count && last.from == inner.from * inner.count =>
+        {
+            *last = Steps { count: last.count * inner.count, ..inner };
+        }
+        _ => axes.push(inner),
+    }
+}
+
+/// Where a tile runs along another axis than its chunk, every next cell of a run is on another cache
+/// line, which the runs beside it want too: they are visited in squares of so many cells a side.
+const SQUARE: usize = 32;
+
+/// The runs of `axes`, outermost first, from these places on.
+fn visit_axes(
+    axes: &[Steps],
+    to: usize,
+    from: usize,
+    visit: &mut impl FnMut(Run) -> Result<()>,
+) -> Result<()> {
+    match axes {
+        [] => visit(Run { to, from, steps: Steps { count: 1, to: 1, from: 1 } }),
+        [steps] => visit(Run { to, from, steps: *steps }),
+        [across, along] if across.from < along.from => {
+            for start in (0..along.count).step_by(SQUARE) {
+                let steps = Steps { count: SQUARE.min(along.count - start), ..*along };
+                let (to, from) = (to + start * along.to, from + start * along.from);
+                for at in 0..across.count {
+                    visit(Run { to: to + at * across.to, from: from + at * across.from, steps })?;
+                }
+            }
+            Ok(())
+        }
+        [axis, inner @ ..] => {
+            for at in 0..axis.count {
+                visit_axes(inner, to + at * axis.to, from + at * axis.from, visit)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::grid::{ravel, unravel};
+
+    /// A random placement in a chunk of `extents`: often whole rows, and often a single cell of an axis.
+    fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
+        let (mut region, mut tile_shape, mut origin) = (vec![], vec![], vec![]);
+        for &len in extents {
+            region.push(match rng.random_range(0..3) {
+                0 => 0..len,
+                1 => len - 1..len,
+                _ => {
+                    let start = rng.random_range(0..len);
+                    start..rng.random_range(start..=len)
+                }
+            });
+            let before = if rng.random() { 0 } else { rng.random_range(0..3) };
+            tile_shape.push(len + before + rng.random_range(0..2));
+            origin.push(before + region[region.len() - 1].start);
+        }
+        Placement { region, tile_shape, origin, column_major: rng.random() }
+    }
+
+    /// Every cell of the placement in the chunk's order: where it is there, and in the stored tile.
+    fn places(placement: &Placement, extents: &[u64]) -> Vec<(usize, usize)> {
+        let Placement { region, tile_shape, origin, column_major } = placement;
+        let places = (0..extents.iter().product()).filter_map(|position| {
+            let mut at = unravel(position, extents);
+            if !at.iter().zip(region).all(|(at, region)| region.contains(at)) {
+                return None;
+            }
+            let moved = at.iter_mut().zip(region).zip(origin);
+            moved.for_each(|((at, region), origin)| *at = *at - region.start + origin);
+            let mut shape = tile_shape.clone();
+            if *column_major {
+                at.reverse();
+                shape.reverse();
+            }
+            Some((position as usize, ravel(&at, &shape) as usize))
+        });
+        places.collect()
+    }
+
+    #[test]
+    fn runs_are_the_cells_each_once() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..3_000 {
+            let rank = rng.random_range(1..=4);
+            let mut extents: Vec<u64> = (0..rank).map(|_| rng.random_range(1..5)).collect();
+            if rng.random_bool(0.1) {
+                extents[rank - 1] = rng.random_range(SQUARE as u64 - 1..3 * SQUARE as u64);
+            }
+            let placement = placement(&extents, &mut rng);
+            let parts = rng.random_range(1..4);
+            let mut found = vec![];
+            each_run(Some(&placement), &extents, parts, |run| {
+                let Run { to, from, steps } = run;
+                assert!(steps.count > 0);
+                found.extend(
+                    (0..steps.count).map(|at| (to + at * steps.to, from + at * steps.from)),
+                );
+                Ok(())
+            })
+            .unwrap();
+            found.sort_unstable();
+            let elements = |(to, from): (usize, usize)| {
+                (0..parts).map(move |part| (to * parts + part, from * parts + part))
+            };
+            let expected: Vec<_> =
+                places(&placement, &extents).into_iter().flat_map(elements).collect();
+            assert_eq!(found, expected, "{placement:?} of {extents:?}");
+        }
+    }
+
+    #[test]
+    fn axes_that_are_like_one_are_one_run() {
+        let runs = |region: &[Range<u64>], tile_shape: &[u64], column_major| {
+            let placement = Placement {
+                region: region.to_vec(),
+                tile_shape: tile_shape.to_vec(),
+                origin: region.iter().map(|cells| cells.start).collect(),
+                column_major,
+            };
+            let mut runs = 0;
+            each_run(Some(&placement), &[3, 4, 5], 1, |_| {
+                runs += 1;
+                Ok(())
+            })
+            .unwrap();
+            runs
+        };
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], false), 1);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[9, 4, 5], false), 1);
+        assert_eq!(runs(&[1..3, 1..3, 0..5], &[3, 4, 5], false), 2);
+        assert_eq!(runs(&[0..3, 0..4, 2..3], &[3, 4, 5], false), 1);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 6], false), 12);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], true), 12);
+        assert_eq!(runs(&[0..3, 1..2, 2..3], &[3, 4, 5], true), 1);
+        assert_eq!(runs(&[0..3, 1..1, 0..5], &[3, 4, 5], false), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        let placement = Placement {
+            region: vec![0..2, 0..2],
+            tile_shape: vec![2, 2],
+            origin: vec![0, 0],
+            column_major: false,
+        };
+        let copy = |stored: usize, chunk: usize| {
+            copy_cells(Some(&placement), &[2, 3], 1, &vec![1; stored], &mut vec![0; chunk])
+        };
+        assert!(copy(4, 6).is_ok());
+        assert!(copy(3, 6).is_err() && copy(4, 4).is_err());
+        assert!(fill_cells(Some(&placement), &[2, 3], &1, &mut [0; 4]).is_err());
+        let huge = Placement { tile_shape: vec![1 << 40, 1 << 40], ..placement };
+        assert!(copy_cells(Some(&huge), &[2, 3], 1, &[1; 4], &mut [0; 6]).is_err());
+        assert!(copy_cells(None, &[1 << 62], 8, &[1; 4], &mut [0; 6]).is_err());
+    }
+}

@@ -1,0 +1,222 @@
+//! What a writer should have noted about the values of a tile, computed from its elements.
+
+use crate::format::{Bound, ElementType, bound};
+
+/// The figures of some elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Figures {
+    /// Elements that are NaN, fill or NULL.
+    pub(crate) nulls: u64,
+    /// The least and the greatest of the others as stored, -0 below 0.
+    pub(crate) bounds: Option<(Bound, Bound)>,
+}
+
+impl Figures {
+    /// The figures of little-endian `elements`, of which those that are the `fill` bit by bit are NULL, and
+    /// those with a 0 in `validity`.
+    pub(crate) fn of(
+        element: ElementType,
+        elements: &[u8],
+        fill: Option<Bound>,
+        validity: Option<&[u8]>,
+    ) -> Self {
+        macro_rules! scan {
+            ($number:ty) => {
+                scan::<$number, { size_of::<$number>() }>(elements, fill, validity)
+            };
+        }
+        match element {
+            ElementType::F16 => scan!(half::f16),
+            ElementType::F32 => scan!(f32),
+            ElementType::F64 => scan!(f64),
+            ElementType::I8 => scan!(i8),
+            ElementType::I16 => scan!(i16),
+            ElementType::I32 => scan!(i32),
+            ElementType::I64 => scan!(i64),
+            ElementType::U8 => scan!(u8),
+            ElementType::U16 => scan!(u16),
+            ElementType::U32 => scan!(u32),
+            ElementType::U64 => scan!(u64),
+        }
+    }
+}
+
+/// A number of `N` stored bytes, as one of integers in the same order.
+trait Stored<const N: usize> {
+    type Rank: Copy + Ord;
+
+    /// `None` for NaN.
+    fn rank(bytes: [u8; N]) -> Option<Self::Rank>;
+    fn bytes(rank: Self::Rank) -> [u8; N];
+}
+
+macro_rules! integers {
+    ($($number:ty),*) => {$(
+        impl Stored<{ size_of::<$number>() }> for $number {
+            type Rank = $number;
+
+            fn rank(bytes: [u8; size_of::<$number>()]) -> Option<$number> {
+                Some(<$number>::from_le_bytes(bytes))
+            }
+
+            fn bytes(rank: $number) -> [u8; size_of::<$number>()] {
+                rank.to_le_bytes()
+            }
+        }
+    )*};
+}
+
+integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! floats {
+    ($($number:ty as $signed:ty),*) => {$(
+        impl Stored<{ size_of::<$number>() }> for $number {
+            type Rank = $signed;
+
+            fn rank(bytes: [u8; size_of::<$number>()]) -> Option<$signed> {
+                let bits = <$signed>::from_le_bytes(bytes);
+                (!<$number>::from_le_bytes(bytes).is_nan()).then_some(turned(bits))
+            }
+
+            fn bytes(rank: $signed) -> [u8; size_of::<$number>()] {
+                turned(rank).to_le_bytes()
+            }
+        }
+
+        impl Turned for $signed {
+            fn turned(self) -> Self {
+                self ^ ((self >> (<$signed>::BITS - 1)) & <$signed>::MAX)
+            }
+        }
+    )*};
+}
+
+/// The bits of floats, of which negative ones are in reverse order.
+trait Turned {
+    fn turned(self) -> Self;
+}
+
+fn turned<T: Turned>(bits: T) -> T {
+    bits.turned()
+}
+
+floats!(half::f16 as i16, f32 as i32, f64 as i64);
+
+fn scan<T: Stored<N>, const N: usize>(
+    elements: &[u8],
+    fill: Option<Bound>,
+    validity: Option<&[u8]>,
+) -> Figures {
+    let (elements, _) = elements.as_chunks::<N>();
+    let fill = fill.and_then(|fill| fill.first_chunk::<N>().copied());
+    let is_valid = |at: usize| validity.is_none_or(|valid| valid.get(at).is_none_or(|&it| it != 0));
+    let mut nulls = 0;
+    let mut ends: Option<(T::Rank, T::Rank)> = None;
+    for (at, bytes) in elements.iter().enumerate() {
+        let rank = T::rank(*bytes).filter(|_| fill != Some(*bytes) && is_valid(at));
+        let Some(rank) = rank else {
+            nulls += 1;
+            continue;
+        };
+        ends = Some(ends.map_or((rank, rank), |(least, most)| (least.min(rank), most.max(rank))));
+    }
+    let bounds = ends.map(|(least, most)| (bound(&T::bytes(least)), bound(&T::bytes(most))));
+    Figures { nulls, bounds }
+}
+
+/// Whether two stored elements are one number: zeros are, whatever their signs.
+pub(crate) fn is_same(element: ElementType, a: &Bound, b: &Bound) -> bool {
+    a == b || is_zero(element, a) && is_zero(element, b)
+}
+
+fn is_zero(element: ElementType, stored: &Bound) -> bool {
+    let size = element.size() as usize;
+    let Some((sign, rest)) = stored[..size].split_last() else { return false };
+    let sign = if element.is_integer() { *sign } else { sign & 0x7f };
+    sign == 0 && rest.iter().all(|byte| *byte == 0)
+}
+
+/// Two bounds in decimal.
+pub(crate) fn range_text(element: ElementType, bounds: &Option<(Bound, Bound)>) -> String {
+    let Some((least, greatest)) = bounds else { return "no values".to_owned() };
+    let text = |bound: &Bound| crate::array::decimal(element, bound).unwrap_or_default();
+    format!("values from {} to {}", text(least), text(greatest))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    const ALL: [ElementType; 11] = [
+        ElementType::F16,
+        ElementType::F32,
+        ElementType::F64,
+        ElementType::I8,
+        ElementType::I16,
+        ElementType::I32,
+        ElementType::I64,
+        ElementType::U8,
+        ElementType::U16,
+        ElementType::U32,
+        ElementType::U64,
+    ];
+
+    /// One by one, by the definition.
+    fn naively(
+        element: ElementType,
+        elements: &[u8],
+        fill: Option<Bound>,
+        validity: Option<&[u8]>,
+    ) -> Figures {
+        let size = element.size() as usize;
+        let mut values: Vec<&[u8]> = vec![];
+        let mut nulls = 0;
+        for (at, bytes) in elements.chunks(size).enumerate() {
+            let is_fill = fill.is_some_and(|fill| fill[..size] == *bytes);
+            let is_null = validity.is_some_and(|validity| validity[at] == 0);
+            match is_fill || is_null || element.rank(bytes).is_none() {
+                true => nulls += 1,
+                false => values.push(bytes),
+            }
+        }
+        values.sort_by_key(|bytes| element.rank(bytes));
+        let bounds = values.first().zip(values.last()).map(|(a, b)| (bound(a), bound(b)));
+        Figures { nulls, bounds }
+    }
+
+    #[test]
+    fn figures_are_those_of_looking_at_each() {
+        let mut rng = StdRng::seed_from_u64(11);
+        for round in 0..4_000 {
+            let element = ALL[round % ALL.len()];
+            let size = element.size() as usize;
+            // Few different bytes, so that zeros, NaN, infinities and fills occur.
+            let bytes = [0, 0, 0x80, 0x7f, 0xff, 0x7c, 0xfc, 0xf0, 1];
+            let cells = rng.random_range(0..9);
+            let elements: Vec<u8> =
+                (0..cells * size).map(|_| bytes[rng.random_range(0..bytes.len())]).collect();
+            let fill = elements.first_chunk::<8>().filter(|_| round % 3 == 0).copied();
+            let validity: Vec<u8> = (0..cells).map(|_| rng.random_range(0..2)).collect();
+            let validity = (round % 5 == 0).then_some(&validity[..]);
+            let found = Figures::of(element, &elements, fill, validity);
+            assert_eq!(
+                found,
+                naively(element, &elements, fill, validity),
+                "{element} {elements:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn zeros_are_the_same_of_floats_only() {
+        let (plus, minus) = (bound(&0_f32.to_le_bytes()), bound(&(-0_f32).to_le_bytes()));
+        assert!(is_same(ElementType::F32, &plus, &minus));
+        assert!(!is_same(ElementType::I32, &plus, &minus));
+        assert!(!is_same(ElementType::F32, &plus, &bound(&1_f32.to_le_bytes())));
+        assert_eq!(range_text(ElementType::F32, &Some((minus, plus))), "values from -0.0 to 0.0");
+        assert_eq!(range_text(ElementType::F32, &None), "no values");
+    }
+}
