@@ -1,115 +1,157 @@
-//! Holds every `use crate::` of the library against the layers that DESIGN.md draws.
+//! Holds every path of the library against the layers that DESIGN.md draws.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use super::tree::Tree;
 
-/// A module and the modules it may import; `error` is open to all.
-const ALLOWED: &[(&str, &[&str])] = &[
+/// A module at the top and those that it may import; `error` is open to all.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("error", &[]),
     ("grid", &[]),
     ("io", &[]),
     ("format", &["grid"]),
-    ("scan", &["format", "io", "grid"]),
-    ("options", &["scan", "format", "io", "grid"]),
-    ("exec", &["options", "scan", "format", "io", "grid"]),
-    ("provider", &["exec", "options", "scan", "format", "io", "grid"]),
+    ("tile", &["format", "io", "grid"]),
+    ("array", &["tile", "format", "grid"]),
+    ("plan", &["array", "grid"]),
+    ("reduce", &["plan", "array", "tile", "format", "grid"]),
+    ("verify", &["array", "tile", "format"]),
+    ("source", &["verify", "array", "tile", "format", "io", "grid"]),
+    ("options", &["source", "array", "format"]),
+    ("exec", &["options", "reduce", "plan", "array", "tile", "format", "grid"]),
+    ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
 ];
 
-/// Modules that know nothing of DataFusion, and those that know nothing of Arrow either.
-const WITHOUT_DATAFUSION: &[&str] = &["grid", "io", "format", "scan"];
-const WITHOUT_ARROW: &[&str] = &["grid", "io", "format"];
+/// Rooms that know nothing of each other.
+const APART: &[(&str, &str)] = &[("format/tet", "format/tiledb"), ("source/tet", "source/tiledb")];
+
+/// Crates, and the modules that know nothing of them.
+const WITHOUT: &[(&str, &[&str])] = &[
+    ("arrow", &["error", "grid", "io", "format"]),
+    (
+        "datafusion",
+        &["error", "grid", "io", "format", "tile", "array", "plan", "reduce", "verify", "source"],
+    ),
+];
 
 #[test]
 fn imports_follow_the_layers() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut checked = 0;
-    let mut wrong = Vec::new();
-    for file in rust_files(&src) {
-        let module = module_of(&src, &file);
-        let text = fs::read_to_string(&file).expect("a source file");
-        for (number, line) in (1..).zip(text.lines()) {
-            let violation = violation(&module, line);
-            checked += usize::from(line.contains("crate::"));
-            wrong.extend(violation.map(|why| format!("{}:{number}: {why}", file.display())));
-        }
-    }
-    assert!(checked > 50, "only {checked} imports found; does the test still look at the sources?");
+    let tree = Tree::of_project("src").expect("the library");
+    let ties = tree.ties().len();
+    assert!(ties > 500, "only {ties} names found; does the test still look at the sources?");
+    let wrong = violations(&tree);
     assert!(wrong.is_empty(), "imports against the layers:\n{}", wrong.join("\n"));
 }
 
 #[test]
+fn the_table_lists_every_module() {
+    let tree = Tree::of_project("src").expect("the library");
+    let mut found: Vec<&str> = tree.modules.iter().map(|module| room(&module.file)).collect();
+    found.retain(|room| *room != "lib");
+    found.sort_unstable();
+    found.dedup();
+    let mut listed: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
+    listed.sort_unstable();
+    assert_eq!(found, listed, "modules of the library, and those of the table of layers");
+}
+
+/// What stands against the layers, rooms apart and crates unknown.
+fn violations(tree: &Tree) -> Vec<String> {
+    let ties = tree.ties();
+    let layers = ties.iter().filter_map(|tie| {
+        let apart = APART.iter().flat_map(|(a, b)| [(a, b), (b, a)]);
+        let mut crossed = apart.filter(|(a, b)| is_in(&tie.from, a) && is_in(&tie.to, b));
+        let is_wrong = !is_allowed(room(&tie.from), room(&tie.to)) || crossed.next().is_some();
+        is_wrong.then(|| format!("{} names {}, which is of {}", tie.from, tie.name, tie.to))
+    });
+    let outside = tree.outside().into_iter().filter_map(|(file, name)| {
+        let knows = |known: &str| name == known || name.starts_with(&format!("{known}_"));
+        let (known, _) =
+            WITHOUT.iter().find(|(known, rooms)| knows(known) && rooms.contains(&room(file)))?;
+        Some(format!("{file} knows of {known}"))
+    });
+    let mut wrong: Vec<String> = layers.chain(outside).collect();
+    wrong.dedup();
+    wrong
+}
+
+/// The root knows all, and only what it re-exports may be named by way of it.
+fn is_allowed(from: &str, to: &str) -> bool {
+    let allowed = LAYERS.iter().find(|(name, _)| *name == from).map_or(&[][..], |(_, to)| to);
+    from == "lib" || from == to || to == "error" || allowed.contains(&to)
+}
+
+/// The module at the top that a file is part of.
+fn room(file: &str) -> &str {
+    file.split(['/', '.']).next().unwrap_or(file)
+}
+
+fn is_in(file: &str, room: &str) -> bool {
+    file.strip_prefix(room).is_some_and(|rest| rest.starts_with(['/', '.']))
+}
+
+#[test]
 fn violations_are_found() {
-    for (module, line) in [
-        ("format", "use crate::io::ByteSource;"),
-        ("io", "    let x = crate::format::Step::Done(1);"),
-        ("scan", "use datafusion::error::Result;"),
-        ("grid", "use arrow::array::ArrayRef;"),
-        ("exec", "use crate::provider::GridTable;"),
-        ("error", "use crate::grid::Selection;"),
-        ("tet", "use crate::format::tiledb::Tile;"),
+    for (file, text, expected) in [
+        (
+            "format/mod.rs",
+            "use crate::io::Source;",
+            "format/mod.rs names crate::io::Source, which is of io.rs",
+        ),
+        (
+            "io.rs",
+            "fn f() { crate::format::step() }",
+            "io.rs names crate::format::step, which is of format/mod.rs",
+        ),
+        (
+            "io.rs",
+            "use super::{\n  format::{tet::{A}}};",
+            "io.rs names super::format::tet::A, which is of format/tet/a.rs",
+        ),
+        ("io.rs", "use crate::Table;", "io.rs names crate::Table, which is of provider.rs"),
+        ("error.rs", "use crate::grid;", "error.rs names crate::grid, which is of grid.rs"),
+        (
+            "format/tet/a.rs",
+            "use super::super::tiledb::B;",
+            "format/tet/a.rs names super::super::tiledb::B, which is of format/tiledb.rs",
+        ),
+        (
+            "format/tiledb.rs",
+            "use super::tet::A;",
+            "format/tiledb.rs names super::tet::A, which is of format/tet/a.rs",
+        ),
+        ("array.rs", "use datafusion::error::Result;", "array.rs knows of datafusion"),
+        ("grid.rs", "fn f(_: arrow_schema::Field) {}", "grid.rs knows of arrow"),
     ] {
-        assert!(violation(module, line).is_some(), "{module}: {line}");
+        assert_eq!(violations(&altered(file, text)), [expected], "{file}: {text}");
     }
-    for (module, line) in [
-        ("scan", "use crate::format::tet::TetFile;"),
-        ("lib", "pub use provider::GridTable;"),
-        ("format", "use crate::error::{Error, Result};"),
-        ("grid", "//! no arrow:: here, this is a comment about datafusion::"),
+    for (file, text) in [
+        ("array.rs", "use super::format::tet::A; use arrow::array::ArrayRef;"),
+        ("format/mod.rs", "mod tet; use crate::error::Error; use self::tet::A;"),
+        ("grid.rs", "// use crate::format::step;\n#[cfg(test)] mod tests { use arrow::x; }"),
+        ("provider.rs", "pub struct Table; use crate::io::Source; use datafusion::x;"),
     ] {
-        assert_eq!(violation(module, line), None, "{module}: {line}");
+        assert_eq!(violations(&altered(file, text)), [""; 0], "{file}: {text}");
     }
 }
 
-fn rust_files(dir: &Path) -> Vec<PathBuf> {
-    let entries =
-        fs::read_dir(dir).expect("a source directory").map(|entry| entry.expect("an entry").path());
-    entries
-        .flat_map(|path| match path.is_dir() {
-            true => rust_files(&path),
-            false => vec![path],
-        })
-        .filter(|path| path.extension().is_some_and(|ext| ext == "rs"))
-        .collect()
-}
-
-/// The first part of the path below `src`; for files of one format, that format.
-fn module_of(src: &Path, file: &Path) -> String {
-    let relative = file.strip_prefix(src).expect("a file below src").with_extension("");
-    let parts: Vec<&str> = relative.iter().filter_map(|part| part.to_str()).collect();
-    match parts.as_slice() {
-        ["format", format @ ("tet" | "tiledb"), ..] => (*format).to_owned(),
-        [first, ..] => (*first).to_owned(),
-        [] => String::new(),
-    }
-}
-
-/// Why a line may not stand in `module`.
-fn violation(module: &str, line: &str) -> Option<String> {
-    let line = line.trim_start();
-    if line.starts_with("//") || module == "lib" {
-        return None;
-    }
-    let (layer, other_format) = match module {
-        "tet" => ("format", "format::tiledb"),
-        "tiledb" => ("format", "format::tet"),
-        other => (other, "\0"),
+/// A small library, one of whose files has other text behind its own.
+fn altered(file: &str, text: &str) -> Tree {
+    let files = [
+        (
+            "lib.rs",
+            "mod error; mod grid; mod io; mod format; mod array; mod provider; pub use provider::Table;",
+        ),
+        ("error.rs", "pub struct Error;"),
+        ("grid.rs", "pub struct Cut;"),
+        ("io.rs", "pub struct Source;"),
+        ("format/mod.rs", "mod tet; mod tiledb; pub fn step() {}"),
+        ("format/tet/mod.rs", "mod a; pub use a::A;"),
+        ("format/tet/a.rs", "pub struct A;"),
+        ("format/tiledb.rs", "pub struct B;"),
+        ("array.rs", ""),
+        ("provider.rs", "pub struct Table;"),
+    ];
+    let read = |path: &str| {
+        let (_, own) = files.iter().find(|(name, _)| *name == path)?;
+        Some(if path == file { format!("{own} {text}") } else { (*own).to_owned() })
     };
-    if line.contains(other_format) {
-        return Some(format!("{module} imports {other_format}"));
-    }
-    if WITHOUT_DATAFUSION.contains(&layer) && line.contains("datafusion::") {
-        return Some(format!("{layer} imports DataFusion"));
-    }
-    if WITHOUT_ARROW.contains(&layer) && line.contains("arrow::") {
-        return Some(format!("{layer} imports Arrow"));
-    }
-    let allowed =
-        ALLOWED.iter().find(|(name, _)| *name == layer).map_or(&[][..], |(_, allowed)| allowed);
-    let imports = line.match_indices("crate::").map(|(at, _)| &line[at + "crate::".len()..]);
-    imports
-        .map(|rest| rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or(""))
-        .find(|target| {
-            let is_module = ALLOWED.iter().any(|(name, _)| name == target);
-            is_module && *target != layer && !allowed.contains(target)
-        })
-        .map(|target| format!("{layer} imports {target}"))
+    Tree::load("lib.rs", &read)
 }
