@@ -11,12 +11,12 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object ([`tet`], whose object has the empty name) or a folder of them
-//! ([`tiledb`]). A package of `.tet` files is a folder too, in which one object is chosen.
+//! An array is one object ([`tet`], whose object has the empty name) or a folder of them (`tiledb`, with
+//! the feature of that name). A package of `.tet` files is a folder too, in which one object is chosen.
 //!
 //! Reading a chunk has the same shape for every format: *locate* (a machine that ends in a
 //! [`StoredChunk`] for each value that is wanted: byte ranges, and how they lie over one another),
-//! and then *decode* ([`Payload::decode`]).
+//! and then *decode* ([`Payload::decode`]). A format with an encoding of its own is a [`PayloadDecoder`].
 
 mod codec;
 mod element;
@@ -25,8 +25,10 @@ mod machine;
 mod memory_budget;
 mod stored;
 pub mod tet;
+#[cfg(feature = "tiledb")]
 pub mod tiledb;
 mod time_unit;
+#[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // TileDB has more kinds of numbers.
 mod wire;
 mod zone;
 
