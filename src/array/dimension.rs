@@ -42,8 +42,7 @@ impl Dimension {
         self.is_labelled
     }
 
-    /// What labels that are numbers count, if they are times: those of another moment or unit are not of
-    /// the same line.
+    /// The unit of numeric labels that are times; labels of different units cannot be concatenated.
     pub(crate) fn unit(&self) -> Option<&str> {
         if self.labels.data_type().is_temporal() {
             return None;

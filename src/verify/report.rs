@@ -155,7 +155,7 @@ impl Check {
         findings.into_iter().for_each(|finding| self.add(finding));
     }
 
-    /// Counts findings that nobody made.
+    /// Counts findings that are not constructed one by one.
     pub(crate) fn leave_out(&mut self, severity: Severity, number: u64) {
         let count = self.count(severity);
         *count = count.saturating_add(number);
@@ -236,7 +236,7 @@ impl Report {
         Self { depth, checks }.relative_to(location)
     }
 
-    /// Names files by their places in the folder, and the file that all is about not at all.
+    /// Makes paths relative to `location`; omits that of the verified file itself.
     pub(crate) fn relative_to(mut self, location: &str) -> Self {
         let relative = |file: String| {
             let within = match file.strip_prefix(location) {

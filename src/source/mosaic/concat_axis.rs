@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use arrow::array::{ArrayRef, make_comparator};
 use arrow::compute::{SortOptions, concat, sort_to_indices};
 
-use super::agree::labels_differ;
-use super::build::FileArrays;
-use crate::array::{Dimension, LabelOrder, Labels};
+use super::compat::labels_differ;
+use super::file_arrays::FileArrays;
+use crate::array::{Dimension, LabelOrder, Labels, arrow_error};
 use crate::error::{Error, Result};
 
 /// The dimension along which the files, of which there are several, follow one another: the one that is
 /// asked for, or the only one whose labels differ.
-pub(super) fn axis_along(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
+pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
     let dims = files[0].dims();
     let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
     let differs = |axis: usize| {
@@ -72,7 +72,8 @@ pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()>
     let firsts: Vec<ArrayRef> =
         files.iter().map(|file| least(file, axis)).collect::<Result<_>>()?;
     let firsts = joined(&firsts)?;
-    let compare = make_comparator(&firsts, &firsts, SortOptions::default()).map_err(refused)?;
+    let compare = make_comparator(&firsts, &firsts, SortOptions::default())
+        .map_err(arrow_error("comparing labels"))?;
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by(|a, b| compare(*a, *b));
     let descends = |file: &FileArrays| {
@@ -96,7 +97,7 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
 }
 
 /// The labels of all files on `axis`, one after the other.
-pub(super) fn labels_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
+pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
     /// Longer axes would take too much memory for their labels.
     const MOST: u64 = 1 << 28;
     let mut all = files.iter().map(|file| file.dims()[axis].labels());
@@ -127,8 +128,9 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
         of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);
     }
     let values = labels.slice(0..of_element.len() as u64)?;
-    let order = sort_to_indices(&values, None, None).map_err(refused)?;
-    let compare = make_comparator(&values, &values, SortOptions::default()).map_err(refused)?;
+    let order = sort_to_indices(&values, None, None).map_err(arrow_error("sorting labels"))?;
+    let compare = make_comparator(&values, &values, SortOptions::default())
+        .map_err(arrow_error("comparing labels"))?;
     let order = order.values();
     let repeated =
         order.windows(2).map(|pair| (pair[0] as usize, pair[1] as usize)).find(|(a, b)| {
@@ -147,10 +149,5 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
 
 fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
     let arrays: Vec<&dyn arrow::array::Array> = arrays.iter().map(|array| array.as_ref()).collect();
-    concat(&arrays).map_err(refused)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands errors over")]
-fn refused(error: arrow::error::ArrowError) -> Error {
-    Error::internal(error.to_string())
+    concat(&arrays).map_err(arrow_error("labels of several files on one dimension"))
 }

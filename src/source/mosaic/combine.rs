@@ -5,58 +5,18 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
 
-use super::agree::{names_differ, values_differ, variables_differ};
-use super::along::{axis_along, labels_along, sort_files};
-use super::cover::Layout;
+use super::compat::{names_differ, values_differ, variables_differ};
+use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::file_arrays::FileArrays;
 use super::grid::table_grid;
-use super::{Mosaic, Part, PartValue};
-use crate::array::{Dimension, GridArray, Labels, Value, ValueColumn};
+use super::layout::Layout;
+use super::options::MosaicOptions;
+use super::source::{Mosaic, Part, PartValue};
+use crate::array::{GridArray, Labels, Value, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::io::last_part;
 use crate::tile::{CellFormat, Objects};
-
-/// The variables of one file that become columns.
-#[derive(Debug)]
-pub struct FileArrays {
-    /// What the `_file` column and errors call the file: its path or URL.
-    pub name: String,
-    /// At least one.
-    pub arrays: Vec<GridArray>,
-}
-
-impl FileArrays {
-    /// The dimensions, which all variables share.
-    pub(super) fn dims(&self) -> &[Dimension] {
-        self.arrays[0].dims()
-    }
-}
-
-/// How arrays become one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MosaicOptions {
-    /// The dimension along which files follow one another; `None`: the one whose labels differ.
-    pub concat_dimension: Option<String>,
-    /// Adds a column `_file` with the name of the file.
-    pub file_column: bool,
-    /// Adds a column `<dimension>_idx` with the 0-based index for each dimension.
-    pub index_columns: bool,
-    /// Bytes of a chunk of the table that is put together of several stored ones, at most, if none of
-    /// these is larger. Where chunks of variables have no common borders within so many bytes, some
-    /// are decoded more than once. Default: 64 MiB.
-    pub chunk_bytes: u64,
-}
-
-impl Default for MosaicOptions {
-    fn default() -> Self {
-        Self {
-            concat_dimension: None,
-            file_column: false,
-            index_columns: false,
-            chunk_bytes: 1 << 26,
-        }
-    }
-}
 
 impl GridArray {
     /// Shows arrays as one, which is called `name`: a column per variable, and files one after the other along
@@ -79,19 +39,19 @@ impl GridArray {
         refuse_mixed_files(&files)?;
         let axis = match files.len() {
             1 => 0,
-            _ => axis_along(&files, options.concat_dimension.as_deref())?,
+            _ => concat_axis(&files, options.concat_dimension.as_deref())?,
         };
         if files.len() > 1 {
             sort_files(&mut files, axis)?;
         }
         let mut dims = files[0].dims().to_vec();
         if files.len() > 1 {
-            dims[axis] = dims[axis].with_labels(labels_along(&files, axis)?);
+            dims[axis] = dims[axis].with_labels(concat_labels(&files, axis)?);
         }
         let values = values_of(&files[0].arrays);
         let names = options.file_column.then(|| names_along(&files, axis));
         let source = mosaic(&name, files, axis, options.chunk_bytes)?;
-        let grid = source.layout.grid.clone();
+        let grid = source.grid().clone();
         let array = Self::new(name, Arc::new(source), grid, dims, values, options.index_columns);
         Ok(match names {
             Some(names) => array.with_files(axis, names?),
@@ -237,7 +197,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     };
     let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout::new(grid, axis, starts, grids));
-    Ok(Mosaic { objects, layout, parts, values })
+    Ok(Mosaic::new(objects, layout, parts, values))
 }
 
 /// How the stored elements of a column compare, if the column has their order.
