@@ -1,4 +1,4 @@
-//! How an array is cut into chunks.
+//! The chunk grid of an array.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::{AxisChunks, AxisSelection, order};
 use crate::error::{Error, Result};
 
 /// The grid of chunks that covers an array. That of a stored array is regular; chunks at its ends are
-/// clipped. Where arrays stand side by side as one, an axis may be cut anywhere ([`AxisChunks`]).
+/// clipped. Where arrays are combined, an axis may be cut anywhere ([`AxisChunks`]).
 ///
 /// A regular grid may begin before the array does, so that the first chunk of an axis is clipped too:
 ///
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 ///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
 /// ```
 ///
-/// All products (cells, chunks) are known to fit in a `u64`.
+/// All products (cells, chunks) fit in a `u64`. Methods that take an axis panic if the grid has no such axis.
 ///
 /// ```
 /// use gridfusion::grid::ChunkGrid;

@@ -1,4 +1,4 @@
-//! The group of every row of a block, for those who work row by row.
+//! The group of every row of a block, for accumulators, which work row by row.
 //!
 //! Blocks of one chunk, and chunks of one shape, mostly repeat the same pattern of groups; the last
 //! one is kept.

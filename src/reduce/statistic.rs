@@ -1,4 +1,4 @@
-//! What can be known of a group's cells without rows: sums, extremes, moments.
+//! The statistics that kernels compute: sums, extremes, moments.
 
 use super::cell::Cell;
 use super::count::dropped;

@@ -1,4 +1,4 @@
-//! What a writer should have noted about the values of a tile, computed from its elements.
+//! The statistics that a writer should have stored for a tile, computed from its elements.
 
 use arrow::array::ArrowNativeTypeOp;
 

@@ -1,4 +1,4 @@
-//! Putting arrays together: variables of one file as columns, files one after the other.
+//! Combining arrays: variables of one file as columns, files concatenated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
     let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
     let places: HashMap<&str, usize> = names.collect();
-    // What the first file has not comes last, and is refused.
+    // Variables that the first file does not have come last, and are refused.
     let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
     others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
 }
@@ -105,7 +105,7 @@ fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
 
 fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
     let names = |file: &FileArrays| match file.arrays.as_slice() {
-        // Called like its folder, which says nothing.
+        // The name is that of the folder.
         [array] if array.name() == last_part(&file.name) => String::new(),
         arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
     };
@@ -123,7 +123,7 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
 fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     let mut values = names_of(arrays);
     for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
-        // A chunk of the table may have stored chunks that nobody wants, and that are not read.
+        // Stored chunks without a selected cell are not read, and are fill values then.
         if let (Some(width), true) = (width, fill.is_empty()) {
             fill.resize(*width, 0);
         }
@@ -131,7 +131,7 @@ fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     values
 }
 
-/// The values under the names that tell variables apart.
+/// The values under names that distinguish variables.
 fn names_of(arrays: &[GridArray]) -> Vec<Value> {
     if let [array] = arrays {
         return array.values().to_vec();
@@ -154,7 +154,7 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
     Labels::repeated(Arc::new(names) as ArrayRef, lens)
 }
 
-/// The stored side of the files, which agree.
+/// The stored side of the files, which are compatible.
 fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {

@@ -29,8 +29,8 @@ pub(super) struct AxisOverlap {
     is_same: bool,
 }
 
-/// The chunks of an axis of a part that lie in `range` of it and hold a wanted index, which is relative to
-/// the range.
+/// The chunks of an axis of a part that lie in `range` of it and hold a selected index, which is relative
+/// to the range.
 pub(super) fn axis_overlaps(
     grid: &ChunkGrid,
     axis: usize,

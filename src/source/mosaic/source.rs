@@ -49,14 +49,14 @@ pub(super) struct PartValue {
 struct PartRequest {
     variable: usize,
     file: usize,
-    /// The places of the variable's values among those asked for.
+    /// The places of the variable's values among the requested ones.
     at: Vec<usize>,
     tasks: Vec<ChunkTask>,
     /// Per task of this part: the task of the table, and how it overlaps that.
     overlaps: Vec<(usize, Overlap)>,
 }
 
-/// A task of the table, the place of a value among those asked for, and what is stored there.
+/// A task of the table, the place of a value among the requested ones, and what is stored there.
 type Located = (usize, usize, StoredChunk);
 
 impl Mosaic {
@@ -107,7 +107,7 @@ impl Mosaic {
         requests
     }
 
-    /// Per variable the places of its values among those asked for.
+    /// Per variable the places of its values among the requested ones.
     fn by_variable(&self, values: &[usize]) -> BTreeMap<usize, Vec<usize>> {
         let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, &value) in values.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Mosaic {
 }
 
 impl Part {
-    /// A stored chunk whose objects are called as among those of the table.
+    /// A stored chunk, with its objects under the names that they have in the table.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
         if let Some(member) = self.member {
             let layers = chunk.layers.iter_mut();
