@@ -185,9 +185,9 @@ impl ChunkGrid {
         inside.then(|| order::ravel(coordinates, &self.chunks_per_axis))
     }
 
-    /// The coordinates of the chunk at place `number` in row-major order.
-    pub fn chunk_coordinates(&self, number: u64) -> Vec<u64> {
-        order::unravel(number, &self.chunks_per_axis)
+    /// The coordinates of the chunk at place `chunk_number` in row-major order; the grid must have chunks.
+    pub fn chunk_coordinates(&self, chunk_number: u64) -> Vec<u64> {
+        order::unravel(chunk_number, &self.chunks_per_axis)
     }
 }
 

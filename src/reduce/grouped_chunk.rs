@@ -1,7 +1,7 @@
 //! A chunk and the groups of its cells.
 
+use super::group_table::GroupTable;
 use super::kernel::Segment;
-use super::places::GroupTable;
 use crate::grid::{ChunkGrid, ChunkTask};
 
 /// A chunk and where its cells belong in a table of groups.

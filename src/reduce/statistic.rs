@@ -1,8 +1,8 @@
 //! The statistics that kernels compute: sums, extremes, moments.
 
 use super::cell::Cell;
-use super::count::dropped;
 use super::kernel::Statistic;
+use super::subtract::dropped;
 
 /// The sum of the cells as doubles.
 pub(super) struct Sum;

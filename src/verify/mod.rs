@@ -29,18 +29,18 @@
 //! # }
 //! ```
 
+mod cell_statistics;
 mod check;
 mod decoding;
-mod figures;
 mod finding;
 mod pool;
 mod progress;
 mod report;
 
+pub(crate) use cell_statistics::{CellStatistics, is_same, range_text};
 pub use check::Check;
 pub(crate) use check::counted;
 pub(crate) use decoding::{Decodable, Decoding};
-pub(crate) use figures::{Figures, is_same, range_text};
 pub use finding::{Finding, Severity};
 pub use progress::Progress;
 pub use report::{Depth, Report};

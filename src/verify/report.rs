@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 pub enum Depth {
     /// Everything but the cells: directories, indexes, footers, zone maps and the places of payloads.
     Structure,
-    /// The cells too: every payload is decoded, and what is noted about its values is computed again.
+    /// The cells too: every payload is decoded, and its stored statistics are computed again.
     Cells,
 }
 

@@ -173,8 +173,10 @@ impl NumberColumn {
                 }))
             }
             Meaning::Categories { codes, texts } => {
-                let place =
-                    |value| codes.binary_search(&T::to_i64(value)?).ok().map(|at| at as u32);
+                let place = |value| {
+                    let code = T::to_integer(value)?.try_into().ok()?;
+                    codes.binary_search(&code).ok().map(|at| at as u32)
+                };
                 let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
                 take(texts.as_ref(), &places, None)
                     .map_err(arrow_error("taking the text of categories"))?

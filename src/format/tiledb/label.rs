@@ -19,7 +19,7 @@ pub struct DimensionLabel {
     /// The attribute of that array.
     pub attribute: String,
     /// How the labels are sorted.
-    pub order: LabelOrder,
+    pub order: DimensionLabelOrder,
     /// The type of the labels.
     pub datatype: Datatype,
     /// How many values a label has.
@@ -28,7 +28,7 @@ pub struct DimensionLabel {
 
 /// How labels are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LabelOrder {
+pub enum DimensionLabelOrder {
     /// Not at all.
     Unordered,
     /// Each is greater than the one before it.
@@ -47,9 +47,9 @@ impl DimensionLabel {
         let uri = text64(reader, "the label's URI")?;
         let attribute = text32(reader, "the label's attribute")?;
         let order = match reader.u8()? {
-            0 => LabelOrder::Unordered,
-            1 => LabelOrder::Increasing,
-            2 => LabelOrder::Decreasing,
+            0 => DimensionLabelOrder::Unordered,
+            1 => DimensionLabelOrder::Increasing,
+            2 => DimensionLabelOrder::Decreasing,
             other => {
                 return Err(reader.corrupt(format!("order {other} of a label, expected 0 to 2")));
             }

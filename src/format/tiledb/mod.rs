@@ -61,7 +61,7 @@ pub use enumeration::Enumeration;
 pub use filter::{EncryptionKey, FilterBuffers, Pipeline, TileCodec};
 pub use fragment::Fragment;
 pub use group::{GroupMember, ReadGroup};
-pub use label::{DimensionLabel, LabelOrder};
+pub use label::{DimensionLabel, DimensionLabelOrder};
 pub use locate::Locate;
 pub use metadata::{MetadataValue, ReadMetadata};
 pub use open::Open;

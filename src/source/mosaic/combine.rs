@@ -19,8 +19,8 @@ use crate::io::last_part;
 use crate::tile::{CellFormat, Objects};
 
 impl GridArray {
-    /// Shows arrays as one, which is called `name`: a column per variable, and files one after the other along
-    /// the dimension whose labels differ, in the order of these labels whatever the order of `files`.
+    /// Combines arrays into one, called `name`: a column per variable, and files concatenated along the
+    /// dimension whose labels differ, in the order of these labels whatever the order of `files`.
     ///
     /// # Errors
     /// `Usage` if the variables of a file have not the same dimensions and labels, or files differ in

@@ -3,12 +3,12 @@
 use super::overlap::{AxisOverlap, Overlap, axis_overlaps};
 use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
 
-/// How a mosaic is laid out: files follow one another along one axis.
+/// The layout of a mosaic: files are concatenated along one axis.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// How the table is cut into chunks; a file ends at a border.
     grid: ChunkGrid,
-    /// The axis along which files follow one another.
+    /// The axis along which files are concatenated.
     axis: usize,
     /// Where each file begins on that axis, and where the last one ends.
     starts: Vec<u64>,

@@ -3,7 +3,7 @@
 /// How arrays become one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MosaicOptions {
-    /// The dimension along which files follow one another; `None`: the one whose labels differ.
+    /// The dimension along which files are concatenated; `None`: the one whose labels differ.
     pub concat_dimension: Option<String>,
     /// Adds a column `_file` with the name of the file.
     pub file_column: bool,

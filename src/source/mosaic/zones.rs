@@ -20,8 +20,8 @@ impl Zones for MosaicZones {
         let coordinates = self.layout.grid().chunk_coordinates(chunk_number);
         let file = self.layout.file_of(&coordinates);
         let zones = self.of_files[file].as_ref()?;
-        if let Some(number) = self.layout.same_chunk(self.variable, file, &coordinates) {
-            return zones.zone(number);
+        if let Some(chunk_number) = self.layout.same_chunk(self.variable, file, &coordinates) {
+            return zones.zone(chunk_number);
         }
         let grid = self.layout.grid_of(self.variable, file);
         let overlaps = self.layout.overlaps(self.variable, &coordinates, None);

@@ -9,7 +9,9 @@ use crate::error::Result;
 use crate::format::tet::{CheckedRow, ZoneMaps};
 use crate::format::{Bound, ElementType, Location, Payload, Scratch, Zone, Zones};
 use crate::source::tet::reader::TetReader;
-use crate::verify::{Check, Decodable, Decoding, Figures, Finding, Progress, is_same, range_text};
+use crate::verify::{
+    CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
+};
 
 /// What chunks share.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ struct DatasetZones {
 
 /// A chunk to be decoded.
 #[derive(Debug)]
-struct Chunk {
+struct IndexedChunk {
     common: Arc<Common>,
     dataset: usize,
     coordinates: Vec<u64>,
@@ -40,7 +42,7 @@ struct Chunk {
 pub(super) struct CellChecks {
     common: Arc<Common>,
     progress: Arc<Progress>,
-    decoding: Decoding<Chunk>,
+    decoding: Decoding<IndexedChunk>,
     /// Stored bytes that may still be decoded: payloads that share bytes must not make a small file take
     /// forever.
     bytes_left: u64,
@@ -84,7 +86,7 @@ impl CellChecks {
         };
         self.bytes_left = left;
         let common = Arc::clone(&self.common);
-        self.decoding.add(Chunk { common, dataset, coordinates, payload }).await
+        self.decoding.add(IndexedChunk { common, dataset, coordinates, payload }).await
     }
 
     pub(super) async fn finish(self) -> Result<Vec<Check>> {
@@ -101,7 +103,7 @@ impl CellChecks {
     }
 }
 
-impl Decodable for Chunk {
+impl Decodable for IndexedChunk {
     fn locations(&self) -> Vec<Location> {
         vec![self.payload.at.clone()]
     }
@@ -124,18 +126,18 @@ impl Decodable for Chunk {
     }
 }
 
-impl Chunk {
+impl IndexedChunk {
     /// How the zone map of the chunk differs from its cells.
     fn stale(&self, tile: &[u8]) -> Option<Finding> {
         let DatasetZones { element, fill, zones } = &self.common.datasets[self.dataset];
         let grid = self.common.file.tet().datasets()[self.dataset].grid().ok()?;
         let stored = zones.zone(grid.chunk_number(&self.coordinates)?)?;
         let element = (*element)?;
-        let found = Figures::of(element, tile, *fill, None);
+        let found = CellStatistics::of(element, tile, *fill, None);
         if is_zone_of(element, &stored, &found) {
             return None;
         }
-        let without_fill = Figures::of(element, tile, None, None);
+        let without_fill = CellStatistics::of(element, tile, None, None);
         let why = match is_zone_of(element, &stored, &without_fill) {
             true => "; its writer took the fill value for a value",
             false => "",
@@ -151,7 +153,7 @@ impl Chunk {
     }
 }
 
-fn is_zone_of(element: ElementType, stored: &Zone, found: &Figures) -> bool {
+fn is_zone_of(element: ElementType, stored: &Zone, found: &CellStatistics) -> bool {
     let same_bounds = match (&stored.bounds, &found.bounds) {
         (Some(stored), Some(found)) => {
             is_same(element, &stored.0, &found.0) && is_same(element, &stored.1, &found.1)

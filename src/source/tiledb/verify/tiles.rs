@@ -10,7 +10,9 @@ use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
 use crate::format::{ElementType, Layer, Location, Scratch, StoredChunk};
 use crate::source::tiledb::reader::{OpenedTileDb, element};
 use crate::tile::{CellFormat, Tile, layers};
-use crate::verify::{Check, Decodable, Decoding, Figures, Finding, Progress, is_same, range_text};
+use crate::verify::{
+    CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
+};
 
 /// A tile to be decoded.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl StoredTile {
         let noted = self.tiles.noted(self.place)?;
         let datatype = self.tiles.attribute().datatype;
         let element = if datatype.is_temporal() { ElementType::I64 } else { element(datatype)? };
-        let found = Figures::of(element, tile.bytes(), None, tile.validity());
+        let found = CellStatistics::of(element, tile.bytes(), None, tile.validity());
         let difference = difference(&noted, &found, element, tile, datatype.is_temporal())?;
         let file = &self.tiles.fragment().name;
         Some(located(&self.tiles, self.place, Finding::failure(difference)).in_file(file))
@@ -101,7 +103,7 @@ pub(super) fn located(tiles: &FragmentTiles, place: u64, finding: Finding) -> Fi
 
 fn difference(
     noted: &NotedFigures,
-    found: &Figures,
+    found: &CellStatistics,
     element: ElementType,
     tile: &Tile,
     is_temporal: bool,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::places::GroupTable;
+use super::group_table::GroupTable;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::Block;
 
