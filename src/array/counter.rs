@@ -78,7 +78,7 @@ impl Counter {
     pub(crate) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         let len = range.end.saturating_sub(range.start);
         let first = self.start + i128::from(range.start);
-        // Both ends in the type, and so is all between: no check per label.
+        // If the type holds both ends, it holds all between: no check per label.
         self.array(first, first + i128::from(len.max(1) - 1), 0..len)
     }
 

@@ -26,11 +26,11 @@ use crate::grid::AxisSelection;
 pub enum Labels {
     /// Labels that count up by one.
     Counted(Counter),
-    /// Labels that were read.
+    /// Labels in memory.
     Array {
         /// One element per element of the axis.
         values: ArrayRef,
-        /// Found out once, when the labels were read.
+        /// Computed once.
         order: LabelOrder,
     },
     /// Labels that repeat, each for a run of elements.
@@ -119,7 +119,7 @@ impl Labels {
         }
     }
 
-    /// These labels and then those of `next`, if that takes no list of them.
+    /// These labels and then those of `next`, if both count and together go on counting.
     pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
@@ -172,8 +172,7 @@ impl Labels {
         }
     }
 
-    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as the count
-    /// that it is.
+    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as its count.
     ///
     /// # Errors
     /// `Internal` if the element lies outside the axis.
@@ -207,7 +206,7 @@ impl Labels {
     /// begins at element `start`.
     ///
     /// # Errors
-    /// `Internal` if the labels cannot be sorted.
+    /// `Unsupported` if Arrow does not sort labels of their type.
     pub fn extremes(&self, selection: &AxisSelection, start: u64) -> Result<Option<(u64, u64)>> {
         let (Some(first), Some(last)) = (selection.ranges().first(), selection.ranges().last())
         else {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
+use arrow::compute::kernels::cast_utils::string_to_datetime;
+use chrono::Utc;
 
 use crate::error::{Error, Result};
 
@@ -201,19 +202,13 @@ fn parse_number(name: &str, value: &str) -> Result<u64> {
     value.parse().map_err(|_| expected())
 }
 
-/// A time in milliseconds since 1970.
+/// A time in milliseconds since 1970; one without a time zone is in UTC.
 fn parse_time(name: &str, text: &str) -> Result<u64> {
     if let Ok(milliseconds) = text.parse() {
         return Ok(milliseconds);
     }
-    let zoned = DateTime::parse_from_rfc3339(text).ok().map(|time| time.timestamp_millis());
-    let plain = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"]
-        .iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
-    let time = plain.or_else(|| date.map(|date| date.and_time(NaiveTime::MIN)));
-    let milliseconds = zoned.or_else(|| time.map(|time| time.and_utc().timestamp_millis()));
-    milliseconds.and_then(|time| u64::try_from(time).ok()).ok_or_else(|| {
+    let time = string_to_datetime(&Utc, text).ok().map(|time| time.timestamp_millis());
+    time.and_then(|time| u64::try_from(time).ok()).ok_or_else(|| {
         Error::usage(format!(
             "option '{name}' is '{text}', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'"
         ))
@@ -234,10 +229,19 @@ mod tests {
             ("2024-03-01T06:30:00.25", 1_709_274_600_250),
             ("2024-03-01T06:30:00Z", 1_709_274_600_000),
             ("2024-03-01T08:30:00+02:00", 1_709_274_600_000),
+            ("2024-03-01 08:30:00 +02:00", 1_709_274_600_000),
         ] {
             assert_eq!(parse_time("timestamp", text).unwrap(), expected, "{text}");
         }
-        for bad in ["", "yesterday", "-1", "1969-12-31", "2024-13-01"] {
+        for bad in [
+            "",
+            "yesterday",
+            "-1",
+            "1969-12-31",
+            "2024-13-01",
+            "2024-02-30",
+            "2024-03-01 06:30:00 ж",
+        ] {
             assert!(parse_time("timestamp", bad).is_err(), "{bad}");
         }
     }

@@ -47,7 +47,7 @@ pub enum CellKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellColumn {
     kind: CellKind,
-    /// Whether cells come with a byte that says whether they are NULL.
+    /// Whether each cell has a validity byte.
     has_validity: bool,
     /// Cells of one of these bytes are NULL.
     nulls: Vec<Vec<u8>>,
@@ -161,7 +161,7 @@ impl CellColumn {
                     .map_err(failed_to("make cells of bytes"))?,
             ),
             CellKind::FixedList(scalar, len) => {
-                // What lies under a NULL need not be a value.
+                // Bytes under a NULL may be invalid.
                 let hidden = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
                 let present = if self.missing_items { scalar.present(&cells) } else { None };
                 let of_items = NullBuffer::union(hidden.as_ref(), present.as_ref());
@@ -195,7 +195,7 @@ fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     })
 }
 
-/// Lists are copied, and a file can say that every cell is the same long one.
+/// Bounds the copies of lists: in a hostile file every cell may refer to the same long list.
 const MAX_BATCH_BYTES: usize = 1 << 31;
 
 fn list(

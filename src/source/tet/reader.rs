@@ -77,7 +77,7 @@ impl TetReader {
     }
 
     /// Where the bytes of the file are.
-    pub(crate) fn objects(&self) -> &Objects {
+    pub(crate) fn objects(&self) -> &Arc<Objects> {
         &self.objects
     }
 

@@ -1,21 +1,21 @@
-//! What a writer should have noted about the values of a tile, computed from its elements.
+//! The statistics that a writer should have stored for a tile, computed from its elements.
 
 use arrow::array::ArrowNativeTypeOp;
 
 use crate::array::{Element, decimal, for_element_type};
 use crate::format::{Bound, ElementType, bound};
 
-/// The figures of some elements.
+/// The statistics of some elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Figures {
+pub(crate) struct CellStatistics {
     /// Elements that are NaN, fill or NULL.
     pub(crate) nulls: u64,
     /// The least and the greatest of the others as stored, -0 below 0.
     pub(crate) bounds: Option<(Bound, Bound)>,
 }
 
-impl Figures {
-    /// The figures of little-endian `elements`, of which those that are the `fill` bit by bit are NULL, and
+impl CellStatistics {
+    /// The statistics of little-endian `elements`, of which those that are the `fill` bit by bit are NULL, and
     /// those with a 0 in `validity`.
     pub(crate) fn of(
         element: ElementType,
@@ -27,7 +27,11 @@ impl Figures {
     }
 }
 
-fn scan<T: Element>(elements: &[u8], fill: Option<Bound>, validity: Option<&[u8]>) -> Figures {
+fn scan<T: Element>(
+    elements: &[u8],
+    fill: Option<Bound>,
+    validity: Option<&[u8]>,
+) -> CellStatistics {
     let fill = fill.map(T::from_bound);
     let is_valid = |at: usize| validity.is_none_or(|valid| valid.get(at).is_none_or(|&it| it != 0));
     let mut nulls = 0;
@@ -46,7 +50,7 @@ fn scan<T: Element>(elements: &[u8], fill: Option<Bound>, validity: Option<&[u8]
         ends = Some((least, greatest));
     }
     let bounds = ends.map(|(least, greatest)| (T::to_bound(least), T::to_bound(greatest)));
-    Figures { nulls, bounds }
+    CellStatistics { nulls, bounds }
 }
 
 /// Whether two stored elements are one number: zeros are, whatever their signs.
@@ -95,7 +99,7 @@ mod tests {
         elements: &[u8],
         fill: Option<Bound>,
         validity: Option<&[u8]>,
-    ) -> Figures {
+    ) -> CellStatistics {
         let size = element.size() as usize;
         let mut values: Vec<&[u8]> = vec![];
         let mut nulls = 0;
@@ -109,11 +113,11 @@ mod tests {
         }
         values.sort_by_key(|bytes| element.rank(bytes));
         let bounds = values.first().zip(values.last()).map(|(a, b)| (bound(a), bound(b)));
-        Figures { nulls, bounds }
+        CellStatistics { nulls, bounds }
     }
 
     #[test]
-    fn figures_are_those_of_looking_at_each() {
+    fn statistics_are_those_of_looking_at_each() {
         let mut rng = StdRng::seed_from_u64(11);
         for round in 0..4_000 {
             let element = ALL[round % ALL.len()];
@@ -126,7 +130,7 @@ mod tests {
             let fill = elements.first_chunk::<8>().filter(|_| round % 3 == 0).copied();
             let validity: Vec<u8> = (0..cells).map(|_| rng.random_range(0..2)).collect();
             let validity = (round % 5 == 0).then_some(&validity[..]);
-            let found = Figures::of(element, &elements, fill, validity);
+            let found = CellStatistics::of(element, &elements, fill, validity);
             assert_eq!(
                 found,
                 naively(element, &elements, fill, validity),

@@ -1,7 +1,7 @@
 //! Sums of floats in one pass, on the bet that nothing is NaN.
 //!
-//! A NaN poisons every sum it is added to. So the sum of a run is made aside, without a test per cell,
-//! and looked at before it counts: if it is NaN, the run is taken again with the test. Memory is then
+//! A NaN poisons every sum it is added to. So the sum of a run is computed speculatively, without a
+//! test per cell, and discarded if it is NaN: the run is then summed again with the test. Memory is then
 //! read once, by the loop that does the work.
 
 use super::cell::Cell;
@@ -9,7 +9,7 @@ use super::kernel::{Batch, GroupPlaces, Statistic, add_row, all_kept, reduce};
 use super::statistic::Sum;
 
 /// Adds the cells of `batch` that are no NaN to `sums`. True if none is NaN; infinities that cancel
-/// out look like one. `aside` is memory to work in.
+/// out look like one. `aside` is scratch memory.
 pub(super) fn sum_numbers<T: Cell>(
     sums: &mut [f64],
     batch: Batch<'_, T>,

@@ -1,19 +1,18 @@
-//! Along which dimension files follow one another, and in which order.
+//! The dimension along which files are concatenated, and their order.
 
 use std::cmp::Ordering;
 
 use arrow::array::{ArrayRef, make_comparator};
 use arrow::compute::{SortOptions, concat, sort_to_indices};
 
-use super::agree::labels_differ;
-use super::build::FileArrays;
-use crate::array::failed_to;
-use crate::array::{Dimension, LabelOrder, Labels};
+use super::compat::labels_differ;
+use super::file_arrays::FileArrays;
+use crate::array::{Dimension, LabelOrder, Labels, failed_to};
 use crate::error::{Error, Result};
 
-/// The dimension along which the files, of which there are several, follow one another: the one that is
-/// asked for, or the only one whose labels differ.
-pub(super) fn axis_along(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
+/// The dimension along which several files are concatenated: the requested one, or the only one whose labels
+/// differ.
+pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
     let dims = files[0].dims();
     let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
     let differs = |axis: usize| {
@@ -64,7 +63,7 @@ fn several_differ(
     Error::usage(format!("the files cannot be one table: {allowed}, but{reasons}"))
 }
 
-/// Puts the files in the order of their labels on `axis`, or of their names if it has none.
+/// Sorts the files by their labels on `axis`, or by name if it has none.
 pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()> {
     files.sort_by(|a, b| a.name.cmp(&b.name));
     if !files[0].dims()[axis].is_labelled() {
@@ -98,8 +97,8 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
 }
 
 /// The labels of all files on `axis`, one after the other.
-pub(super) fn labels_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
-    /// Longer axes would take too much memory for their labels.
+pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
+    /// The labels of longer axes would take too much memory.
     const MOST: u64 = 1 << 28;
     let mut all = files.iter().map(|file| file.dims()[axis].labels());
     let first = all.next().cloned();
@@ -122,7 +121,7 @@ pub(super) fn labels_along(files: &[FileArrays], axis: usize) -> Result<Labels> 
     Ok(labels)
 }
 
-/// Fails if a label of one file is one of another's too: the two would be counted twice.
+/// Fails if two files share a label: its cells would be counted twice.
 fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result<()> {
     let mut of_element = Vec::new();
     for (number, file) in files.iter().enumerate() {

@@ -1,66 +1,26 @@
-//! Putting arrays together: variables of one file as columns, files one after the other.
+//! Combining arrays: variables of one file as columns, files concatenated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
 
-use super::agree::{names_differ, values_differ, variables_differ};
-use super::along::{axis_along, labels_along, sort_files};
-use super::cover::Layout;
+use super::compat::{names_differ, values_differ, variables_differ};
+use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::file_arrays::FileArrays;
 use super::grid::table_grid;
-use super::{Mosaic, Part, PartValue};
-use crate::array::{Dimension, GridArray, Labels, Value, ValueColumn};
+use super::layout::Layout;
+use super::options::MosaicOptions;
+use super::source::{Mosaic, Part, PartValue};
+use crate::array::{GridArray, Labels, Value, ValueColumn};
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::io::last_part;
 use crate::tile::{CellFormat, Objects};
 
-/// The variables of one file that become columns.
-#[derive(Debug)]
-pub struct FileArrays {
-    /// What the `_file` column and errors call the file: its path or URL.
-    pub name: String,
-    /// At least one.
-    pub arrays: Vec<GridArray>,
-}
-
-impl FileArrays {
-    /// The dimensions, which all variables share.
-    pub(super) fn dims(&self) -> &[Dimension] {
-        self.arrays[0].dims()
-    }
-}
-
-/// How arrays become one table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MosaicOptions {
-    /// The dimension along which files follow one another; `None`: the one whose labels differ.
-    pub concat_dimension: Option<String>,
-    /// Adds a column `_file` with the name of the file.
-    pub file_column: bool,
-    /// Adds a column `<dimension>_idx` with the 0-based index for each dimension.
-    pub index_columns: bool,
-    /// Bytes of a chunk of the table that is put together of several stored ones, at most, if none of
-    /// these is larger. Where chunks of variables have no common borders within so many bytes, some
-    /// are decoded more than once. Default: 64 MiB.
-    pub chunk_bytes: u64,
-}
-
-impl Default for MosaicOptions {
-    fn default() -> Self {
-        Self {
-            concat_dimension: None,
-            file_column: false,
-            index_columns: false,
-            chunk_bytes: 1 << 26,
-        }
-    }
-}
-
 impl GridArray {
-    /// Shows arrays as one, which is called `name`: a column per variable, and files one after the other along
-    /// the dimension whose labels differ, in the order of these labels whatever the order of `files`.
+    /// Combines arrays into one, called `name`: a column per variable, and files concatenated along the
+    /// dimension whose labels differ, in the order of these labels whatever the order of `files`.
     ///
     /// # Errors
     /// `Usage` if the variables of a file have not the same dimensions and labels, or files differ in
@@ -79,19 +39,19 @@ impl GridArray {
         refuse_mixed_files(&files)?;
         let axis = match files.len() {
             1 => 0,
-            _ => axis_along(&files, options.concat_dimension.as_deref())?,
+            _ => concat_axis(&files, options.concat_dimension.as_deref())?,
         };
         if files.len() > 1 {
             sort_files(&mut files, axis)?;
         }
         let mut dims = files[0].dims().to_vec();
         if files.len() > 1 {
-            dims[axis] = dims[axis].with_labels(labels_along(&files, axis)?);
+            dims[axis] = dims[axis].with_labels(concat_labels(&files, axis)?);
         }
         let values = values_of(&files[0].arrays);
         let names = options.file_column.then(|| names_along(&files, axis));
         let source = mosaic(&name, files, axis, options.chunk_bytes)?;
-        let grid = source.layout.grid.clone();
+        let grid = source.grid().clone();
         let array = Self::new(name, Arc::new(source), grid, dims, values, options.index_columns);
         Ok(match names {
             Some(names) => array.with_files(axis, names?),
@@ -105,7 +65,7 @@ fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
     let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
     let places: HashMap<&str, usize> = names.collect();
-    // What the first file has not comes last, and is refused.
+    // Variables that the first file does not have come last, and are refused.
     let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
     others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
 }
@@ -145,7 +105,7 @@ fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
 
 fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
     let names = |file: &FileArrays| match file.arrays.as_slice() {
-        // Called like its folder, which says nothing.
+        // The name is that of the folder.
         [array] if array.name() == last_part(&file.name) => String::new(),
         arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
     };
@@ -163,7 +123,7 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
 fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     let mut values = names_of(arrays);
     for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
-        // A chunk of the table may have stored chunks that nobody wants, and that are not read.
+        // Stored chunks without a selected cell are not read, and are fill values then.
         if let (Some(width), true) = (width, fill.is_empty()) {
             fill.resize(*width, 0);
         }
@@ -171,7 +131,7 @@ fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     values
 }
 
-/// The values under the names that tell variables apart.
+/// The values under names that distinguish variables.
 fn names_of(arrays: &[GridArray]) -> Vec<Value> {
     if let [array] = arrays {
         return array.values().to_vec();
@@ -194,7 +154,7 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
     Labels::repeated(Arc::new(names) as ArrayRef, lens)
 }
 
-/// The stored side of the files, which agree.
+/// The stored side of the files, which are compatible.
 fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {
@@ -237,7 +197,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     };
     let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout::new(grid, axis, starts, grids));
-    Ok(Mosaic { objects, layout, parts, values })
+    Ok(Mosaic::new(objects, layout, parts, values))
 }
 
 /// How the stored elements of a column compare, if the column has their order.

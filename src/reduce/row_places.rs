@@ -1,11 +1,11 @@
-//! The group of every row of a block, for those who work row by row.
+//! The group of every row of a block, for accumulators, which work row by row.
 //!
 //! Blocks of one chunk, and chunks of one shape, mostly repeat the same pattern of groups; the last
 //! one is kept.
 
 use std::ops::Range;
 
-use super::places::GroupTable;
+use super::group_table::GroupTable;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::Block;
 

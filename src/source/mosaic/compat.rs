@@ -1,14 +1,14 @@
-//! Whether arrays can stand side by side, and if not, why.
+//! Whether arrays can be combined, and if not, why.
 
 use crate::array::{Dimension, GridArray, Value};
 
-/// Why two variables of one file are not columns of one table; `None` if they can be.
+/// Why two variables of one file cannot be columns of one table; `None` if they can.
 pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
     names_differ(a.dims(), b.dims())
         .or_else(|| a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b)))
 }
 
-/// Why the dimensions are not the same ones, whatever their labels.
+/// Why dimensions differ, apart from their labels.
 pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
     let names = |dims: &[Dimension]| {
         let names: Vec<&str> = dims.iter().map(Dimension::name).collect();
@@ -21,7 +21,7 @@ pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
     a.iter().zip(b).find_map(|(a, b)| kinds_differ(a, b))
 }
 
-/// Why labels of two dimensions of one name cannot follow one another.
+/// Why labels of two dimensions of one name cannot be concatenated.
 fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     let name = a.name();
     if a.is_labelled() != b.is_labelled() {
@@ -50,7 +50,7 @@ pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     Some(format!("\"{name}\" has other labels: {}, not {}", b.labels().ends(), a.labels().ends()))
 }
 
-/// Why the values of a variable are not those of another file's; `None` if they are.
+/// Why the values of two files are of different kinds; `None` if they are not.
 pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
     let names = |values: &[Value]| {
         let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();

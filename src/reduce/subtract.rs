@@ -1,14 +1,14 @@
 //! How many cells count.
 //!
 //! The cells of a chunk are counted from its extents, without looking at any ([`super::count_rows`]);
-//! those that do not count are taken off again, here. Counters of a batch are narrow, so that as many
+//! those that do not count are subtracted here. Counters of a batch are narrow, so that as many
 //! fit in a register as cells do.
 
 use super::cell::Cell;
 use super::kernel::{Batch, GroupPlaces, add_row};
 
-/// Takes the cells of `batch` that are not kept off the counts of their groups. `aside` is memory to
-/// work in.
+/// Subtracts the cells of `batch` that are not kept from the counts of their groups. `aside` is scratch
+/// memory.
 pub(super) fn subtract_dropped<T: Cell>(
     counts: &mut [u64],
     batch: Batch<'_, T>,
