@@ -1,9 +1,9 @@
 //! How little is read, and how fast is it, where the bounds of chunks say which ones matter?
 //!
 //! 4096 chunks of 1 MiB with zone maps; a 16th of that beside the same rows as Parquet, a row group
-//! per chunk; 256 MiB in chunks that are cut on both axes; a grid of a million chunks, of which only
-//! the plan is made. Warm, two partitions, times from SQL text to the result.
-//! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
+//! per chunk, and beside sessions in which one kind of pruning is switched off; 256 MiB in chunks that are cut on
+//! both axes; a grid of a million chunks, of which only the plan is made. Warm, two partitions, times from SQL text to the result.
+//! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run; `cargo bench --bench prune -- alone` runs one part.
 
 #![allow(
     clippy::unwrap_used,
@@ -172,6 +172,80 @@ fn beside_parquet(runtime: &Runtime, directory: &Path) {
     }
 }
 
+/// A session whose table is the file; `adds` what gridfusion adds to a session, then with some settings.
+fn with_settings(
+    runtime: &Runtime,
+    path: &Path,
+    adds: bool,
+    options: TetReadOptions,
+    settings: &[&str],
+) -> SessionContext {
+    let ctx = if adds { reducing(2, 8192) } else { session(2, 8192) };
+    runtime.block_on(async {
+        ctx.register_tet("t", path.to_str().unwrap(), options).await.unwrap();
+        for setting in settings {
+            query(&ctx, &format!("SET {setting} = false")).await.unwrap();
+        }
+    });
+    ctx
+}
+
+/// The best of some runs of the same query in several sessions, in turn, so that all meet the same machine.
+fn in_turn<const N: usize>(
+    runtime: &Runtime,
+    sessions: [&SessionContext; N],
+    sql: &str,
+) -> [Measured; N] {
+    let runs = if is_small() { 1 } else { 9 };
+    let mut best = [(); N].map(|()| Measured { seconds: f64::INFINITY, read: None });
+    for _ in 0..=runs {
+        for (ctx, best) in sessions.iter().zip(&mut best) {
+            let start = Instant::now();
+            let plan = runtime.block_on(async {
+                let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+                black_box(collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap());
+                plan
+            });
+            let seconds = start.elapsed().as_secs_f64().min(best.seconds);
+            *best = Measured { seconds, read: chunks_read(&plan) };
+        }
+    }
+    best
+}
+
+/// What each kind of pruning at run time gains: the same query with and without it.
+fn each_alone(runtime: &Runtime, directory: &Path) {
+    let (chunks, path) = (if is_small() { 16 } else { 256 }, directory.join("alone.tet"));
+    line(chunks).write(&path);
+    println!("\n{chunks} chunks, beside sessions that lack one thing");
+    let trusting = TetReadOptions::default;
+    let full = with_settings(runtime, &path, true, trusting(), &[]);
+    let compare = |what: &str, sql: &str, without: &SessionContext, lack: &str| {
+        let [with, without] = in_turn(runtime, [&full, without], sql);
+        print(what, &with, Some(chunks), &ratio(&with, &without, "the next"));
+        print(&format!("  without {lack}"), &without, Some(chunks), "");
+    };
+    // The selection cuts every chunk, so that no zone map answers for one.
+    let blind = trusting().with_trust_zone_maps(false);
+    let blind = with_settings(runtime, &path, true, blind, &[]);
+    let over_rows = with_settings(runtime, &path, true, trusting(), &["gridfusion.reduce"]);
+    for extreme in ["max(value)", "min(value)", "min(value), max(value)"] {
+        let sql = format!("SELECT {extreme} FROM t WHERE station LIKE '%7'");
+        compare(extreme, &sql, &blind, "zone maps");
+        compare(extreme, &sql, &over_rows, "a reduction, over rows");
+    }
+    let sort_pushdown = "datafusion.optimizer.enable_sort_pushdown";
+    let in_grid_order = with_settings(runtime, &path, false, trusting(), &[sort_pushdown]);
+    let without_rule = with_settings(runtime, &path, false, trusting(), &[]);
+    for order in ["value DESC NULLS LAST", "value"] {
+        let sql = format!("SELECT * FROM t ORDER BY {order} LIMIT 10");
+        compare(&format!("ORDER BY {order}"), &sql, &in_grid_order, "a priority");
+        let sql = format!("SELECT * FROM t WHERE value IS NOT NULL ORDER BY {order} LIMIT 10");
+        compare(&format!("a filter, ORDER BY {order}"), &sql, &without_rule, "BestFirstRule");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
 fn both_axes(runtime: &Runtime, directory: &Path) {
     let (rows, path) = (if is_small() { 64 } else { 256 } * hours(), directory.join("both.tet"));
     let chunk = [rows / 64, STATIONS / 4];
@@ -224,8 +298,18 @@ fn main() {
     let directory = tempfile::tempdir_in(parent).unwrap();
     let runtime = runtime();
     println!("{:52} {:>10} {:>14}", "", "ms", "chunks read");
-    many_chunks(&runtime, directory.path());
-    beside_parquet(&runtime, directory.path());
-    both_axes(&runtime, directory.path());
-    million_chunks(&runtime, directory.path());
+    let parts: [(&str, fn(&Runtime, &Path)); 5] = [
+        ("many", many_chunks),
+        ("parquet", beside_parquet),
+        ("alone", each_alone),
+        ("both", both_axes),
+        ("million", million_chunks),
+    ];
+    let names: Vec<String> =
+        std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    for (name, part) in parts {
+        if names.is_empty() || names.iter().any(|it| it == name) {
+            part(&runtime, directory.path());
+        }
+    }
 }

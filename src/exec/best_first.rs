@@ -20,7 +20,8 @@ use super::GridScanExec;
 
 /// A physical optimizer rule for `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`: DataFusion offers
 /// an order to a scan, but not through a filter. Without the rule such a query reads its chunks in the
-/// order of the grid, and its TopK can rule out fewer of them.
+/// order of the grid, and its TopK can rule out fewer of them: of 256 chunks whose values rise it reads 128
+/// instead of 3 (`benches/prune.rs`).
 ///
 /// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds it. It works in any
 /// place before the filters of TopKs are pushed down.

@@ -19,8 +19,9 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
 use super::metrics::ScanMetrics;
+use super::pruning::priority::{Priority, best_first};
 use super::pruning::zones::{ChunksToRead, worthwhile_zones};
-use super::pruning::{DynamicFilters, Priority, RuntimePruner};
+use super::pruning::{DynamicFilters, RuntimePruner};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
@@ -51,7 +52,7 @@ pub(super) struct ChunkReader {
     /// What the filters leave; made at the first chunk.
     pruner: Option<RuntimePruner>,
     /// Which of these tasks to read first, where the filters depend on it.
-    priority: Option<(Priority, TaskNumbers)>,
+    priorities: Option<(Vec<Priority>, TaskNumbers)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, for the next ones.
@@ -124,7 +125,7 @@ impl ChunkReader {
             tasks: Box::new(tasks),
             filters: DynamicFilters::default(),
             pruner: None,
-            priority: None,
+            priorities: None,
             budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
             is_limited: matches!(pool.memory_limit(), MemoryLimit::Finite(_)),
             held: 0,
@@ -149,10 +150,11 @@ impl ChunkReader {
     /// become stricter with good rows.
     pub(super) fn prioritized(
         mut self,
-        priority: Option<Priority>,
+        priorities: Vec<Priority>,
         tasks: impl IntoIterator<Item = TaskNumber, IntoIter: Send + Sync + 'static>,
     ) -> Self {
-        self.priority = priority.map(|priority| (priority, Box::new(tasks.into_iter()) as _));
+        let tasks = (!priorities.is_empty()).then(|| Box::new(tasks.into_iter()) as _);
+        self.priorities = tasks.map(|tasks| (priorities, tasks));
         self
     }
 
@@ -163,9 +165,9 @@ impl ChunkReader {
         }
         let filters = std::mem::take(&mut self.filters);
         self.pruner = Some(RuntimePruner::new(&self.array, &self.plan, filters).await?);
-        if let Some((priority, numbers)) = self.priority.take() {
-            let numbers = priority.best_first(&self.array, &self.plan, numbers.collect()).await?;
-            self.tasks = Box::new(numbers.into_iter());
+        if let Some((priorities, tasks)) = self.priorities.take() {
+            let tasks = best_first(&priorities, &self.array, &self.plan, tasks.collect()).await?;
+            self.tasks = Box::new(tasks.into_iter());
         }
         Ok(())
     }

@@ -86,7 +86,9 @@ impl GridStream {
             context,
         );
         Self {
-            chunks: chunks.filtered(filters).prioritized(priority, tasks.clone()),
+            chunks: chunks
+                .filtered(filters)
+                .prioritized(priority.into_iter().collect(), tasks.clone()),
             assembler: Assembler::new(&array),
             batch_size: batch_size as u64,
             remaining: plan.limit().unwrap_or(u64::MAX),

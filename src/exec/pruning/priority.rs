@@ -2,7 +2,11 @@
 //!
 //! The sooner a TopK has seen good rows, the more chunks its filter rules out. So chunks come by their
 //! best bound in the first sort key: the greatest value first for `ORDER BY value DESC LIMIT 10`.
+//!
+//! `benches/prune.rs` switches it off: of 256 chunks whose values rise, `ORDER BY value DESC` reads 3 with it and
+//! 128 without, in 0.04 of the time. Where the order of the grid is good already, it costs nothing that shows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, UInt64Array};
@@ -25,9 +29,31 @@ pub(crate) struct Priority {
 /// More tasks than this are left in their order.
 const MAX_TASKS: usize = 1 << 20;
 
+/// The tasks, the most promising first; in their order if nothing is known about them. Several priorities
+/// take turns.
+pub(crate) async fn best_first(
+    priorities: &[Priority],
+    array: &Arc<GridArray>,
+    plan: &ScanPlan,
+    tasks: Vec<TaskNumber>,
+) -> Result<Vec<TaskNumber>> {
+    if tasks.len() > MAX_TASKS {
+        return Ok(tasks);
+    }
+    if let [priority] = priorities {
+        return priority.order(array, plan, tasks).await;
+    }
+    let mut orders = Vec::with_capacity(priorities.len());
+    for priority in priorities {
+        orders.push(priority.order(array, plan, tasks.clone()).await?);
+    }
+    let mut seen = HashSet::with_capacity(tasks.len());
+    let in_turn = (0..tasks.len()).flat_map(|at| orders.iter().map(move |order| order[at]));
+    Ok(in_turn.filter(|task| seen.insert(*task)).collect())
+}
+
 impl Priority {
-    /// The tasks, the most promising first; in their order if nothing is known about them.
-    pub(crate) async fn best_first(
+    async fn order(
         self,
         array: &Arc<GridArray>,
         plan: &ScanPlan,
@@ -38,7 +64,7 @@ impl Priority {
         let chunks = ChunksToRead::of_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &[column], schema).await?;
         let known = statistics.know_values() || column.axis().is_some();
-        if !known || tasks.len() > MAX_TASKS {
+        if !known {
             return Ok(tasks);
         }
         self.sorted(&statistics, column, plan, tasks)

@@ -275,7 +275,8 @@ impl PartitionReducer {
         let mut reader = self.reader(tasks.clone().into_iter(), values);
         if let Some(extremes) = &mut extremes {
             extremes.update(&reducers)?;
-            reader = reader.filtered(extremes.filters()).prioritized(extremes.priority(), tasks);
+            reader = reader.filtered(extremes.filters());
+            reader = reader.prioritized(extremes.priorities(), tasks);
         }
         let mut yields = YieldBudget::default();
         while let Some(open) = reader.next(&self.metrics).await? {
