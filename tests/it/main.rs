@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod conformance;
 mod corpus;
 mod docs;
 mod io;
