@@ -41,7 +41,7 @@ fn stations() -> Logical {
 fn climate() -> Logical {
     let hours = Labels::Hours((473_352..473_352 + 17).collect());
     let heights = Labels::Floats(vec![-1.5, 0.0, 0.25, 2.0, 10.5, 100.0, 1e6]);
-    let sites = Labels::Text(["b", "a", "ж", "d3", ""].map(str::to_owned).to_vec());
+    let sites = Labels::Text(["b", "a", "ж", "d3", "e 5"].map(str::to_owned).to_vec());
     let axes = vec![axis("time", hours, 5), axis("height", heights, 3), axis("site", sites, 2)];
     let mut rng = StdRng::seed_from_u64(2);
     array("climate", axes, Element::F32, |_| match rng.random_range(0..10) {

@@ -25,6 +25,8 @@ mod subject;
 mod tet;
 /// TileDB arrays.
 mod tiledb;
+/// Formats that are wrong in one thing, which the check about it must find.
+mod wrong;
 
 /// One test per check, over all arrays.
 macro_rules! each_check {
@@ -58,6 +60,7 @@ macro_rules! conforms {
                 ways_in::external_table,
                 ways_in::table_function,
                 ways_in::quoted_path,
+                ways_in::object_store,
                 ways_in::schema,
                 ways_in::catalog,
                 ways_in::several_files,

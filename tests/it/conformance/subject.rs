@@ -99,7 +99,6 @@ impl<'a> Subject<'a> {
         let mut expected = rows_from(&self.in_memory(), &sql("t")).await;
         found.sort();
         expected.sort();
-        // Types of times differ in how their text ends, but not those of one format.
         assert_eq!(found, expected, "{}: {table}", self.what());
     }
 }

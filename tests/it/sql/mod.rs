@@ -11,4 +11,4 @@ mod register;
 /// `tests/slt/*.slt`.
 mod slt;
 /// Quoted paths, URLs, catalogs.
-mod ways_in;
+pub(crate) mod ways_in;

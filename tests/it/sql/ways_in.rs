@@ -57,7 +57,7 @@ fn directory() -> TempDir {
 }
 
 /// The files below a folder, in a store that knows no folders.
-async fn in_memory(ctx: &SessionContext, folder: &Path) {
+pub(crate) async fn in_memory(ctx: &SessionContext, folder: &Path) {
     async fn put(store: &InMemory, at: &Path, prefix: &ObjectPath) {
         for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
             // As it is, not escaped: that is how keys of a bucket are listed.

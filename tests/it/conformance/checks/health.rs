@@ -9,12 +9,11 @@ use rand::{Rng, SeedableRng};
 use crate::conformance::doors;
 use crate::conformance::subject::Subject;
 use crate::support::query;
-use crate::verify::tet::findings;
 
 pub(crate) async fn verification_passes(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
     let report = doors::verify(&ctx, subject.format.name(), &subject.location()).await;
-    assert!(report.is_ok(), "{}: {}", subject.what(), findings(&report));
+    assert!(report.is_ok(), "{}: {report:#?}", subject.what());
     assert!(report.checks().len() > 2, "{}: {report:#?}", subject.what());
 }
 

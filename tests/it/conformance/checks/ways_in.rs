@@ -4,6 +4,7 @@ use crate::conformance::doors;
 use crate::conformance::doors::FILL;
 use crate::conformance::logical::Labels;
 use crate::conformance::subject::Subject;
+use crate::sql::ways_in::in_memory;
 use crate::support::{cell, query, rows_from};
 
 pub(crate) async fn external_table(subject: &Subject<'_>) {
@@ -21,6 +22,8 @@ pub(crate) async fn table_function(subject: &Subject<'_>) {
     let (format, location) = (subject.format.name(), subject.location());
     subject.assert_rows(&ctx, &format!("read_{format}('{location}', {FILL} => true)")).await;
     subject.assert_rows(&ctx, &format!("read_{format}(['{location}'], {FILL} => 'true')")).await;
+    let options = format!("{FILL} => true, io => 'pread', trust_zone_maps => false");
+    subject.assert_rows(&ctx, &format!("read_{format}('{location}', {options})")).await;
     let count = doors::read(&ctx, format, &location).await.unwrap();
     assert_eq!(count, subject.rows.num_rows(), "{}", subject.what());
 }
@@ -34,7 +37,20 @@ pub(crate) async fn quoted_path(subject: &Subject<'_>) {
     subject.assert_rows(&ctx, &format!("'file://{location}'")).await;
 }
 
-/// A schema has a table of the array's name; what several values of it are called is a format's own matter.
+pub(crate) async fn object_store(subject: &Subject<'_>) {
+    let ctx = subject.session(2, 8192);
+    doors::enable_paths(&ctx);
+    query(&ctx, &format!("SET gridfusion.{FILL} = true")).await.unwrap();
+    in_memory(&ctx, subject.folder.path()).await;
+    let name = subject.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let location = format!("memory://bucket/data/{name}");
+    subject.assert_rows(&ctx, &format!("'{location}'")).await;
+    doors::register(&ctx, subject.format.name(), "t", vec![location]).await.unwrap();
+    subject.assert_rows(&ctx, "t").await;
+}
+
+/// A schema has a table of the array's name. What its tables are if the array has several values is a
+/// format's own matter.
 pub(crate) async fn schema(subject: &Subject<'_>) {
     let [_] = &subject.array.values[..] else { return };
     let ctx = subject.session(2, 8192);
