@@ -90,6 +90,16 @@ impl GridCatalog {
         self.schemas.iter().map(|(name, schema)| (name.as_str(), schema.location.as_str()))
     }
 
+    /// The same, with those of `options` that the format of each place has.
+    pub fn places_with(
+        &self,
+        options: &ArrayOptions,
+    ) -> impl Iterator<Item = (&str, &str, ArrayOptions)> {
+        self.schemas.iter().map(move |(name, schema)| {
+            (name.as_str(), schema.location.as_str(), schema.options_of(options))
+        })
+    }
+
     /// The format of which the directory is also a group: each place in it is of this one, and arrays in a
     /// folder are tables of one schema to it.
     pub fn group_format(&self) -> Option<&'static str> {

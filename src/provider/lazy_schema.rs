@@ -35,6 +35,15 @@ impl LazySchema {
         Self { location, format, reading, opened: OnceLock::new() }
     }
 
+    /// Those of `options` that the format has: in a directory of several formats, each takes its own.
+    pub(super) fn options_of(&self, options: &ArrayOptions) -> ArrayOptions {
+        let formats = self.reading.opener.formats();
+        match formats.get(self.format) {
+            Some(format) => formats.options_of(format, options),
+            None => options.clone(),
+        }
+    }
+
     async fn opened(&self) -> GridResult<&Arc<dyn SchemaProvider>> {
         match self.opened.get() {
             Some(schema) => Ok(schema),
@@ -47,11 +56,7 @@ impl LazySchema {
 
     async fn open(&self) -> GridResult<Arc<dyn SchemaProvider>> {
         let Reading { opener, options } = &*self.reading;
-        // In a directory of several formats, each takes the options that it has.
-        let options = match opener.formats().get(self.format) {
-            Some(format) => opener.formats().options_of(format, options),
-            None => options.clone(),
-        };
+        let options = self.options_of(options);
         let group = opener.group(&self.location, Some(self.format), &options).await?;
         Ok(Arc::new(ArraySchema::new(group)))
     }
