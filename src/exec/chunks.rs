@@ -26,7 +26,8 @@ use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::plan::ScanPlan;
-use crate::tile::Tile;
+use crate::tile::layers::leave_out_absent;
+use crate::tile::{Request, Tile};
 
 /// Chunks whose index rows are looked up at once.
 const LOCATE_GROUP: usize = 256;
@@ -77,7 +78,7 @@ struct Fetch {
 enum Payloads {
     /// In memory or mapped: read when wanted.
     Resident,
-    Coming(SpawnedTask<crate::Result<Vec<Bytes>>>),
+    Coming(SpawnedTask<crate::Result<Vec<Option<Bytes>>>>),
 }
 
 /// A chunk that has arrived.
@@ -186,13 +187,13 @@ impl ChunkReader {
         if self.examiner.is_some() {
             metrics.chunks_examined.add_matched(1);
         }
-        let payloads = self.payloads(&fetch.stored, fetch.payloads, metrics).await?;
+        let Fetch { task, mut stored, reserved, payloads } = fetch;
+        let payloads = self.payloads(&mut stored, payloads, metrics).await?;
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(bytes);
 
         let timer = metrics.time_decode.timer();
-        let Fetch { task, stored, reserved, .. } = fetch;
         let locations = locations_of(&stored);
         let tiles = self.array.decode(&task, &self.values, &stored, payloads, &mut self.workspace);
         timer.done();
@@ -381,7 +382,7 @@ impl ChunkReader {
     /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
     fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
         let decoded = self.array.bytes_decoded(task, &self.values, stored);
-        let fetched = payloads_of(stored).map(|payload| payload.at.len());
+        let fetched = payloads_of(stored).map(|payload| payload.stored_len());
         let held = match self.array.objects().is_resident() {
             true => decoded,
             false => fetched.fold(decoded, u64::saturating_add),
@@ -394,26 +395,27 @@ impl ChunkReader {
             return Payloads::Resident;
         }
         let array = Arc::clone(&self.array);
-        let locations = locations_of(stored);
-        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().read(&locations).await }))
+        let requests = Request::of(stored);
+        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().fetch(&requests).await }))
     }
 
+    /// What has arrived of `stored`, of which absent layers are left out.
     async fn payloads(
         &self,
-        stored: &[StoredChunk],
+        stored: &mut [StoredChunk],
         payloads: Payloads,
         metrics: &ScanMetrics,
     ) -> Result<Vec<Bytes>> {
         let timer = metrics.time_fetch.timer();
         let read = match payloads {
-            Payloads::Resident => self.array.objects().read(&locations_of(stored)).await,
+            Payloads::Resident => self.array.objects().fetch(&Request::of(stored)).await,
             Payloads::Coming(task) => task
                 .join()
                 .await
                 .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?,
         };
         timer.done();
-        read.map_err(to_datafusion)
+        read.map(|read| leave_out_absent(stored, read)).map_err(to_datafusion)
     }
 }
 

@@ -15,8 +15,8 @@ use super::lazy_schema::{LazySchema, Reading};
 use super::location::{child, entries};
 use crate::error::{Error, Result};
 use crate::format::{Entry, Foreign};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
-use crate::tile::AT_ONCE;
 
 /// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
 /// object store, a directory is a prefix, and the store must be able to list.
@@ -137,7 +137,8 @@ async fn holdings(
             holding.map(|holding| (entry.name.clone(), holding))
         })
         .collect();
-    let mut found: Vec<_> = stream::iter(looks).buffered(AT_ONCE).filter_map(ready).collect().await;
+    let mut found: Vec<_> =
+        stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready).collect().await;
     found.sort_by(|a, b| a.0.cmp(&b.0));
     found
 }

@@ -10,8 +10,8 @@ use crate::error::{Error, Kind};
 use crate::format::tet::is_package;
 use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::format::{Entry, Foreign};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::options::{IoMode, Scope};
-use crate::tile::AT_ONCE;
 
 /// Something that holds arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,13 +131,13 @@ async fn has_arrays(location: &str, listed: &[Entry], io: IoMode, runtime: &Runt
     }
     let looks: Vec<_> = listed
         .iter()
-        .take(AT_ONCE)
+        .take(MAX_CONCURRENT_IO)
         .map(|entry| async move {
             let listed = entries(&child(location, &entry.name), io, runtime).await;
             listed.is_ok_and(|listed| folder_kind(&listed).is_some())
         })
         .collect();
-    stream::iter(looks).buffered(AT_ONCE).any(ready).await
+    stream::iter(looks).buffered(MAX_CONCURRENT_IO).any(ready).await
 }
 
 fn is_tet(path: &str) -> bool {

@@ -11,11 +11,11 @@ use super::tiledb_schema::find_arrays;
 use super::variables::{mixed, names_in, with_axes};
 use crate::array::GridArray;
 use crate::error::{Error, Kind, Result};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::OpenFiles;
 use crate::io::last_part;
 use crate::options::TileDbReadOptions;
 use crate::source::{FileArrays, OpenedTileDb};
-use crate::tile::AT_ONCE;
 
 /// How arrays are opened.
 pub(super) struct Opening<'a> {
@@ -102,7 +102,7 @@ async fn data_arrays(
             (name.as_str(), array.map(|array| array.with_name(name)))
         })
         .collect();
-    let mut opened: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+    let mut opened: Vec<_> = stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await;
     opened.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
     if opened.is_empty() {
         let message = "all arrays here are coordinates; choose one with the option 'dataset'";

@@ -17,10 +17,10 @@ use super::{GridTable, Locations, open};
 use crate::array::GridArray;
 use crate::error::Result;
 use crate::exec::GridfusionConfig;
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::OpenFiles;
 use crate::options::{IoMode, TableDefaults, TetReadOptions, TileDbReadOptions};
 use crate::source::FileArrays;
-use crate::tile::AT_ONCE;
 
 /// Of many files, so many are held open at once.
 const MOST_OPEN: usize = 512;
@@ -66,7 +66,8 @@ pub async fn open_table(
         let file = open_among(&location, options, runtime, Some(opened)).await?;
         arrays_of(&file, options.dataset.as_deref(), &options.read()).await
     });
-    let files: Vec<FileArrays> = stream::iter(files).buffered(AT_ONCE).try_collect().await?;
+    let files: Vec<FileArrays> =
+        stream::iter(files).buffered(MAX_CONCURRENT_IO).try_collect().await?;
     let array = GridArray::side_by_side(locations.name(), files, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))
 }
@@ -97,7 +98,8 @@ pub async fn open_tiledb_table(
     let opening = &Opening { options, runtime, many: Some(&files) };
     let arrays =
         found.into_iter().map(|location| async move { arrays_at(&location, opening).await });
-    let arrays: Vec<FileArrays> = stream::iter(arrays).buffered(AT_ONCE).try_collect().await?;
+    let arrays: Vec<FileArrays> =
+        stream::iter(arrays).buffered(MAX_CONCURRENT_IO).try_collect().await?;
     let array = GridArray::side_by_side(locations.name(), arrays, &options.mosaic())?;
     Ok(GridTable::new(Arc::new(array)))
 }

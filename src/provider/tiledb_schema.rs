@@ -17,9 +17,10 @@ use crate::error::{Error, Result as GridResult};
 use crate::exec::to_datafusion;
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, ReadGroup, folder_kind};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::last_part;
 use crate::options::{Scope, TileDbReadOptions};
-use crate::tile::{AT_ONCE, Objects, drive};
+use crate::tile::{Objects, drive};
 
 /// The arrays of a TileDB group or of a folder as tables, opened when they are first asked for. An array
 /// alone is a schema of one table.
@@ -209,7 +210,7 @@ async fn folders_within(
         }
     });
     let looks: Vec<_> = looks.collect();
-    let mut looks = stream::iter(looks).buffered(AT_ONCE);
+    let mut looks = stream::iter(looks).buffered(MAX_CONCURRENT_IO);
     let mut members = Vec::new();
     while let Some(looked) = looks.next().await {
         match looked {

@@ -5,12 +5,13 @@
 //!   (drive feeds a format's machines)            └ runs: copy by runs of cells
 //! ```
 
+mod drive;
 pub(crate) mod layers;
 mod objects;
 mod runs;
 mod tile;
 
+pub use drive::drive;
 pub use layers::CellFormat;
-pub(crate) use objects::{AT_ONCE, object_of};
-pub use objects::{Objects, drive};
+pub use objects::{Objects, OpenFolder, Request};
 pub use tile::Tile;

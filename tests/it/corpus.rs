@@ -825,12 +825,12 @@ async fn zone_files_say_what_the_file_says() {
         let path = format!("generations/{generation:08}");
         let size = |name: &str| std::fs::metadata(files.join(PACKAGE).join(name)).unwrap().len();
         let (packed, zones) = (format!("{path}/packed.tet"), format!("{path}/ZONE.json"));
-        let at = Location { object: zones.as_str().into(), range: 0..size(&zones) };
+        let at = Location::new(zones.as_str(), 0..size(&zones));
         let within = file.tet().zone_maps_at().expect("zone maps are embedded");
         for dataset in 0..file.tet().datasets().len() {
             let beside = file.tet().read_zone_file(dataset, at.clone(), generation).unwrap();
             let beside = drive(beside, &objects).await.unwrap();
-            let at = Location { object: packed.as_str().into(), range: within.clone() };
+            let at = Location::new(packed.as_str(), within.clone());
             let embedded = file.tet().read_zone_file(dataset, at, generation).unwrap();
             assert_eq!(beside, drive(embedded, &objects).await.unwrap());
         }

@@ -117,8 +117,8 @@ async fn first_chunks(file: &TetReader, most: usize) -> gridfusion::Result<Vec<C
 fn chunk(known: ChunkInfo) -> Chunk {
     Chunk {
         dataset: known.dataset.to_string(),
-        file_offset: known.payload.at.range.start,
-        stored_bytes: known.payload.at.len(),
+        file_offset: known.payload.at.start(),
+        stored_bytes: known.payload.stored_len(),
         raw_bytes: known.payload.raw_len,
         codec: known.payload.codec.to_string(),
         chunk: known.coordinates,

@@ -91,7 +91,7 @@ impl Machine for ReadTimedFolder {
         match replies {
             Replies::Start => Ok(Step::List(vec![self.folder.to_owned()])),
             Replies::Listings(listings) => Ok(self.ask(&listings.concat())),
-            Replies::Bytes(bytes) => self.parse(&bytes).map(Step::Done),
+            replies => self.parse(&replies.into_bytes()).map(Step::Done),
         }
     }
 }
@@ -103,6 +103,7 @@ pub(super) fn map_done<T>(
 ) -> Result<Step<T>> {
     Ok(match step {
         Step::Read(locations) => Step::Read(locations),
+        Step::ReadIfPresent(locations) => Step::ReadIfPresent(locations),
         Step::List(folders) => Step::List(folders),
         Step::Done(files) => Step::Done(meaning(files)?),
     })

@@ -13,11 +13,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
 
-use super::ByteSource;
+use super::{ByteRange, ByteSource};
 use crate::error::Result;
 
 /// A place that holds objects and folders of them. Paths are relative to it, with `/` between parts.
@@ -43,6 +44,22 @@ pub trait Folder: Debug + Send + Sync {
     /// # Errors
     /// `Io` if it is not there or cannot be read.
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>>;
+
+    /// Whether a part of an object can be read. Otherwise opening an object fetches all of it, and whoever
+    /// holds it open holds that memory.
+    fn reads_ranges(&self) -> bool {
+        true
+    }
+
+    /// The bytes of an object that is not open, where that takes one request less than opening it does;
+    /// `None` where it does not.
+    ///
+    /// # Errors
+    /// `Io` if the object is not there or cannot be read.
+    async fn read_unopened(&self, path: &str, range: &ByteRange) -> Result<Option<Bytes>> {
+        let _ = (path, range);
+        Ok(None)
+    }
 }
 
 /// Something in a folder.

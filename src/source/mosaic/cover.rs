@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::format::{Layer, Placement, StoredChunk};
+use crate::format::{Layer, Placement, StorageOrder, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel, unravel};
 
 /// How a mosaic is laid out: files follow one another along one axis.
@@ -244,7 +244,7 @@ impl Cover {
                     region: self.region.clone(),
                     tile_shape: self.extents.clone(),
                     origin: self.origin.clone(),
-                    column_major: false,
+                    order: StorageOrder::RowMajor,
                 },
             };
             Some(Layer { placement: Some(placement), ..layer })

@@ -36,7 +36,8 @@ use crate::error::{Error, Result};
 use crate::format::tet::MemoryBudget;
 use crate::format::{ElementType, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
-use crate::tile::{AT_ONCE, Objects, object_of};
+use crate::io::MAX_CONCURRENT_IO;
+use crate::tile::Objects;
 
 /// The stored side of arrays that are shown as one.
 #[derive(Debug)]
@@ -53,8 +54,8 @@ struct Mosaic {
 #[derive(Debug)]
 struct Part {
     source: Arc<dyn ChunkSource>,
-    /// Which of the table's objects are its own, if they are several.
-    member: Option<usize>,
+    /// The number of its objects among those of the table.
+    member: u32,
 }
 
 /// A value of the table as one of a variable's arrays.
@@ -136,14 +137,10 @@ impl Mosaic {
 }
 
 impl Part {
-    /// A stored chunk whose objects are called as among those of the table.
+    /// A stored chunk whose objects are numbered as among those of the table.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
-        if let Some(member) = self.member {
-            let layers = chunk.layers.iter_mut();
-            for payload in layers.flat_map(|layer| layer.payloads_mut()) {
-                payload.at.object = object_of(member, &payload.at.object);
-            }
-        }
+        let layers = chunk.layers.iter_mut();
+        layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);
         chunk
     }
 }
@@ -163,7 +160,7 @@ impl ChunkSource for Mosaic {
         let mut chunks = vec![vec![StoredChunk::default(); values.len()]; tasks.len()];
         let wanted = self.wanted(tasks, values);
         let located = wanted.into_iter().map(|wanted| self.locate_wanted(wanted, values));
-        let mut located = stream::iter(located).buffered(AT_ONCE);
+        let mut located = stream::iter(located).buffered(MAX_CONCURRENT_IO);
         while let Some(of_part) = located.try_next().await? {
             for (task, at, chunk) in of_part {
                 chunks[task][at].layers.extend(chunk.layers);
@@ -189,7 +186,7 @@ impl ChunkSource for Mosaic {
             let selection = self.layout.within_file(selection, file);
             (file, parts[file].source.zones(value, &selection, share).await)
         });
-        let read: Vec<_> = stream::iter(read).buffered(AT_ONCE).collect().await;
+        let read: Vec<_> = stream::iter(read).buffered(MAX_CONCURRENT_IO).collect().await;
         let mut of_files = vec![None; parts.len()];
         for (file, zones) in read {
             of_files[file] = zones;

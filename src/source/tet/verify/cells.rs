@@ -82,13 +82,13 @@ impl CellChecks {
             self.common.progress.advance(1, 0);
             return Ok(());
         };
-        let Some(left) = self.bytes_left.checked_sub(payload.at.len()) else {
+        let Some(left) = self.bytes_left.checked_sub(payload.stored_len()) else {
             self.cut_off += 1;
             self.common.progress.advance(1, 0);
             return Ok(());
         };
         self.bytes_left = left;
-        let bytes = payload.at.len();
+        let bytes = payload.stored_len();
         match self.batch.add(Work { dataset, coordinates, payload }, bytes) {
             Some(batch) => self.start(batch).await,
             None => Ok(()),
@@ -139,7 +139,7 @@ async fn check(common: Arc<Common>, batch: Vec<Work>) -> Decoded {
                 faults.push(Fault::Payload(common.located(work, finding)));
             }
         }
-        common.progress.advance(1, work.payload.at.len());
+        common.progress.advance(1, work.payload.stored_len());
     }
     (decoded, faults)
 }

@@ -29,7 +29,7 @@ impl Work {
     }
 
     fn bytes(&self) -> u64 {
-        self.layer.payloads().map(|payload| payload.at.len()).fold(0, u64::saturating_add)
+        self.layer.payloads().map(|payload| payload.stored_len()).fold(0, u64::saturating_add)
     }
 }
 
@@ -113,6 +113,7 @@ fn decode(work: &Work, stored: Vec<Bytes>, memory: Vec<u8>, scratch: &mut Scratc
     let chunk = StoredChunk { layers: vec![work.layer.clone()] };
     let shape = work.tiles.tile_shape();
     layers::decode(&chunk, &mut stored.into_iter(), &shape, &format, memory, scratch)
+        .map_err(|failed| failed.error)
 }
 
 fn cell_format(attribute: &Attribute) -> Result<CellFormat> {
