@@ -26,8 +26,7 @@ use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::plan::ScanPlan;
-use crate::tile::layers::leave_out_absent;
-use crate::tile::{Request, Tile};
+use crate::tile::{Request, Tile, leave_out_absent};
 
 /// Chunks whose index rows are looked up at once.
 const LOCATE_GROUP: usize = 256;

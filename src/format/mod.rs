@@ -27,6 +27,7 @@ mod stored;
 pub mod tet;
 pub mod tiledb;
 mod wire;
+mod write;
 mod zone;
 
 use std::ops::Range;
@@ -40,6 +41,7 @@ pub use element::ElementType;
 pub use foreign::Foreign;
 pub use storage_order::StorageOrder;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
+pub use write::{Content, Publish, Write, Writer};
 pub(crate) use zone::bound;
 pub use zone::{Bound, Sum, Zone, Zones};
 

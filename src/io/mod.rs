@@ -14,6 +14,8 @@ mod mmap;
 mod object;
 mod path;
 mod reopened;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -23,7 +25,7 @@ use bytes::Bytes;
 
 pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
-pub use folder::{Folder, FolderEntry, LocalFolder, StoreFolder};
+pub use folder::{Existing, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, WritableFolder};
 pub(crate) use lru::LruCache;
 pub use mappings::MappedFile;
 pub use memory::MemorySource;

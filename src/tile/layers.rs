@@ -72,31 +72,6 @@ pub(crate) struct Undecodable {
     pub(crate) member: u32,
 }
 
-/// Leaves out layers of which something is absent that may be. `payloads` are those of all `stored`
-/// chunks; what is there of them is left.
-pub(crate) fn leave_out_absent(
-    stored: &mut [StoredChunk],
-    payloads: Vec<Option<Bytes>>,
-) -> Vec<Bytes> {
-    let mut present = Vec::with_capacity(payloads.len());
-    let mut payloads = payloads.into_iter();
-    for chunk in stored {
-        chunk.layers.retain(|layer| {
-            let before = present.len();
-            let mut is_whole = true;
-            for payload in payloads.by_ref().take(layer.payloads().count()) {
-                is_whole &= payload.is_some();
-                present.extend(payload);
-            }
-            if !is_whole {
-                present.truncate(before);
-            }
-            is_whole
-        });
-    }
-    present
-}
-
 /// What is wanted of the layers.
 struct Chunk<'a> {
     extents: &'a [u64],
@@ -358,6 +333,7 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
+    use super::super::absent::leave_out_absent;
     use super::*;
     use crate::format::{ByteOrder, Codec, Location, StorageOrder};
     use crate::grid::{AxisSelection, ravel, unravel};
@@ -582,20 +558,6 @@ mod tests {
             let tile = decode(stored, &mut present, &extents, &format, vec![3; 50], scratch);
             assert_eq!(tile.unwrap().bytes(), cells);
         }
-    }
-
-    #[test]
-    fn a_layer_of_which_a_part_is_absent_is_left_out() {
-        let mut fetched = vec![];
-        let mut layers: Vec<Layer> =
-            (0..3).map(|at| Layer::whole(payload(vec![at; 4], true, &mut fetched))).collect();
-        layers[1].validity = Some(layers[1].values.clone());
-        let mut stored = [StoredChunk { layers }];
-        let replies = [Some(0_u8), Some(1), None, Some(2)];
-        let replies = replies.map(|byte| byte.map(|byte| Bytes::from(vec![byte; 4]))).to_vec();
-        let present = leave_out_absent(&mut stored, replies);
-        assert_eq!(present, [vec![0; 4], vec![2; 4]]);
-        assert_eq!(stored[0].layers.len(), 2);
     }
 
     #[test]

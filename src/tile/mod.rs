@@ -3,15 +3,21 @@
 //! ```text
 //!   Objects ──fetch──▶ payloads ──layers: decode, lay over one another──▶ Tile
 //!   (drive feeds a format's machines)            └ runs: copy by runs of cells
+//!
+//!   Writer ──write: put, append, publish──▶ WritableFolder
 //! ```
 
+mod absent;
 mod drive;
 pub(crate) mod layers;
 mod objects;
 mod runs;
 mod tile;
+mod write;
 
+pub(crate) use absent::leave_out_absent;
 pub use drive::drive;
 pub use layers::CellFormat;
 pub use objects::{Objects, OpenFolder, Request};
 pub use tile::Tile;
+pub use write::{WriteSession, write_all};

@@ -260,3 +260,117 @@ async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Ve
     let ranges: Vec<_> = ranges.iter().map(|range| range.within(size)).collect();
     source.read(&ranges).await
 }
+
+#[cfg(test)]
+mod tests {
+    use object_store::{ObjectStore, ObjectStoreExt};
+
+    use super::*;
+    use crate::io::testing::TestStore;
+    use crate::io::{LocalFolder, StoreFolder};
+
+    async fn store() -> TestStore {
+        let store = TestStore::new();
+        for (path, bytes) in [("a/x", "0123456789"), ("a/c/y", "abc"), ("b/x", "other")] {
+            store.put(&path.into(), bytes.into()).await.unwrap();
+        }
+        store.asked();
+        store
+    }
+
+    fn folder(store: &TestStore, prefix: &str) -> StoreFolder {
+        let store: Arc<dyn ObjectStore> = Arc::new(store.clone());
+        StoreFolder::new(format!("test://{prefix}"), store, prefix.into())
+    }
+
+    fn at(object: &str, range: impl Into<ByteRange>) -> Location {
+        Location::new(object, range)
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_read_whole_takes_one_request() {
+        let store = store().await;
+        let objects = Objects::many(Arc::new(folder(&store, "a")));
+        let read = objects.read(&[at("x", ByteRange::Whole)]).await.unwrap();
+        assert_eq!(
+            (read, store.asked()),
+            (vec![Bytes::from("0123456789")], vec!["get a/x".into()])
+        );
+        // What a suffix says of the object's length spares asking for it.
+        let read = objects.read(&[at("x", ByteRange::Suffix(3))]).await.unwrap();
+        assert_eq!(read, ["789"]);
+        let read = objects.read(&[at("x", 1..3)]).await.unwrap();
+        assert_eq!((read, store.asked()), (vec![Bytes::from("12")], vec!["get a/x".into(); 2]));
+        // An open object knows its length.
+        let ranges = [at("x", ByteRange::Suffix(99)), at("c/y", 0..1), at("x", ByteRange::Whole)];
+        let read = objects.read(&ranges).await.unwrap();
+        assert_eq!(read, ["0123456789", "a", "0123456789"]);
+        let mut asked = store.asked();
+        asked.sort();
+        asked.dedup();
+        assert_eq!(asked, ["get a/c/y", "get a/x", "head a/c/y"]);
+    }
+
+    #[tokio::test]
+    async fn a_store_of_whole_objects_is_enough() {
+        let store = store().await;
+        let objects = Objects::many(Arc::new(folder(&store, "a").of_whole_objects()));
+        let ranges = [at("x", 2..4), at("x", ByteRange::Suffix(1)), at("c/y", ByteRange::Whole)];
+        assert_eq!(objects.read(&ranges).await.unwrap(), ["23", "9", "abc"]);
+        let mut asked = store.asked();
+        asked.sort();
+        assert_eq!(asked, ["get a/c/y", "get a/x"]);
+    }
+
+    #[tokio::test]
+    async fn only_what_may_be_absent_is_told_from_an_error() {
+        let store = store().await;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), "0123456789").unwrap();
+        let folders: [Arc<dyn Folder>; 4] = [
+            Arc::new(folder(&store, "a")),
+            Arc::new(folder(&store, "a").of_whole_objects()),
+            Arc::new(LocalFolder::open(dir.path(), true).unwrap()),
+            Arc::new(LocalFolder::open(dir.path(), false).unwrap()),
+        ];
+        for folder in folders {
+            let objects = Objects::many(folder);
+            for range in [ByteRange::Whole, ByteRange::Suffix(2), ByteRange::Bounded(0..2)] {
+                let wanted =
+                    [at("none", range.clone()), at("x", 0..2), at("c/none/0", range.clone())];
+                let read = objects.read_if_present(&wanted).await.unwrap();
+                assert_eq!(read, [None, Some(Bytes::from("01")), None]);
+                let error = objects.read(&wanted).await.unwrap_err();
+                assert!(is_not_found(&error), "{error}");
+                // An object that one needs is needed.
+                let request = |may_be_absent| Request { at: wanted[0].clone(), may_be_absent };
+                assert_eq!(
+                    objects.fetch(&[request(true), request(true)]).await.unwrap(),
+                    [None, None]
+                );
+                assert!(objects.fetch(&[request(true), request(false)]).await.is_err());
+            }
+            // Other trouble stays trouble: a folder is no object, and bytes beyond the end are a mistake.
+            if objects.name().starts_with('/') {
+                std::fs::create_dir_all(dir.path().join("folder")).unwrap();
+                assert!(objects.read_if_present(&[at("folder", 0..1)]).await.is_err());
+            }
+            assert!(objects.read_if_present(&[at("x", 5..50)]).await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn members_are_told_apart_by_number() {
+        let store = store().await;
+        let members =
+            ["a", "b"].map(|prefix| Arc::new(Objects::many(Arc::new(folder(&store, prefix)))));
+        let objects = Objects::Several { name: "both".into(), members: members.to_vec() };
+        let of = |member| Location { member, ..at("x", ByteRange::Whole) };
+        assert_eq!(objects.read(&[of(1), of(0)]).await.unwrap(), ["other", "0123456789"]);
+        objects.used(&[of(0), of(1)], true).unwrap();
+        let error = objects.named_in(1, Error::usage("wrong").in_file("x")).to_string();
+        assert!(error.starts_with("test://b/x: "), "{error}");
+        assert!(objects.named(Error::usage("wrong")).to_string().starts_with("both: "));
+        assert!(objects.read(&[of(2)]).await.is_err());
+    }
+}

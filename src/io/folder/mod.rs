@@ -4,10 +4,16 @@
 //! ```text
 //!   Folder ──list("__fragments")──▶ names and sizes
 //!      └─────open("__schema/__1_1_…")──▶ ByteSource
+//!
+//!   WritableFolder ──put(…)──▶ an object, as a whole
+//!      └─────────────begin(…)──▶ Upload ──append, append, …──▶ complete
 //! ```
 
 mod local;
+mod local_write;
 mod store;
+mod store_write;
+mod write;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,6 +23,7 @@ use bytes::Bytes;
 
 pub use local::LocalFolder;
 pub use store::StoreFolder;
+pub use write::{Existing, Upload, WritableFolder};
 
 use super::{ByteRange, ByteSource};
 use crate::error::Result;

@@ -19,7 +19,7 @@ use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource, object};
 #[derive(Debug)]
 pub struct StoreFolder {
     name: String,
-    store: Arc<dyn ObjectStore>,
+    pub(super) store: Arc<dyn ObjectStore>,
     prefix: Path,
     whole_objects: bool,
     listed: Mutex<HashMap<Path, ObjectMeta>>,
@@ -41,12 +41,19 @@ impl StoreFolder {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where an object is that is going to be another one: what a listing said of it is wrong then.
+    pub(super) fn path_to_write(&self, path: &str) -> Path {
+        let path = self.path(path);
+        self.listed().remove(&path);
+        path
+    }
+
     fn path(&self, path: &str) -> Path {
         let parts = path.split('/').filter(|part| !part.is_empty());
         self.prefix.parts().chain(parts.map(PathPart::from)).collect()
     }
 
-    fn error_name(&self, path: &str) -> String {
+    pub(super) fn error_name(&self, path: &str) -> String {
         format!("{}/{path}", self.name.trim_end_matches('/'))
     }
 }
