@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::cells::Tile;
 use super::runs::{cell_count, copy_cells, fill_cells, too_small};
-use super::tile::Tile;
 use crate::error::{Error, Result};
 use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
 

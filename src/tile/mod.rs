@@ -8,16 +8,16 @@
 //! ```
 
 mod absent;
+mod cells;
 mod drive;
 pub(crate) mod layers;
 mod objects;
 mod runs;
-mod tile;
 mod write;
 
 pub(crate) use absent::leave_out_absent;
+pub use cells::Tile;
 pub use drive::drive;
 pub use layers::CellFormat;
 pub use objects::{Objects, OpenFolder, Request};
-pub use tile::Tile;
 pub use write::{WriteSession, write_all};

@@ -1,6 +1,7 @@
 //! The objects of an array, or of several that are read as one.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -132,9 +133,8 @@ impl Objects {
 
     async fn read_each(&self, requests: Vec<(&Location, bool)>) -> Result<Vec<Option<Bytes>>> {
         if let Self::One(source) = self {
-            let size = source.size();
-            let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.within(size)).collect();
-            return Ok(source.read(&ranges).await?.into_iter().map(Some).collect());
+            let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
+            return Ok(read_ranges(&**source, &ranges).await?.into_iter().map(Some).collect());
         }
         let mut by_object: HashMap<(u32, Arc<str>), Requested> = HashMap::new();
         for (place, (Location { member, object, range }, may_be_absent)) in
@@ -257,7 +257,12 @@ impl OpenFolder {
 
 async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
     let size = source.size();
-    let ranges: Vec<_> = ranges.iter().map(|range| range.within(size)).collect();
+    let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
+    // A format that does not know how long an object is cannot check what an index says of it.
+    if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
+        let message = format!("it has {size} bytes, and bytes {beyond:?} of it are referred to");
+        return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
+    }
     source.read(&ranges).await
 }
 
@@ -266,6 +271,7 @@ mod tests {
     use object_store::{ObjectStore, ObjectStoreExt};
 
     use super::*;
+    use crate::error::Kind;
     use crate::io::testing::TestStore;
     use crate::io::{LocalFolder, StoreFolder};
 
@@ -355,7 +361,8 @@ mod tests {
                 std::fs::create_dir_all(dir.path().join("folder")).unwrap();
                 assert!(objects.read_if_present(&[at("folder", 0..1)]).await.is_err());
             }
-            assert!(objects.read_if_present(&[at("x", 5..50)]).await.is_err());
+            let error = objects.read_if_present(&[at("x", 5..50)]).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::Corrupt, "{error}");
         }
     }
 
