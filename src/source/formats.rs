@@ -375,7 +375,7 @@ mod tests {
             ("ätet", None),
         ] {
             let found = formats.of_name(name).map(|(found, _)| found.recognised.what);
-            assert_eq!(found, expected, "{name}");
+            assert_eq!(found.as_deref(), expected, "{name}");
         }
         for (name, expected) in [
             ("stations.tet", "stations"),

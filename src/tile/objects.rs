@@ -271,7 +271,7 @@ mod tests {
     use object_store::{ObjectStore, ObjectStoreExt};
 
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
     use crate::io::testing::TestStore;
     use crate::io::{LocalFolder, StoreFolder};
 
@@ -362,7 +362,7 @@ mod tests {
                 assert!(objects.read_if_present(&[at("folder", 0..1)]).await.is_err());
             }
             let error = objects.read_if_present(&[at("x", 5..50)]).await.unwrap_err();
-            assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         }
     }
 

@@ -156,7 +156,7 @@ mod tests {
 
     fn parse_of(generation: Option<u64>, json: &str) -> Result<ZoneMaps> {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
-        let at = Location { object: "maps".into(), range: 0..0 };
+        let at = Location::new("maps", 0..0);
         let target = Target { dataset: 1, grid, element: ElementType::I16 };
         ReadZoneMaps::new(ZoneText { at, generation }, target).parse(json.as_bytes())
     }
@@ -222,7 +222,7 @@ mod tests {
             Ok(Target { dataset, grid, element: ElementType::I16 })
         };
         let targets = vec![target(0), target(1), Err(Error::unsupported("odd")), target(3)];
-        let at = Location { object: "maps".into(), range: 0..0 };
+        let at = Location::new("maps", 0..0);
         let entry = |dataset: u64, chunk: u64, cells: u64| {
             format!(
                 r#"{{"dataset_id":{dataset},"chunk_index":[{chunk}],"element_count":{cells},"null_count":1}}"#

@@ -18,6 +18,8 @@ use crate::format::tet::{DimSpec, LabelSource, OpenFile, TetFile, ZoneMaps};
 use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::io::{ByteSource, Folder};
+use crate::options::ResolvedOptions;
+use crate::source::place::Place;
 use crate::tile::{CellFormat, Objects, drive, layers};
 
 /// A file whose directory and metadata have been read.
@@ -64,6 +66,27 @@ impl TetReader {
     pub async fn open_package(folder: Arc<dyn Folder>, generation: Option<u64>) -> Result<Self> {
         let (package, file) = Package::open(folder, generation).await?;
         Ok(Self { package: Some(Arc::new(package)), ..file })
+    }
+
+    /// Opens the file or package at `place`; of a package, the generation that the options name.
+    ///
+    /// # Errors
+    /// Those of [`TetReader::open`] and [`TetReader::open_package`]; `Usage` for a generation of a file.
+    pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
+        let generation = options.number("generation");
+        // A store has no folders to ask about, so there the name decides.
+        let is_package = match place.local_path() {
+            Some(path) => path.is_dir(),
+            None => place.path().trim_end_matches('/').ends_with(".tet.d"),
+        };
+        if is_package {
+            return Self::open_package(place.folder()?, generation).await;
+        }
+        if generation.is_some() {
+            let message = "a file has no generations; option 'generation' is for .tet.d packages";
+            return Err(Error::usage(message).in_file(place.location()));
+        }
+        Self::open(place.object().await?).await
     }
 
     /// Which generation of a package the file is; `None` for a file alone.

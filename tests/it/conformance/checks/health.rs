@@ -12,7 +12,7 @@ use crate::support::query;
 
 pub(crate) async fn verification_passes(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
-    let report = doors::verify(&ctx, subject.format.name(), &subject.location()).await;
+    let report = doors::verify(&ctx, &subject.location()).await;
     assert!(report.is_ok(), "{}: {report:#?}", subject.what());
     assert!(report.checks().len() > 2, "{}: {report:#?}", subject.what());
 }
@@ -39,7 +39,7 @@ pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     }
     let nowhere = format!("{}-nowhere{}", subject.array.name, subject.format.suffix());
     let path = subject.folder.path().join(&nowhere).to_str().unwrap().to_owned();
-    let error = doors::register(&ctx, format, "t", vec![path]).await.unwrap_err();
+    let error = doors::register(&ctx, "t", vec![path]).await.unwrap_err();
     assert!(error.to_string().contains(&nowhere), "{error}");
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
 async fn look(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.session(2, 8192);
     let (format, location) = (subject.format.name(), subject.location());
-    doors::register(&ctx, format, "t", vec![location]).await?;
+    doors::register(&ctx, "t", vec![location]).await?;
     query(&ctx, "SELECT count(*) FROM t").await?;
     query(&ctx, "SELECT * FROM t LIMIT 20").await?;
     Ok(())
@@ -64,7 +64,7 @@ pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
         let error = look(subject).await.expect_err("a damaged file");
         assert!(doors::is_damage(&error), "{}: {error:?}", subject.what());
         let (ctx, format) = (subject.session(1, 8192), subject.format.name());
-        let report = doors::verify(&ctx, format, &subject.location()).await;
+        let report = doors::verify(&ctx, &subject.location()).await;
         assert!(!report.is_ok(), "{}", subject.what());
     }
     // Of other bytes some mean little: whatever is opened, nothing panics.
