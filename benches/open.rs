@@ -11,8 +11,11 @@
 )]
 
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../tests/it/support.rs"]
-mod support;
+#[path = "../tests/it/support/sql.rs"]
+mod sql;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../tests/it/support/tet_writer.rs"]
+mod tet_writer;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -22,7 +25,8 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use datafusion::prelude::SessionContext;
 use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
-use support::{F32, I32, Layout, TempTet, TestDataset, session, tet_bytes};
+use sql::session;
+use tet_writer::{F32, I32, Layout, TempTet, TestDataset, tet_bytes};
 use tokio::runtime::Runtime;
 
 fn small() -> bool {

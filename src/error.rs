@@ -1,13 +1,13 @@
 //! The one error type of the crate.
 //!
-//! An error says whose fault it is ([`Kind`]), in which file, where in it, what was found and what
+//! An error says whose fault it is ([`ErrorKind`]), in which file, where in it, what was found and what
 //! was expected. A corrupt file, a mistake of the user and a bug of ours are never confused:
 //!
 //! ```
-//! use gridfusion::{Error, Kind};
+//! use gridfusion::{Error, ErrorKind};
 //!
 //! let error = Error::corrupt("chunk index", 312, "codec 7, expected 0 (raw) or 1 (zstd)").in_file("a.tet");
-//! assert_eq!(error.kind(), Kind::Corrupt);
+//! assert_eq!(error.kind(), ErrorKind::Corrupt);
 //! assert_eq!(
 //!     error.to_string(),
 //!     "a.tet: corrupt chunk index at byte 312: codec 7, expected 0 (raw) or 1 (zstd)"
@@ -20,19 +20,34 @@ use std::sync::Arc;
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Whose fault an [`Error`] is, and so what to do about it.
+/// Whose fault an [`Error`] is, and so what a caller should do about it.
+///
+/// Later versions may add kinds: treat one that you do not know as [`ErrorKind::Unsupported`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
-    /// The request is wrong: an unknown dataset, a bad option. Change the request.
+pub enum ErrorKind {
+    /// The request is wrong: an unknown dataset, a bad option, the wrong key.
+    ///
+    /// Change the request: the message says what would be right. The same request fails again.
     Usage,
-    /// The file contradicts its format. Write it anew or repair it.
+    /// The bytes contradict their format.
+    ///
+    /// Restore the file from a copy or write it anew. [`Error::file`], [`Error::region`] and
+    /// [`Error::offset`] say where the contradiction is. The same bytes fail again.
     Corrupt,
-    /// The file is valid, but uses something this version does not read.
+    /// The request and the file are valid, but need what this version or this machine cannot do:
+    /// a feature of the format that is not read, a value that does not fit its Arrow type.
+    ///
+    /// Ask for less, such as fewer columns or another dataset, or write the file in another way.
     Unsupported,
-    /// The bytes could not be read: no such file, no permission, network trouble.
+    /// The bytes could not be read: no such file, no permission, trouble with the network.
+    ///
+    /// Check that the location exists and can be read. Trying again later may help.
+    /// [`source`](std::error::Error::source) is the cause that the system or the store gives.
     Io,
-    /// A bug in gridfusion. Please report it.
+    /// A bug in gridfusion: something that always holds did not.
+    ///
+    /// Report it with the whole message. Other requests are not affected.
     Internal,
 }
 
@@ -44,22 +59,23 @@ pub struct Error(Arc<Inner>);
 
 #[derive(Debug, Clone)]
 struct Inner {
-    kind: Kind,
+    kind: ErrorKind,
     file: Option<String>,
     place: Option<Place>,
     message: String,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Where in a file: the region's name and the absolute byte offset.
+/// Where in a file.
 #[derive(Debug, Clone)]
 struct Place {
     region: &'static str,
-    offset: u64,
+    /// The absolute byte, where one byte is to blame.
+    offset: Option<u64>,
 }
 
 impl Error {
-    fn new(kind: Kind, message: impl Into<String>) -> Self {
+    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
             kind,
             file: None,
@@ -71,17 +87,27 @@ impl Error {
 
     /// A mistake in the request; `message` says what is wrong and what would be right.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, message)
+        Self::new(ErrorKind::Usage, message)
     }
 
     /// Bytes that contradict the format, in `region` at the absolute byte `offset`.
     pub fn corrupt(region: &'static str, offset: u64, message: impl Into<String>) -> Self {
-        Self::new(Kind::Corrupt, message).edit(|inner| inner.place = Some(Place { region, offset }))
+        Self::corrupt_place(Place { region, offset: Some(offset) }, message)
+    }
+
+    /// A `region` that contradicts the format as a whole, so that no byte of it is to blame: a part
+    /// that is missing, or two files that do not fit together.
+    pub fn corrupt_region(region: &'static str, message: impl Into<String>) -> Self {
+        Self::corrupt_place(Place { region, offset: None }, message)
+    }
+
+    fn corrupt_place(place: Place, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message).edit(|inner| inner.place = Some(place))
     }
 
     /// A valid file that needs something this version cannot do.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self::new(Kind::Unsupported, message)
+        Self::new(ErrorKind::Unsupported, message)
     }
 
     /// Bytes that could not be read, with the cause.
@@ -89,12 +115,18 @@ impl Error {
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
-        Self::new(Kind::Io, message).edit(|inner| inner.source = Some(Arc::new(source)))
+        Self::new(ErrorKind::Io, message).caused_by(source)
     }
 
     /// A broken invariant of this crate.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(Kind::Internal, message)
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// The same error with its cause, whose text follows the message.
+    #[must_use]
+    pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.edit(|inner| inner.source = Some(Arc::new(source)))
     }
 
     /// Names the file the error is about, unless a name is there already.
@@ -138,7 +170,7 @@ impl Error {
     }
 
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
@@ -147,12 +179,12 @@ impl Error {
         self.0.file.as_deref()
     }
 
-    /// The absolute byte offset in the file, for errors about a place in it.
+    /// The absolute byte offset in the file, where one byte is to blame.
     pub fn offset(&self) -> Option<u64> {
-        self.0.place.as_ref().map(|place| place.offset)
+        self.0.place.as_ref()?.offset
     }
 
-    /// The part of the file the error is about, for errors about a place in it.
+    /// The part of the file or folder that is corrupt, for errors about one.
     pub fn region(&self) -> Option<&'static str> {
         self.0.place.as_ref().map(|place| place.region)
     }
@@ -178,10 +210,14 @@ impl fmt::Display for Error {
         if let Some(file) = &inner.file {
             write!(f, "{file}: ")?;
         }
-        if let Some(Place { region, offset }) = &inner.place {
-            write!(f, "corrupt {region} at byte {offset}: ")?;
+        match &inner.place {
+            Some(Place { region, offset: Some(offset) }) => {
+                write!(f, "corrupt {region} at byte {offset}: ")?;
+            }
+            Some(Place { region, offset: None }) => write!(f, "corrupt {region}: ")?,
+            None => {}
         }
-        if inner.kind == Kind::Internal {
+        if inner.kind == ErrorKind::Internal {
             f.write_str("this is a bug in gridfusion, please report it: ")?;
         }
         f.write_str(&self.detail())
@@ -203,12 +239,26 @@ mod tests {
         let cause = std::io::Error::other("disk on fire");
         let error = Error::io("cannot read bytes 0..8", cause).in_file("a.tet").in_file("b.tet");
         assert_eq!(error.to_string(), "a.tet: cannot read bytes 0..8: disk on fire");
-        assert_eq!((error.kind(), error.file(), error.offset()), (Kind::Io, Some("a.tet"), None));
+        assert_eq!(
+            (error.kind(), error.file(), error.offset()),
+            (ErrorKind::Io, Some("a.tet"), None)
+        );
         assert_eq!(
             (error.detail().as_str(), error.region()),
             ("cannot read bytes 0..8: disk on fire", None)
         );
         assert!(std::error::Error::source(&error).is_some());
+    }
+
+    #[test]
+    fn a_byte_is_named_where_one_is_to_blame() {
+        let first = Error::corrupt("superblock", 0, "\"HDF\", expected \"TETR\"");
+        assert_eq!(first.to_string(), "corrupt superblock at byte 0: \"HDF\", expected \"TETR\"");
+        assert_eq!((first.region(), first.offset()), (Some("superblock"), Some(0)));
+        let whole = Error::corrupt_region("array schema", "no schema").in_file("a");
+        assert_eq!(whole.to_string(), "a: corrupt array schema: no schema");
+        assert_eq!((whole.region(), whole.offset()), (Some("array schema"), None));
+        assert_eq!(whole.kind(), ErrorKind::Corrupt);
     }
 
     #[test]

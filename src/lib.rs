@@ -75,15 +75,16 @@ pub mod source;
 pub mod tile;
 pub mod verify;
 
-pub use error::{Error, Kind, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use exec::GridfusionConfig;
-pub use options::{IoMode, TetReadOptions, TileDbReadOptions};
+pub use io::MappedFile;
+pub use options::{ArrayOptions, IoMode, OptionInfo, OptionValue, Secret, ValueKind};
 pub use provider::{
-    GridCatalog, GridTable, GridUrlTables, GridfusionSessionContextExt,
-    GridfusionSessionStateBuilderExt, Locations, TetFunction, TetSchema, TetTableFactory,
-    TileDbFunction, TileDbSchema, TileDbTableFactory, UrlCatalogs, open, open_table, open_tiledb,
-    open_tiledb_table,
+    ArrayOpener, ArraySchema, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
+    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, TableOrigin,
+    UrlCatalogs,
 };
+pub use source::{ArrayFormat, ArrayGroup, Formats};
 
 /// Compiles and runs the Rust of the README.
 #[cfg(doctest)]

@@ -5,8 +5,18 @@
 //! shrinks it for a smoke run.
 
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
-#[path = "../../tests/it/support.rs"]
-pub(crate) mod support;
+#[path = "../../tests/it/support/sql.rs"]
+mod sql;
+#[allow(dead_code, reason = "shared with the tests, which use more of it")]
+#[path = "../../tests/it/support/tet_writer.rs"]
+mod tet_writer;
+
+/// What benches take from the tests.
+#[allow(unused_imports, reason = "each bench needs a part of it")]
+pub(crate) mod support {
+    pub(crate) use super::sql::{query, reducing, session};
+    pub(crate) use super::tet_writer::{F32, F64, I32, Layout, TempTet, TestDataset, tet_bytes};
+}
 
 use std::hint::black_box;
 

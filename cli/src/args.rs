@@ -1,7 +1,6 @@
 //! The command line: what it accepts, and what it says about itself.
 
 use std::ffi::OsString;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -9,6 +8,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use gridfusion::Error;
 
+use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
 use crate::print::{Format, MaxRows};
@@ -159,36 +159,6 @@ pub(crate) struct Args {
     pub(crate) engine: Engine,
 }
 
-/// How queries are run, and what is said of them.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Engine {
-    /// Print results only: no row counts, no times, no warnings
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-
-    /// Say after each statement how long it took and what it read, on standard error
-    ///
-    /// Planning looks up names, labels and zone maps, execution reads chunks and, where rows are printed as
-    /// they come, prints them. Chunks and bytes are sums over all arrays of the statement. Unlike
-    /// EXPLAIN ANALYZE, which says it of each operator, the result is printed too.
-    #[arg(long)]
-    pub(crate) timing: bool,
-
-    /// Show no progress bar; without a terminal on standard error there is none anyway
-    ///
-    /// A query of more than half a second shows how many chunks of all it has read, and how fast.
-    #[arg(long)]
-    pub(crate) no_progress: bool,
-
-    /// Rows per batch inside the engine [default: 8192]
-    #[arg(long, value_name = "N")]
-    pub(crate) batch_size: Option<NonZeroUsize>,
-
-    /// Memory for queries, for instance 500m or 2g [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) memory_limit: Option<usize>,
-}
-
 impl Args {
     /// Parses a command line whose first word is the name of the program.
     pub(crate) fn try_from_command_line<I, T>(words: I) -> Result<Self, clap::Error>
@@ -321,26 +291,6 @@ impl Script {
     }
 }
 
-/// Bytes from `1048576`, `512k`, `500m`, `2g` or `2GiB`; the units are powers of 1024.
-fn parse_size(text: &str) -> Result<usize, String> {
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
-    let (number, unit) = lower.split_at(digits);
-    let factor: Option<u64> = match unit {
-        "" | "b" => Some(1),
-        "k" | "kb" | "kib" => Some(1 << 10),
-        "m" | "mb" | "mib" => Some(1 << 20),
-        "g" | "gb" | "gib" => Some(1 << 30),
-        "t" | "tb" | "tib" => Some(1 << 40),
-        _ => None,
-    };
-    let bytes = factor.and_then(|factor| number.parse::<u64>().ok()?.checked_mul(factor));
-    bytes
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "expected a number with a unit b, k, m, g or t, for instance 2g".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,18 +372,6 @@ mod tests {
     fn mistakes_are_usage_errors() {
         for words in [["--batch-size", "0"], ["--format", "xls"], ["--memory-limit", "2 apples"]] {
             assert_eq!(parse(&words).unwrap_err().exit_code(), 2, "{words:?}");
-        }
-    }
-
-    #[test]
-    fn sizes() {
-        for (text, bytes) in
-            [("7", 7), ("7B", 7), ("3k", 3 << 10), ("5MiB", 5 << 20), ("1Gb", 1 << 30)]
-        {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "g", "-1g", "1.5g", "0", "1x", "99999999999999999999", "99999999999t"] {
-            assert!(parse_size(text).is_err(), "{text}");
         }
     }
 }

@@ -6,18 +6,20 @@
 //!     │      context     PATH…      SQL      ├──▶ commands, completion
 //!     │                              ├──▶ summarize, unique_names: SQL ──▶ SQL
 //!     │                              └──▶ query ──▶ print, pager, progress, timing
+//!     │                                     └──▶ statement: SQL ──▶ plan
 //!     ├────▶ info, verify: PATH ──▶ text or JSON
-//!     ├────▶ plot: SQL ──▶ picture
+//!     ├────▶ plot: SQL ──▶ statement ──▶ picture
 //!     └────▶ completions: shell ──▶ script
 //! ```
 //!
 //! Planning and execution are DataFusion's. The modules here make the datasets of files into tables ([`place`],
 //! [`options`], [`tables`], [`catalog`], [`store`]), describe them ([`info`]), look for what is wrong with them
-//! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), draw them
+//! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), have them drawn
 //! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
 //! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`mistyped`],
-//! [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
+//! [`file_types`], [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
 
+mod alike;
 mod args;
 #[cfg(unix)]
 #[expect(
@@ -27,11 +29,14 @@ mod args;
 mod bus_error;
 mod catalog;
 mod completions;
+mod engine;
 mod errors;
+mod file_types;
 mod hints;
 mod info;
 mod lexer;
 mod memory;
+mod missing_table;
 mod mistyped;
 mod options;
 mod pager;
@@ -45,6 +50,7 @@ mod reads;
 mod run;
 mod session;
 mod staging;
+mod statement;
 mod stdin;
 mod store;
 mod summarize;

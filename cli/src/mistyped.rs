@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::prelude::SessionContext;
 
 use crate::errors::describe;
-use crate::run::parse;
+use crate::statement::parse;
 
 /// Parts of messages that may come from such a comparison.
 const SIGNS: [&str; 6] = [

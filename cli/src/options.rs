@@ -2,11 +2,8 @@
 
 use std::collections::HashMap;
 
-use gridfusion::options::{OPTIONS, OptionInfo, Scope};
-use gridfusion::{Error, TetReadOptions, TileDbReadOptions};
-
-/// Options that are about one table. A PATH is a schema, or a catalog, of many.
-const OF_ONE_TABLE: [&str; 3] = ["dataset", "concat_dimension", "file_column"];
+use gridfusion::options::Scope;
+use gridfusion::{ArrayOptions, Error, Formats, OptionInfo};
 
 /// A name and a value, as given.
 pub(crate) type Setting = (String, String);
@@ -25,9 +22,9 @@ pub(crate) fn parse_setting(text: &str) -> Result<Setting, String> {
 /// How what is at a PATH is read, whatever that is. Not to be printed: it may hold a key.
 #[derive(Default)]
 pub(crate) struct PathOptions {
-    said: HashMap<String, String>,
-    /// Whether what is about the other format is passed over rather than refused.
-    is_mixed: bool,
+    /// Settings of object stores.
+    stores: HashMap<String, String>,
+    arrays: ArrayOptions,
 }
 
 impl PathOptions {
@@ -36,88 +33,63 @@ impl PathOptions {
     /// # Errors
     /// `Usage` for a name that stands for nothing, or nothing that is about a PATH; for one that is given
     /// twice; and for a value that it cannot have.
-    pub(crate) fn new(settings: &[Setting]) -> gridfusion::Result<Self> {
+    pub(crate) fn new(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
         let mut options = Self::default();
         for (name, value) in settings {
-            if options.said.insert(name.clone(), value.clone()).is_some() {
+            let twice = match is_of_store(name) {
+                true => options.stores.insert(name.clone(), value.clone()).is_some(),
+                false => {
+                    refuse_of_one_table(name, formats)?;
+                    let is_there = options.arrays.get(name).is_some();
+                    options.arrays = options.arrays.with_option(name, value.as_str());
+                    is_there
+                }
+            };
+            if twice {
                 return Err(Error::usage(format!("option '{name}' is given twice")));
             }
         }
-        options.refuse_all_but(&[Scope::Tet, Scope::TileDb])?;
-        let mixed = options.in_directory();
-        mixed.tet()?;
-        mixed.tiledb()?;
+        formats.check(&options.arrays)?;
         Ok(options)
     }
 
-    /// The same for what is in a directory, where each format takes the options that are about it.
-    pub(crate) fn in_directory(&self) -> Self {
-        Self { said: self.said.clone(), is_mixed: true }
+    /// What is said about arrays, and nothing else.
+    pub(crate) fn of_arrays(arrays: ArrayOptions) -> Self {
+        Self { stores: HashMap::new(), arrays }
     }
 
-    /// What is said, for object stores.
+    /// What is said for object stores.
     pub(crate) fn for_store(&self) -> &HashMap<String, String> {
-        &self.said
+        &self.stores
     }
 
-    /// How a `.tet` file or package is read.
-    ///
-    /// # Errors
-    /// `Usage` if something is said that is not about one.
-    pub(crate) fn tet(&self) -> gridfusion::Result<TetReadOptions> {
-        TetReadOptions::from_sql(&self.of(Scope::Tet)?)
+    /// What is said for arrays; each format takes what is about it.
+    pub(crate) fn for_arrays(&self) -> &ArrayOptions {
+        &self.arrays
     }
+}
 
-    /// How TileDB arrays are read.
-    ///
-    /// # Errors
-    /// `Usage` if something is said that is not about them.
-    pub(crate) fn tiledb(&self) -> gridfusion::Result<TileDbReadOptions> {
-        TileDbReadOptions::from_sql(&self.of(Scope::TileDb)?)
-    }
-
-    fn of(&self, scope: Scope) -> gridfusion::Result<HashMap<String, String>> {
-        if !self.is_mixed {
-            self.refuse_all_but(&[scope])?;
+/// Refuses an option that is about one table: a PATH is a schema, or a catalog, of many.
+fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> {
+    let is_about = |option: &&OptionInfo| option.scope != Scope::Table;
+    let mut known: Vec<&OptionInfo> = Vec::new();
+    for option in formats.iter().flat_map(|format| format.option_table().options()) {
+        if !known.iter().any(|it| it.name == option.name) {
+            known.push(option);
         }
-        let said = self.said.iter().filter(|(name, _)| scope.option(name).is_ok());
-        Ok(said.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
-
-    fn refuse_all_but(&self, scopes: &[Scope]) -> gridfusion::Result<()> {
-        let is_about = |option: &OptionInfo| {
-            option.scopes.iter().any(|scope| scopes.contains(scope))
-                && !OF_ONE_TABLE.contains(&option.name)
-        };
-        let mut names: Vec<&str> = self.said.keys().map(String::as_str).collect();
-        names.sort_unstable();
-        for name in names {
-            let option = OPTIONS.iter().find(|option| option.name == name);
-            if is_of_store(name) || option.is_some_and(is_about) {
-                continue;
-            }
-            let known: Vec<&str> =
-                OPTIONS.iter().filter(|it| is_about(it)).map(|it| it.name).collect();
-            let why = match option {
-                Some(option) if OF_ONE_TABLE.contains(&option.name) => {
-                    "is about one table, and a PATH is a schema of several; say it in SQL"
-                }
-                Some(option) if option.scopes == [Scope::Session] => {
-                    "is for SET gridfusion.… in SQL"
-                }
-                Some(option) if option.scopes.contains(&Scope::Tet) => {
-                    "is for .tet files and packages"
-                }
-                Some(_) => "is for TileDB arrays",
-                None => "is unknown",
-            };
-            return Err(Error::usage(format!(
-                "option '{name}' {why}; the options here are {}",
-                known.join(", ")
-            )));
-        }
-        Ok(())
+    let option = known.iter().find(|option| option.name == name).copied();
+    if option.as_ref().is_some_and(is_about) {
+        return Ok(());
     }
+    let why = match option {
+        Some(_) => "is about one table, and a PATH is a schema of several; say it in SQL",
+        None if formats.whereabouts(name).is_some() => "is for SET gridfusion.… in SQL",
+        None => "is unknown",
+    };
+    let known: Vec<&str> =
+        known.iter().copied().filter(|it| is_about(it)).map(|it| it.name).collect();
+    Err(Error::usage(format!("option '{name}' {why}; the options here are {}", known.join(", "))))
 }
 
 /// Whether an option is a setting of an object store, which has its own names.
@@ -128,14 +100,12 @@ fn is_of_store(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gridfusion::IoMode;
-
     use super::*;
 
     fn options(settings: &[&str]) -> gridfusion::Result<PathOptions> {
         let settings: Vec<Setting> =
             settings.iter().map(|text| parse_setting(text).unwrap()).collect();
-        PathOptions::new(&settings)
+        PathOptions::new(&settings, &Formats::default())
     }
 
     #[test]
@@ -147,17 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn each_format_takes_its_own() {
+    fn stores_and_arrays_take_their_own() {
         let both = options(&["io=pread", "timestamp=7", "aws.region=x"]).unwrap();
-        assert_eq!(both.tiledb().unwrap().open.end, Some(7));
-        let error = both.tet().unwrap_err().to_string();
-        let expected =
-            "option 'timestamp' is for TileDB arrays; the options here are generation, io, ";
-        assert!(error.starts_with(expected), "{error}");
-        let mixed = both.in_directory();
-        assert_eq!(mixed.tet().unwrap().io(), IoMode::Pread);
-        assert_eq!(mixed.tiledb().unwrap().open.end, Some(7));
-        assert!(options(&["generation=1"]).unwrap().tiledb().is_err());
+        let said: Vec<&str> = both.for_arrays().iter().map(|(name, _)| name).collect();
+        assert_eq!(said, ["io", "timestamp"]);
+        assert_eq!(both.for_store()["aws.region"], "x");
     }
 
     #[test]
@@ -165,7 +129,7 @@ mod tests {
         for (settings, expected) in [
             (&["io=fast"][..], "io = 'fast'"),
             (&["io=mmap", "io=pread"], "option 'io' is given twice"),
-            (&["time=1"], "option 'time' is unknown; the options here are generation, timestamp, "),
+            (&["time=1"], "option 'time' is unknown; the options here are generation, io, "),
             (&["dataset=t"], "option 'dataset' is about one table"),
             (&["reduce=false"], "option 'reduce' is for SET gridfusion"),
             (&["encryption_key=short"], "key"),

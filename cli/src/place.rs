@@ -3,21 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion::array::ReadOptions;
-use gridfusion::source::TetReader;
-use gridfusion::{Error, GridCatalog, TileDbSchema};
+use datafusion::execution::context::SessionContext;
+use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Error, GridCatalog};
 
 use crate::options::PathOptions;
 use crate::store;
 
 /// Something that holds arrays.
 pub(crate) enum Place {
-    /// A `.tet` file, or a generation of a package, and how to read it.
-    Tet(TetReader, ReadOptions),
-    /// A TileDB array, or a group or folder of such arrays.
-    TileDb(TileDbSchema),
-    /// A directory with `.tet` files or packages in it, and perhaps arrays.
+    /// A file, a package, an array, or a group of arrays.
+    Group(Arc<dyn ArrayGroup>),
+    /// A directory of such.
     Directory(GridCatalog),
 }
 
@@ -29,7 +25,7 @@ impl Place {
     pub(crate) async fn open(
         path: &str,
         options: &PathOptions,
-        runtime: &Arc<RuntimeEnv>,
+        ctx: &SessionContext,
     ) -> gridfusion::Result<Self> {
         if path.contains('*') && !path.contains("://") && !Path::new(path).exists() {
             let message = format!(
@@ -37,30 +33,39 @@ impl Place {
             );
             return Err(Error::usage(message).in_file(path));
         }
-        store::register(path, options.for_store(), runtime)?;
-        let is_dir = Path::new(path).is_dir();
-        // What a store has at a URL is not known before it is asked for.
-        let may_be_dir = is_dir || path.contains("://") && !path.ends_with(".tet");
-        if may_be_dir && !is_package(path) {
-            let mixed = options.in_directory();
-            let (tet, tiledb) = (mixed.tet()?, mixed.tiledb()?);
-            match GridCatalog::find_with(path, tet, tiledb, Arc::clone(runtime)).await {
-                Ok(Some(catalog)) if catalog.has_tet() => return Ok(Self::Directory(catalog)),
-                Ok(_) => {
-                    let options = options.tiledb().map_err(|error| error.in_file(path))?;
-                    let arrays = TileDbSchema::open(path, options, Arc::clone(runtime)).await?;
-                    return Ok(Self::TileDb(arrays));
-                }
-                Err(error) if is_dir => return Err(error),
-                Err(error) => log::debug!("no directory, so it should be a .tet file: {error}"),
+        store::register(path, options.for_store(), &ctx.runtime_env())?;
+        let opener = ArrayOpener::of(&ctx.state());
+        let place = opener.place(path)?;
+        let said = options.for_arrays();
+        let found = opener.formats().recognise(&place).await;
+        let is_group = found.as_ref().is_some_and(|found| !found.recognised.nests);
+        if !is_group && may_be_folder(path) {
+            match GridCatalog::find(path, said, &opener).await {
+                Ok(Some(catalog)) => match catalog.group_format() {
+                    // To this format, the folder is a group.
+                    Some(format) => return group(path, Some(format), said, &opener).await,
+                    None => return Ok(Self::Directory(catalog)),
+                },
+                Ok(None) => {}
+                Err(error) if Path::new(path).is_dir() && found.is_none() => return Err(error),
+                Err(error) => log::debug!("not a directory of arrays: {error}"),
             }
         }
-        let options = options.tet().map_err(|error| error.in_file(path))?;
-        Ok(Self::Tet(gridfusion::open(path, &options, runtime).await?, options.read()))
+        group(path, None, said, &opener).await
     }
 }
 
-/// Whether a folder is to be opened as a package rather than for the arrays in it.
-fn is_package(path: &str) -> bool {
-    path.trim_end_matches('/').ends_with(".tet.d") || Path::new(path).join("PROTOCOL").is_file()
+async fn group(
+    path: &str,
+    format: Option<&str>,
+    options: &ArrayOptions,
+    opener: &ArrayOpener,
+) -> gridfusion::Result<Place> {
+    let group = opener.group(path, format, options).await.map_err(|error| error.in_file(path));
+    Ok(Place::Group(group?))
+}
+
+/// What a store has at a URL is not known before it is asked for.
+fn may_be_folder(path: &str) -> bool {
+    Path::new(path).is_dir() || path.contains("://") && !path.ends_with(".tet")
 }

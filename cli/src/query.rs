@@ -27,9 +27,9 @@ use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
-use crate::run::execute;
 use crate::session::Output;
 use crate::staging::Staging;
+use crate::statement::{self, Planned};
 use crate::timing::Timing;
 
 /// A statement with its physical plan.
@@ -88,13 +88,12 @@ impl Query {
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
         }
-        let frame = execute(ctx, statement).await?;
+        let Planned { physical: plan, context, .. } = statement::plan(ctx, statement).await?;
         let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
         let context = match &staging {
-            Some(staging) => staging.context(frame.task_ctx())?,
-            None => frame.task_ctx(),
+            Some(staging) => staging.context(context)?,
+            None => context,
         };
-        let plan = Box::pin(frame.create_physical_plan()).await?;
         if plan.boundedness().is_unbounded() {
             print.format = endless_format(print.format)?;
         }

@@ -1,35 +1,20 @@
 //! Running SQL text: its statements, one after the other.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::ops::Range;
 use std::time::Instant;
-use std::{mem, slice};
 
-use datafusion::common::{plan_datafusion_err, plan_err};
-use datafusion::dataframe::DataFrame;
 use datafusion::error::Result;
-use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::{DFParser, Statement};
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
-use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-use gridfusion::exec::to_datafusion;
-use gridfusion::{TetTableFactory, TileDbTableFactory};
 
-use crate::hints::{NO_FORMAT, with_hint};
+use crate::hints::with_hint;
 use crate::mistyped::with_column;
 use crate::query::Query;
 use crate::session::Output;
+use crate::statement;
 use crate::summarize::summarize;
-use crate::{stdin, store, unique_names};
 
 /// Runs the statements of `sql` and prints their results; stops at the first that fails.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
-    let statements = split(sql, &*dialect(ctx)?)?;
-    for statement in statements {
-        let text = in_place(&sql[..statement.start], &sql[statement]);
+    for text in statement::texts(ctx, sql)? {
         if let Err(error) = Box::pin(run_text(ctx, &text, output)).await {
             let error = Box::pin(with_column(error, ctx, &text)).await;
             return Err(with_hint(error, ctx));
@@ -38,192 +23,32 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) ->
     Ok(())
 }
 
+/// Runs SQL as [`run_sql`] does, until it is done or until Ctrl-C.
+pub(crate) async fn unless_interrupted(
+    ctx: &SessionContext,
+    sql: &str,
+    output: &Output,
+) -> Result<()> {
+    tokio::select! {
+        outcome = run_sql(ctx, sql, output) => outcome,
+        Ok(()) = tokio::signal::ctrl_c() => {
+            eprintln!("^C");
+            Ok(())
+        }
+    }
+}
+
 /// Runs the statement of a text; two, if the text was not split as the parser does it, or none.
 async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<()> {
     let start = Instant::now();
     let summary = Box::pin(summarize(ctx, text)).await?;
     let text = summary.as_deref().unwrap_or(text);
-    for statement in parse(ctx, text)? {
-        let query = plan(ctx, statement, output, start).await?;
+    for statement in statement::parse(ctx, text)? {
+        let query = Query::plan(ctx, statement, output, start).await?;
         let timing = query.run().await?;
         if output.timing {
             timing.report();
         }
     }
     Ok(())
-}
-
-/// Plans a statement; if names clash inside its plan, in a form in which they do not.
-async fn plan(
-    ctx: &SessionContext,
-    statement: Statement,
-    output: &Output,
-    start: Instant,
-) -> Result<Query> {
-    let error = match Box::pin(Query::plan(ctx, statement.clone(), output, start)).await {
-        Err(error) if unique_names::is_clash(&error) => error,
-        outcome => return outcome,
-    };
-    match Box::pin(unique_names::with_casts_shown(ctx, statement)).await {
-        Some(shown) => Box::pin(Query::plan(ctx, shown, output, start)).await.map_err(|_| error),
-        None => Err(error),
-    }
-}
-
-/// The SQL dialect of the session; a statement may change it.
-fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
-    let name = ctx.copied_config().options().sql_parser.dialect;
-    dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
-}
-
-/// The statements of a text.
-pub(crate) fn parse(ctx: &SessionContext, sql: &str) -> Result<VecDeque<Statement>> {
-    DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)
-}
-
-/// The query that `sql` is.
-pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> {
-    let mut statements = parse(ctx, sql)?;
-    match (statements.pop_front(), statements.is_empty()) {
-        (Some(Statement::Statement(query)), true) if matches!(*query, SqlStatement::Query(_)) => {
-            Ok(Statement::Statement(query))
-        }
-        _ => plan_err!("one query is needed here, for instance SELECT x, y FROM t"),
-    }
-}
-
-/// Where the statements of `sql` stand, without the semicolons between them.
-///
-/// The text of each is kept as it is. Printing what the parser understood would lose parts: the
-/// options of `CREATE EXTERNAL TABLE`, for one.
-fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
-    let tokens =
-        Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
-    let semicolons = tokens.iter().filter(|token| token.token == Token::SemiColon);
-    let semicolons: HashSet<(u64, u64)> =
-        semicolons.map(|token| (token.span.start.line, token.span.start.column)).collect();
-
-    let mut statements = Vec::new();
-    let mut start = 0;
-    let (mut line, mut column) = (1, 1);
-    for (at, character) in sql.char_indices() {
-        if character == ';' && semicolons.contains(&(line, column)) {
-            statements.push(start..at);
-            start = at + 1;
-        }
-        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
-    }
-    statements.push(start..sql.len());
-    Ok(statements)
-}
-
-/// A statement with blanks for the text before it, so that errors name the line and the column of
-/// the whole text.
-fn in_place(before: &str, statement: &str) -> String {
-    let lines = before.matches('\n').count();
-    let columns = before.chars().rev().take_while(|character| *character != '\n').count();
-    format!("{}{}{statement}", "\n".repeat(lines), " ".repeat(columns))
-}
-
-/// Plans a statement, and does what it says unless that is left to the frame.
-pub(crate) async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
-    refuse_unknown_type(ctx, &statement)?;
-    let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
-    match &mut plan {
-        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
-            set_stores(ctx, &table.locations, &table.options)?;
-            prepare_table(table);
-        }
-        LogicalPlan::Copy(copy) => {
-            refuse_stdout(&copy.output_url)?;
-            set_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
-            store::without_settings(&mut copy.options);
-        }
-        _ => {}
-    }
-    Box::pin(ctx.execute_logical_plan(plan)).await
-}
-
-/// Registers the stores of some locations with the settings of a statement.
-fn set_stores(
-    ctx: &SessionContext,
-    locations: &[String],
-    options: &HashMap<String, String>,
-) -> Result<()> {
-    let runtime = ctx.runtime_env();
-    let mut locations = locations.iter();
-    locations
-        .try_for_each(|location| store::register(location, options, &runtime))
-        .map_err(to_datafusion)
-}
-
-/// Changes what the program understands and DataFusion's formats do not: standard input, and settings of
-/// stores.
-fn prepare_table(table: &mut CreateExternalTable) {
-    let ours = [TetTableFactory::FILE_TYPE, TileDbTableFactory::FILE_TYPE];
-    if ours.iter().any(|file_type| table.file_type.eq_ignore_ascii_case(file_type)) {
-        return;
-    }
-    store::without_settings(&mut table.options);
-    let locations = mem::take(&mut table.locations).into_iter();
-    table.locations =
-        locations.map(|location| stdin::location(location, &table.file_type)).collect();
-}
-
-/// Where DataFusion does not know the type that `COPY` is to write, it takes the name's ending instead.
-fn refuse_unknown_type(ctx: &SessionContext, statement: &Statement) -> Result<()> {
-    let Statement::CopyTo(copy) = statement else { return Ok(()) };
-    match &copy.stored_as {
-        Some(file_type) if ctx.state().get_file_format_factory(file_type).is_none() => {
-            plan_err!("{NO_FORMAT}{file_type}")
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A copy appears when it is whole, which rows in a pipe cannot.
-fn refuse_stdout(target: &str) -> Result<()> {
-    match ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"].contains(&target) {
-        true => plan_err!(
-            "COPY writes files, not standard output; run the query with --format csv, tsv, json or nd-json"
-        ),
-        false => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
-
-    use super::*;
-
-    fn pieces(sql: &str) -> Vec<&str> {
-        split(sql, &GenericDialect {}).unwrap().into_iter().map(|range| sql[range].trim()).collect()
-    }
-
-    #[test]
-    fn only_semicolons_between_statements_split() {
-        assert_eq!(pieces("SELECT 1"), ["SELECT 1"]);
-        assert_eq!(pieces(""), [""]);
-        let sql = "SELECT ';' AS \";ä\";\r\n-- one; two\nSELECT 'é''; ' /* ; */ ;; SELECT 3;\n";
-        let expected =
-            ["SELECT ';' AS \";ä\"", "-- one; two\nSELECT 'é''; ' /* ; */", "", "SELECT 3", ""];
-        assert_eq!(pieces(sql), expected);
-        assert!(split("SELECT 'open", &GenericDialect {}).is_err());
-    }
-
-    #[test]
-    fn a_hint_with_a_semicolon_loses_nothing() {
-        // The tokenizer is wrong about where this semicolon is; the parser sees two statements.
-        let sql = "/*! SELECT 1; */ SELECT 2";
-        assert_eq!(pieces(sql).concat(), sql);
-    }
-
-    #[test]
-    fn a_statement_keeps_its_place() {
-        assert_eq!(in_place("", "SELECT 1"), "SELECT 1");
-        assert_eq!(in_place("SELECT 1;\näb;", " SELECT 2"), "\n    SELECT 2");
-        let error = DFParser::parse_sql(&in_place("SELECT 1;\n\n", "SELEC 2")).unwrap_err();
-        assert!(error.to_string().contains("Line: 3, Column: 1"), "{error}");
-    }
 }

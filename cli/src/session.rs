@@ -12,8 +12,8 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
 
-use crate::args::Engine;
 use crate::catalog::UrlTables;
+use crate::engine::Engine;
 use crate::memory;
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};

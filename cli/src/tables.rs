@@ -10,8 +10,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
-use gridfusion::TetSchema;
-use gridfusion::exec::to_datafusion;
+use gridfusion::{ArrayOpener, ArraySchema};
 use url::Url;
 
 use crate::options::{PathOptions, Setting};
@@ -32,17 +31,17 @@ pub(crate) async fn register(
         return Ok(());
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
-    let options = PathOptions::new(settings).map_err(to_datafusion)?;
+    let formats = ArrayOpener::of(&session.ctx.state()).formats().clone();
+    let options = PathOptions::new(settings, &formats)?;
     for path in paths {
-        let place = Place::open(path, &options, &session.ctx.runtime_env()).await;
-        let tables: Arc<dyn SchemaProvider> = match place.map_err(to_datafusion)? {
-            Place::Tet(file, options) => Arc::new(TetSchema::new(file, options)),
-            Place::TileDb(arrays) => Arc::new(arrays),
-            Place::Directory(files) => {
-                session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
-                continue;
-            }
-        };
+        let tables: Arc<dyn SchemaProvider> =
+            match Place::open(path, &options, &session.ctx).await? {
+                Place::Group(group) => Arc::new(ArraySchema::new(group)),
+                Place::Directory(files) => {
+                    session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
+                    continue;
+                }
+            };
         let file = SourceFile { schema: schema_name(path, &*session.catalog), tables };
         session.catalog.register_schema(&file.schema, Arc::clone(&file.tables))?;
         for dataset in file.tables.table_names() {

@@ -14,7 +14,9 @@ use gridfusion_fuzz::cut::{Cut, Glue};
 use gridfusion_fuzz::folder::Folder;
 use gridfusion_fuzz::format::Location;
 use gridfusion_fuzz::format::tiledb::fuzzing::{self, AttributeKind};
-use gridfusion_fuzz::format::tiledb::{Attribute, EncryptionKey, Open, OpenOptions, TileDbArray};
+use gridfusion_fuzz::format::tiledb::{
+    Attribute, EncryptionKey, OpenArray, OpenOptions, TileDbArray,
+};
 use gridfusion_fuzz::tiledb::key;
 use gridfusion_fuzz::tiles;
 
@@ -108,7 +110,7 @@ fn write_folder(corpus: &Corpus, folder: &Folder) -> Result<()> {
             write_envelope(corpus, path, stored, key.as_ref())?;
         }
         let options = OpenOptions { key: key.clone(), ..OpenOptions::default() };
-        if let Ok(array) = folder.drive(Open::new(options)) {
+        if let Ok(array) = folder.drive(OpenArray::new(options)) {
             corpus.write("tiledb_open", &whole(folder, key.as_ref()))?;
             let array = Arc::new(array);
             write_footers(corpus, folder, &array)?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::{Kind, Result};
+use crate::{ErrorKind, Result};
 
 /// The value of a result. Hostile bytes may give errors, but none that is a bug of ours or about
 /// reading, and all can be shown.
@@ -11,7 +11,7 @@ pub fn check<T: Debug>(result: Result<T>) -> Option<T> {
         Ok(value) => Some(value),
         Err(error) => {
             let text = error.to_string();
-            assert!(!matches!(error.kind(), Kind::Internal | Kind::Io), "{text}");
+            assert!(!matches!(error.kind(), ErrorKind::Internal | ErrorKind::Io), "{text}");
             None
         }
     }

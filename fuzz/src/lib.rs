@@ -24,4 +24,4 @@ pub mod format;
 #[path = "../../src/grid/mod.rs"]
 pub mod grid;
 
-pub use error::{Error, Kind, Result};
+pub use error::{Error, ErrorKind, Result};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
-use crate::format::tet::{LabelSource, Open, OpenPackage, TetFile};
+use crate::format::tet::{LabelSource, OpenFile, OpenPackage, TetFile};
 use crate::format::{Scratch, Zones};
 use crate::tiledb::MOST_RAW;
 
@@ -51,7 +51,7 @@ pub fn package(input: &[u8]) {
 
 /// A file, as the only object of a folder.
 fn open(file: Bytes) -> Option<(Folder, TetFile)> {
-    let open = Open::new(file.len() as u64);
+    let open = OpenFile::new(file.len() as u64);
     let folder = Folder([(String::new(), file)].into());
     let file = check(folder.drive(open))?;
     Some((folder, file))

@@ -6,7 +6,7 @@ use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
 use crate::format::tiledb::{
-    EncryptionKey, Open, OpenOptions, ReadGroup, TileDbArray, ValuesPerCell, Window,
+    EncryptionKey, OpenArray, OpenOptions, ReadGroup, TileDbArray, ValuesPerCell, Window,
 };
 use crate::format::{Codec, Layer, Payload, Placement, Scratch, Zones};
 
@@ -38,7 +38,7 @@ pub fn folder(input: &[u8]) {
 
 /// Opens an array, and reads all that there is a machine for.
 pub fn array(folder: &Folder, options: &OpenOptions) {
-    let Some(array) = check(folder.drive(Open::new(options.clone()))) else { return };
+    let Some(array) = check(folder.drive(OpenArray::new(options.clone()))) else { return };
     let array = Arc::new(array);
     for full in [false, true] {
         let Some(window) = check(array.window(full)) else { continue };
@@ -101,7 +101,7 @@ fn decode(folder: &Folder, layer: &Layer) {
         let Some(decoded) = check(decoded) else { continue };
         assert_eq!(decoded.bytes.len() as u64, *raw_len);
         assert!(decoded.offsets.iter().flatten().all(|offset| offset <= raw_len));
-        assert!(matches!(codec, Codec::Filters(_)));
+        assert!(matches!(codec, Codec::Custom(_)));
     }
 }
 

@@ -74,12 +74,12 @@ pub fn pipeline(input: &[u8]) {
 /// difference.
 fn decode(codec: &TileCodec, stored: &[u8], raw_len: u64) {
     let mut buffers = FilterBuffers::default();
-    let fresh = check(codec.decode(stored, raw_len, 0, vec![], &mut buffers));
+    let fresh = check(codec.decode_with(stored, raw_len, 0, vec![], &mut buffers));
     let Some(fresh) = fresh else { return };
     check_decoded(&fresh, raw_len);
     buffers.spoil();
     let spare = vec![0xAA; raw_len as usize + 8];
-    let used = check(codec.decode(stored, raw_len, 0, spare, &mut buffers));
+    let used = check(codec.decode_with(stored, raw_len, 0, spare, &mut buffers));
     let used = used.expect("what decodes once decodes twice");
     assert_eq!(fresh.bytes, used.bytes);
     assert_eq!(fresh.offsets, used.offsets);

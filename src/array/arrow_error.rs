@@ -1,31 +1,71 @@
-//! Whose fault it is that Arrow refuses something.
+//! What an error of Arrow's means here.
 
 use arrow::error::ArrowError;
 
 use crate::error::Error;
 
-/// What Arrow's refusal of `doing` is: `Unsupported` if the data are too many or of a type that Arrow has no
-/// code for, else `Internal`, because callers check all else before they ask.
-pub(crate) fn arrow_error(doing: &'static str) -> impl Fn(ArrowError) -> Error {
-    move |error| match &error {
-        ArrowError::MemoryError(_) | ArrowError::OffsetOverflowError(_) => {
-            Error::unsupported(format!("{doing}: {error}; set a smaller batch size"))
-        }
-        ArrowError::NotYetImplemented(_) => Error::unsupported(format!("{doing}: {error}")),
-        _ => Error::internal(format!("{doing}: {error}")),
+/// Turns an error of Arrow's into one of ours about what failed: "take labels".
+///
+/// Data that no Arrow array can hold and memory that is not there are [`Error::unsupported`]. All other
+/// errors contradict what the caller has checked before, so they are [`Error::internal`].
+pub(crate) fn failed_to(action: &'static str) -> impl Fn(ArrowError) -> Error {
+    move |cause| {
+        let error = if comes_from_data(&cause) {
+            Error::unsupported(format!("cannot {action}"))
+        } else {
+            Error::internal(format!("Arrow failed to {action}"))
+        };
+        error.caused_by(cause)
     }
+}
+
+/// Whether arguments that are right in themselves can have this effect.
+fn comes_from_data(error: &ArrowError) -> bool {
+    matches!(
+        error,
+        ArrowError::NotYetImplemented(_)
+            | ArrowError::CastError(_)
+            | ArrowError::MemoryError(_)
+            | ArrowError::DivideByZero
+            | ArrowError::ArithmeticOverflow(_)
+            | ArrowError::DictionaryKeyOverflowError
+            | ArrowError::RunEndIndexOverflowError
+            | ArrowError::OffsetOverflowError(_)
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     #[test]
-    fn too_much_data_is_no_bug() {
-        let kind = |error| arrow_error("repeating labels")(error).kind();
-        assert_eq!(kind(ArrowError::OffsetOverflowError(7)), Kind::Unsupported);
-        assert_eq!(kind(ArrowError::NotYetImplemented("unions".into())), Kind::Unsupported);
-        assert_eq!(kind(ArrowError::ComputeError("odd".into())), Kind::Internal);
+    fn what_data_can_cause_is_no_bug_of_ours() {
+        for cause in [
+            ArrowError::OffsetOverflowError(1 << 31),
+            ArrowError::MemoryError("no more".to_owned()),
+            ArrowError::CastError("9999-99 is no date".to_owned()),
+            ArrowError::ArithmeticOverflow("2 * 2^63".to_owned()),
+        ] {
+            let expected = format!("cannot take labels: {cause}");
+            let error = failed_to("take labels")(cause);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Unsupported, expected));
+            assert!(error.source().is_some_and(|cause| cause.is::<ArrowError>()));
+        }
+    }
+
+    #[test]
+    fn what_only_we_can_cause_names_what_was_done() {
+        let cause = ArrowError::InvalidArgumentError("3 values, 4 nulls".to_owned());
+        let error = failed_to("make lists of cells")(cause);
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        let text = error.to_string();
+        assert!(
+            text.contains("bug in gridfusion") && text.contains("make lists of cells: "),
+            "{text}"
+        );
+        assert!(error.source().is_some());
     }
 }

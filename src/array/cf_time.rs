@@ -37,12 +37,12 @@ const REFORM: (i32, u32, u32) = (1582, 10, 15);
 const REFORM_MICROS: i64 = -12_219_292_800_000_000;
 
 impl TimeUnits {
-    /// Reads the `units` and `calendar` attributes; `None` if they are not of a time that a
+    /// Reads the `units` and `calendar` attributes; `None` if they do not describe a time that a
     /// timestamp can hold.
     ///
     /// # Errors
-    /// A sentence that says why, if they should be of such a time: the reference is no date, or one that
-    /// the calendar does not have.
+    /// The reason, as a sentence, if the reference is not a date, or a date that the calendar does not
+    /// have.
     pub(crate) fn from_attributes(
         attributes: &BTreeMap<String, String>,
     ) -> Result<Option<Self>, String> {
@@ -58,7 +58,7 @@ impl TimeUnits {
         Ok(Some(Self { unit, epoch, calendar }))
     }
 
-    /// Says so if some of the `times` have another date in the calendar of their attributes.
+    /// A warning if some of the `times` have another date in the calendar of their attributes.
     pub(crate) fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
         let is_before = min(times).is_some_and(|first| first < REFORM_MICROS);
         (self.calendar == Calendar::Mixed && is_before).then(|| {
@@ -107,7 +107,7 @@ impl Calendar {
     }
 }
 
-/// A unit, and what it is counted from: what stands on both sides of `since`, in any case.
+/// The unit and the reference: the text before and after `since`, which may be in any case.
 fn split_units(units: &str) -> Option<(&str, &str)> {
     let (unit, rest) = units.trim().split_once(char::is_whitespace)?;
     let (since, reference) = rest.trim_start().split_once(char::is_whitespace)?;
@@ -129,8 +129,10 @@ fn microseconds(unit: &str) -> Option<i64> {
     })
 }
 
-/// `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]` with or without padding, in microseconds since 1970; otherwise
-/// why it is no such instant.
+/// `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]` with or without padding, in microseconds since 1970.
+///
+/// # Errors
+/// The reason, as a sentence.
 fn parse_reference(text: &str, calendar: Calendar) -> Result<i64, String> {
     let (date, rest) = match text.find(|it: char| it.is_whitespace() || it == 'T' || it == 't') {
         Some(at) => (&text[..at], text[at..].trim_start_matches(['T', 't']).trim()),

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{StoredChunk, Zones};
+use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::Objects;
 
@@ -25,7 +24,7 @@ pub(crate) trait ChunkSource: Debug + Send + Sync {
     /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>>;
 
-    /// What the writer noted about the chunks of `value`, at least those that hold a cell of
+    /// The zone maps of the chunks of `value`, at least those that hold a cell of
     /// `selection`, with NULL as the table has it; `None` if there is nothing, it cannot be believed, or
     /// reading it costs too much beside `bytes_to_read` of payloads.
     async fn zones(

@@ -1,4 +1,4 @@
-//! What the columns of a table show, and the schema that they make.
+//! The sources of a table's columns, and its schema.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::dimension::Dimension;
 use super::values::ValueColumn;
 use crate::tile::CellFormat;
 
-/// What a column of the table shows.
+/// Where the cells of a column come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnSource {
     /// The labels of an axis.
     Label(usize),
     /// The 0-based index on an axis.
     Index(usize),
-    /// The name of the file, where files follow one another along an axis.
+    /// The name of the file, where files are concatenated along an axis.
     File(usize),
     /// The cells of a value, by number.
     Value(usize),
@@ -43,14 +43,14 @@ impl ColumnSource {
 /// One value of every cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
-    /// What its column is called, unless a column before it is.
+    /// The name of its column, unless an earlier column has it.
     pub(crate) name: String,
     pub(crate) column: ValueColumn,
     pub(crate) cells: CellFormat,
     pub(crate) attributes: BTreeMap<String, String>,
 }
 
-/// The table's schema and what each of its columns shows.
+/// The table's schema and the source of each of its columns.
 pub(super) fn schema(
     dims: &[Dimension],
     values: &[Value],

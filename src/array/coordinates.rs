@@ -55,8 +55,8 @@ fn shortest_decimals(values: &ArrayRef) -> Float64Array {
     })
 }
 
-/// Labels as timestamps, if their attributes say that they are times. Adds to `odd` why they are none, if
-/// they should be.
+/// Labels as timestamps, if their attributes describe times. Where the conversion fails, adds the reason to
+/// `odd`.
 fn times(
     values: &ArrayRef,
     attributes: &BTreeMap<String, String>,

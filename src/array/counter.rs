@@ -7,7 +7,7 @@ use arrow::buffer::Buffer;
 use arrow::compute::take;
 use arrow::datatypes::{ArrowNativeType, DataType};
 
-use super::arrow_error::arrow_error;
+use super::arrow_error::failed_to;
 use super::element::{Element, for_element_type};
 use super::values::Scalar;
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Counter {
     pub(crate) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         let len = range.end.saturating_sub(range.start);
         let first = self.start + i128::from(range.start);
-        // Both ends in the type, and so is all between: no check per label.
+        // If the type holds both ends, it holds all between: no check per label.
         self.array(first, first + i128::from(len.max(1) - 1), 0..len)
     }
 
@@ -98,7 +98,7 @@ impl Counter {
         if places.len() == labels.len() {
             return Ok(labels);
         }
-        take(&labels, &places, None).map_err(arrow_error("spreading labels over their elements"))
+        take(&labels, &places, None).map_err(failed_to("repeat counted labels"))
     }
 
     /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::array::Temporal;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
 
     #[test]
     fn labels_are_made_where_they_are_wanted() {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::labels::Labels;
 
-/// One axis of an array, as columns see it.
+/// One axis of an array, with its name and labels.
 #[derive(Debug, Clone)]
 pub struct Dimension {
     pub(super) name: String,
     pub(super) labels: Labels,
-    /// Whether the labels say more than the index.
+    /// Whether the array has labels, other than the index.
     pub(super) is_labelled: bool,
     pub(super) index: Labels,
     pub(super) attributes: BTreeMap<String, String>,
@@ -32,18 +32,17 @@ impl Dimension {
         }
     }
 
-    /// The same dimension, longer or shorter.
+    /// The same dimension with other labels, of any number.
     pub(crate) fn with_labels(&self, labels: Labels) -> Self {
         Self { index: Labels::indices(labels.len()), labels, ..self.clone() }
     }
 
-    /// Whether the labels say more than the index.
+    /// Whether the array has labels, other than the index.
     pub(crate) fn is_labelled(&self) -> bool {
         self.is_labelled
     }
 
-    /// What labels that are numbers count, if they are times: those of another moment or unit are not of
-    /// the same line.
+    /// The unit of numeric labels that are times; labels of different units cannot be concatenated.
     pub(crate) fn unit(&self) -> Option<&str> {
         if self.labels.data_type().is_temporal() {
             return None;

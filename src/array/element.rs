@@ -2,8 +2,8 @@
 
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{
-    ArrowNativeType, ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 
 use crate::error::{Error, Result};
@@ -83,8 +83,8 @@ pub(crate) trait Element: ArrowPrimitiveType {
     fn same_bits(a: Self::Native, b: Self::Native) -> bool;
     /// The nearest double.
     fn to_f64(value: Self::Native) -> f64;
-    /// The whole number that an integer is, if 64 bits with a sign hold it.
-    fn to_i64(value: Self::Native) -> Option<i64>;
+    /// The whole number that an integer is; `None` for floats.
+    fn to_integer(value: Self::Native) -> Option<i128>;
 }
 
 macro_rules! stored_form {
@@ -113,7 +113,7 @@ macro_rules! integer_elements {
             fn is_nan(_: Self::Native) -> bool { false }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a == b }
             fn to_f64(value: Self::Native) -> f64 { value as f64 }
-            fn to_i64(value: Self::Native) -> Option<i64> { value.to_i64() }
+            fn to_integer(value: Self::Native) -> Option<i128> { Some(value.into()) }
         }
     )*};
 }
@@ -132,7 +132,7 @@ macro_rules! float_elements {
             fn is_nan(value: Self::Native) -> bool { value.is_nan() }
             fn same_bits(a: Self::Native, b: Self::Native) -> bool { a.to_bits() == b.to_bits() }
             fn to_f64(value: Self::Native) -> f64 { f64::from(value) }
-            fn to_i64(_: Self::Native) -> Option<i64> { None }
+            fn to_integer(_: Self::Native) -> Option<i128> { None }
         }
     )*};
 }

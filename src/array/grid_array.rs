@@ -11,8 +11,7 @@ use super::dimension::Dimension;
 use super::labels::Labels;
 use super::values::ValueColumn;
 use crate::error::Result;
-use crate::format::tet::MemoryBudget;
-use crate::format::{Scratch, StoredChunk, Zones};
+use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 use crate::tile::{Objects, Tile, layers};
 
@@ -58,7 +57,7 @@ impl GridArray {
         Self { name, source, grid, dims, values, files: None, schema, columns }
     }
 
-    /// The same array with a column of the names of files, which follow one another along `axis`.
+    /// The same array with a column of the names of files, which are concatenated along `axis`.
     pub(crate) fn with_files(mut self, axis: usize, names: Labels) -> Self {
         let mut fields: Vec<Field> =
             self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
@@ -72,7 +71,7 @@ impl GridArray {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// The array without its labels.
+    /// The stored side of the array.
     pub(crate) fn into_source(self) -> Arc<dyn ChunkSource> {
         self.source
     }
@@ -82,17 +81,17 @@ impl GridArray {
         &self.values
     }
 
-    /// What the array is called.
+    /// The array's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The objects that it is stored in.
+    /// The objects that hold the array.
     pub fn objects(&self) -> &Objects {
         self.source.objects()
     }
 
-    /// How it is cut into chunks.
+    /// The chunk grid.
     pub fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
@@ -103,31 +102,35 @@ impl GridArray {
     }
 
     /// How the cells of a value become a column.
+    ///
+    /// # Panics
+    /// If the array has no value of this number; those of [`GridArray::columns`] it has.
     pub fn value(&self, value: usize) -> &ValueColumn {
         &self.values[value].column
     }
 
-    /// The table's columns: dimensions, the values, index columns if they were asked for.
+    /// The table's columns: dimensions, the values, index columns if requested.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What each column of the schema shows.
+    /// The source of each column of the schema.
     pub fn columns(&self) -> &[ColumnSource] {
         &self.columns
     }
 
-    /// What a column of a dimension shows along its axis; `None` for a value.
+    /// The labels that a column of a dimension shows along its axis; `None` for a value, and for an axis that
+    /// the array does not have.
     pub fn labels_of(&self, column: ColumnSource) -> Option<&Labels> {
         match column {
-            ColumnSource::Label(axis) => Some(&self.dims[axis].labels),
-            ColumnSource::Index(axis) => Some(&self.dims[axis].index),
+            ColumnSource::Label(axis) => self.dims.get(axis).map(|dim| &dim.labels),
+            ColumnSource::Index(axis) => self.dims.get(axis).map(|dim| &dim.index),
             ColumnSource::File(_) => self.files.as_ref(),
             ColumnSource::Value(_) => None,
         }
     }
 
-    /// What the writer suggests about memory.
+    /// The memory budget that the writer suggests.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.source.memory_budget()
     }
@@ -135,7 +138,7 @@ impl GridArray {
     /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
     ///
     /// # Errors
-    /// `Corrupt` if what the format says of a chunk is missing or cannot be right.
+    /// `Corrupt` if the location of a chunk is missing or impossible.
     pub async fn locate(
         &self,
         tasks: &[ChunkTask],
@@ -181,8 +184,8 @@ impl GridArray {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// What is known of the chunks of `value` that hold a cell of `selection`, with NULL as the table has
-    /// it; `None` if there is nothing, it cannot be believed, or reading it costs too much beside
+    /// The zone maps of the chunks of `value` that hold a cell of `selection`, with NULL as in the table.
+    /// `None` if there are none, they are not trusted, or they cost too much to read beside
     /// `bytes_to_read` of payloads.
     pub async fn zones(
         &self,

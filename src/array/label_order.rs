@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, make_comparator};
 use arrow::compute::SortOptions;
 use arrow::datatypes::Float64Type;
 
-use super::arrow_error::arrow_error;
+use super::arrow_error::failed_to;
 use crate::error::Result;
 
 /// How the labels of a dimension follow one another.
@@ -34,7 +34,7 @@ impl LabelOrder {
             return Ok(Self::Unsorted);
         }
         let compare = make_comparator(values, values, SortOptions::default())
-            .map_err(arrow_error("comparing labels"))?;
+            .map_err(failed_to("compare labels"))?;
         let all = |wanted| (1..values.len()).all(|i| compare(i - 1, i) == wanted);
         Ok(if all(Ordering::Less) {
             Self::Ascending

@@ -10,7 +10,7 @@ use arrow::compute::{SortOptions, cast, sort_to_indices, take};
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use super::arrow_error::arrow_error;
+use super::arrow_error::failed_to;
 use super::coordinates::coordinates;
 use super::counter::Counter;
 use super::label_order::LabelOrder;
@@ -26,11 +26,11 @@ use crate::grid::AxisSelection;
 pub enum Labels {
     /// Labels that count up by one.
     Counted(Counter),
-    /// Labels that were read.
+    /// Labels in memory.
     Array {
         /// One element per element of the axis.
         values: ArrayRef,
-        /// Found out once, when the labels were read.
+        /// Computed once.
         order: LabelOrder,
     },
     /// Labels that repeat, each for a run of elements.
@@ -119,7 +119,7 @@ impl Labels {
         }
     }
 
-    /// These labels and then those of `next`, if that takes no list of them.
+    /// These labels and then those of `next`, if both count and together go on counting.
     pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
@@ -172,8 +172,7 @@ impl Labels {
         }
     }
 
-    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as the count
-    /// that it is.
+    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as its count.
     ///
     /// # Errors
     /// `Internal` if the element lies outside the axis.
@@ -186,7 +185,7 @@ impl Labels {
         let shown =
             |label: &dyn Array| ArrayFormatter::try_new(label, &options)?.value(0).try_to_string();
         let text = shown(&label).or_else(|_| shown(&cast(&label, &DataType::Int64)?));
-        text.map(Some).map_err(arrow_error("showing a label as text"))
+        text.map(Some).map_err(failed_to("show a label"))
     }
 
     /// The labels of the selected elements, in order; the selection is of the part of the axis that
@@ -207,7 +206,7 @@ impl Labels {
     /// begins at element `start`.
     ///
     /// # Errors
-    /// `Internal` if the labels cannot be sorted.
+    /// `Unsupported` if Arrow does not sort labels of their type.
     pub fn extremes(&self, selection: &AxisSelection, start: u64) -> Result<Option<(u64, u64)>> {
         let (Some(first), Some(last)) = (selection.ranges().first(), selection.ranges().last())
         else {
@@ -234,7 +233,7 @@ impl Labels {
         let first_in = |descending| {
             let options = SortOptions { descending, nulls_first: false };
             let order = sort_to_indices(&labels, Some(options), Some(1))
-                .map_err(arrow_error("sorting labels"))?;
+                .map_err(failed_to("sort labels"))?;
             Ok::<_, Error>(positions[order.value(0) as usize])
         };
         Ok(Some((first_in(false)?, first_in(true)?)))
@@ -257,7 +256,7 @@ impl Labels {
     /// # Errors
     /// `Internal` if an element lies outside the axis.
     pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
-        let outside = arrow_error("taking labels of elements of their axis");
+        let outside = failed_to("take labels");
         match self {
             Self::Counted(counter) => counter.at(elements),
             Self::Array { values, .. } => {

@@ -22,7 +22,7 @@ mod remarks;
 mod text_labels;
 mod values;
 
-pub(crate) use arrow_error::arrow_error;
+pub(crate) use arrow_error::failed_to;
 pub(crate) use cf_time::TimeUnits;
 pub(crate) use chunk_source::ChunkSource;
 pub use column::ColumnSource;

@@ -9,8 +9,7 @@ pub struct ReadOptions {
     pub fill_as_null: bool,
     /// Adds a column `<dimension>_idx` with the 0-based index for each dimension. Default: false.
     pub index_columns: bool,
-    /// Believes the zone maps of the file where they say how many NULLs a chunk has, and which its least
-    /// and greatest values are. Default: true.
+    /// Uses the zone maps of the file: NULL counts, least and greatest values of chunks. Default: true.
     pub trust_zone_maps: bool,
 }
 

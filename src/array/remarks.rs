@@ -1,17 +1,16 @@
-//! What there is to say about a table that opens all the same.
+//! Warnings about metadata of tables that open nevertheless.
 
-/// What is wrong with the metadata of a dataset.
+/// Problems in the metadata of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Remarks {
-    /// What is odd; something else stands in for it, and no answer is another one.
+    /// Oddities that have a fallback and change no answer.
     pub(crate) odd: Vec<String>,
-    /// Declarations that cannot be understood though answers depend on them.
+    /// Declarations that cannot be parsed although answers depend on them.
     pub(crate) misunderstood: Vec<String>,
 }
 
 impl Remarks {
-    /// Tells whoever listens. An answer that may be wrong is an error in the log, so that a program which is
-    /// told to be quiet says it too.
+    /// Logs them. What may make answers wrong is logged as an error, so that quiet programs show it too.
     pub(crate) fn log(&self, about: &str) {
         for remark in &self.odd {
             log::warn!("{about}: {remark}");
@@ -21,7 +20,7 @@ impl Remarks {
         }
     }
 
-    /// Adds those about the labels of a dimension.
+    /// Adds problems with the labels of a dimension.
     pub(crate) fn of_labels(&mut self, name: &str, own: Self) {
         let named = |remark: String| format!("labels of \"{name}\": {remark}");
         self.odd.extend(own.odd.into_iter().map(named));

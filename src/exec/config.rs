@@ -6,11 +6,12 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions}
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 
-use crate::error::Error;
-use crate::options::{Scope, Slot, TableDefaults};
+use crate::error::{Error, Result as GridResult};
+use crate::options::{ArrayOptions, OptionInfo, OptionValue};
+use crate::source::Formats;
 
-/// What `SET gridfusion.…` reaches: [`OPTIONS`](crate::options::OPTIONS) for the session. The value
-/// `default` takes back what was said.
+/// What `SET gridfusion.…` reaches, and the formats that the session reads. The value `default` takes back what
+/// was said.
 ///
 /// ```
 /// use datafusion::prelude::SessionConfig;
@@ -28,12 +29,19 @@ pub struct GridfusionConfig {
     /// Bytes that the tables of groups of one reduction may take; larger ones are aggregated over rows.
     pub reduce_memory: usize,
     /// What tables are told that are opened from now on, unless they are told something else.
-    pub tables: TableDefaults,
+    pub tables: ArrayOptions,
+    /// The formats of arrays that are known.
+    pub formats: Formats,
 }
 
 impl Default for GridfusionConfig {
     fn default() -> Self {
-        Self { reduce: true, reduce_memory: 1 << 30, tables: TableDefaults::default() }
+        Self {
+            reduce: true,
+            reduce_memory: 1 << 30,
+            tables: ArrayOptions::default(),
+            formats: Formats::default(),
+        }
     }
 }
 
@@ -50,28 +58,41 @@ impl GridfusionConfig {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
-    fn slot(&mut self, name: &str) -> Option<Slot<'_>> {
-        match name {
-            "reduce" => Some(Slot::Switch(&mut self.reduce)),
-            "reduce_memory" => Some(Slot::Bytes(&mut self.reduce_memory)),
-            _ => self.tables.slot(name),
+    fn try_set(&mut self, name: &str, value: &str) -> GridResult<()> {
+        let option = self.formats.setting(name)?;
+        let is_default = value == DEFAULT;
+        match option.name {
+            REDUCE | REDUCE_MEMORY => {
+                let value = if is_default { option.default.trim_matches('`') } else { value };
+                match (option.name, option.value(&value.into())?) {
+                    (REDUCE, OptionValue::Flag(reduce)) => self.reduce = reduce,
+                    (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
+                        self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
+                    }
+                    _ => return Err(Error::internal(format!("setting '{name}' is kept nowhere"))),
+                }
+            }
+            table_option if is_default => self.tables.remove(table_option),
+            table_option => {
+                let value = option.value(&value.into())?;
+                self.tables = std::mem::take(&mut self.tables).with_option(table_option, value);
+            }
         }
+        Ok(())
     }
 
-    fn try_set(&mut self, name: &str, value: &str) -> crate::Result<()> {
-        let option = Scope::Session.option(name)?;
-        let missing = || Error::internal(format!("setting '{name}' is kept nowhere"));
-        if value != DEFAULT {
-            return self.slot(name).ok_or_else(missing)?.set(name, value);
-        }
-        match self.slot(name).ok_or_else(missing)?.clear() {
-            true => Ok(()),
-            false => {
-                self.slot(name).ok_or_else(missing)?.set(name, option.default.trim_matches('`'))
-            }
+    /// What is set, as text.
+    fn shown(&self, option: &OptionInfo) -> Option<String> {
+        match option.name {
+            REDUCE => Some(self.reduce.to_string()),
+            REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
+            table_option => self.tables.get(table_option).map(ToString::to_string),
         }
     }
 }
+
+const REDUCE: &str = "reduce";
+const REDUCE_MEMORY: &str = "reduce_memory";
 
 impl ExtensionOptions for GridfusionConfig {
     fn as_any(&self) -> &dyn Any {
@@ -92,13 +113,12 @@ impl ExtensionOptions for GridfusionConfig {
 
     /// With the prefix, so that `SHOW gridfusion.io` finds what `SHOW ALL` lists.
     fn entries(&self) -> Vec<ConfigEntry> {
-        let mut shown = self.clone();
-        let entry = |option: &crate::options::OptionInfo| ConfigEntry {
+        let entry = |option: &OptionInfo| ConfigEntry {
             key: format!("{}.{}", Self::PREFIX, option.name),
-            value: shown.slot(option.name).and_then(|slot| slot.text()),
+            value: self.shown(option),
             description: option.meaning,
         };
-        Scope::Session.options().map(entry).collect()
+        self.formats.settings().into_iter().map(entry).collect()
     }
 }
 
@@ -108,10 +128,8 @@ mod tests {
 
     #[test]
     fn every_setting_can_be_set_shown_and_taken_back() {
-        for option in Scope::Session.options() {
+        for option in GridfusionConfig::default().formats.settings() {
             let mut config = GridfusionConfig::default();
-            let kind = config.slot(option.name).map(|slot| slot.kind());
-            assert_eq!(kind, Some(option.kind), "{}", option.name);
             let value = match option.name {
                 "io" => "pread",
                 "reduce_memory" => "17",

@@ -11,6 +11,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use datafusion::error::Result;
 
+use crate::Error;
 use crate::array::{ColumnSource, GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
@@ -102,4 +103,5 @@ fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
 
 fn value(labels: &ArrayRef, at: usize) -> Result<ScalarValue> {
     ScalarValue::try_from_array(labels, at)
+        .map_err(|cause| Error::internal("a label that is no scalar").caused_by(cause).into())
 }

@@ -1,12 +1,15 @@
 //! Payload codecs, with output that never exceeds what is promised.
+//!
+//! [`Codec`] knows what several formats share. What only one of them does to its tiles is a
+//! [`PayloadDecoder`] of that format, which this module does not know.
 
+use std::any::Any;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::tiledb::{FilterBuffers, TileCodec};
 use crate::error::{Error, Result};
 
 /// How a payload is encoded.
@@ -16,8 +19,32 @@ pub enum Codec {
     Raw,
     /// One or more zstd frames.
     Zstd,
-    /// A chain of TileDB's filters.
-    Filters(Arc<TileCodec>),
+    /// As one format alone does it.
+    Custom(Arc<dyn PayloadDecoder>),
+}
+
+/// How a format undoes what it did to a tile before it was stored.
+///
+/// It is made once for all tiles of a kind, and shared by the threads that decode them. `Display` names the
+/// encoding for people: `gzip 6, byteshuffle`.
+pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
+    /// Turns the `stored` bytes, which begin at byte `offset` of their object, into the tile's: at most
+    /// `raw_len` bytes, in the memory of `spare` where it is large enough.
+    ///
+    /// What else is needed on the way comes from [`Scratch::lend`], so that a tile costs no allocation.
+    /// Memory that is reserved before anything is decoded must be in proportion to `stored`, whatever
+    /// `raw_len` says.
+    ///
+    /// # Errors
+    /// `Corrupt` if `stored` does not decode to exactly `raw_len` bytes.
+    fn decode(
+        &self,
+        stored: &Bytes,
+        raw_len: u64,
+        offset: u64,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<Decoded>;
 }
 
 impl fmt::Display for Codec {
@@ -25,7 +52,7 @@ impl fmt::Display for Codec {
         match self {
             Self::Raw => f.write_str("raw"),
             Self::Zstd => f.write_str("zstd"),
-            Self::Filters(filters) => filters.fmt(f),
+            Self::Custom(decoder) => decoder.fmt(f),
         }
     }
 }
@@ -43,7 +70,25 @@ pub struct Decoded {
 #[derive(Default)]
 pub struct Scratch {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    filters: FilterBuffers,
+    /// What the [`PayloadDecoder`] of the last tile keeps.
+    custom: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Scratch {
+    /// Lends what a [`PayloadDecoder`] keeps from tile to tile, which begins as `T::default()`. It
+    /// begins anew after another decoder has kept something else.
+    pub fn lend<T, R>(&mut self, decode: impl FnOnce(&mut T) -> R) -> R
+    where
+        T: Any + Default + Send + Sync,
+    {
+        let mut kept = match self.custom.take().map(|kept| kept.downcast::<T>()) {
+            Some(Ok(kept)) => kept,
+            Some(Err(_)) | None => Box::<T>::default(),
+        };
+        let decoded = decode(&mut kept);
+        self.custom = Some(kept);
+        decoded
+    }
 }
 
 impl fmt::Debug for Scratch {
@@ -83,23 +128,22 @@ impl Codec {
             let expected = format!("{found}, expected {raw_len} bytes");
             Error::corrupt("chunk payload", offset, expected)
         };
-        let bytes = match self {
-            Self::Raw if stored.len() as u64 == raw_len => stored,
-            Self::Raw => return Err(corrupt(&format!("{} bytes", stored.len()))),
+        let (tile, after) = match self {
+            Self::Raw => (Decoded { bytes: stored, offsets: None }, ""),
             Self::Zstd => {
                 let tile = decode_zstd(&stored, raw_len, spare, scratch)?.map_err(|error| {
                     corrupt(&format!("a zstd payload that does not decode ({error})"))
                 })?;
-                if tile.len() as u64 != raw_len {
-                    return Err(corrupt(&format!("{} bytes after decompression", tile.len())));
-                }
-                tile.into()
+                (Decoded { bytes: tile.into(), offsets: None }, " after decompression")
             }
-            Self::Filters(filters) => {
-                return filters.decode(&stored, raw_len, offset, spare, &mut scratch.filters);
+            Self::Custom(decoder) => {
+                (decoder.decode(&stored, raw_len, offset, spare, scratch)?, " after decoding")
             }
         };
-        Ok(Decoded { bytes, offsets: None })
+        if tile.bytes.len() as u64 != raw_len {
+            return Err(corrupt(&format!("{} bytes{after}", tile.bytes.len())));
+        }
+        Ok(tile)
     }
 }
 
@@ -191,5 +235,56 @@ mod tests {
             decode(&Codec::Zstd, 8, Bytes::from_static(b"garbage!"), Vec::new()).unwrap_err();
         assert_eq!(error.offset(), Some(100));
         assert!(decode(&Codec::Raw, 8, Bytes::from_static(b"short"), Vec::new()).is_err());
+    }
+
+    /// Turns bytes round, with a count of the tiles in its scratch.
+    #[derive(Debug)]
+    struct Reversed;
+
+    impl fmt::Display for Reversed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("reversed")
+        }
+    }
+
+    impl PayloadDecoder for Reversed {
+        fn decode(
+            &self,
+            stored: &Bytes,
+            _raw_len: u64,
+            _offset: u64,
+            mut spare: Vec<u8>,
+            scratch: &mut Scratch,
+        ) -> Result<Decoded> {
+            scratch.lend(|tiles: &mut u64| *tiles += 1);
+            spare.clear();
+            spare.extend(stored.iter().rev());
+            Ok(Decoded { bytes: spare.into(), offsets: None })
+        }
+    }
+
+    #[test]
+    fn a_format_brings_its_own_decoder() {
+        let codec = Codec::Custom(Arc::new(Reversed));
+        assert_eq!((codec.to_string().as_str(), codec.is_raw()), ("reversed", false));
+        let mut scratch = Scratch::default();
+        for tiles in 1..4_u64 {
+            let stored = Bytes::from_static(b"elit");
+            let tile = codec.decode(stored, 4, 0, vec![1; 9], &mut scratch).unwrap();
+            assert_eq!(tile.bytes, b"tile"[..]);
+            assert_eq!(scratch.lend(|count: &mut u64| *count), tiles);
+        }
+        let short = codec.decode(Bytes::from_static(b"eli"), 4, 0, vec![], &mut scratch);
+        assert!(short.unwrap_err().to_string().contains("3 bytes after decoding, expected 4"));
+    }
+
+    #[test]
+    fn scratch_is_kept_for_the_decoder_that_asks_again() {
+        let mut scratch = Scratch::default();
+        scratch.lend(|kept: &mut Vec<u8>| kept.extend([1, 2]));
+        let place = scratch.lend(|kept: &mut Vec<u8>| kept.as_ptr());
+        assert!(scratch.lend(|kept: &mut Vec<u8>| kept.as_ptr() == place && *kept == [1, 2]));
+        assert!(scratch.lend(|kept: &mut String| kept.is_empty()));
+        assert!(scratch.lend(|kept: &mut Vec<u8>| kept.is_empty()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Bound;
+use super::zone::Bound;
 
 /// The type of an array's elements, stored little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,7 +120,7 @@ impl fmt::Display for ElementType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::bound;
+    use crate::format::zone::bound;
 
     #[test]
     fn elements_are_ordered() {

@@ -1,7 +1,7 @@
 //! Recognises files and folders of other formats by their first bytes, their names
 //! and their listings, so that an error can say what there is and what to do with it.
 
-use super::Entry;
+use super::machine::Entry;
 use crate::error::Error;
 
 /// Something of another format.

@@ -11,126 +11,33 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object ([`tet`], whose object has the empty name) or a folder of them
-//! ([`tiledb`]). A package of `.tet` files is a folder too, in which one object is chosen.
+//! An array is one object ([`tet`], whose object has the empty name) or a folder of them (`tiledb`, with
+//! the feature of that name). A package of `.tet` files is a folder too, in which one object is chosen.
 //!
 //! Reading a chunk has the same shape for every format: *locate* (a machine that ends in a
 //! [`StoredChunk`] for each value that is wanted: byte ranges, and how they lie over one another),
-//! and then *decode* ([`Payload::decode`]).
+//! and then *decode* ([`Payload::decode`]). A format with an encoding of its own is a [`PayloadDecoder`].
 
 mod codec;
 mod element;
 mod foreign;
+mod machine;
+mod memory_budget;
 mod stored;
 pub mod tet;
+#[cfg(feature = "tiledb")]
 pub mod tiledb;
+mod time_unit;
+#[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // TileDB has more kinds of numbers.
 mod wire;
 mod zone;
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use bytes::Bytes;
-
-pub use codec::{Codec, Decoded, Scratch};
+pub use codec::{Codec, Decoded, PayloadDecoder, Scratch};
 pub use element::ElementType;
 pub use foreign::Foreign;
+pub use machine::{Entry, Location, Machine, Replies, Step};
+pub use memory_budget::MemoryBudget;
 pub use stored::{Layer, Payload, Placement, StoredChunk};
+pub use time_unit::TimeUnit;
 pub(crate) use zone::bound;
 pub use zone::{Bound, Sum, Zone, Zones};
-
-use crate::error::Result;
-
-/// Some bytes of one object.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Location {
-    /// The object's path in the folder of the array, with `/` between parts; empty for a format that
-    /// is a single object.
-    pub object: Arc<str>,
-    /// Which of its bytes.
-    pub range: Range<u64>,
-}
-
-impl Location {
-    /// The number of bytes.
-    pub fn len(&self) -> u64 {
-        self.range.end.saturating_sub(self.range.start)
-    }
-
-    /// Whether there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// Something in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The last part of its path.
-    pub name: String,
-    /// Bytes of an object; `None` for a folder.
-    pub size: Option<u64>,
-}
-
-/// What a [`Machine`] wants next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step<T> {
-    /// Fetch these bytes and call `step` again with [`Replies::Bytes`].
-    Read(Vec<Location>),
-    /// List these folders, not what is below them, and call `step` again with [`Replies::Listings`]. A
-    /// folder that is not there has no entries; the empty path is the array's own folder.
-    List(Vec<String>),
-    /// Finished; `step` must not be called again.
-    Done(T),
-}
-
-impl<T> Step<T> {
-    /// Asks for ranges of the only object.
-    fn read(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
-        let object: Arc<str> = "".into();
-        let at = |range| Location { object: Arc::clone(&object), range };
-        Self::Read(ranges.into_iter().map(at).collect())
-    }
-}
-
-/// What was asked for, in the order asked.
-#[derive(Debug, Clone, Default)]
-pub enum Replies {
-    /// Nothing was asked for yet.
-    #[default]
-    Start,
-    /// Exactly the bytes of each location.
-    Bytes(Vec<Bytes>),
-    /// The entries of each folder, in any order.
-    Listings(Vec<Vec<Entry>>),
-}
-
-impl Replies {
-    /// The bytes, if bytes were asked for; else none.
-    pub fn into_bytes(self) -> Vec<Bytes> {
-        match self {
-            Self::Bytes(bytes) => bytes,
-            Self::Start | Self::Listings(_) => vec![],
-        }
-    }
-
-    /// The listings, if listings were asked for; else none.
-    pub fn into_listings(self) -> Vec<Vec<Entry>> {
-        match self {
-            Self::Listings(listings) => listings,
-            Self::Start | Self::Bytes(_) => vec![],
-        }
-    }
-}
-
-/// A sans-IO computation over the objects of one array.
-pub trait Machine {
-    /// What it computes.
-    type Output;
-
-    /// Takes the replies to what was asked for last and says what to do next.
-    ///
-    /// # Errors
-    /// `Corrupt` or `Unsupported` if the bytes are not what the format promises.
-    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>>;
-}

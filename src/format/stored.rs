@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Codec, Decoded, Location, Scratch};
+use super::codec::{Codec, Decoded, Scratch};
+use super::machine::Location;
 use crate::error::Result;
 
 /// One value of one chunk: cells of a later layer lie over those of earlier ones.

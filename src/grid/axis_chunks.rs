@@ -1,4 +1,4 @@
-//! How one axis is cut into chunks.
+//! The chunks of one axis.
 //!
 //! ```text
 //!   Every { edge: 10, before: 4 }    0 ─── 6 ──────── 16 ── 19       a regular grid, as formats have it
@@ -24,12 +24,12 @@ pub enum AxisChunks {
     At(Arc<[u64]>),
 }
 
-/// Borders that are not regular are listed, and so many at most.
+/// Irregular borders are listed, at most this many.
 const MAX_LISTED: u64 = 1 << 24;
 
 impl AxisChunks {
-    /// One chunk, however long the axis is.
-    pub fn none(len: u64) -> Self {
+    /// One chunk for the whole axis.
+    pub fn whole(len: u64) -> Self {
         Self::Every { edge: NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN), before: 0 }
     }
 
@@ -80,7 +80,7 @@ impl AxisChunks {
         }
     }
 
-    /// So many chunks in one, where they are regular.
+    /// Regular chunks that are so many times as long.
     #[must_use]
     pub fn times(&self, times: NonZeroU64) -> Self {
         match self {
@@ -119,7 +119,7 @@ impl AxisChunks {
         let count = |axis: &Self| axis.chunks(len).unwrap_or(u64::MAX);
         let (few, many) = if count(self) <= count(other) { (self, other) } else { (other, self) };
         if len == 0 || count(few) > MAX_LISTED {
-            return Self::none(len);
+            return Self::whole(len);
         }
         let is_border = |at: &u64| *at == len || many.range(many.chunk_of(*at), len).start == *at;
         Self::At(few.borders(len).filter(is_border).collect())
@@ -248,7 +248,7 @@ mod tests {
     fn what_is_too_much_to_list_is_one_chunk() {
         let every =
             |edge, before| AxisChunks::Every { edge: NonZeroU64::new(edge).unwrap(), before };
-        assert_eq!(every(u64::MAX, 0).common(&every(2, 0), 1 << 60), AxisChunks::none(1 << 60));
-        assert_eq!(every(2, 1).common(&every(3, 0), 1 << 60), AxisChunks::none(1 << 60));
+        assert_eq!(every(u64::MAX, 0).common(&every(2, 0), 1 << 60), AxisChunks::whole(1 << 60));
+        assert_eq!(every(2, 1).common(&every(3, 0), 1 << 60), AxisChunks::whole(1 << 60));
     }
 }

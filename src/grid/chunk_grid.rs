@@ -1,4 +1,4 @@
-//! How an array is cut into chunks.
+//! The chunk grid of an array.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::{AxisChunks, AxisSelection, order};
 use crate::error::{Error, Result};
 
 /// The grid of chunks that covers an array. That of a stored array is regular; chunks at its ends are
-/// clipped. Where arrays stand side by side as one, an axis may be cut anywhere ([`AxisChunks`]).
+/// clipped. Where arrays are combined, an axis may be cut anywhere ([`AxisChunks`]).
 ///
 /// A regular grid may begin before the array does, so that the first chunk of an axis is clipped too:
 ///
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 ///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
 /// ```
 ///
-/// All products (cells, chunks) are known to fit in a `u64`.
+/// All products (cells, chunks) fit in a `u64`. Methods that take an axis panic if the grid has no such axis.
 ///
 /// ```
 /// use gridfusion::grid::ChunkGrid;
@@ -185,9 +185,9 @@ impl ChunkGrid {
         inside.then(|| order::ravel(coordinates, &self.chunks_per_axis))
     }
 
-    /// The coordinates of the chunk at place `number` in row-major order.
-    pub fn chunk_coordinates(&self, number: u64) -> Vec<u64> {
-        order::unravel(number, &self.chunks_per_axis)
+    /// The coordinates of the chunk at place `chunk_number` in row-major order; the grid must have chunks.
+    pub fn chunk_coordinates(&self, chunk_number: u64) -> Vec<u64> {
+        order::unravel(chunk_number, &self.chunks_per_axis)
     }
 }
 

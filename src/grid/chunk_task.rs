@@ -9,14 +9,14 @@ pub struct ChunkTask {
     pub chunk_number: u64,
     /// The chunk's coordinates in the grid.
     pub coordinates: Vec<u64>,
-    /// Per axis the cells wanted, relative to the chunk; the axis lengths are the chunk's extents.
+    /// Per axis the selected cells, relative to the chunk; the axis lengths are the chunk's extents.
     pub selection: Vec<AxisSelection>,
     /// Rows this task yields.
     pub rows: u64,
 }
 
 impl ChunkTask {
-    /// Cells of the chunk, wanted or not.
+    /// Cells of the chunk, selected or not.
     pub fn cells(&self) -> u64 {
         self.selection.iter().map(AxisSelection::len).product()
     }

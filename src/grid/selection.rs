@@ -1,4 +1,4 @@
-//! Which indices of each axis a query wants.
+//! Selected indices, per axis.
 
 use std::ops::Range;
 

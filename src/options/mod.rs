@@ -1,25 +1,23 @@
-//! Everything that can be said about how arrays are read, by name: in SQL `OPTIONS (…)`, in table
-//! functions, with `SET gridfusion.…`, and in Rust.
+//! Options: what can be said about how arrays are read, whatever the way it is said.
 //!
 //! ```text
-//!   names   OPTIONS: the one table of names, which parsers, messages, SHOW ALL and docs/options.md share
-//!   slot    what a value may be, and where it is kept once it is set
-//!   common  options of tables of every format, and what a session says for all of them
-//!   tet, tiledb  the options of one format: the builders
+//!   OptionInfo     name, kind of value, default, meaning: parsers, messages, SHOW ALL and docs share it
+//!   OptionTable    the options of one format: the common ones and its own
+//!   ArrayOptions   what somebody said: a builder in Rust, OPTIONS (…), named arguments
+//!        │ OptionTable::resolve
+//!        ▼
+//!   ResolvedOptions   each value of its kind, defaults of the session filled in: what a format reads
 //! ```
 //!
-//! What is not said is `None` here. What counts is what was said nearest to the table: an option of the
-//! statement, the argument or the builder; else what the session was told with `SET`; else what is built in.
+//! Precedence: statement, argument or builder; else the session (`SET gridfusion.…`); else what is built in.
 
-mod common;
-mod names;
-mod slot;
-mod tet;
-mod tiledb;
+mod array_options;
+mod info;
+mod table;
+mod value;
 
-pub use common::{CommonOptions, TableDefaults};
-pub use names::{OPTIONS, OptionInfo, Scope};
-pub(crate) use slot::Slot;
-pub use slot::{IoMode, ValueKind};
-pub use tet::TetReadOptions;
-pub use tiledb::TileDbReadOptions;
+pub use array_options::{ArrayOptions, ResolvedOptions};
+pub use info::{COMMON, OptionInfo, SESSION, Scope};
+pub use table::OptionTable;
+pub(crate) use table::similar;
+pub use value::{IoMode, OptionValue, Secret, ValueKind};

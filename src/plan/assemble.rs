@@ -21,7 +21,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::take;
 
-use crate::array::{ColumnSource, GridArray, Labels, arrow_error};
+use crate::array::{ColumnSource, GridArray, Labels, failed_to};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkTask, unravel};
 
@@ -143,12 +143,12 @@ struct ColumnKey {
     pattern: Pattern,
 }
 
-/// What one axis made last, kept because the next block often needs the same.
+/// The last labels and column of one axis; the next block often needs the same.
 #[derive(Debug)]
 struct AxisCache {
     chunk: u64,
-    /// What is selected of the chunk: usually the same in all tasks, but filters that become known
-    /// late may take more away.
+    /// The selected elements of the chunk: usually the same in all tasks, but dynamic filters may remove
+    /// more.
     selection: AxisSelection,
     /// The selected labels, if they were read.
     labels: Option<ArrayRef>,
@@ -172,7 +172,7 @@ impl Assembler {
         Self { array: Arc::clone(array), caches: HashMap::new(), patterns: HashMap::new() }
     }
 
-    /// What `column`, which must be one of a dimension, shows in each row of `block`.
+    /// The labels that `column`, which must be one of a dimension, has in each row of `block`.
     ///
     /// # Errors
     /// `Internal` for the value column, or if Arrow refuses to repeat labels.
@@ -208,8 +208,7 @@ impl Assembler {
             labels
         } else {
             let indices = indices(&mut self.patterns, pattern);
-            take(labels.as_ref(), indices.as_ref(), None)
-                .map_err(arrow_error("repeating labels"))?
+            take(labels.as_ref(), indices.as_ref(), None).map_err(failed_to("repeat labels"))?
         };
         cache.column = Some((key, Arc::clone(&array)));
         Ok(array)
@@ -225,7 +224,7 @@ impl AxisCache {
     /// `start` of the axis.
     fn select(&mut self, labels: &Labels, positions: &Range<u64>, start: u64) -> Result<ArrayRef> {
         if let Labels::Counted(_) | Labels::Repeated { .. } = labels {
-            // Made, not read: a chunk of any length costs no more than its block.
+            // These are computed: a chunk of any length costs no more than its block.
             return labels.select(&self.selection.slice(positions.clone()), start);
         }
         let selected = match &self.labels {

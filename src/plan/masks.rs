@@ -1,20 +1,20 @@
-//! Chunks that hold no wanted row, by combinations of axes.
+//! Which chunks may hold rows that pass the filters, by combinations of axes.
 
 use crate::error::{Error, Result};
 
-/// Which combinations of chunks along some axes may hold wanted rows.
+/// Which combinations of chunks along some axes may hold rows that pass the filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkMask {
     /// The axes concerned.
     pub axes: Vec<usize>,
     /// Row-major over the chunks that the selection touches on these axes.
     pub keep: Vec<bool>,
-    /// Whether it took zone maps to know.
+    /// Whether the mask comes from zone maps.
     pub by_zones: bool,
 }
 
 /// The places that every mask keeps, in the cross product of as many touched chunks per axis as `lens` says,
-/// and how many only masks by zone maps rule out.
+/// and how many only masks from zone maps rule out.
 pub(super) fn kept_places(lens: &[u64], masks: &[ChunkMask]) -> Result<(Option<Vec<u64>>, u64)> {
     for mask in masks {
         let size: Option<u64> = mask.axes.iter().map(|&axis| lens.get(axis).copied()).product();

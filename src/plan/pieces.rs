@@ -27,8 +27,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The piece in blocks of at most `batch_size` rows; if it is backwards, the rows of each must still
-    /// be turned round.
+    /// The piece in blocks of at most `batch_size` rows; if it is backwards, callers must reverse the
+    /// rows of each.
     pub fn blocks(&self, batch_size: u64) -> Blocks {
         Blocks::within(self.positions.clone(), batch_size, self.backwards)
     }
@@ -82,8 +82,8 @@ impl Pieces {
         self.tasks.first().map_or(0, |(counts, _)| counts.len())
     }
 
-    /// How many axes are stepped through. The last one of all is not: its elements are in order or in
-    /// reverse order anyway.
+    /// How many axes are stepped through. The array's last axis is not: its elements are in order, or in
+    /// reverse order, within each block.
     fn depth(&self) -> usize {
         self.descending.len().min(self.rank().saturating_sub(1))
     }

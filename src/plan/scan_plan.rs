@@ -18,12 +18,12 @@ use super::touched::TouchedChunks;
 use crate::error::Result;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 
-/// What a query wants of one array.
+/// What a query reads of one array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRequest {
-    /// The cells wanted; every one of them becomes a row.
+    /// The selected cells; each becomes a row.
     pub selection: Selection,
-    /// Chunks that are known to hold no row the query wants, by pairs or more of axes.
+    /// Chunks without a row that passes the query's filters, by pairs or more of axes.
     pub masks: Vec<ChunkMask>,
     /// Stop after this many rows, whichever they are.
     pub limit: Option<u64>,
@@ -43,7 +43,7 @@ impl ScanRequest {
 pub struct Pruned {
     /// The labels of their dimensions.
     pub by_selection: u64,
-    /// What the writer noted about their values.
+    /// The zone maps of their values.
     pub by_zones: u64,
     /// A limit that chunks before them reach.
     pub by_limit: u64,
@@ -58,7 +58,7 @@ pub struct ScanPlan {
     /// Chunks that only zone maps rule out.
     pruned_by_zones: u64,
     partitions: Partitions,
-    /// How many partitions were asked for.
+    /// The requested number of partitions.
     max_partitions: usize,
     limit: Option<u64>,
 }
@@ -82,7 +82,7 @@ impl ScanPlan {
         self.chunks.grid()
     }
 
-    /// The cells wanted, before masks and limit.
+    /// The selected cells, before masks and limit.
     pub fn selection(&self) -> &Selection {
         self.chunks.selection()
     }
@@ -171,7 +171,7 @@ impl ScanPlan {
         self.chunks.index_windows(&self.tasks(partition))
     }
 
-    /// The chunk of a task and the cells wanted of it.
+    /// The chunk of a task and its selected cells.
     ///
     /// # Panics
     /// For the number of a task of another plan, which has more tasks.
@@ -192,8 +192,8 @@ impl ScanPlan {
         Self { partitions: Partitions::of(&self.chunks, self.division()), ..self }
     }
 
-    /// The same plan with a limit, or without one, in at most as many partitions as it has now, and in the
-    /// same ranges if they are such: whoever reads it may count on that.
+    /// The same plan with a limit, or without one, in at most as many partitions as it has now. Partitions
+    /// that are ranges keep their borders, because DataFusion was told of them.
     #[must_use = "the plan is not changed in place"]
     pub fn with_limit(&self, limit: Option<u64>) -> Self {
         let plan = Self { limit, max_partitions: self.partition_count(), ..self.clone() };
@@ -220,7 +220,7 @@ impl ScanPlan {
             ..self.clone()
         };
         match self.cut_along() {
-            // Partitions that are ranges stay the same ones: others may rely on it.
+            // Partitions that are ranges keep their borders: DataFusion was told of them.
             Some(axis) if turned[axis] => Self { partitions: self.partitions.reversed(), ..plan },
             Some(_) => plan,
             None => plan.divided(),

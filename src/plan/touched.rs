@@ -1,4 +1,4 @@
-//! The chunks that a plan reads, and the cells wanted of each.
+//! The chunks that a plan reads, and the selected cells of each.
 //!
 //! Each axis has the chunks that its selection touches. A *place* is one combination of them, numbered in
 //! row-major order; masks may rule some out. The places that are left, in order, are the tasks.
@@ -15,21 +15,21 @@ use super::task::{TaskNumber, TaskRange};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel, unravel};
 
-/// The chunks that hold a wanted cell.
+/// The chunks that hold a selected cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedChunks {
     grid: ChunkGrid,
     selection: Selection,
     /// Per axis the chunk coordinates that the selection touches, in the order of reading: ascending,
-    /// or descending where the rows are to be.
+    /// or descending where the rows are.
     axes: Vec<Vec<u64>>,
     /// The places that the masks keep; `None` keeps all.
     kept: Option<Vec<u64>>,
 }
 
 impl TouchedChunks {
-    /// The chunks that hold a cell of `selection` and that all `masks` keep; and how many only masks by zone
-    /// maps rule out.
+    /// The chunks that hold a cell of `selection` and that all `masks` keep; and how many only masks from
+    /// zone maps rule out.
     pub(super) fn new(
         grid: ChunkGrid,
         selection: Selection,
@@ -90,7 +90,7 @@ impl TouchedChunks {
         }
     }
 
-    /// The chunk of a task and the cells wanted of it.
+    /// The chunk of a task and its selected cells.
     pub(super) fn task(&self, task: TaskNumber) -> ChunkTask {
         let place = self.place(task.get());
         let coordinates: Vec<u64> = unravel(place, &self.lens())

@@ -1,4 +1,4 @@
-//! `CREATE EXTERNAL TABLE … STORED AS TET` and `… STORED AS TILEDB`.
+//! `CREATE EXTERNAL TABLE … STORED AS ARRAY`, and as one of the formats.
 
 use std::sync::Arc;
 
@@ -8,46 +8,36 @@ use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
-use super::open_table;
-use super::open_table::defaults;
-use super::open_tiledb_table;
-use crate::exec::to_datafusion;
-use crate::options::{TetReadOptions, TileDbReadOptions};
+use super::ArrayOpener;
+use crate::options::ArrayOptions;
 
-/// Makes tables for `STORED AS TET`.
+/// Makes tables for `STORED AS ARRAY`, which recognises the format, or for one format: `STORED AS TET`.
 ///
 /// ```sql
-/// CREATE EXTERNAL TABLE temperature STORED AS TET LOCATION 'stations.tet'
+/// CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION 'stations.tet'
 /// OPTIONS ('dataset' 'temperature', 'index_columns' 'true');
 ///
-/// CREATE EXTERNAL TABLE before STORED AS TET LOCATION 'stations.tet.d'
-/// OPTIONS ('dataset' 'temperature', 'generation' '1');
-/// ```
-#[derive(Debug, Default)]
-pub struct TetTableFactory;
-
-impl TetTableFactory {
-    /// The name in `STORED AS`.
-    pub const FILE_TYPE: &'static str = "TET";
-}
-
-/// Makes tables for `STORED AS TILEDB`.
-///
-/// ```sql
 /// CREATE EXTERNAL TABLE overlap STORED AS TILEDB LOCATION 'arrays/overlap'
 /// OPTIONS ('timestamp' '2024-03-01', 'fill_as_null' 'true');
 /// ```
 #[derive(Debug, Default)]
-pub struct TileDbTableFactory;
-
-impl TileDbTableFactory {
-    /// The name in `STORED AS`.
-    pub const FILE_TYPE: &'static str = "TILEDB";
+pub struct ArrayTableFactory {
+    format: Option<&'static str>,
 }
 
-/// The locations of a table that takes its columns from what is stored, and everything else from
-/// options.
-fn only_locations<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&'a [String]> {
+impl ArrayTableFactory {
+    /// The name in `STORED AS` for places that tell their format.
+    pub const FILE_TYPE: &'static str = "ARRAY";
+
+    /// Makes tables of one format, by its name.
+    pub fn of(format: &'static str) -> Self {
+        Self { format: Some(format) }
+    }
+}
+
+/// Refuses what a table that takes its columns from what is stored cannot have.
+fn refuse_clauses(cmd: &CreateExternalTable) -> Result<()> {
+    let file_type = &cmd.file_type;
     if !cmd.schema.fields().is_empty() {
         return plan_err!(
             "a {file_type} table takes its columns from what is stored; leave the column list out"
@@ -63,35 +53,20 @@ fn only_locations<'a>(cmd: &'a CreateExternalTable, file_type: &str) -> Result<&
             return plan_err!("a {file_type} table has no {clause}");
         }
     }
-    Ok(&cmd.locations)
+    Ok(())
 }
 
 #[async_trait]
-impl TableProviderFactory for TetTableFactory {
+impl TableProviderFactory for ArrayTableFactory {
     async fn create(
         &self,
         state: &dyn Session,
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let locations = only_locations(cmd, Self::FILE_TYPE)?;
-        let options = TetReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
-        let options = options.with_defaults(&defaults(state));
-        let table = open_table(locations, &options, state.runtime_env()).await;
-        Ok(Arc::new(table.map_err(to_datafusion)?))
-    }
-}
-
-#[async_trait]
-impl TableProviderFactory for TileDbTableFactory {
-    async fn create(
-        &self,
-        state: &dyn Session,
-        cmd: &CreateExternalTable,
-    ) -> Result<Arc<dyn TableProvider>> {
-        let locations = only_locations(cmd, Self::FILE_TYPE)?;
-        let options = TileDbReadOptions::from_sql(&cmd.options).map_err(to_datafusion)?;
-        let options = options.with_defaults(&defaults(state));
-        let table = open_tiledb_table(locations, &options, state.runtime_env()).await;
-        Ok(Arc::new(table.map_err(to_datafusion)?))
+        refuse_clauses(cmd)?;
+        let prefixes: Vec<&str> = self.format.into_iter().collect();
+        let options = ArrayOptions::of_sql(&cmd.options, &prefixes)?;
+        let opener = ArrayOpener::of(state);
+        Ok(Arc::new(opener.table(cmd.locations.as_slice(), self.format, &options).await?))
     }
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
-use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
-use super::elsewhere::holds;
-use super::holding::{Holding, stem};
+use super::ArrayOpener;
 use super::lazy_schema::{LazySchema, Reading};
-use super::location::{child, entries};
 use crate::error::{Error, Result};
 use crate::format::{Entry, Foreign};
-use crate::options::{IoMode, TetReadOptions, TileDbReadOptions};
+use crate::options::{ArrayOptions, Scope};
+use crate::source::{Formats, Found, Place, holds};
 use crate::tile::AT_ONCE;
 
 /// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
@@ -31,20 +29,22 @@ use crate::tile::AT_ONCE;
 #[derive(Debug)]
 pub struct GridCatalog {
     schemas: BTreeMap<String, Arc<LazySchema>>,
+    /// Whether all places could be tables of one schema.
+    nests: bool,
 }
 
 impl GridCatalog {
-    /// Lists the directory at `location`.
+    /// Lists the directory at `location`. Of the options, each format takes those that it has.
     ///
     /// # Errors
     /// `Io` if it cannot be listed; `Usage` if there is nothing of ours in it, it is itself a package, array
     /// or group, or the options say something about one dataset.
     pub async fn open(
         location: &str,
-        options: TetReadOptions,
-        runtime: Arc<RuntimeEnv>,
+        options: &ArrayOptions,
+        opener: &ArrayOpener,
     ) -> Result<Self> {
-        Self::find(location, options, runtime).await?.ok_or_else(|| {
+        Self::find(location, options, opener).await?.ok_or_else(|| {
             let message = "this is a package, array or group, which is a schema; a catalog is a directory of such";
             Error::usage(message).in_file(location)
         })
@@ -56,49 +56,33 @@ impl GridCatalog {
     /// Those of [`GridCatalog::open`] else.
     pub async fn find(
         location: &str,
-        options: TetReadOptions,
-        runtime: Arc<RuntimeEnv>,
+        options: &ArrayOptions,
+        opener: &ArrayOpener,
     ) -> Result<Option<Self>> {
-        let common = options.common;
-        let tiledb = TileDbReadOptions { common, ..TileDbReadOptions::default() };
-        Self::find_with(location, options, tiledb, runtime).await
-    }
-
-    /// The same, with options for TileDB arrays of their own.
-    ///
-    /// # Errors
-    /// Those of [`GridCatalog::open`] else.
-    pub async fn find_with(
-        location: &str,
-        options: TetReadOptions,
-        tiledb: TileDbReadOptions,
-        runtime: Arc<RuntimeEnv>,
-    ) -> Result<Option<Self>> {
-        let listed = entries(location, options.io(), &runtime).await?;
-        if Holding::of_folder(&listed).is_some() {
+        let (place, formats) = (opener.place(location)?, opener.formats());
+        let listed = place.entries().await?;
+        if formats.of_folder(&listed).is_some() {
             return Ok(None);
         }
-        if [&options.dataset, &tiledb.dataset].iter().any(|it| it.is_some())
-            || options.generation.is_some()
-        {
-            let message = "a catalog holds every dataset of all files; options 'dataset' and 'generation' do not apply";
-            return Err(Error::usage(message).in_file(location));
-        }
-        let holdings = holdings(location, &listed, options.io(), &runtime).await;
-        if holdings.is_empty() {
-            let message = "no .tet file, .tet.d package or TileDB array in this directory";
+        formats.check(options).map_err(|error| error.in_file(location))?;
+        refuse_narrow(options, formats).map_err(|error| error.in_file(location))?;
+        let places = places(&place, &listed, formats).await;
+        if places.is_empty() {
+            let message = format!("no {} in this directory", formats.nouns());
             let error = Foreign::of_folder(&listed)
                 .map_or_else(|| Error::usage(message).followed_by(&holds(&listed)), Foreign::error);
             return Err(error.in_file(location));
         }
-        let reading = Arc::new(Reading { tet: options, tiledb, runtime });
-        let names: Vec<&str> = holdings.iter().map(|(name, _)| name.as_str()).collect();
-        let schemas =
-            schema_names(&names).into_iter().zip(&holdings).map(|(schema, (name, it))| {
-                let location = child(location, name);
-                (schema, Arc::new(LazySchema::new(location, *it, Arc::clone(&reading))))
-            });
-        Ok(Some(Self { schemas: schemas.collect() }))
+        let reading = Arc::new(Reading { opener: opener.clone(), options: options.clone() });
+        let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
+        let mut schemas = BTreeMap::new();
+        for (schema, (name, found)) in schema_names(&names, formats).into_iter().zip(&places) {
+            let location = place.child(name)?.location().to_owned();
+            let lazy = LazySchema::new(location, found.format.name(), Arc::clone(&reading));
+            schemas.insert(schema, Arc::new(lazy));
+        }
+        let nests = places.iter().all(|(_, found)| found.recognised.nests);
+        Ok(Some(Self { schemas, nests }))
     }
 
     /// The names of the schemas, and the paths or URLs of what they are.
@@ -106,35 +90,58 @@ impl GridCatalog {
         self.schemas.iter().map(|(name, schema)| (name.as_str(), schema.location.as_str()))
     }
 
-    /// Whether there is a `.tet` file or package, rather than TileDB arrays alone.
-    pub fn has_tet(&self) -> bool {
-        let is_tet = |holding| matches!(holding, Holding::Tet | Holding::Package);
-        self.schemas.values().any(|schema| is_tet(schema.holding))
+    /// The same, with those of `options` that the format of each place has.
+    pub fn places_with(
+        &self,
+        options: &ArrayOptions,
+    ) -> impl Iterator<Item = (&str, &str, ArrayOptions)> {
+        self.schemas.iter().map(move |(name, schema)| {
+            (name.as_str(), schema.location.as_str(), schema.options_of(options))
+        })
+    }
+
+    /// The format of which the directory is also a group: each place in it is of this one, and arrays in a
+    /// folder are tables of one schema to it.
+    pub fn group_format(&self) -> Option<&'static str> {
+        let mut formats = self.schemas.values().map(|schema| schema.format);
+        let first = formats.next()?;
+        (self.nests && formats.all(|format| format == first)).then_some(first)
+    }
+}
+
+/// Refuses options that are about one table or one place.
+fn refuse_narrow(options: &ArrayOptions, formats: &Formats) -> Result<()> {
+    let is_narrow = |name: &str| {
+        let option = formats.iter().find_map(|format| format.option_table().find(name));
+        option.is_some_and(|option| option.scope != Scope::Any)
+    };
+    match options.iter().find(|(name, _)| is_narrow(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::usage(format!(
+            "a catalog holds every dataset of all files; option '{name}' does not apply"
+        ))),
     }
 }
 
 /// The names of what is of ours in a directory, and what it is.
-async fn holdings(
-    location: &str,
-    listed: &[Entry],
-    io: IoMode,
-    runtime: &RuntimeEnv,
-) -> Vec<(String, Holding)> {
+async fn places(place: &Place, listed: &[Entry], formats: &Formats) -> Vec<(String, Found)> {
     let visible = listed.iter().filter(|entry| !entry.name.starts_with('.'));
     let looks: Vec<_> = visible
         .map(|entry| async move {
-            let holding = match (entry.size, Holding::of_name(&entry.name)) {
-                (Some(_), by_name) => by_name.filter(|it| *it == Holding::Tet),
-                (None, Some(Holding::Package)) => Some(Holding::Package),
-                (None, _) => match entries(&child(location, &entry.name), io, runtime).await {
-                    Ok(entries) => Holding::of_folder(&entries),
+            let named = formats.of_name(&entry.name);
+            let named = named.filter(|(_, ending)| ending.folder == entry.size.is_none());
+            let found = match (entry.size, named) {
+                (_, Some((found, _))) => Some(found),
+                (Some(_), None) => None,
+                (None, None) => match entries_of(place, &entry.name).await {
+                    Ok(entries) => formats.of_folder(&entries),
                     Err(error) => {
                         log::warn!("left out: {error}");
                         None
                     }
                 },
             };
-            holding.map(|holding| (entry.name.clone(), holding))
+            found.map(|found| (entry.name.clone(), found))
         })
         .collect();
     let mut found: Vec<_> = stream::iter(looks).buffered(AT_ONCE).filter_map(ready).collect().await;
@@ -142,17 +149,21 @@ async fn holdings(
     found
 }
 
+async fn entries_of(place: &Place, name: &str) -> Result<Vec<Entry>> {
+    place.child(name)?.entries().await
+}
+
 /// What the schemas of files with these names are called.
-fn schema_names(files: &[&str]) -> Vec<String> {
+fn schema_names(files: &[&str], formats: &Formats) -> Vec<String> {
     let mut called: HashMap<&str, usize> = HashMap::new();
     // What is called like its file counts once.
-    let shortened = files.iter().map(|file| stem(file)).zip(files);
+    let shortened = files.iter().map(|file| formats.stem(file)).zip(files);
     let whole = shortened.clone().filter(|(short, file)| short != *file).map(|(_, file)| *file);
     for name in shortened.map(|(short, _)| short).chain(whole) {
         *called.entry(name).or_default() += 1;
     }
     let name = |file: &&str| {
-        let short = stem(file);
+        let short = formats.stem(file);
         let is_taken = called.get(short).is_some_and(|times| *times > 1);
         let name = if is_taken || short == INFORMATION_SCHEMA { *file } else { short };
         if name == *file && name != short {
@@ -179,12 +190,13 @@ mod tests {
 
     #[test]
     fn schemas_are_told_apart() {
-        assert_eq!(schema_names(&["a.tet", "b.tet.d", "c"]), ["a", "b", "c"]);
-        assert_eq!(schema_names(&["a", "a.tet", "a.tet.d"]), ["a", "a.tet", "a.tet.d"]);
-        assert_eq!(schema_names(&["a.tet", "a.tet.tet"]), ["a", "a.tet.tet"]);
+        let formats = Formats::default();
+        assert_eq!(schema_names(&["a.tet", "b.tet.d", "c"], &formats), ["a", "b", "c"]);
+        assert_eq!(schema_names(&["a", "a.tet", "a.tet.d"], &formats), ["a", "a.tet", "a.tet.d"]);
+        assert_eq!(schema_names(&["a.tet", "a.tet.tet"], &formats), ["a", "a.tet.tet"]);
         let many: Vec<String> = (0..100_000).map(|number| format!("{number}.tet")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(schema_names(&many)[99_999], "99999"); // without comparing each with each
-        assert_eq!(schema_names(&["information_schema.tet"]), ["information_schema.tet"]);
+        assert_eq!(schema_names(&many, &formats)[99_999], "99999"); // without comparing each with each
+        assert_eq!(schema_names(&["information_schema.tet"], &formats), ["information_schema.tet"]);
     }
 }

@@ -6,37 +6,42 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::TableType;
 
-use super::holding::Holding;
-use super::table_function::wait;
-use super::{TetSchema, TileDbSchema, open};
+use super::arguments::wait;
+use super::{ArrayOpener, ArraySchema};
 use crate::error::Result as GridResult;
-use crate::exec::to_datafusion;
-use crate::options::{TetReadOptions, TileDbReadOptions};
+use crate::options::ArrayOptions;
 
 /// How everything in a catalog is read.
 #[derive(Debug)]
 pub(super) struct Reading {
-    pub(super) tet: TetReadOptions,
-    pub(super) tiledb: TileDbReadOptions,
-    pub(super) runtime: Arc<RuntimeEnv>,
+    pub(super) opener: ArrayOpener,
+    pub(super) options: ArrayOptions,
 }
 
 /// What is at one place, once somebody wants it.
 #[derive(Debug)]
 pub(super) struct LazySchema {
     pub(super) location: String,
-    pub(super) holding: Holding,
-    pub(super) reading: Arc<Reading>,
+    pub(super) format: &'static str,
+    reading: Arc<Reading>,
     /// Not a lock to wait for: whoever lists tables blocks its thread, which may be the one that opens.
     opened: OnceLock<Arc<dyn SchemaProvider>>,
 }
 
 impl LazySchema {
-    pub(super) fn new(location: String, holding: Holding, reading: Arc<Reading>) -> Self {
-        Self { location, holding, reading, opened: OnceLock::new() }
+    pub(super) fn new(location: String, format: &'static str, reading: Arc<Reading>) -> Self {
+        Self { location, format, reading, opened: OnceLock::new() }
+    }
+
+    /// Those of `options` that the format has: in a directory of several formats, each takes its own.
+    pub(super) fn options_of(&self, options: &ArrayOptions) -> ArrayOptions {
+        let formats = self.reading.opener.formats();
+        match formats.get(self.format) {
+            Some(format) => formats.options_of(format, options),
+            None => options.clone(),
+        }
     }
 
     async fn opened(&self) -> GridResult<&Arc<dyn SchemaProvider>> {
@@ -50,16 +55,10 @@ impl LazySchema {
     }
 
     async fn open(&self) -> GridResult<Arc<dyn SchemaProvider>> {
-        let Reading { tet, tiledb, runtime } = &*self.reading;
-        Ok(match self.holding {
-            Holding::Tet | Holding::Package => {
-                Arc::new(TetSchema::new(open(&self.location, tet, runtime).await?, tet.read()))
-            }
-            Holding::Array | Holding::Group => {
-                let runtime = Arc::clone(runtime);
-                Arc::new(TileDbSchema::open(&self.location, tiledb.clone(), runtime).await?)
-            }
-        })
+        let Reading { opener, options } = &*self.reading;
+        let options = self.options_of(options);
+        let group = opener.group(&self.location, Some(self.format), &options).await?;
+        Ok(Arc::new(ArraySchema::new(group)))
     }
 
     /// For callers that cannot wait. What cannot be opened has no tables, so that the others can be listed.
@@ -84,11 +83,11 @@ impl SchemaProvider for LazySchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.opened().await.map_err(to_datafusion)?.table(name).await
+        self.opened().await?.table(name).await
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        self.opened().await.map_err(to_datafusion)?.table_type(name).await
+        self.opened().await?.table_type(name).await
     }
 
     fn table_exist(&self, name: &str) -> bool {

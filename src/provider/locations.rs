@@ -7,15 +7,15 @@
 //! ```
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::TryStreamExt;
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
-use super::location::{Place, child, parse_url};
 use crate::error::{Error, Result};
+use crate::source::{Place, Stores, child, parse_url};
 
 /// One or more paths or URLs. Each may be a pattern in which `*` stands for any part of a name, `**` for
 /// any folders, and `[a-c]` for one of some characters (and in a path, `?` for one character), unless a
@@ -84,21 +84,21 @@ impl Locations {
     /// # Errors
     /// `Usage` if there are none, or a pattern is malformed or stands for nothing; `Io` if a folder cannot
     /// be listed.
-    pub(super) async fn expand(&self, runtime: &RuntimeEnv) -> Result<Found> {
+    pub(super) async fn expand(&self, stores: &Arc<dyn Stores>) -> Result<Places> {
         match self.0.as_slice() {
             [] => Err(Error::usage("a table needs a path or URL, or several")),
-            [location] if !is_pattern(location) => Ok(Found::One(location.clone())),
+            [location] if !is_pattern(location) => Ok(Places::One(location.clone())),
             locations => {
                 let mut found = Vec::new();
                 for location in locations {
                     match is_pattern(location) {
-                        true => found.extend(matches(location, runtime).await?),
+                        true => found.extend(matches(location, stores).await?),
                         false => found.push(location.clone()),
                     }
                 }
                 let mut seen = BTreeSet::new();
                 found.retain(|location| seen.insert(location.clone()));
-                Ok(Found::Many(found))
+                Ok(Places::Many(found))
             }
         }
     }
@@ -106,10 +106,20 @@ impl Locations {
 
 /// The places that were found.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Places {
     One(String),
     /// At least one.
     Many(Vec<String>),
+}
+
+impl Places {
+    /// The first of them.
+    pub(super) fn first(&self) -> &str {
+        match self {
+            Self::One(location) => location,
+            Self::Many(locations) => locations.first().map_or("", String::as_str),
+        }
+    }
 }
 
 fn is_pattern(location: &str) -> bool {
@@ -127,15 +137,16 @@ fn local_path(location: &str) -> Option<PathBuf> {
     }
 }
 
-async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>> {
+async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<String>> {
     let malformed = |error: glob::PatternError| {
         Error::usage(format!("'{pattern}' is no pattern: {error}; use '[*]' for a star in a name"))
     };
-    let found: BTreeSet<String> = match Place::of(pattern, runtime)? {
-        Place::Local(path) => {
-            let pattern = path.to_string_lossy();
+    let place = Place::new(pattern, Arc::clone(stores))?;
+    let found: BTreeSet<String> = match (place.store(), place.local_path()) {
+        (None, path) => {
+            let pattern = path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
             let paths = glob::glob_with(&pattern, OPTIONS).map_err(malformed)?;
-            let text = |path: Result<std::path::PathBuf, glob::GlobError>| match path {
+            let text = |path: Result<PathBuf, glob::GlobError>| match path {
                 Ok(path) => Ok(path.to_string_lossy().into_owned()),
                 Err(error) => {
                     let folder = error.path().display().to_string();
@@ -145,12 +156,12 @@ async fn matches(pattern: &str, runtime: &RuntimeEnv) -> Result<BTreeSet<String>
             };
             paths.map(text).collect::<Result<_>>()?
         }
-        Place::Store(store, path) => {
+        (Some((store, path)), _) => {
             let base = pattern.find("://").map_or(0, |at| at + 3);
             let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
             // Without the escapes of a URL, as the store has it.
             let wanted = Pattern::new(path.as_ref()).map_err(malformed)?;
-            let listed = store.list(folder_of(&path).as_ref());
+            let listed = store.list(folder_of(path).as_ref());
             let listed: Vec<_> =
                 listed.map_ok(|object| object.location).try_collect().await.map_err(|error| {
                     Error::io("cannot list the objects", error).in_file(pattern)
@@ -189,15 +200,24 @@ fn beginnings<'a>(path: &'a str, parts: usize, wanted: &Pattern) -> Option<&'a s
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use object_store::memory::InMemory;
     use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+    use url::Url;
 
     use super::*;
 
-    async fn expand(locations: impl Into<Locations>, runtime: &RuntimeEnv) -> Result<Found> {
-        locations.into().expand(runtime).await
+    /// Knows one store, whatever the URL.
+    #[derive(Debug, Default)]
+    struct OneStore(Arc<InMemory>);
+
+    impl Stores for OneStore {
+        fn store(&self, _: &Url) -> Result<Arc<dyn ObjectStore>> {
+            Ok(Arc::clone(&self.0) as Arc<dyn ObjectStore>)
+        }
+    }
+
+    async fn expand(locations: impl Into<Locations>, stores: &Arc<dyn Stores>) -> Result<Places> {
+        locations.into().expand(stores).await
     }
 
     #[tokio::test]
@@ -208,17 +228,17 @@ mod tests {
             std::fs::write(path(name), "").unwrap();
         }
         std::fs::create_dir(path("p.tet.d")).unwrap();
-        let runtime = RuntimeEnv::default();
-        let many = |names: &[&str]| Found::Many(names.iter().map(|name| path(name)).collect());
+        let runtime: Arc<dyn Stores> = Arc::new(OneStore::default());
+        let many = |names: &[&str]| Places::Many(names.iter().map(|name| path(name)).collect());
         let found = expand(path("?.tet"), &runtime).await.unwrap();
         assert_eq!(found, many(&["a.tet", "b.tet"]));
         let found = expand(vec![path("b.tet"), path("*.tet*")], &runtime).await.unwrap();
         assert_eq!(found, many(&["b.tet", "a.tet", "odd[1].tet", "p.tet.d"]));
         let odd = expand(path("odd[1].tet"), &runtime).await.unwrap();
-        assert_eq!(odd, Found::One(path("odd[1].tet")));
+        assert_eq!(odd, Places::One(path("odd[1].tet")));
         let url = format!("file://{}", path("odd[1].tet"));
-        assert_eq!(expand(url.as_str(), &runtime).await.unwrap(), Found::One(url));
-        assert_eq!(expand("gone.tet", &runtime).await.unwrap(), Found::One("gone.tet".into()));
+        assert_eq!(expand(url.as_str(), &runtime).await.unwrap(), Places::One(url));
+        assert_eq!(expand("gone.tet", &runtime).await.unwrap(), Places::One("gone.tet".into()));
         for wrong in [path("*.nc"), path("[a.tet"), "***".into()] {
             assert!(expand(wrong.as_str(), &runtime).await.is_err(), "{wrong}");
         }
@@ -231,9 +251,7 @@ mod tests {
         for path in ["y/2023/t.tet", "y/2024/t.tet", "y/2024/u.tet", "y/p.tet.d/CURRENT", "t.tet"] {
             store.put(&path.into(), PutPayload::new()).await.unwrap();
         }
-        let runtime = RuntimeEnv::default();
-        let url = url::Url::parse("mem://bucket").unwrap();
-        runtime.register_object_store(&url, Arc::clone(&store) as Arc<dyn ObjectStore>);
+        let runtime: Arc<dyn Stores> = Arc::new(OneStore(store));
         for (pattern, expected) in [
             ("mem://bucket/y/*/t.tet", &["y/2023/t.tet", "y/2024/t.tet"][..]),
             ("mem://bucket/y/*.tet.d", &["y/p.tet.d"]),
@@ -244,7 +262,7 @@ mod tests {
             let expected = expected.iter().map(|path| format!("mem://bucket/{path}")).collect();
             assert_eq!(
                 expand(pattern, &runtime).await.unwrap(),
-                Found::Many(expected),
+                Places::Many(expected),
                 "{pattern}"
             );
         }

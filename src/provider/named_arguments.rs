@@ -14,7 +14,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, Value,
 };
 
-use super::{TetFunction, TileDbFunction};
+use super::table_functions::ArrayFunction;
+use crate::exec::GridfusionConfig;
 
 /// Makes names into arguments.
 #[derive(Debug)]
@@ -46,8 +47,8 @@ fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
     let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
         return false;
     };
-    TetFunction::ALL.iter().any(|it| it.name() == name)
-        || TileDbFunction::ALL.iter().any(|it| it.name() == name)
+    let formats = GridfusionConfig::of(context.context_provider().options()).formats;
+    ArrayFunction::all(&formats).iter().any(|it| it.name() == name)
 }
 
 /// The arguments, with each name as one before its value.

@@ -9,15 +9,15 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::variables::arrays_of;
+use super::Locations;
 use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
 use crate::exec::pruning::{FilterScope, planning};
 use crate::io::last_part;
-use crate::options::{TetReadOptions, TileDbReadOptions};
+use crate::options::ArrayOptions;
 use crate::plan::ScanPlan;
-use crate::source::{FileArrays, MosaicOptions, OpenedTileDb, TetReader};
+use crate::source::{FileArrays, MosaicOptions};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
 ///
@@ -26,46 +26,38 @@ use crate::source::{FileArrays, MosaicOptions, OpenedTileDb, TetReader};
 /// the writer noted the bounds, skips chunks.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use datafusion::prelude::SessionContext;
-/// use gridfusion::{GridTable, TetReadOptions};
+/// use gridfusion::{ArrayOpener, ArrayOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ctx = SessionContext::new();
-/// let options = TetReadOptions::default().with_dataset("temperature");
-/// let file = gridfusion::open("examples/data/stations.tet", &options, &ctx.runtime_env()).await?;
-/// let table = GridTable::open(&file, &options).await?;
-/// ctx.register_table("temperature", Arc::new(table))?;
+/// let options = ArrayOptions::default().with_dataset("temperature");
+/// let table = ArrayOpener::of(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
+/// assert_eq!(table.shape(), [24, 6]);
+/// ctx.register_table("temperature", std::sync::Arc::new(table))?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct GridTable {
     array: Arc<GridArray>,
+    origin: Option<Arc<TableOrigin>>,
+}
+
+/// What a table was opened from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableOrigin {
+    /// The paths or URLs, with patterns as they were given.
+    pub locations: Locations,
+    /// The format by name.
+    pub format: String,
+    /// What was said of the table; defaults of the session are not among it.
+    pub options: ArrayOptions,
 }
 
 impl GridTable {
-    /// Opens a dataset of a file as a table. Without a dataset in the options, it is all data variables of
-    /// the file, a column each, if they have the same dimensions.
-    ///
-    /// # Errors
-    /// `Usage` if the dataset is not there or it is not clear which one is meant; otherwise those of
-    /// [`TetReader::array`].
-    pub async fn open(file: &TetReader, options: &TetReadOptions) -> GridResult<Self> {
-        let arrays = arrays_of(file, options.dataset.as_deref(), &options.read()).await?;
-        Self::of_file(arrays, &options.mosaic())
-    }
-
-    /// The table of a TileDB array.
-    ///
-    /// # Errors
-    /// Those of [`OpenedTileDb::array`].
-    pub fn of_tiledb(array: &OpenedTileDb, options: &TileDbReadOptions) -> GridResult<Self> {
-        let (name, arrays) = (array.location().to_owned(), vec![array.array(&options.view())?]);
-        Self::of_file(FileArrays { name, arrays }, &options.mosaic())
-    }
-
     /// The table of the variables of one file.
     pub(super) fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
         if file.arrays.len() == 1
@@ -80,7 +72,24 @@ impl GridTable {
 
     /// The table of an opened array.
     pub fn new(array: Arc<GridArray>) -> Self {
-        Self { array }
+        Self { array, origin: None }
+    }
+
+    /// The same table, which says where it is from.
+    #[must_use]
+    pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
+        Self { origin: Some(Arc::new(origin)), ..self }
+    }
+
+    /// What the table was opened from, so that another process can open it too; `None` for an array that
+    /// was handed over opened.
+    pub fn origin(&self) -> Option<&TableOrigin> {
+        self.origin.as_deref()
+    }
+
+    /// Elements per axis.
+    pub fn shape(&self) -> &[u64] {
+        self.array.grid().shape()
     }
 
     /// The array behind the table.

@@ -6,17 +6,12 @@ use async_trait::async_trait;
 use datafusion::catalog::{TableProvider, UrlTableFactory};
 use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::Result;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionContext;
 
-use super::holding::Holding;
-use super::location::{parse_url, path_of};
-use super::open_table;
-use super::open_table::defaults;
-use super::{GridTable, elsewhere, open_tiledb_table};
+use super::{ArrayOpener, GridTable};
 use crate::error::{Error, Result as GridResult};
-use crate::exec::to_datafusion;
-use crate::options::{TableDefaults, TetReadOptions, TileDbReadOptions};
+use crate::options::ArrayOptions;
+use crate::source::{parse_url, path_of, refuse_foreign};
 
 /// Makes a table of what a query names by path or URL: a `.tet` file or package, a TileDB array, and what
 /// DataFusion makes tables of (CSV, Parquet, …).
@@ -49,30 +44,34 @@ impl GridUrlTables {
     /// The table of an array; `None` if nothing here looks like one.
     ///
     /// # Errors
-    /// Those of [`open_table`] and [`open_tiledb_table`], and `Usage` for arrays in another format.
+    /// Those of [`ArrayOpener::table`], and `Usage` for arrays in another format.
     pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
-        let (runtime, defaults) = self.session()?;
-        let io = defaults.common.io.unwrap_or_default();
+        let opener = self.opener()?;
         for (location, dataset) in readings(name) {
-            if let Some(holding) = Holding::at(location, io, &runtime).await {
-                return table(holding, location, dataset, &defaults, &runtime).await.map(Some);
+            let Ok(place) = opener.place(location) else { continue };
+            if let Some(found) = opener.formats().recognise(&place).await {
+                return table(&opener, location, dataset, found.format.name()).await.map(Some);
             }
         }
         // There is nothing, but if it is called like a file of ours, opening it says why.
         for (location, dataset) in readings(name) {
-            if let Some(holding) = Holding::of_name(&path_of(location)) {
-                return table(holding, location, dataset, &defaults, &runtime).await.map(Some);
+            if let Some((found, _)) = opener.formats().of_name(&path_of(location)) {
+                return table(&opener, location, dataset, found.format.name()).await.map(Some);
             }
         }
-        elsewhere::refuse_foreign(name, &runtime).await?;
+        match opener.place(name) {
+            Ok(place) => refuse_foreign(&place).await?,
+            // DataFusion says what is wrong with it.
+            Err(error) => log::debug!("not looked at: {error}"),
+        }
         Ok(None)
     }
 
-    fn session(&self) -> GridResult<(Arc<RuntimeEnv>, TableDefaults)> {
+    fn opener(&self) -> GridResult<ArrayOpener> {
         let session = self.listing.session_store().get_session().upgrade();
         let session = session.ok_or_else(|| Error::usage("the session of this table has ended"))?;
-        let session = session.read();
-        Ok((Arc::clone(session.runtime_env()), defaults(&*session)))
+        let opener = ArrayOpener::of(&*session.read());
+        Ok(opener)
     }
 }
 
@@ -89,29 +88,23 @@ fn readings(name: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
 }
 
 async fn table(
-    holding: Holding,
+    opener: &ArrayOpener,
     location: &str,
     dataset: Option<&str>,
-    defaults: &TableDefaults,
-    runtime: &Arc<RuntimeEnv>,
+    format: &str,
 ) -> GridResult<GridTable> {
-    let dataset = dataset.map(str::to_owned);
-    match holding {
-        Holding::Tet | Holding::Package => {
-            let options = TetReadOptions { dataset, ..TetReadOptions::default() };
-            open_table(location, &options.with_defaults(defaults), runtime).await
-        }
-        Holding::Array | Holding::Group => {
-            let options = TileDbReadOptions { dataset, ..TileDbReadOptions::default() };
-            open_tiledb_table(location, &options.with_defaults(defaults), runtime).await
-        }
-    }
+    let options = ArrayOptions::default();
+    let options = match dataset {
+        Some(dataset) => options.with_dataset(dataset),
+        None => options,
+    };
+    opener.table(location, Some(format), &options).await
 }
 
 #[async_trait]
 impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match self.grid_table(url).await.map_err(to_datafusion)? {
+        match self.grid_table(url).await? {
             Some(table) => Ok(Some(Arc::new(table))),
             None => self.listing.try_new(url).await,
         }

@@ -1,4 +1,4 @@
-//! What the kernels know of a stored number.
+//! Stored numbers, as the kernels read them.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::format::Sum;
 pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// The bytes of one element.
     type Bytes: Copy + Send + Sync;
-    /// What integers are summed in, wrapping; floats have no use for it.
+    /// The type of wrapping sums of integers; unused for floats.
     type Wide: Copy + Send + Sync;
     /// The least value, NaN aside.
     const LEAST: Self;

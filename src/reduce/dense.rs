@@ -9,15 +9,15 @@ use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
 
 use super::bounds::Bounds;
 use super::cell::Cell;
-use super::count::subtract_dropped;
 use super::group_stats::{GroupStats, Requested};
 use super::grouped_chunk::GroupedChunk;
 use super::keep::Keep;
 use super::kernel::{Batch, Statistic, all_kept, reduce};
-use super::optimistic::sum_numbers;
 use super::reducer::Reducer;
 use super::rows::add_products;
+use super::speculate::sum_numbers;
 use super::statistic::{Max, Min, Moments, Spread, Sum, WideSum};
+use super::subtract::subtract_dropped;
 use super::value_range::ValueRange;
 use super::walk::Walk;
 use crate::array::{Element, Form, NumberColumn, for_element_type};

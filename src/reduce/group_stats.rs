@@ -1,10 +1,10 @@
-//! The statistics of groups: which are asked for, and what they are.
+//! The statistics of groups: which are requested, and their values.
 
 use arrow::array::ArrayRef;
 
 use super::statistic::Moments;
 
-/// The statistics asked for of every group, besides the count of its values.
+/// The statistics requested of every group, besides the count of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requested {
     /// The sum in doubles.

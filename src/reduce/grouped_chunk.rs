@@ -1,7 +1,7 @@
 //! A chunk and the groups of its cells.
 
+use super::group_table::GroupTable;
 use super::kernel::Segment;
-use super::places::GroupTable;
 use crate::grid::{ChunkGrid, ChunkTask};
 
 /// A chunk and where its cells belong in a table of groups.
@@ -11,12 +11,12 @@ pub struct GroupedChunk<'a> {
     pub table: &'a GroupTable,
     /// How the array is cut.
     pub grid: &'a ChunkGrid,
-    /// The chunk and the cells wanted of it.
+    /// The chunk and its selected cells.
     pub task: &'a ChunkTask,
 }
 
 impl GroupedChunk<'_> {
-    /// Per axis the cells wanted and their groups.
+    /// Per axis the selected cells and their groups.
     pub(super) fn segments(&self) -> Vec<Vec<Segment>> {
         let segments = |axis| self.table.segments(axis, self.grid, self.task);
         (0..self.task.selection.len()).map(segments).collect()

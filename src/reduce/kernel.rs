@@ -82,13 +82,13 @@ impl Rows {
     }
 }
 
-/// Some rows and what of each is wanted.
+/// Some rows and the selected cells of each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// All cells of the tile.
     pub(super) cells: &'a [T::Bytes],
     pub(super) rows: Rows,
-    /// What of each row is wanted.
+    /// The selected cells of each row.
     pub(super) inner: &'a [Segment],
 }
 

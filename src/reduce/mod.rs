@@ -16,27 +16,27 @@
 
 mod bounds;
 mod cell;
-mod count;
 mod dense;
 mod group_stats;
+mod group_table;
 mod grouped_chunk;
 mod keep;
 mod kernel;
-mod numbers;
-mod optimistic;
-mod places;
 mod reducer;
+mod row_places;
 mod rows;
+mod speculate;
 mod statistic;
+mod subtract;
 mod value_range;
 mod walk;
 
 pub use dense::reducer;
 pub use group_stats::{GroupStats, Requested};
+pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;
-pub use numbers::RowPlaces;
-pub use places::{AxisGroups, GroupTable};
 pub use reducer::Reducer;
+pub use row_places::RowPlaces;
 pub use rows::count_rows;
 pub use statistic::Moments;
 pub use value_range::{Limit, Number, ValueRange};

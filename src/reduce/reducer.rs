@@ -18,7 +18,7 @@ pub trait Reducer: Send {
     /// whole, lies in one group, and the zone has these statistics.
     fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool;
 
-    /// Adds what `zone` says of a chunk that it answers.
+    /// Adds the statistics of `zone` for a chunk that it answers.
     fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone);
 
     /// The least and the greatest value so far of the group at `place`, as far as they are requested

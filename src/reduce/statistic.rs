@@ -1,8 +1,8 @@
-//! What can be known of a group's cells without rows: sums, extremes, moments.
+//! The statistics that kernels compute: sums, extremes, moments.
 
 use super::cell::Cell;
-use super::count::dropped;
 use super::kernel::Statistic;
+use super::subtract::dropped;
 
 /// The sum of the cells as doubles.
 pub(super) struct Sum;

@@ -15,7 +15,7 @@ const BATCH_CELLS: usize = 8192;
 /// How the cells of a chunk are visited.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Outer axes: cells between neighbours, and the elements wanted.
+    /// Outer axes: cells between neighbours, and the selected elements.
     outer: Vec<(usize, Vec<Segment>)>,
     /// The innermost axis in pieces of a batch at most.
     strips: Vec<Vec<Segment>>,
@@ -46,7 +46,7 @@ impl Walk {
         Self { outer: folded, strips: strips(inner) }
     }
 
-    /// Calls `visit` with batches of rows and the cells wanted of each.
+    /// Calls `visit` with batches of rows and the selected cells of each.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
         let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
         // Where a row is a batch or more, one row at a time: its pieces are neighbours.

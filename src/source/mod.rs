@@ -1,11 +1,34 @@
-//! Sources of arrays: what each format opens, and arrays put together from several places.
+//! Sources of arrays: the trait of a format, the formats, and arrays put together from several places.
+//!
+//! ```text
+//!   location ──▶ Place ──▶ Formats: which format? ──▶ ArrayFormat::open ──▶ ArrayGroup ──▶ GridArray
+//!                                     ├ tet                                     many places ──▶ mosaic
+//!                                     ├ tiledb
+//!                                     └ those that a session adds
+//! ```
 
+mod array_format;
+mod description;
+mod elsewhere;
+mod fact_table;
+mod formats;
 pub(crate) mod mosaic;
+mod place;
 pub(crate) mod tet;
+#[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
 
+pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised};
+pub use description::{Description, Detail, Fact, Page, PageTable, Side};
+pub(crate) use elsewhere::{described, holds, refuse_foreign};
+pub use fact_table::{FactTable, Facts};
+pub(crate) use formats::mosaic_options;
+pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
+pub use place::{Place, Stores};
+pub(crate) use place::{bad_url, child, parse_url, path_of};
 pub use tet::{
     ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo, TetReader,
 };
-pub use tiledb::{OpenedTileDb, TileDbView};
+#[cfg(feature = "tiledb")]
+pub use tiledb::{TileDbReader, TileDbView};

@@ -298,13 +298,13 @@ fn spans(open: &Open, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
     };
     if starts.len() != cells {
         let message = format!("{} values, another number than the tile has cells", starts.len());
-        return Err(Error::corrupt("offsets of a tile", 0, message));
+        return Err(Error::corrupt_region("offsets of a tile", message));
     }
     let ends = starts.iter().skip(1).copied().chain([len]);
     let span = |(&start, end): (&u64, u64)| {
         if start > end || end > len {
             let message = format!("a value at bytes {start}..{end} of {len}");
-            return Err(Error::corrupt("offsets of a tile", 0, message));
+            return Err(Error::corrupt_region("offsets of a tile", message));
         }
         Ok(base + start..base + end)
     };

@@ -1,64 +1,155 @@
-//! Chunks or tiles that are decoded side by side, and what is found wrong with them.
+//! Chunks or tiles that are decoded side by side, and compared with their stored statistics.
 
-use std::future::Future;
+use std::sync::Arc;
 
+use bytes::Bytes;
+
+use super::check::{Check, counted};
+use super::finding::Finding;
 use super::pool::Pool;
-use super::report::{Check, Finding, counted};
+use super::progress::Progress;
 use crate::error::Result;
+use crate::format::{Location, Scratch};
+use crate::tile::Objects;
 
-/// What is wrong with a chunk or a tile.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// It cannot be decoded.
-    Payload(Finding),
-    /// What is noted about it is not so.
-    Figures(Finding),
+/// A chunk or a tile.
+pub(crate) trait Decodable: Send + Sync + 'static {
+    /// Where its payloads are.
+    fn locations(&self) -> Vec<Location>;
+
+    /// Decodes its payloads into `memory`. Gives what is wrong with its stored statistics, and the memory.
+    fn decode(
+        &self,
+        payloads: Vec<Bytes>,
+        memory: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<(Option<Finding>, Vec<u8>)>;
+
+    /// The finding with the place of this chunk or tile.
+    fn located(&self, finding: Finding) -> Finding;
 }
 
-/// How many of a batch could be decoded, and what is wrong.
-pub(crate) type Decoded = (u64, Vec<Fault>);
+/// Stored bytes and chunks that are read at once, so that small chunks do not cost a request each.
+const BATCH_BYTES: u64 = 4 << 20;
+const BATCH_CHUNKS: usize = 256;
 
 /// The two checks that decoding makes.
 #[derive(Debug)]
-pub(crate) struct Decoding {
-    pool: Pool<Decoded>,
+pub(crate) struct Decoding<T> {
+    objects: Arc<Objects>,
+    progress: Arc<Progress>,
+    pool: Pool<Outcome>,
+    /// Chunks that wait until there are enough of them, and their stored bytes.
+    batch: Vec<T>,
+    bytes: u64,
     decoded: u64,
     payloads: Check,
-    figures: Check,
+    statistics: Check,
 }
 
-impl Decoding {
-    /// The names are those of the checks.
-    pub(crate) fn new(payloads: &'static str, figures: &'static str) -> Self {
-        let (payloads, figures) = (Check::new(payloads), Check::new(figures));
-        Self { pool: Pool::new(), decoded: 0, payloads, figures }
+/// What became of a batch.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// How many could be decoded.
+    decoded: u64,
+    /// What is wrong with payloads.
+    payloads: Vec<Finding>,
+    /// What is wrong with stored statistics.
+    statistics: Vec<Finding>,
+}
+
+impl<T: Decodable> Decoding<T> {
+    /// The names are those of the checks of payloads and of stored statistics.
+    pub(crate) fn new(
+        objects: &Arc<Objects>,
+        progress: &Arc<Progress>,
+        [payloads, statistics]: [&'static str; 2],
+    ) -> Self {
+        Self {
+            objects: Arc::clone(objects),
+            progress: Arc::clone(progress),
+            pool: Pool::new(),
+            batch: vec![],
+            bytes: 0,
+            decoded: 0,
+            payloads: Check::new(payloads),
+            statistics: Check::new(statistics),
+        }
     }
 
-    /// Decodes a batch beside others.
-    pub(crate) async fn start(
-        &mut self,
-        batch: impl Future<Output = Decoded> + Send + 'static,
-    ) -> Result<()> {
-        let ended = self.pool.start(batch).await?;
+    /// Decodes a chunk, once there are enough of them.
+    pub(crate) async fn add(&mut self, chunk: T) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(stored_bytes(&chunk));
+        self.batch.push(chunk);
+        if self.bytes >= BATCH_BYTES || self.batch.len() >= BATCH_CHUNKS {
+            self.start().await?;
+        }
+        Ok(())
+    }
+
+    /// Decodes the batch beside others.
+    async fn start(&mut self) -> Result<()> {
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        let (objects, progress) = (Arc::clone(&self.objects), Arc::clone(&self.progress));
+        let ended = self.pool.start(decode(objects, progress, batch)).await?;
         ended.into_iter().for_each(|ended| self.note(ended));
         Ok(())
     }
 
-    fn note(&mut self, (decoded, faults): Decoded) {
-        self.decoded += decoded;
-        for fault in faults {
-            match fault {
-                Fault::Payload(finding) => self.payloads.add(finding),
-                Fault::Figures(finding) => self.figures.add(finding),
-            }
-        }
+    fn note(&mut self, outcome: Outcome) {
+        self.decoded += outcome.decoded;
+        self.payloads.extend(outcome.payloads);
+        self.statistics.extend(outcome.statistics);
     }
 
-    /// The checks of payloads and of figures, when all batches have ended; `what` was decoded.
-    pub(crate) async fn finish(mut self, what: &str) -> Result<(Check, Check)> {
+    /// The checks of payloads and of stored statistics, when all batches have ended; `what` was decoded.
+    pub(crate) async fn finish(mut self, what: &str) -> Result<[Check; 2]> {
+        self.start().await?;
         while let Some(ended) = self.pool.next().await? {
             self.note(ended);
         }
-        Ok((self.payloads.with_detail(counted(self.decoded, what)), self.figures))
+        Ok([self.payloads.with_detail(counted(self.decoded, what)), self.statistics])
     }
+}
+
+fn stored_bytes(chunk: &impl Decodable) -> u64 {
+    chunk.locations().iter().map(Location::len).fold(0, u64::saturating_add)
+}
+
+/// Decodes chunks one after the other.
+async fn decode<T: Decodable>(
+    objects: Arc<Objects>,
+    progress: Arc<Progress>,
+    batch: Vec<T>,
+) -> Outcome {
+    let locations: Vec<Vec<Location>> = batch.iter().map(T::locations).collect();
+    let (mut scratch, mut memory) = (Scratch::default(), vec![]);
+    let mut outcome = Outcome::default();
+    for (chunk, payloads) in batch.iter().zip(read_each(&objects, &locations).await) {
+        let spare = std::mem::take(&mut memory);
+        match payloads.and_then(|payloads| chunk.decode(payloads, spare, &mut scratch)) {
+            Ok((wrong, spare)) => {
+                outcome.decoded += 1;
+                outcome.statistics.extend(wrong);
+                memory = spare;
+            }
+            Err(error) => outcome.payloads.push(chunk.located(Finding::of_error(&error))),
+        }
+        progress.advance(1, stored_bytes(chunk));
+    }
+    outcome
+}
+
+/// Reads the payloads of each chunk. If that fails, reads those of each chunk alone, to find out which fails.
+async fn read_each(objects: &Objects, chunks: &[Vec<Location>]) -> Vec<Result<Vec<Bytes>>> {
+    if let Ok(read) = objects.read(&chunks.concat()).await {
+        let mut read = read.into_iter();
+        return chunks.iter().map(|at| Ok(read.by_ref().take(at.len()).collect())).collect();
+    }
+    let mut replies = Vec::with_capacity(chunks.len());
+    for at in chunks {
+        replies.push(objects.read(at).await);
+    }
+    replies
 }

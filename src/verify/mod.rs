@@ -1,5 +1,5 @@
-//! Whether a file or an array is what it should be: everything that can be wrong, rather than the first
-//! thing that a query trips over.
+//! Verification of files and arrays: all that is wrong with them, rather than the first thing that a query
+//! meets.
 //!
 //! ```text
 //!   TetReader::verify ────▶ tet ──┬─ index       rows, grids, places of payloads
@@ -29,16 +29,18 @@
 //! # }
 //! ```
 
-mod batch;
+mod cell_statistics;
+mod check;
 mod decoding;
-mod figures;
+mod finding;
 mod pool;
 mod progress;
 mod report;
 
-pub(crate) use batch::{Batch, read_each};
-pub(crate) use decoding::{Decoded, Decoding, Fault};
-pub(crate) use figures::{Figures, is_same, range_text};
+pub(crate) use cell_statistics::{CellStatistics, is_same, range_text};
+pub use check::Check;
+pub(crate) use check::counted;
+pub(crate) use decoding::{Decodable, Decoding};
+pub use finding::{Finding, Severity};
 pub use progress::Progress;
-pub(crate) use report::counted;
-pub use report::{Check, Depth, Finding, Report, Severity};
+pub use report::{Depth, Report};

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 
-/// As many tasks as the machine has cores; whoever drops the pool ends them.
+/// As many tasks as the machine has cores; dropping the pool ends them.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     tasks: JoinSet<T>,
@@ -20,7 +20,7 @@ impl<T: Send + 'static> Pool<T> {
         Self { tasks: JoinSet::new(), most }
     }
 
-    /// Starts a task, when another has ended if there are enough of them; gives the result of that one.
+    /// Starts a task. If as many run as there are cores, waits for one to end, and gives its result.
     pub(crate) async fn start(
         &mut self,
         task: impl Future<Output = T> + Send + 'static,

@@ -1,8 +1,8 @@
-//! How far a verification is, for whoever waits for it.
+//! The progress of a verification.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a verification is; share it and look at it while it runs.
+/// The progress of a verification; share it, and read it while it runs.
 ///
 /// Chunks are rows of an index where only the structure is looked at, else payloads that are decoded. Of
 /// several files or arrays that are verified with one of these, the numbers add up.

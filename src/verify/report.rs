@@ -1,216 +1,16 @@
-//! What was checked, and what was found.
+//! The checks of a file or an array.
 
-use std::fmt;
-
-use crate::error::{Error, Kind};
+use super::check::Check;
+use super::finding::Finding;
+use crate::error::{Error, ErrorKind};
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Depth {
     /// Everything but the cells: directories, indexes, footers, zone maps and the places of payloads.
     Structure,
-    /// The cells too: every payload is decoded, and what is noted about its values is computed again.
+    /// The cells too: every payload is decoded, and its stored statistics are computed again.
     Cells,
-}
-
-/// How bad something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Odd, but every answer is right all the same.
-    Warning,
-    /// Against the format: something cannot be read, what is read is not what was written, or a declaration
-    /// that answers depend on cannot be understood.
-    Failure,
-}
-
-/// Something that is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// The file, where there are several.
-    pub file: Option<String>,
-    /// The part of the file.
-    pub region: Option<&'static str>,
-    /// The byte in the file.
-    pub offset: Option<u64>,
-    /// The dataset or attribute.
-    pub dataset: Option<String>,
-    /// The chunk or tile, by its place in the grid.
-    pub chunk: Option<Vec<u64>>,
-    /// What is wrong, in a sentence.
-    pub message: String,
-}
-
-impl Finding {
-    pub(crate) fn failure(message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Failure,
-            file: None,
-            region: None,
-            offset: None,
-            dataset: None,
-            chunk: None,
-            message: message.into(),
-        }
-    }
-
-    pub(crate) fn warning(message: impl Into<String>) -> Self {
-        Self { severity: Severity::Warning, ..Self::failure(message) }
-    }
-
-    /// What an error says is a failure.
-    pub(crate) fn of_error(error: &Error) -> Self {
-        Self {
-            file: error.file().map(str::to_owned),
-            region: error.region(),
-            offset: error.offset(),
-            ..Self::failure(error.detail())
-        }
-    }
-
-    pub(crate) fn into_warning(self) -> Self {
-        Self { severity: Severity::Warning, ..self }
-    }
-
-    pub(crate) fn in_file(self, file: &str) -> Self {
-        Self { file: Some(file.to_owned()), ..self }
-    }
-
-    pub(crate) fn in_dataset(self, dataset: &str) -> Self {
-        Self { dataset: Some(dataset.to_owned()), ..self }
-    }
-
-    pub(crate) fn of_chunk(self, chunk: &[u64]) -> Self {
-        Self { chunk: Some(chunk.to_vec()), ..self }
-    }
-}
-
-impl fmt::Display for Finding {
-    /// Where, and what.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut places = vec![];
-        places.extend(self.file.clone());
-        places.extend(self.dataset.as_ref().map(|dataset| format!("\"{dataset}\"")));
-        places.extend(self.chunk.as_ref().map(|chunk| format!("chunk {chunk:?}")));
-        places.extend(match (self.region, self.offset) {
-            (Some(region), Some(offset)) => Some(format!("{region} at byte {offset}")),
-            (None, Some(offset)) => Some(format!("byte {offset}")),
-            (region, None) => region.map(str::to_owned),
-        });
-        match places.is_empty() {
-            true => f.write_str(&self.message),
-            false => write!(f, "{}: {}", places.join(", "), self.message),
-        }
-    }
-}
-
-/// `1 chunk`, `2 chunks`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
-/// Findings of one severity that a check lists; more are counted.
-const MOST_LISTED: u64 = 20;
-
-/// One thing that was checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    name: &'static str,
-    detail: String,
-    findings: Vec<Finding>,
-    failures: u64,
-    warnings: u64,
-}
-
-impl Check {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, detail: String::new(), findings: vec![], failures: 0, warnings: 0 }
-    }
-
-    /// Says what was looked at.
-    pub(crate) fn with_detail(self, detail: impl Into<String>) -> Self {
-        Self { detail: detail.into(), ..self }
-    }
-
-    pub(crate) fn renamed(self, name: &'static str) -> Self {
-        Self { name, ..self }
-    }
-
-    pub(crate) fn with(mut self, finding: Finding) -> Self {
-        self.add(finding);
-        self
-    }
-
-    pub(crate) fn add(&mut self, finding: Finding) {
-        let count = self.count(finding.severity);
-        *count += 1;
-        if *count <= MOST_LISTED {
-            self.findings.push(finding);
-        }
-    }
-
-    pub(crate) fn extend(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        findings.into_iter().for_each(|finding| self.add(finding));
-    }
-
-    /// Counts findings that nobody made.
-    pub(crate) fn leave_out(&mut self, severity: Severity, number: u64) {
-        let count = self.count(severity);
-        *count = count.saturating_add(number);
-    }
-
-    /// Whether another failure would be listed.
-    pub(crate) fn has_room(&self) -> bool {
-        self.failures < MOST_LISTED
-    }
-
-    fn count(&mut self, severity: Severity) -> &mut u64 {
-        match severity {
-            Severity::Failure => &mut self.failures,
-            Severity::Warning => &mut self.warnings,
-        }
-    }
-
-    /// Its name, the same for all files; `docs/verify.md` lists them.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// What was looked at; may be empty.
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
-
-    /// The first findings.
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    /// How many failures there are, listed or not.
-    pub fn failures(&self) -> u64 {
-        self.failures
-    }
-
-    /// How many warnings there are, listed or not.
-    pub fn warnings(&self) -> u64 {
-        self.warnings
-    }
-
-    /// How many findings are not listed.
-    pub fn left_out(&self) -> u64 {
-        self.failures.saturating_add(self.warnings).saturating_sub(self.findings.len() as u64)
-    }
-
-    /// How bad the worst finding is; `None` if nothing is wrong.
-    pub fn severity(&self) -> Option<Severity> {
-        match (self.failures, self.warnings) {
-            (0, 0) => None,
-            (0, _) => Some(Severity::Warning),
-            _ => Some(Severity::Failure),
-        }
-    }
 }
 
 /// What was checked of a file or an array.
@@ -229,14 +29,14 @@ impl Report {
     /// cannot be had, `parse` if it is not what it should be.
     pub fn of_error(location: &str, depth: Depth, error: &Error) -> Self {
         let name = match error.kind() {
-            Kind::Corrupt | Kind::Unsupported => "parse",
-            Kind::Usage | Kind::Io | Kind::Internal => "open",
+            ErrorKind::Corrupt | ErrorKind::Unsupported => "parse",
+            ErrorKind::Usage | ErrorKind::Io | ErrorKind::Internal => "open",
         };
         let checks = vec![Check::new(name).with(Finding::of_error(error))];
         Self { depth, checks }.relative_to(location)
     }
 
-    /// Names files by their places in the folder, and the file that all is about not at all.
+    /// Makes paths relative to `location`; omits that of the verified file itself.
     pub(crate) fn relative_to(mut self, location: &str) -> Self {
         let relative = |file: String| {
             let within = match file.strip_prefix(location) {
@@ -245,7 +45,7 @@ impl Report {
             };
             Some(within).filter(|within| !within.is_empty())
         };
-        let findings = self.checks.iter_mut().flat_map(|check| &mut check.findings);
+        let findings = self.checks.iter_mut().flat_map(Check::findings_mut);
         findings.for_each(|finding| finding.file = finding.file.take().and_then(relative));
         self
     }
@@ -271,27 +71,19 @@ impl Report {
 
     /// The check of this name, if it was made.
     pub fn check(&self, name: &str) -> Option<&Check> {
-        self.checks.iter().find(|check| check.name == name)
+        self.checks.iter().find(|check| check.name() == name)
     }
 
     /// Whether no check failed; there may be warnings.
     pub fn is_ok(&self) -> bool {
-        self.checks.iter().all(|check| check.failures == 0)
+        self.checks.iter().all(|check| check.failures() == 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn findings_say_where() {
-        let error = Error::corrupt("chunk index", 312, "codec 7").in_file("a.tet");
-        let finding = Finding::of_error(&error).in_dataset("t").of_chunk(&[0, 1]);
-        let text = "a.tet, \"t\", chunk [0, 1], chunk index at byte 312: codec 7";
-        assert_eq!(finding.to_string(), text);
-        assert_eq!(Finding::warning("odd").to_string(), "odd");
-    }
+    use crate::verify::Severity;
 
     #[test]
     fn warnings_do_not_crowd_failures_out() {

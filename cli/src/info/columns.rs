@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use gridfusion::source::Side;
+
 /// What stands in a cell that has nothing to say.
 const NOTHING: &str = "-";
 
@@ -11,20 +13,13 @@ pub(super) struct Columns {
     rows: Vec<Vec<String>>,
 }
 
-/// Where the cells of a column are aligned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Left,
-    Right,
-}
-
 impl Columns {
     pub(super) fn new(header: &[(&'static str, Side)]) -> Self {
         Self { header: header.to_vec(), rows: vec![] }
     }
 
     /// Adds a row with a cell for each column of the header.
-    pub(super) fn add<const N: usize>(&mut self, cells: [Option<String>; N]) {
+    pub(super) fn add(&mut self, cells: impl IntoIterator<Item = Option<String>>) {
         let shown = |cell: Option<String>| match cell {
             Some(text) if !text.is_empty() => printable(&text),
             _ => NOTHING.to_owned(),

@@ -1,27 +1,21 @@
 //! `gridfusion info`: what a file, an array or a folder of arrays is, at a glance.
 //!
 //! ```text
-//!   PATH ──▶ tet, tiledb ──▶ document ──▶ text ──▶ columns
-//!            facts of the     what is       └──▶ JSON
-//!            library          said
+//!   PATH ──▶ the library's Description ──┬──▶ pages ──▶ text ──▶ columns
+//!                                        └──▶ document ──▶ JSON
 //! ```
 
 pub(crate) mod columns;
-mod document;
-mod tet;
 mod text;
-mod tiledb;
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion::Error;
-use gridfusion::exec::to_datafusion;
+use datafusion::execution::context::SessionContext;
+use gridfusion::source::{Description, Detail};
+use gridfusion::{Error, Formats};
 
-pub(crate) use self::columns::{bytes, printable};
-use self::document::Document;
+pub(crate) use self::columns::bytes;
 use crate::args::InfoArgs;
 use crate::options::PathOptions;
 use crate::place::Place;
@@ -31,12 +25,12 @@ use crate::place::Place;
 /// # Errors
 /// If it cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
-    let document = describe(args).await.map_err(to_datafusion)?;
+    let description = describe(args).await?;
     let text = if args.json {
-        let json = serde_json::to_string_pretty(&document);
+        let json = serde_json::to_string_pretty(&description.document);
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
-        text::of(&document)
+        text::of(&description.pages)
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -46,12 +40,14 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
 /// Of what is in a directory, so much is named.
 const MOST_NAMED: usize = 10;
 
-async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
-    let runtime = Arc::new(RuntimeEnv::default());
-    let options = PathOptions::new(&args.options)?;
-    match Place::open(&args.path, &options, &runtime).await? {
-        Place::Tet(file, options) => tet::describe(&file, args, &options).await.map(Document::Tet),
-        Place::TileDb(arrays) => tiledb::describe(&arrays, args, &runtime).await,
+async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
+    let options = PathOptions::new(&args.options, &Formats::default())?;
+    match Place::open(&args.path, &options, &SessionContext::new()).await? {
+        Place::Group(group) => {
+            let listed = args.chunks.then_some(args.count.count());
+            let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
+            group.describe(&detail).await
+        }
         Place::Directory(catalog) => {
             let mut places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();
             let more = places.len().saturating_sub(MOST_NAMED);
@@ -63,12 +59,5 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Document> {
             }
             Err(Error::usage(message).in_file(&args.path))
         }
-    }
-}
-
-impl InfoArgs {
-    /// How many chunks or fragments are listed; `None` for no list.
-    fn listed(&self) -> Option<usize> {
-        self.chunks.then_some(self.count.count())
     }
 }

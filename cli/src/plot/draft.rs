@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use datafusion::common::plan_datafusion_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 
 /// A name beside the file that is wanted, for one that takes its place in the end.
 #[derive(Debug)]
@@ -21,31 +21,31 @@ impl Draft {
     /// # Errors
     /// If `target` is a folder, or nothing can be written beside it.
     pub(super) fn beside(target: &Path) -> Result<Self> {
-        let refused = |reason: String| {
-            plan_datafusion_err!("{}: cannot write the picture: {reason}", target.display())
-        };
         if target.is_dir() {
-            return Err(refused("Is a directory".to_owned()));
+            return Err(refused(target, "Is a directory"));
         }
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let path = target.with_file_name(format!(".{}.{name}", process::id()));
         let made = OpenOptions::new().write(true).create_new(true).open(&path);
         let tried = made.and_then(|_| fs::remove_file(&path));
-        tried.map_err(|error| refused(error.to_string()))?;
+        tried.map_err(|error| refused(target, &error.to_string()))?;
         Ok(Self { path, target: target.to_owned() })
     }
 
-    /// Has the file written, and puts it in its place.
+    /// Writes the file, and puts it in its place.
     ///
     /// # Errors
     /// If one of both fails; then what was there before is there still.
-    pub(super) fn finish(self, write: impl Fn(&Path) -> Result<(), String>) -> Result<()> {
-        let moved = || fs::rename(&self.path, &self.target).map_err(|error| error.to_string());
-        let written = write(&self.path).and_then(|()| moved());
-        written.map_err(|reason| {
-            plan_datafusion_err!("{}: cannot write the picture: {reason}", self.target.display())
-        })
+    pub(super) fn finish(self, bytes: &[u8]) -> Result<()> {
+        let written = fs::write(&self.path, bytes);
+        let moved = written.and_then(|()| fs::rename(&self.path, &self.target));
+        moved.map_err(|error| refused(&self.target, &error.to_string()))
     }
+}
+
+/// The error for a picture that cannot be written.
+pub(super) fn refused(target: &Path, reason: &str) -> DataFusionError {
+    plan_datafusion_err!("{}: cannot write the picture: {reason}", target.display())
 }
 
 impl Drop for Draft {
@@ -68,12 +68,12 @@ mod tests {
     fn all_or_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("a.txt");
-        let write = |text: &'static str| {
-            move |path: &Path| fs::write(path, text).map_err(|error| error.to_string())
-        };
-        Draft::beside(&target).unwrap().finish(write("one")).unwrap();
-        let error = Draft::beside(&target).unwrap().finish(|_| Err("no".to_owned())).unwrap_err();
-        assert!(error.to_string().contains("a.txt: cannot write the picture: no"), "{error}");
+        Draft::beside(&target).unwrap().finish(b"one").unwrap();
+        let draft = Draft::beside(&target).unwrap();
+        fs::create_dir(&draft.path).unwrap();
+        let error = draft.finish(b"two").unwrap_err();
+        assert!(error.to_string().contains("a.txt: cannot write the picture: "), "{error}");
+        fs::remove_dir(folder.path().join(format!(".{}.a.txt", process::id()))).unwrap();
         drop(Draft::beside(&target).unwrap());
         assert_eq!(fs::read_to_string(&target).unwrap(), "one");
         assert_eq!(files(folder.path()), ["a.txt"]);

@@ -1,42 +1,35 @@
 //! `gridfusion plot`: the rows of a query as a picture.
 //!
 //! ```text
-//!   SQL ──▶ plan ──▶ columns ──▶ heatmap, lines ──▶ scene ──▶ paint ──▶ .png, .svg
-//!            └────▶ titles ────────────▲  frame, ticks: axes
+//!   SQL ──▶ plan ──▶ rows ───▶ gridfusion-plot ──▶ bytes ──▶ draft ──▶ .png, .svg
+//!            └────▶ titles ────────▲
 //! ```
 //!
-//! All but the last step is arithmetic over marks at places in pixels; plotters paints them.
+//! What a picture looks like is the business of the crate `gridfusion-plot`.
 
 pub(crate) mod args;
-mod calendar;
-mod colors;
-mod column;
 mod draft;
-mod frame;
-mod heatmap;
-mod lines;
-mod paint;
-mod scene;
-mod ticks;
 mod titles;
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::Instant;
 
-use datafusion::common::instant::Instant;
-use datafusion::common::{internal_datafusion_err, plan_err};
-use datafusion::error::Result;
+use datafusion::common::plan_datafusion_err;
+use datafusion::common::stats::Precision;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::TryStreamExt;
+use gridfusion_plot::{Columns, ColumnsBuilder, Error, Kind, Picture, Title};
 
-use self::args::{Format, Kind, PlotArgs};
-use self::column::{Column, Values};
+use self::args::PlotArgs;
 use self::draft::Draft;
-use self::scene::Scene;
 use crate::hints::with_hint;
-use crate::info::printable;
 use crate::reads::Reads;
-use crate::run::{execute, parse_query};
 use crate::session::Session;
+use crate::statement::{self, Planned};
 use crate::tables;
 use crate::timing::Timing;
 
@@ -47,79 +40,70 @@ use crate::timing::Timing;
 /// there is no file, or the one that was there before.
 pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let draft = Draft::beside(&args.output.path)?;
-    scene::load_fonts().ok_or_else(|| internal_datafusion_err!("the fonts cannot be read"))?;
     let session = Session::new(&args.engine, false)?;
     tables::register(&session, &args.paths, &args.options).await?;
     let columns = query(&session, args).await.map_err(|error| with_hint(error, &session.ctx))?;
-    let kind = choose(args.kind, &columns)?;
-    let mut scene = Scene::new(args.width, args.height);
-    let title = args.title.as_deref().map(printable);
-    let title = title.as_deref();
-    let drawn = match (kind, &columns[..]) {
-        (Kind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
-        _ => lines::draw(&mut scene, title, kind, &columns)?,
-    };
-    draft.finish(|path| paint::write(&scene, args.output.format, path))?;
+    let failed = |error| failure(error, args);
+    let picture = Picture::draw(&columns, &args.spec()).map_err(failed)?;
+    draft.finish(&picture.encode(args.output.format).map_err(failed)?)?;
     if !args.engine.quiet {
         let (width, height) = (args.width, args.height);
-        let what = match kind {
+        let what = match picture.kind() {
             Kind::Line => "lines",
             Kind::Scatter => "points",
             Kind::Bars => "bars",
             Kind::Heatmap => "a heat map",
         };
-        let path = args.output.path.display();
+        let (path, drawn) = (args.output.path.display(), picture.values());
         writeln!(io::stdout(), "{path}: {width} × {height} pixels, {drawn} values as {what}")?;
     }
     Ok(())
 }
 
 /// The columns of the query.
-async fn query(session: &Session, args: &PlotArgs) -> Result<Vec<Column>> {
+async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let start = Instant::now();
-    let most = match args.output.format {
-        Format::Png => 1_000_000,
-        // Each is a line of text, and every viewer draws it anew.
-        Format::Svg => 100_000,
-    };
-    let frame = execute(&session.ctx, parse_query(&session.ctx, &args.sql)?).await?;
-    let titles = titles::of(frame.logical_plan());
-    let context = Arc::new(frame.task_ctx());
-    let plan = Box::pin(frame.create_physical_plan()).await?;
+    let query = statement::parse_query(&session.ctx, &args.sql)?;
+    let Planned { logical, physical: plan, context } = statement::plan(&session.ctx, query).await?;
+    let titles = titles::of(&logical);
     let planning = start.elapsed();
     let begin = Instant::now();
     let progress = session.output.progress.then(|| Reads::watch(&plan));
-    let columns = column::collect(&plan, &context, titles, most).await?;
+    let columns = collect(&plan, Arc::new(context), titles, args).await?;
     drop(progress);
     if session.output.timing {
-        let rows = columns.first().map_or(0, |column| column.data.len());
-        let reads = Reads::of(plan.as_ref());
+        let (rows, reads) = (columns.rows(), Reads::of(plan.as_ref()));
         Timing::Query { planning, execution: begin.elapsed(), rows, reads }.report();
     }
     Ok(columns)
 }
 
-/// What is drawn of these columns.
-fn choose(asked: Option<Kind>, columns: &[Column]) -> Result<Kind> {
-    let count = columns.len();
-    let [x, _, ..] = columns else {
-        return plan_err!("a plot needs x and a value, and the query has {count} column");
-    };
-    let repeats = || {
-        let mut seen = HashSet::new();
-        x.data.iter().any(|value| value.is_finite() && !seen.insert(value.to_bits()))
-    };
-    let kind = match asked {
-        Some(kind) => kind,
-        None if count == 3 && repeats() => Kind::Heatmap,
-        None if repeats() => Kind::Scatter,
-        None if matches!(x.values, Values::Names(_)) => Kind::Bars,
-        None => Kind::Line,
-    };
-    match kind {
-        Kind::Heatmap if count != 3 => {
-            plan_err!("a heat map needs three columns, x, y and a value, and the query has {count}")
-        }
-        kind => Ok(kind),
+/// Runs a plan and keeps its rows, unless they are too many.
+async fn collect(
+    plan: &Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    titles: Vec<Title>,
+    args: &PlotArgs,
+) -> Result<Columns> {
+    let failed = |error| failure(error, args);
+    let format = args.output.format;
+    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
+    if let Ok(Precision::Exact(rows)) = statistics.map(|statistics| statistics.num_rows) {
+        format.check_rows(rows).map_err(failed)?;
+    }
+    let mut columns = ColumnsBuilder::new(&plan.schema(), titles, format).map_err(failed)?;
+    let mut stream = execute_stream(Arc::clone(plan), context)?;
+    while let Some(batch) = stream.try_next().await? {
+        columns.append(&batch).map_err(failed)?;
+    }
+    columns.finish().map_err(failed)
+}
+
+/// The error of a plot for the user.
+fn failure(error: Error, args: &PlotArgs) -> DataFusionError {
+    match error {
+        Error::Arrow(error) => error.into(),
+        Error::Paint(reason) => draft::refused(&args.output.path, &reason),
+        error => plan_datafusion_err!("{error}"),
     }
 }

@@ -4,8 +4,7 @@
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
-
-use crate::info::printable;
+use gridfusion_plot::Title;
 
 /// Aggregates whose results are in the unit of what they aggregate.
 const KEEP_UNIT: [&str; 11] = [
@@ -22,19 +21,12 @@ const KEEP_UNIT: [&str; 11] = [
     "sum",
 ];
 
-/// The name of a column, and the unit of its values if that is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Title {
-    pub(super) name: String,
-    pub(super) unit: Option<String>,
-}
-
 /// The title of each column of a plan.
 pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
     let names = plan.schema().fields().iter().map(|field| field.name());
     let title = |(at, name): (usize, &String)| {
         let title = Trace::of(plan, at).map(|trace| trace.title(name));
-        title.unwrap_or_else(|| Title { name: printable(name), unit: None })
+        title.unwrap_or_else(|| Title { name: name.clone(), unit: None })
     };
     names.enumerate().map(title).collect()
 }
@@ -111,7 +103,6 @@ impl<'a> Trace<'a> {
             (false, None) => described(),
             (false, Some(aggregate)) => format!("{aggregate}({})", described()),
         };
-        let unit = attribute("units").map(|unit| printable(unit));
-        Title { name: printable(&name), unit }
+        Title { name, unit: attribute("units").cloned() }
     }
 }

@@ -10,9 +10,9 @@ use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use gridfusion::exec::to_datafusion;
 
-use super::unless_interrupted;
 use crate::args::Script;
 use crate::print::{Format, MaxRows};
+use crate::run::unless_interrupted;
 use crate::session::Output;
 
 /// A command, as `\?` lists it.

@@ -29,7 +29,7 @@ use self::helper::PromptHelper;
 use self::input::Input;
 use crate::errors::{report, stdout_is_closed};
 use crate::pager::Pager;
-use crate::run::run_sql;
+use crate::run::unless_interrupted;
 use crate::session::Output;
 
 type Prompt = Editor<PromptHelper, DefaultHistory>;
@@ -116,17 +116,6 @@ async fn read_and_run(
             Ok(Next::Quit) => return Ok(()),
             Err(error) if stdout_is_closed(&error) => return Err(error),
             Err(error) => report(&error),
-        }
-    }
-}
-
-/// Runs SQL until it is done, or until Ctrl-C.
-async fn unless_interrupted(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
-    tokio::select! {
-        outcome = run_sql(ctx, sql, output) => outcome,
-        Ok(()) = tokio::signal::ctrl_c() => {
-            eprintln!("^C");
-            Ok(())
         }
     }
 }

@@ -12,10 +12,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::runtime_env::RuntimeEnv;
-use gridfusion::exec::to_datafusion;
+use datafusion::execution::context::SessionContext;
+use gridfusion::Formats;
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{TileDbSchema, open_tiledb};
 
 use self::document::Document;
 use crate::args::VerifyArgs;
@@ -35,12 +34,12 @@ struct Subject {
 /// # Errors
 /// If the options are mistaken, or the reports cannot be written: whatever is wrong with what is at the path is in them.
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
-    let options = PathOptions::new(&args.options).map_err(to_datafusion)?;
+    let options = PathOptions::new(&args.options, &Formats::default())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
-    let runtime = Arc::new(RuntimeEnv::default());
+    let ctx = SessionContext::new();
     let line = show(&progress);
-    let subjects = verify(&args.path, &options, depth, &progress, &runtime).await;
+    let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
     let text = if args.json {
         let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
@@ -71,51 +70,26 @@ fn show(progress: &Arc<Progress>) -> Option<Line> {
     Line::is_possible().then(|| Line::start(done))
 }
 
-/// The reports about the file or the arrays at `path`; one about what cannot be opened.
+/// The reports about what is at `path`; one about what cannot be opened.
 async fn verify(
     path: &str,
     options: &PathOptions,
     depth: Depth,
     progress: &Arc<Progress>,
-    runtime: &Arc<RuntimeEnv>,
+    ctx: &SessionContext,
 ) -> Vec<Subject> {
-    let report = match Place::open(path, options, runtime).await {
-        Ok(Place::Tet(file, _)) => file.verify(depth, progress).await,
-        Ok(Place::TileDb(arrays)) => {
-            return verify_arrays(&arrays, depth, progress, runtime).await;
-        }
+    let reports = match Place::open(path, options, ctx).await {
+        Ok(Place::Group(group)) => group.verify(depth, progress).await,
         Ok(Place::Directory(catalog)) => {
-            let (mut subjects, options) = (Vec::new(), options.in_directory());
-            for (_, path) in catalog.places() {
-                let of_path = Box::pin(verify(path, &options, depth, progress, runtime));
+            let mut subjects = Vec::new();
+            for (_, path, options) in catalog.places_with(options.for_arrays()) {
+                let options = PathOptions::of_arrays(options);
+                let of_path = Box::pin(verify(path, &options, depth, progress, ctx));
                 subjects.extend(of_path.await);
             }
             return subjects;
         }
-        Err(error) => Report::of_error(path, depth, &error),
+        Err(error) => vec![(path.to_owned(), Report::of_error(path, depth, &error))],
     };
-    vec![Subject { path: path.to_owned(), report }]
-}
-
-async fn verify_arrays(
-    arrays: &TileDbSchema,
-    depth: Depth,
-    progress: &Arc<Progress>,
-    runtime: &RuntimeEnv,
-) -> Vec<Subject> {
-    let mut subjects = Vec::new();
-    for (_, location) in arrays.arrays() {
-        let opened = open_tiledb(location, arrays.options(), runtime).await;
-        let report = match opened {
-            Ok(array) => array.verify(depth, progress).await,
-            Err(error) => Report::of_error(location, depth, &error),
-        };
-        subjects.push(Subject { path: location.to_owned(), report });
-    }
-    for error in arrays.left_out() {
-        let path = error.file().unwrap_or_default().to_owned();
-        let report = Report::of_error(&path, depth, error);
-        subjects.push(Subject { path, report });
-    }
-    subjects
+    reports.into_iter().map(|(path, report)| Subject { path, report }).collect()
 }

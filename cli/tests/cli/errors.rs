@@ -105,6 +105,8 @@ fn unknown_types_of_files_are_told_from_those_there_are() {
         let message = failure(&[STATIONS], sql);
         assert!(message.starts_with(&expected), "{sql}: {message}");
     }
+    let message = failure(&[STATIONS], "EXPLAIN COPY temperature TO 'x.csv' STORED AS CSVV");
+    assert_eq!(message, "there is no file type 'csvv'; did you mean csv?");
     let message = failure(&[STATIONS], "COPY temperature TO 'x'");
     assert!(message.contains("STORED AS csv") && message.ends_with(writable), "{message}");
     let message = failure(&[], &format!("SELECT * FROM '{NOT_TET}'"));

@@ -4,7 +4,7 @@
 
 mod completions;
 mod copy;
-#[path = "../../../tests/it/doc_blocks.rs"]
+#[path = "../../../tests/it/docs/blocks.rs"]
 mod doc_blocks;
 #[cfg(unix)] // commands are run by a shell
 mod docs;

@@ -215,6 +215,14 @@ fn columns_decide_what_is_drawn_unless_told() {
 }
 
 #[test]
+fn clashing_names_are_told_apart() {
+    let sql = "SELECT station, min(value), min(value::DOUBLE) AS m, CAST(min(value) AS FLOAT)
+               FROM elevation GROUP BY station";
+    let texts = svg(sql, &[]).texts().join("|");
+    assert!(texts.contains("|m|CAST(min(value) AS FLOAT)|"), "{texts}");
+}
+
+#[test]
 fn a_png_has_the_size_that_was_asked_for() {
     let folder = Folder::new();
     let file = folder.file("map.png");

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::scalar::Scalar;
 use super::text::{self, Encoding};
-use crate::array::arrow_error::arrow_error;
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
@@ -47,7 +47,7 @@ pub enum CellKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellColumn {
     kind: CellKind,
-    /// Whether cells come with a byte that says whether they are NULL.
+    /// Whether each cell has a validity byte.
     has_validity: bool,
     /// Cells of one of these bytes are NULL.
     nulls: Vec<Vec<u8>>,
@@ -158,22 +158,22 @@ impl CellColumn {
             CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
             CellKind::FixedBytes(width) => Arc::new(
                 FixedSizeBinaryArray::try_new(*width as i32, cells, nulls)
-                    .map_err(arrow_error("values of so many bytes"))?,
+                    .map_err(failed_to("make cells of bytes"))?,
             ),
             CellKind::FixedList(scalar, len) => {
-                // What lies under a NULL need not be a value.
+                // Bytes under a NULL may be invalid.
                 let hidden = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
                 let present = if self.missing_items { scalar.present(&cells) } else { None };
                 let of_items = NullBuffer::union(hidden.as_ref(), present.as_ref());
                 let items = scalar.array(cells, of_items)?;
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
-                Arc::new(list.map_err(arrow_error("lists of so many items"))?)
+                Arc::new(list.map_err(failed_to("make lists of fixed length"))?)
             }
             CellKind::Enumerated { index, values } => {
                 let indices = Scalar::Number(*index).array(cells, nulls)?;
                 let indices = places(&indices, values.len())?;
-                take(values, &indices, None).map_err(arrow_error("values of an enumeration"))?
+                take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
             _ => return Err(Error::internal("cells of no fixed width")),
         })
@@ -183,7 +183,8 @@ impl CellColumn {
 /// Indices into `len` values; those outside become NULL.
 fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
-    let wide = |to: &DataType| cast(indices, to).map_err(arrow_error("indices of an enumeration"));
+    let wide =
+        |to: &DataType| cast(indices, to).map_err(failed_to("widen places in an enumeration"));
     Ok(if indices.data_type().is_unsigned_integer() {
         let indices = wide(&DataType::UInt64)?;
         indices.as_primitive::<UInt64Type>().iter().map(|at| at.and_then(inside)).collect()
@@ -194,7 +195,7 @@ fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     })
 }
 
-/// Lists are copied, and a file can say that every cell is the same long one.
+/// Bounds the copies of lists: in a hostile file every cell may refer to the same long list.
 const MAX_BATCH_BYTES: usize = 1 << 31;
 
 fn list(
@@ -235,7 +236,7 @@ fn list(
     let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let list = ListArray::try_new(field, offsets, items, nulls);
-    Ok(Arc::new(list.map_err(arrow_error("lists of any length"))?))
+    Ok(Arc::new(list.map_err(failed_to("make lists"))?))
 }
 
 #[cfg(test)]
@@ -245,7 +246,7 @@ mod tests {
 
     use super::*;
     use crate::array::values::temporal::Temporal;
-    use crate::format::tiledb::TimeUnit;
+    use crate::format::TimeUnit;
 
     fn shown(column: &CellColumn, tile: &Tile, cells: u64) -> Vec<String> {
         let valid = tile.nulls(&[AxisSelection::all(cells)]).unwrap();

@@ -15,7 +15,7 @@ use arrow::compute::{take, unary};
 use arrow::datatypes::{DataType, Float64Type};
 
 use super::declared::{Meaning, categories, declared_fill, packing};
-use crate::array::arrow_error::arrow_error;
+use crate::array::arrow_error::failed_to;
 use crate::array::element::{Element, arrow_type, elements_of, for_element_type};
 use crate::array::read_options::ReadOptions;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub struct NumberColumn {
     nan_is_null: bool,
     /// The element that stands for NULL.
     fill: Option<Bound>,
-    /// Whether cells come with a byte that says whether they are NULL.
+    /// Whether each cell has a validity byte.
     has_validity: bool,
     meaning: Meaning,
 }
@@ -44,8 +44,8 @@ pub(crate) enum Form {
 
 impl NumberColumn {
     /// Reads the attributes of a dataset; `packed` says whether `scale_factor` and `add_offset` are
-    /// still to be applied. The second part lists declarations that cannot be understood: the values are
-    /// other ones than they should be, which whoever asks for them must hear of.
+    /// still to be applied. The second part lists declarations that cannot be parsed; without them the
+    /// values are wrong, so callers must report them.
     pub fn new(
         element: ElementType,
         attributes: &BTreeMap<String, String>,
@@ -98,7 +98,7 @@ impl NumberColumn {
             || matches!(self.meaning, Meaning::Categories { .. })
     }
 
-    /// Whether cells come with a byte that says whether they are NULL.
+    /// Whether each cell has a validity byte.
     pub(crate) fn has_validity(&self) -> bool {
         self.has_validity
     }
@@ -173,11 +173,12 @@ impl NumberColumn {
                 }))
             }
             Meaning::Categories { codes, texts } => {
-                let place =
-                    |value| codes.binary_search(&T::to_i64(value)?).ok().map(|at| at as u32);
+                let place = |value| {
+                    let code = T::to_integer(value)?.try_into().ok()?;
+                    codes.binary_search(&code).ok().map(|at| at as u32)
+                };
                 let places: UInt32Array = array.iter().map(|value| value.and_then(place)).collect();
-                take(texts.as_ref(), &places, None)
-                    .map_err(arrow_error("taking the text of categories"))?
+                take(texts.as_ref(), &places, None).map_err(failed_to("look up categories"))?
             }
         })
     }

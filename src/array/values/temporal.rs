@@ -24,7 +24,7 @@ use chrono::{Datelike, NaiveDate};
 
 use crate::array::element::elements_of;
 use crate::error::{Error, Result};
-use crate::format::tiledb::TimeUnit;
+use crate::format::TimeUnit;
 
 /// An `i64` that counts time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

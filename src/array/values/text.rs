@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, BinaryViewBuilder, StringViewBuilder};
 use arrow::buffer::{Buffer, NullBuffer};
 use bytes::Bytes;
 
-use crate::array::arrow_error::arrow_error;
+use crate::array::failed_to;
 use crate::error::{Error, Result};
 
 /// How text is stored.
@@ -56,7 +56,7 @@ pub(super) fn binary(
             _ if nulls.is_some_and(|nulls| nulls.is_null(at)) => builder.append_null(),
             Some(block) => builder
                 .try_append_view(block, span.start as u32, (span.end - span.start) as u32)
-                .map_err(arrow_error("viewing values of a tile"))?,
+                .map_err(failed_to("make views of text"))?,
             None => builder.append_value(&content[span.start as usize..span.end as usize]),
         }
     }

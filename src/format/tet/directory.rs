@@ -1,6 +1,5 @@
 //! The dataset directory: name, element type, shape and chunk shape of every dataset.
 
-use super::bad_dataset;
 use super::superblock::SUPERBLOCK_LEN;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
@@ -128,4 +127,9 @@ pub(super) fn parse(bytes: &[u8], count: u32) -> Result<Vec<Dataset>> {
 /// Where the chunk index must begin, after records of `records_len` bytes.
 pub(super) fn index_offset(records_len: u64) -> Option<u64> {
     align8(RECORDS_OFFSET.checked_add(records_len)?)
+}
+
+/// An error about a dataset that cannot be read while the rest of the file can.
+fn bad_dataset(name: &str, error: &Error) -> Error {
+    Error::unsupported(format!("dataset \"{name}\" cannot be read: {error}"))
 }

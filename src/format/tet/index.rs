@@ -6,22 +6,13 @@ use std::sync::Arc;
 use super::directory::Dataset;
 use crate::error::{Error, Result};
 use crate::format::wire::Reader;
-use crate::format::{Codec, Location, Payload};
+use crate::format::{Codec, Location, MemoryBudget, Payload};
 use crate::grid::{ChunkGrid, MAX_RANK};
 
 /// Bytes of the index header.
 pub(super) const HEADER_LEN: u64 = 32;
 /// Bytes of one index row.
 pub(super) const ROW_LEN: u64 = 104;
-
-/// How much memory the writer of a file suggests for reading it; a hint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryBudget {
-    /// A share of the memory at hand in basis points (10000 is all of it); 0 means unset.
-    pub basis_points: u16,
-    /// A fixed number of bytes; 0 means unset. Wins over the share.
-    pub bytes: u32,
-}
 
 /// What the header says, and where each dataset's rows begin if the rows are in writer's order.
 #[derive(Debug, Clone, Default)]

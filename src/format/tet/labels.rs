@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::TetFile;
+use super::directory::Dataset;
+use super::file::TetFile;
 
 /// Parents of a group are searched for coordinates up to this depth.
 const MAX_GROUP_DEPTH: usize = 32;
@@ -36,12 +37,12 @@ impl TetFile {
     /// names fit the axes in order, else they are `dim_0`, `dim_1`, …. Labels come from the first of:
     /// the footer's `coords` under the dimension's name; under the axis number; a 1-d dataset of the
     /// dimension's name and length in the same group or a parent of it; the dataset that the
-    /// `coordinates` attribute names for the axis.
+    /// `coordinates` attribute names for the axis. An id of no dataset has no axes.
     pub fn dimensions(&self, dataset: usize) -> (Vec<DimSpec>, Vec<String>) {
         let mut warnings = Vec::new();
         let listed = self.coordinates_attribute(dataset);
         let names = self.dimension_names(dataset, listed.as_deref(), &mut warnings);
-        let shape = self.datasets[dataset].shape();
+        let shape = self.shape_of(dataset);
         let dims = names.into_iter().zip(shape).enumerate().map(|(axis, (name, &len))| {
             let labels = self
                 .footer_labels(dataset, axis, &name, &mut warnings)
@@ -53,12 +54,22 @@ impl TetFile {
         (dims.collect(), warnings)
     }
 
+    /// Elements per axis of a dataset; no axes for an id of none.
+    fn shape_of(&self, dataset: usize) -> &[u64] {
+        self.datasets.get(dataset).map_or(&[], Dataset::shape)
+    }
+
+    /// The name of a dataset; empty for an id of none.
+    pub(super) fn name_of(&self, dataset: usize) -> &str {
+        self.datasets.get(dataset).map_or("", Dataset::name)
+    }
+
     /// Whether `dataset` is a coordinate: 1-d and named as its own dimension. Such a dataset labels
     /// others and is not a data variable itself.
     pub fn is_coordinate(&self, dataset: usize) -> bool {
-        let own_name = base_name(self.datasets[dataset].name());
+        let own_name = base_name(self.name_of(dataset));
         let dim_names = self.metadata_of(dataset).dim_names.as_deref();
-        self.datasets[dataset].shape().len() == 1
+        self.shape_of(dataset).len() == 1
             && (dim_names == Some(&[own_name.to_owned()])
                 || self.listed_coordinates.contains(&dataset))
     }
@@ -79,7 +90,7 @@ impl TetFile {
         listed: Option<&[usize]>,
         warnings: &mut Vec<String>,
     ) -> Vec<String> {
-        let rank = self.datasets[dataset].shape().len();
+        let rank = self.shape_of(dataset).len();
         let mut names: Vec<String> = match &self.metadata_of(dataset).dim_names {
             Some(names) if names.len() == rank => names.clone(),
             other => {
@@ -88,9 +99,8 @@ impl TetFile {
                         .push(format!("{} dimension names for {rank} axes; ignored", names.len()));
                 }
                 let listed_name = |axis: usize| {
-                    listed.map_or(String::new(), |ids| {
-                        base_name(self.datasets[ids[axis]].name()).to_owned()
-                    })
+                    listed
+                        .map_or(String::new(), |ids| base_name(self.name_of(ids[axis])).to_owned())
                 };
                 (0..rank).map(listed_name).collect()
             }
@@ -122,7 +132,7 @@ impl TetFile {
         warnings: &mut Vec<String>,
     ) -> Option<LabelSource> {
         let metadata = self.metadata_of(dataset);
-        let len = self.datasets[dataset].shape()[axis];
+        let len = self.shape_of(dataset)[axis];
         for key in [name, &axis.to_string()] {
             let Some(labels) = metadata.labels(key) else { continue };
             if labels.len() as u64 != len {
@@ -160,7 +170,7 @@ impl TetFile {
     /// The 1-d dataset of `len` elements called `name` in the group of `dataset` or a parent of it.
     fn sibling<'a>(&'a self, dataset: usize, name: &str, len: u64) -> Option<usize> {
         let parent = |group: &&'a str| group.rsplit_once('/').map(|(parent, _)| parent);
-        let groups = std::iter::successors(parent(&self.datasets[dataset].name()), parent);
+        let groups = std::iter::successors(parent(&self.name_of(dataset)), parent);
         let groups = groups.take(MAX_GROUP_DEPTH).chain([""]);
         groups.into_iter().find_map(|group| self.line(&join(group, name), len))
     }
@@ -170,7 +180,7 @@ impl TetFile {
     fn coordinates_attribute(&self, dataset: usize) -> Option<Vec<usize>> {
         let names = self.metadata_of(dataset).attrs.get("coordinates")?;
         let names: Vec<&str> = names.split_whitespace().collect();
-        let shape = self.datasets[dataset].shape();
+        let shape = self.shape_of(dataset);
         if names.len() != shape.len() {
             return None;
         }

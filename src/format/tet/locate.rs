@@ -12,11 +12,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::TetFile;
+use super::file::TetFile;
 use super::index::{Row, RowMap};
 use crate::error::{Error, Result};
 use crate::format::{Layer, Machine, Payload, Replies, Step, StoredChunk};
 use crate::grid::ChunkGrid;
+
+impl TetFile {
+    /// A machine that finds where `chunks` (row-major chunk numbers) of `dataset` are stored, in
+    /// the order given.
+    ///
+    /// # Errors
+    /// Those of [`Dataset::grid`](super::Dataset::grid), for a dataset that cannot be read at all, and
+    /// `Usage` for an id of none.
+    pub fn locate(self: &Arc<Self>, dataset: usize, chunks: Vec<u64>) -> Result<Locate> {
+        let grid = self.dataset(dataset)?.grid()?.clone();
+        Ok(Locate::new(Arc::clone(self), dataset, grid, chunks))
+    }
+}
 
 /// Finds where chunks of one dataset are stored; made by [`TetFile::locate`].
 #[derive(Debug)]
@@ -152,14 +165,15 @@ impl TetFile {
         row: &Row,
         object: &Arc<str>,
     ) -> Result<Payload> {
-        let (grid, element) = (self.datasets[dataset].grid()?, self.datasets[dataset].element()?);
+        let of = self.dataset(dataset)?;
+        let (grid, element) = (of.grid()?, of.element()?);
         let cells: u64 = grid.extents(coordinates).iter().product();
         row.payload(object, cells * element.size(), self.payload_end)
             .map_err(|error| error.about(&self.chunk_name(dataset, coordinates)))
     }
 
     fn chunk_name(&self, dataset: usize, coordinates: &[u64]) -> String {
-        format!("chunk {coordinates:?} of dataset \"{}\"", self.datasets[dataset].name())
+        format!("chunk {coordinates:?} of dataset \"{}\"", self.name_of(dataset))
     }
 }
 

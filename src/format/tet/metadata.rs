@@ -57,10 +57,11 @@ fn text(value: Value) -> String {
 }
 
 impl Metadata {
-    pub(super) fn of(&self, dataset: &str) -> &DatasetMetadata {
+    /// What is said of the dataset with this name, if that is known.
+    pub(super) fn of(&self, dataset: Option<&str>) -> &DatasetMetadata {
         static NONE: DatasetMetadata =
             DatasetMetadata { attrs: BTreeMap::new(), dim_names: None, coords: BTreeMap::new() };
-        self.datasets.get(dataset).unwrap_or(&NONE)
+        dataset.and_then(|name| self.datasets.get(name)).unwrap_or(&NONE)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::TetFile;
+use super::file::TetFile;
 use super::index::Row;
 use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
@@ -20,6 +20,14 @@ pub struct IndexEntry {
     pub payload: Payload,
 }
 
+impl TetFile {
+    /// A machine that reads these `rows` of the chunk index, those of one `dataset` or of all that can
+    /// be read. Rows beyond the last are none.
+    pub fn read_index(self: &Arc<Self>, rows: Range<u64>, dataset: Option<usize>) -> ReadIndex {
+        ReadIndex::new(Arc::clone(self), rows, dataset)
+    }
+}
+
 /// Reads rows of the index, in the order of the file; made by [`TetFile::read_index`].
 ///
 /// Rows of datasets that cannot be read are left out. A row of a dataset or a chunk that there is not, or
@@ -33,7 +41,7 @@ pub struct ReadIndex {
 }
 
 impl ReadIndex {
-    pub(super) fn new(file: Arc<TetFile>, rows: Range<u64>, dataset: Option<usize>) -> Self {
+    fn new(file: Arc<TetFile>, rows: Range<u64>, dataset: Option<usize>) -> Self {
         let end = rows.end.min(file.index.row_count);
         Self { file, rows: rows.start.min(end)..end, dataset }
     }

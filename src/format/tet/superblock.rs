@@ -5,6 +5,9 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::format::wire::Reader;
 
+/// The first bytes of every `.tet` file.
+pub(crate) const MAGIC: &[u8; 4] = b"TETR";
+
 /// Bytes of the superblock.
 pub(super) const SUPERBLOCK_LEN: u64 = 32;
 
@@ -22,7 +25,7 @@ pub(super) struct Superblock {
 impl Superblock {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("superblock", 0, bytes);
-        reader.magic(b"TETR", "a .tet file")?;
+        reader.magic(MAGIC, "a .tet file")?;
         reader.version("layout version", &[1])?;
         let dataset_count = reader.u32()?;
         let has_footer = reader.u32()? & FLAG_FOOTER != 0;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, Location, Machine, Replies, Step, Zone, Zones, bound};
+use crate::format::{Bound, ElementType, Location, Zone, Zones, bound};
 use crate::grid::ChunkGrid;
 
 /// The zone maps of one dataset.
@@ -106,8 +106,11 @@ impl ZoneText {
     }
 
     pub(super) fn corrupt(&self, message: String) -> Error {
-        let error = Error::corrupt("zone maps", self.at.range.start, message);
-        if self.at.object.is_empty() { error } else { error.in_file(&self.at.object) }
+        const REGION: &str = "zone maps";
+        match &*self.at.object {
+            "" => Error::corrupt(REGION, self.at.range.start, message),
+            file => Error::corrupt_region(REGION, message).in_file(file),
+        }
     }
 }
 
@@ -121,7 +124,7 @@ pub(super) struct Target {
 
 impl Target {
     /// The zone maps among `entries`, all of which are about this dataset.
-    fn maps<'a>(
+    pub(super) fn maps<'a>(
         &self,
         entries: impl Iterator<Item = &'a ZoneEntry>,
         text: &ZoneText,
@@ -176,165 +179,4 @@ fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
         digits.len() as u64 == 2 * size && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
     if well_formed { (0..digits.len()).step_by(2).map(byte).collect() } else { None }
-}
-
-/// Reads the zone maps of one dataset; made by [`super::TetFile::read_zone_maps`] and
-/// [`super::TetFile::read_zone_file`].
-#[derive(Debug)]
-pub struct ReadZoneMaps {
-    text: ZoneText,
-    target: Target,
-}
-
-impl ReadZoneMaps {
-    pub(super) fn new(text: ZoneText, target: Target) -> Self {
-        Self { text, target }
-    }
-
-    fn parse(&self, json: &[u8]) -> Result<ZoneMaps> {
-        let entries = self.text.parse(json)?;
-        let own = |entry: &&ZoneEntry| entry.dataset_id == self.target.dataset as u64;
-        self.target.maps(entries.iter().filter(own), &self.text)
-    }
-}
-
-impl Machine for ReadZoneMaps {
-    type Output = ZoneMaps;
-
-    fn step(&mut self, replies: Replies) -> Result<Step<ZoneMaps>> {
-        match replies.into_bytes().first() {
-            None => Ok(Step::Read(vec![self.text.at.clone()])),
-            Some(json) => self.parse(json).map(Step::Done),
-        }
-    }
-}
-
-/// Reads the zone maps of all datasets of a file in one go, each of which may be wrong without the
-/// others; made by [`super::TetFile::read_all_zone_maps`].
-#[derive(Debug)]
-pub struct ReadAllZoneMaps {
-    text: ZoneText,
-    targets: Vec<Result<Target>>,
-}
-
-impl ReadAllZoneMaps {
-    pub(super) fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
-        Self { text, targets }
-    }
-
-    fn parse(&self, json: &[u8]) -> Result<Vec<Result<ZoneMaps>>> {
-        let mut entries = self.text.parse(json)?;
-        entries.sort_by_key(|entry| entry.dataset_id);
-        let targets = (0_u64..).zip(&self.targets).map(|(dataset, target)| {
-            let first = entries.partition_point(|entry| entry.dataset_id < dataset);
-            let own = entries[first..].iter().take_while(|entry| entry.dataset_id == dataset);
-            target.as_ref().map_err(Clone::clone)?.maps(own, &self.text)
-        });
-        Ok(targets.collect())
-    }
-}
-
-impl Machine for ReadAllZoneMaps {
-    /// By dataset.
-    type Output = Vec<Result<ZoneMaps>>;
-
-    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
-        match replies.into_bytes().first() {
-            None => Ok(Step::Read(vec![self.text.at.clone()])),
-            Some(json) => self.parse(json).map(Step::Done),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(json: &str) -> Result<ZoneMaps> {
-        parse_of(None, json)
-    }
-
-    fn parse_of(generation: Option<u64>, json: &str) -> Result<ZoneMaps> {
-        let grid = ChunkGrid::new(&[5], &[2]).unwrap();
-        let at = Location { object: "maps".into(), range: 0..0 };
-        let target = Target { dataset: 1, grid, element: ElementType::I16 };
-        ReadZoneMaps::new(ZoneText { at, generation }, target).parse(json.as_bytes())
-    }
-
-    #[test]
-    fn only_maps_that_fit_the_tile_are_believed() {
-        let entry = |chunk: u64, count: u64, nulls: u64| {
-            format!(
-                r#"{{"dataset_id":1,"chunk_index":[{chunk}],"element_count":{count},"null_count":{nulls}}}"#
-            )
-        };
-        let maps = |version: u32, entry: &str| {
-            let other = r#"{"dataset_id":0,"chunk_index":[9],"element_count":9,"null_count":9}"#;
-            parse(&format!(r#"{{"version":{version},"chunks":[{other},{entry}]}}"#))
-        };
-        let good = maps(1, &entry(2, 1, 1)).unwrap();
-        assert_eq!(good.zone(2).map(|zone| zone.null_count), Some(1));
-        assert_eq!(good.zone(0), None);
-        assert!(maps(2, &entry(2, 1, 1)).is_err());
-        assert!(maps(1, &entry(3, 1, 1)).is_err());
-        assert!(maps(1, &entry(2, 2, 1)).is_err());
-        assert!(maps(1, &entry(1, 2, 3)).is_err());
-        assert!(parse("!").is_err());
-        let twice = format!("{},{}", entry(2, 1, 1), entry(2, 1, 0));
-        assert!(maps(1, &twice).is_err());
-    }
-
-    #[test]
-    fn maps_of_a_package_are_those_of_the_generation() {
-        for (generation, fits) in
-            [("7", true), ("6", false), ("\"7\"", false), ("7.0", false), ("null", false)]
-        {
-            let json = format!(r#"{{"version":1,"generation":{generation},"chunks":[]}}"#);
-            assert_eq!(parse_of(Some(7), &json).is_ok(), fits, "{generation}");
-            assert!(parse(&json).is_ok(), "{generation}: a file alone has none");
-        }
-        let error = parse_of(Some(7), r#"{"version":1,"chunks":[]}"#).unwrap_err().to_string();
-        assert_eq!(error, "maps: corrupt zone maps at byte 0: of generation null, but 7 is open");
-    }
-
-    #[test]
-    fn bounds_are_elements_in_hexadecimal() {
-        let maps = |least: &str, greatest: &str| {
-            parse(&format!(
-                r#"{{"version":1,"chunks":[{{"dataset_id":1,"chunk_index":[0],"element_count":2,
-                    "null_count":0,"min_le":"{least}","max_le":"{greatest}"}}]}}"#
-            ))
-        };
-        let bounds = maps("feff", "0a01").unwrap().zone(0).and_then(|zone| zone.bounds);
-        assert_eq!(bounds, Some((bound(&[0xfe, 0xff]), bound(&[0x0a, 0x01]))));
-        for bad in ["fe", "feff00", "xyzw", "+1+1", "é1", "0b01"] {
-            assert!(maps(bad, "0a01").is_err(), "{bad}");
-        }
-        let one_sided = r#"{"version":1,"chunks":[{"dataset_id":1,"chunk_index":[0],
-            "element_count":2,"null_count":0,"min_le":"0100"}]}"#;
-        assert!(parse(one_sided).is_err());
-    }
-
-    #[test]
-    fn datasets_are_wrong_one_by_one() {
-        let target = |dataset: usize| {
-            let grid = ChunkGrid::new(&[5], &[2])?;
-            Ok(Target { dataset, grid, element: ElementType::I16 })
-        };
-        let targets = vec![target(0), target(1), Err(Error::unsupported("odd")), target(3)];
-        let at = Location { object: "maps".into(), range: 0..0 };
-        let entry = |dataset: u64, chunk: u64, cells: u64| {
-            format!(
-                r#"{{"dataset_id":{dataset},"chunk_index":[{chunk}],"element_count":{cells},"null_count":1}}"#
-            )
-        };
-        let entries = [entry(1, 0, 2), entry(0, 7, 2), entry(9, 0, 1), entry(1, 2, 1)].join(",");
-        let json = format!(r#"{{"version":1,"chunks":[{entries}]}}"#);
-        let all = ReadAllZoneMaps::new(ZoneText { at, generation: None }, targets);
-        let maps = all.parse(json.as_bytes()).unwrap();
-        assert!(maps[0].is_err() && maps[2].is_err());
-        assert_eq!(maps[1].as_ref().unwrap(), &parse(&json).unwrap());
-        assert!(maps[1].as_ref().unwrap().zone(2).is_some());
-        assert!(maps[3].as_ref().unwrap().is_empty());
-    }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::domain::TileAxis;
-use super::figures::Figures;
-use super::statistics::{figure_locations, has_figures};
-use super::tile_index::{TileIndex, block_locations};
-use super::{Attribute, Fragment, TileDbArray};
+use super::array::TileDbArray;
+use super::fragments::{CONTENT, Fragment, TileBox, TileIndex, VALIDITY, VALUES, block_locations};
+use super::schema::{ArraySchema, Attribute, CellOrder, TileAxis};
+use super::statistics::{Figures, NotedFigures, figure_locations, has_figures};
 use crate::error::{Error, Result};
-use crate::format::{Bound, Layer, Location, Machine, Replies, Step};
+use crate::format::{Layer, Location, Machine, Replies, Step};
 use crate::grid::unravel;
 
 /// The tiles of one attribute of one fragment.
@@ -24,17 +23,6 @@ pub struct FragmentTiles {
     index: TileIndex,
     /// What is noted about their values, if it is noted and says something.
     figures: Result<Option<Figures>>,
-}
-
-/// What is noted about the values of a tile that are not NULL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotedFigures {
-    /// The least and the greatest as stored.
-    pub bounds: (Bound, Bound),
-    /// The bits of the sum.
-    pub sum: Option<u64>,
-    /// How many are NULL, if any can be.
-    pub null_count: Option<u64>,
 }
 
 impl FragmentTiles {
@@ -104,10 +92,12 @@ pub struct ReadTiles {
 }
 
 impl ReadTiles {
-    pub(super) fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
-        let of = &array.fragments[fragment];
+    fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
+        let of = array.fragment(fragment)?;
+        let missing = || Error::usage(format!("no attribute number {field} in {}", of.name));
+        let attribute = of.schema.attributes.get(field).ok_or_else(missing)?;
         let blocks = block_locations(of, field)?;
-        let figures = match of.schema.attributes.get(field).is_some_and(has_figures) {
+        let figures = match has_figures(attribute) {
             true => figure_locations(of, field).unwrap_or_default(),
             false => vec![],
         };
@@ -115,7 +105,7 @@ impl ReadTiles {
     }
 
     fn finish(&self, replies: &[Bytes]) -> Result<FragmentTiles> {
-        let fragment = &self.array.fragments[self.fragment];
+        let fragment = self.array.fragment(self.fragment)?;
         let (blocks, figures) = replies
             .split_at_checked(self.blocks.len())
             .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
@@ -156,7 +146,8 @@ impl TileDbArray {
     /// [`TileDbArray::fragments`], and in the schema of the fragment.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell.
+    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell, `Usage` if there is no such
+    /// fragment or attribute.
     pub fn read_tiles(self: &Arc<Self>, fragment: usize, field: usize) -> Result<ReadTiles> {
         self.check_dense()?;
         ReadTiles::new(Arc::clone(self), fragment, field)
@@ -165,7 +156,7 @@ impl TileDbArray {
 
 impl Fragment {
     /// The schema that it was written with.
-    pub fn schema(&self) -> &super::ArraySchema {
+    pub fn schema(&self) -> &ArraySchema {
         &self.schema
     }
 
@@ -175,9 +166,9 @@ impl Fragment {
         let mut misfits = vec![];
         for (field, attribute) in self.schema.attributes.iter().enumerate() {
             let files = [
-                (super::tile_index::VALUES, &fields.file_sizes, true),
-                (super::tile_index::CONTENT, &fields.var_file_sizes, attribute.is_variable()),
-                (super::tile_index::VALIDITY, &fields.validity_file_sizes, attribute.nullable),
+                (VALUES, &fields.file_sizes, true),
+                (CONTENT, &fields.var_file_sizes, attribute.is_variable()),
+                (VALIDITY, &fields.validity_file_sizes, attribute.nullable),
             ];
             for (suffix, sizes, wanted) in files {
                 let noted = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
@@ -192,18 +183,18 @@ impl Fragment {
                 };
                 let message = format!("{found}, the footer of the fragment says {noted}");
                 let file = format!("{}/{name}", self.folder);
-                misfits.push(Error::corrupt("fragment", 0, message).in_file(&file));
+                misfits.push(Error::corrupt_region("fragment", message).in_file(&file));
             }
         }
         misfits
     }
 }
 
-impl super::fragment::TileBox {
+impl TileBox {
     /// The tile at a place of the box.
-    fn coordinates(&self, place: u64, order: super::CellOrder) -> Vec<u64> {
+    fn coordinates(&self, place: u64, order: CellOrder) -> Vec<u64> {
         let mut count = self.count.clone();
-        let column_major = order == super::CellOrder::ColumnMajor;
+        let column_major = order == CellOrder::ColumnMajor;
         if column_major {
             count.reverse();
         }
@@ -212,5 +203,30 @@ impl super::fragment::TileBox {
             within.reverse();
         }
         within.iter().zip(&self.first).map(|(at, first)| at.saturating_add(*first)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+
+    #[test]
+    fn fragments_and_attributes_that_are_not_there_are_mistakes() {
+        let mut folder = Folder::default();
+        let schema = generic_tile(&SchemaBytes::dense_2d().content());
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &schema);
+        folder.write(5, [(1, 4), (1, 7)], [0, 0], |_, _| 0);
+        let array = Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap());
+        let tiles = folder.drive(array.read_tiles(0, 0).unwrap()).unwrap();
+        assert_eq!(tiles.fragment().name, array.fragments()[0].name);
+        for (fragment, field, what) in [(1, 0, "fragment number 1"), (0, 9, "attribute number 9")] {
+            let error = array.read_tiles(fragment, field).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+            assert!(error.to_string().contains(what), "{error}");
+        }
     }
 }

@@ -3,6 +3,10 @@
 use std::fmt;
 
 use crate::error::{Error, Result};
+use crate::format::TimeUnit;
+
+/// The number of values of cells that can have any number.
+pub(super) const VARIABLE: u32 = u32::MAX;
 
 /// A stored type, by TileDB's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,37 +59,6 @@ pub enum Datatype {
     DateTime(TimeUnit),
     /// A length of time: an `i64` of this unit.
     Time(TimeUnit),
-}
-
-/// Units of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TimeUnit {
-    /// Calendar years.
-    Year,
-    /// Calendar months.
-    Month,
-    /// Seven days.
-    Week,
-    /// 24 hours.
-    Day,
-    /// 60 minutes.
-    Hour,
-    /// 60 seconds.
-    Minute,
-    /// The SI second.
-    Second,
-    /// 10⁻³ s.
-    Millisecond,
-    /// 10⁻⁶ s.
-    Microsecond,
-    /// 10⁻⁹ s.
-    Nanosecond,
-    /// 10⁻¹² s.
-    Picosecond,
-    /// 10⁻¹⁵ s.
-    Femtosecond,
-    /// 10⁻¹⁸ s.
-    Attosecond,
 }
 
 const DATE_TIMES: [(TimeUnit, &str); 13] = [

@@ -9,17 +9,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::filter::Field;
-use super::footer::{Footer, footer_range};
-use super::fragment::METADATA_FILE;
-use super::names::TimedName;
+use super::datatype::{Datatype, VARIABLE};
+use super::filter::{EncryptionKey, Field, Pipeline, TileCodec};
+use super::folder::{Commit, CommitFiles, OLD_SCHEMA_FILE, OpenOptions, TimedName};
+use super::fragments::{Footer, Fragment, METADATA_FILE, block_locations, footer_range};
+use super::generic_tile;
+use super::metadata::ReadMetadata;
+use super::schema::{ArrayKind, ArraySchema, Enumeration};
 use super::testing::{self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, words};
-use super::tile_index::block_locations;
-use super::visible::{Commit, CommitFiles};
-use super::{
-    ArrayKind, ArraySchema, Datatype, EncryptionKey, Enumeration, Fragment, OLD_SCHEMA_FILE,
-    OpenOptions, Pipeline, ReadMetadata, TileCodec, VARIABLE, generic_tile,
-};
 use crate::error::Result;
 use crate::format::Entry;
 use crate::format::wire::{Reader, to_usize};

@@ -10,13 +10,15 @@
 
 use bytes::Bytes;
 
-use super::filter::{Field, FilterBuffers, Pipeline};
-use super::{Datatype, EncryptionKey, LATEST_VERSION};
+use super::datatype::Datatype;
+use super::filter::{EncryptionKey, Field, FilterBuffers, Pipeline};
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
 
 /// Content that claims to have shrunk by more than this is not decoded; deflate, which writers use,
 /// cannot shrink by more than 1032.
+/// The newest format version that this reader knows.
+pub(super) const LATEST_VERSION: u32 = 23;
 pub(super) const MAX_RATIO: u64 = 2048;
 
 /// The content of the generic tile at the start of `stored`, which begins at byte `base` of its
@@ -58,7 +60,7 @@ pub(super) fn decode(
     let codec = pipeline.codec(&field, key)?;
     let at = reader.offset();
     let tile = reader.take(to_usize(stored_len))?;
-    Ok(codec.decode(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
+    Ok(codec.decode_with(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
 }
 
 fn check_key(reader: &Reader<'_>, encryption: u8, key: Option<&EncryptionKey>) -> Result<()> {
@@ -83,8 +85,8 @@ pub(super) fn too_new(version: u32) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::generic_tile;
     use super::*;
+    use crate::format::tiledb::testing::generic_tile;
 
     fn decode(stored: &[u8]) -> Result<Bytes> {
         super::decode("test tile", 100, stored, None)
@@ -112,7 +114,7 @@ mod tests {
         }
         let mut newer = tile.clone();
         newer[0] = 24;
-        assert_eq!(decode(&newer).unwrap_err().kind(), crate::error::Kind::Unsupported);
+        assert_eq!(decode(&newer).unwrap_err().kind(), crate::error::ErrorKind::Unsupported);
     }
 
     #[test]
@@ -120,10 +122,10 @@ mod tests {
         let mut tile = generic_tile(b"hello");
         let key = EncryptionKey::new(&[7; 32]).unwrap();
         let error = super::decode("test tile", 0, &tile, Some(&key)).unwrap_err();
-        assert_eq!(error.kind(), crate::error::Kind::Usage);
+        assert_eq!(error.kind(), crate::error::ErrorKind::Usage);
         tile[29] = 1;
-        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::Kind::Usage);
+        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::ErrorKind::Usage);
         tile[29] = 2;
-        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::Kind::Corrupt);
+        assert_eq!(decode(&tile).unwrap_err().kind(), crate::error::ErrorKind::Corrupt);
     }
 }

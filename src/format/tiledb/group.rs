@@ -9,9 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use super::folder::{FolderKind, OpenOptions, ReadTimedFolder, TimedFile, map_done};
 use super::text::{flag, text64};
-use super::timed_folder::{ReadTimedFolder, TimedFile, map_done};
-use super::{FolderKind, OpenOptions};
 use crate::error::{Error, Result};
 use crate::format::wire::Reader;
 use crate::format::{Machine, Replies, Step};
@@ -110,8 +109,8 @@ impl GroupMember {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Folder, generic_tile};
     use super::*;
+    use crate::format::tiledb::testing::{Folder, generic_tile};
 
     const UUID: &str = "0123456789abcdef0123456789abcdef";
 

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::domain::{float, integer};
+use super::array::TileDbArray;
+use super::datatype::Datatype;
+use super::folder::{OpenOptions, ReadTimedFolder, TimedFile, map_done};
+use super::schema::{float, integer};
 use super::text::{flag, text32};
-use super::timed_folder::{ReadTimedFolder, TimedFile, map_done};
-use super::{Datatype, OpenOptions};
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 use crate::format::{Machine, Replies, Step};
@@ -29,8 +30,15 @@ pub enum MetadataValue {
 
 const REGION: &str = "array metadata";
 
+impl TileDbArray {
+    /// A machine that reads the array's metadata.
+    pub fn read_metadata(&self) -> ReadMetadata {
+        ReadMetadata::new(self.options.clone())
+    }
+}
+
 /// Reads the metadata of an array: keys and values, sorted by key; made by
-/// [`TileDbArray::read_metadata`](super::TileDbArray::read_metadata).
+/// [`TileDbArray::read_metadata`].
 #[derive(Debug)]
 pub struct ReadMetadata {
     folder: ReadTimedFolder,
@@ -127,8 +135,8 @@ fn fmt_list(f: &mut fmt::Formatter<'_>, values: &[impl fmt::Display]) -> fmt::Re
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Folder, SCHEMA_NAME, generic_tile};
     use super::*;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, generic_tile};
 
     fn set(key: &str, datatype: u8, count: u32, bytes: &[u8]) -> Vec<u8> {
         let mut entry = (key.len() as u32).to_le_bytes().to_vec();

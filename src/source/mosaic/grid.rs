@@ -1,4 +1,4 @@
-//! How a mosaic is cut: at borders that all its parts have, if the chunks between them fit in memory.
+//! The chunk grid of a mosaic: at borders that all its parts have, if the chunks between them fit in memory.
 
 use std::num::NonZeroU64;
 
@@ -85,7 +85,7 @@ fn grid_by(
     let of_file = |file: usize, axis: usize| {
         let len = files[file].shape()[axis];
         let mut chunks = grids.iter().map(|files| &files[file].axis_chunks()[axis]);
-        let first = chunks.next().cloned().unwrap_or_else(|| AxisChunks::none(len));
+        let first = chunks.next().cloned().unwrap_or_else(|| AxisChunks::whole(len));
         let picked = chunks.fold(first, |a, b| pick(&a, b, len));
         (picked.times(times.get(axis).copied().unwrap_or(NonZeroU64::MIN)), len)
     };

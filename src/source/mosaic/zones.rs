@@ -1,8 +1,8 @@
-//! What is known of a chunk of the table, from what is noted about the stored chunks in it.
+//! Zone maps of the table's chunks, merged from those of the stored chunks in them.
 
 use std::sync::Arc;
 
-use super::cover::Layout;
+use super::layout::Layout;
 use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 
 /// The zones of one value of a mosaic.
@@ -10,45 +10,45 @@ use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 pub(super) struct MosaicZones {
     pub(super) layout: Arc<Layout>,
     pub(super) variable: usize,
-    /// Per file what is noted of its part.
+    /// Per file the zone maps of its part.
     pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
     pub(super) element: ElementType,
 }
 
 impl Zones for MosaicZones {
-    fn zone(&self, chunk: u64) -> Option<Zone> {
-        let coordinates = self.layout.grid.chunk_coordinates(chunk);
+    fn zone(&self, chunk_number: u64) -> Option<Zone> {
+        let coordinates = self.layout.grid().chunk_coordinates(chunk_number);
         let file = self.layout.file_of(&coordinates);
         let zones = self.of_files[file].as_ref()?;
-        if let Some(number) = self.layout.same_chunk(self.variable, file, &coordinates) {
-            return zones.zone(number);
+        if let Some(chunk_number) = self.layout.same_chunk(self.variable, file, &coordinates) {
+            return zones.zone(chunk_number);
         }
         let grid = self.layout.grid_of(self.variable, file);
-        let covers = self.layout.covers(self.variable, &coordinates, None);
-        let mut known = Known::default();
-        for cover in &covers {
-            // What is noted about cells elsewhere too says nothing exact about those here.
-            let zone = zones.zone(cover.chunk_number(grid)).filter(|_| cover.is_all())?;
-            known.add(&zone, zone.null_count < cover.cells(), self.element);
+        let overlaps = self.layout.overlaps(self.variable, &coordinates, None);
+        let mut merged = Merged::default();
+        for overlap in &overlaps {
+            // A zone map that is about other cells too gives nothing exact about these.
+            let zone = zones.zone(overlap.chunk_number(grid)).filter(|_| overlap.is_all())?;
+            merged.add(&zone, zone.null_count < overlap.cells(), self.element);
         }
-        let bounds = known.bounds.filter(|_| !known.unbounded);
-        Some(Zone { null_count: known.null_count, bounds, sum: known.sum.unwrap_or_default() })
+        let bounds = merged.bounds.filter(|_| !merged.unbounded);
+        Some(Zone { null_count: merged.null_count, bounds, sum: merged.sum.unwrap_or_default() })
     }
 }
 
-/// What some stored chunks have in common.
+/// The zone maps of some stored chunks as one.
 #[derive(Default)]
-struct Known {
+struct Merged {
     null_count: u64,
     /// Of the chunks that hold values.
     bounds: Option<(Bound, Bound)>,
-    /// Whether a chunk holds values of which no bounds were noted.
+    /// Whether a chunk holds values without bounds.
     unbounded: bool,
     /// `None` before the first chunk.
     sum: Option<Option<Sum>>,
 }
 
-impl Known {
+impl Merged {
     fn add(&mut self, zone: &Zone, has_values: bool, element: ElementType) {
         self.null_count = self.null_count.saturating_add(zone.null_count);
         self.sum = Some(match self.sum {
@@ -61,9 +61,9 @@ impl Known {
                 self.unbounded |= hull.is_none();
                 hull
             }
-            (known, None) => {
+            (merged, None) => {
                 self.unbounded |= has_values;
-                known
+                merged
             }
             (None, bounds) => bounds,
         };

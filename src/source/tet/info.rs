@@ -81,7 +81,7 @@ impl StoredInfo {
         let payload = &entry.payload;
         let codec = match payload.codec {
             Codec::Zstd => StoredCodec::Zstd,
-            Codec::Raw | Codec::Filters(_) => StoredCodec::Raw,
+            Codec::Raw | Codec::Custom(_) => StoredCodec::Raw,
         };
         self.chunks += 1;
         self.bytes = self.bytes.saturating_add(payload.at.len());

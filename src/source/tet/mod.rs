@@ -1,14 +1,20 @@
 //! `.tet` files and packages of them as arrays.
 
+mod attributes;
 mod chunk_list;
+mod chunk_table;
+mod describe;
+mod format;
 mod index_scan;
 mod info;
+mod info_table;
 mod package;
 mod reader;
 mod trusted_zones;
 mod verify;
 
 pub use chunk_list::{ChunkInfo, ChunkList};
+pub(crate) use format::Tet;
 pub use index_scan::IndexScan;
 pub use info::{DatasetInfo, DimensionInfo, StoredCodec, StoredInfo};
 pub use reader::TetReader;

@@ -14,8 +14,8 @@ use crate::array::{
     ValueColumn,
 };
 use crate::error::{Error, Result};
-use crate::format::tet::{DimSpec, LabelSource, MemoryBudget, Open, TetFile, ZoneMaps};
-use crate::format::{Bound, Location, Machine, Scratch, StoredChunk, Zones};
+use crate::format::tet::{DimSpec, LabelSource, OpenFile, TetFile, ZoneMaps};
+use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::io::{ByteSource, Folder};
 use crate::tile::{CellFormat, Objects, drive, layers};
@@ -47,7 +47,7 @@ impl TetReader {
     pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
         let size = source.size();
         let objects = Arc::new(Objects::One(source));
-        let file = drive(Open::new(size), &objects).await?;
+        let file = drive(OpenFile::new(size), &objects).await?;
         for warning in file.warnings() {
             log::warn!("{}: {warning}", objects.name());
         }
@@ -77,7 +77,7 @@ impl TetReader {
     }
 
     /// Where the bytes of the file are.
-    pub(crate) fn objects(&self) -> &Objects {
+    pub(crate) fn objects(&self) -> &Arc<Objects> {
         &self.objects
     }
 

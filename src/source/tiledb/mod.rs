@@ -1,6 +1,16 @@
-//! TileDB arrays as tables.
+//! TileDB arrays, groups and folders of arrays.
 
+mod chunks;
+mod columns;
+mod describe;
+mod fact_rows;
+mod format;
+mod group;
+mod members;
 mod reader;
 mod verify;
+mod view;
 
-pub use reader::{OpenedTileDb, TileDbView};
+pub(crate) use format::TileDb;
+pub use reader::TileDbReader;
+pub use view::TileDbView;

@@ -8,7 +8,7 @@
 use md5::{Digest, Md5};
 use sha2::Sha256;
 
-use super::chunk::{Chunk, rest};
+use super::chunk::{FilteredChunk, rest};
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 
@@ -21,7 +21,7 @@ pub(super) enum Checksum {
 
 impl Checksum {
     /// Checks all digests of a chunk.
-    pub(super) fn run<'a>(self, chunk: Chunk<'a>) -> Result<Chunk<'a>> {
+    pub(super) fn run<'a>(self, chunk: FilteredChunk<'a>) -> Result<FilteredChunk<'a>> {
         let mut reader = chunk.reader();
         let (of_metadata, of_data) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
         let entry_len = 8 + self.len() as u64;
@@ -33,11 +33,16 @@ impl Checksum {
         let metadata = rest(reader)?;
         self.check(chunk, of_metadata, metadata)?;
         self.check(chunk, of_data, chunk.data)?;
-        Ok(Chunk { metadata, ..chunk })
+        Ok(FilteredChunk { metadata, ..chunk })
     }
 
     /// Checks `digests`, which must be of all of `bytes`.
-    fn check(self, chunk: Chunk<'_>, mut digests: Reader<'_>, mut bytes: &[u8]) -> Result<()> {
+    fn check(
+        self,
+        chunk: FilteredChunk<'_>,
+        mut digests: Reader<'_>,
+        mut bytes: &[u8],
+    ) -> Result<()> {
         while !digests.is_at_end() {
             let len = digests.u64()?;
             let expected = digests.take(self.len())?;
@@ -98,7 +103,7 @@ mod tests {
         let mut metadata = chunk_metadata(&[b"ab", b"c"], &[b"data", b"", b"more"]);
         let mut data = *b"datamore";
         let run = |metadata: &[u8], data: &[u8]| {
-            Checksum::Md5.run(Chunk { metadata, data, offset: 9 }).map(|chunk| {
+            Checksum::Md5.run(FilteredChunk { metadata, data, offset: 9 }).map(|chunk| {
                 assert_eq!((chunk.metadata, chunk.data), (&b"abc"[..], &b"datamore"[..]));
             })
         };

@@ -5,7 +5,7 @@ use crate::format::wire::{Reader, to_usize};
 
 /// A chunk on its way from the stored bytes to the cells.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub(super) struct FilteredChunk<'a> {
     /// What filters left for their inverses; that of the next inverse comes first.
     pub(super) metadata: &'a [u8],
     pub(super) data: &'a [u8],
@@ -13,7 +13,7 @@ pub(super) struct Chunk<'a> {
     pub(super) offset: u64,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> FilteredChunk<'a> {
     pub(super) fn reader(&self) -> Reader<'a> {
         Reader::new("filter metadata", self.offset, self.metadata)
     }

@@ -80,7 +80,7 @@ impl Cipher {
 mod tests {
     use super::super::forward::encrypt;
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_part_opens_with_its_key_only() {
@@ -100,7 +100,7 @@ mod tests {
         let key = EncryptionKey::new(b"0123456789abcdef0123456789ABCDEF").unwrap();
         assert_eq!(format!("{key:?} {:?}", Cipher::new(&key)), "EncryptionKey(..) Cipher(..)");
         let error = EncryptionKey::new(b"secret").unwrap_err();
-        assert_eq!(error.kind(), Kind::Usage);
+        assert_eq!(error.kind(), ErrorKind::Usage);
         assert_eq!(error.to_string(), "an encryption key of 6 bytes, expected 32");
     }
 }

@@ -7,7 +7,7 @@
 //!   data      n parts that unpack to the metadata of the filter before, m that unpack to its data
 //! ```
 
-use super::chunk::{Chunk, Targets, is_honest};
+use super::chunk::{FilteredChunk, Targets, is_honest};
 use super::compress::{Compressor, Contexts};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
@@ -49,10 +49,10 @@ impl Unpack {
     /// Undoes the filter for a chunk.
     pub(super) fn run<'a>(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         targets: Targets<'a>,
         contexts: &mut Contexts,
-    ) -> Result<Chunk<'a>> {
+    ) -> Result<FilteredChunk<'a>> {
         let seal_len = if matches!(self, Self::Decrypt(_)) { SEAL_LEN } else { 0 };
         let parts = Parts::parse(chunk, seal_len)?;
         let raw_len = |part: Part<'_>| part.raw_len as u64;
@@ -72,13 +72,13 @@ impl Unpack {
         let data = targets.data.claim(data_len)?;
         self.fill(chunk, parts.iter().take(parts.of_metadata), metadata, contexts)?;
         self.fill(chunk, parts.iter().skip(parts.of_metadata), data, contexts)?;
-        Ok(Chunk { metadata, data, ..chunk })
+        Ok(FilteredChunk { metadata, data, ..chunk })
     }
 
     /// Unpacks parts that make `output` together.
     fn fill<'a>(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         parts: impl Iterator<Item = Part<'a>>,
         mut output: &mut [u8],
         contexts: &mut Contexts,
@@ -166,7 +166,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn parse(chunk: Chunk<'a>, seal_len: usize) -> Result<Self> {
+    fn parse(chunk: FilteredChunk<'a>, seal_len: usize) -> Result<Self> {
         let mut reader = chunk.reader();
         let (of_metadata, of_data) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
         let entry_len = LENGTHS_LEN + seal_len;
@@ -206,7 +206,7 @@ impl<'a> Parts<'a> {
 mod tests {
     use super::super::chunk::{Bound, Target};
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     const CELLS: Deltas = Deltas { width: Width::One, of_cells: true };
 
@@ -218,7 +218,7 @@ mod tests {
             data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
             metadata: Target { memory: &mut raw_metadata, at: 0, bound, offset: 0 },
         };
-        let chunk = Chunk { metadata: &metadata, data, offset: 0 };
+        let chunk = FilteredChunk { metadata: &metadata, data, offset: 0 };
         let chunk = unpack.run(chunk, targets, &mut Contexts::default())?;
         Ok((chunk.metadata.to_vec(), chunk.data.to_vec()))
     }
@@ -268,9 +268,12 @@ mod tests {
             let error = run(&unpack, &[0, 1, 7, 14], &data).unwrap_err();
             (error.kind(), error.to_string().contains("lost the last 1"))
         };
-        assert_eq!([kind(true), kind(false)], [(Kind::Corrupt, false), (Kind::Unsupported, true)]);
+        assert_eq!(
+            [kind(true), kind(false)],
+            [(ErrorKind::Corrupt, false), (ErrorKind::Unsupported, true)]
+        );
         // What is too short in whole values is damaged.
         let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells: false });
-        assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), Kind::Corrupt);
+        assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), ErrorKind::Corrupt);
     }
 }

@@ -220,7 +220,7 @@ impl fmt::Display for Filter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     fn pipeline(filters: &[(u8, &[u8])]) -> Vec<u8> {
         let mut bytes = 65536_u32.to_le_bytes().to_vec();
@@ -290,10 +290,10 @@ mod tests {
     #[test]
     fn unknown_filters_and_wrong_options_are_errors() {
         let kind = |filters: &[(u8, &[u8])]| parse(&pipeline(filters), 22).unwrap_err().kind();
-        assert_eq!(kind(&[(17, &[])]), Kind::Unsupported);
-        assert_eq!(kind(&[(20, &[])]), Kind::Unsupported);
-        assert_eq!(kind(&[(9, &[0])]), Kind::Corrupt);
-        assert_eq!(kind(&[(15, &[3; 24])]), Kind::Corrupt);
-        assert_eq!(kind(&[(9, &[][..]); 65]), Kind::Unsupported);
+        assert_eq!(kind(&[(17, &[])]), ErrorKind::Unsupported);
+        assert_eq!(kind(&[(20, &[])]), ErrorKind::Unsupported);
+        assert_eq!(kind(&[(9, &[0])]), ErrorKind::Corrupt);
+        assert_eq!(kind(&[(15, &[3; 24])]), ErrorKind::Corrupt);
+        assert_eq!(kind(&[(9, &[][..]); 65]), ErrorKind::Unsupported);
     }
 }

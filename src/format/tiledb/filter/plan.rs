@@ -235,8 +235,8 @@ fn no_key() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
-    use crate::format::tiledb::datatype::TimeUnit;
+    use crate::error::ErrorKind;
+    use crate::format::TimeUnit;
 
     fn field(datatype: Datatype) -> Field {
         Field { datatype, cell_size: datatype.size(), var_strings: false, fragment_version: 22 }
@@ -305,11 +305,11 @@ mod tests {
             (scale, Datatype::Int16),
             (delta, Datatype::Float64),
         ] {
-            assert_eq!(kind(&[filter], datatype, false), Kind::Unsupported);
+            assert_eq!(kind(&[filter], datatype, false), ErrorKind::Unsupported);
         }
         let late = [Filter::Noop, Filter::RunLength];
-        assert_eq!(kind(&late, Datatype::StringAscii, true), Kind::Unsupported);
-        assert_eq!(kind(&[Filter::AesGcm], Datatype::Char, false), Kind::Usage);
+        assert_eq!(kind(&late, Datatype::StringAscii, true), ErrorKind::Unsupported);
+        assert_eq!(kind(&[Filter::AesGcm], Datatype::Char, false), ErrorKind::Usage);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!   metadata  u32 count, u32 length of each segment, then that of the filter before
 //! ```
 
-use super::chunk::{Chunk, Target, rest};
+use super::chunk::{FilteredChunk, Target, rest};
 use super::scale::Scaling;
 use super::shuffle::{unshuffle_bits, unshuffle_bytes};
 use super::word::{Width, accumulate, by_width};
@@ -23,7 +23,11 @@ pub(super) enum SegmentInverse {
 
 impl SegmentInverse {
     /// Undoes the filter for all segments of a chunk.
-    pub(super) fn run<'a>(self, chunk: Chunk<'a>, target: Target<'a>) -> Result<Chunk<'a>> {
+    pub(super) fn run<'a>(
+        self,
+        chunk: FilteredChunk<'a>,
+        target: Target<'a>,
+    ) -> Result<FilteredChunk<'a>> {
         let mut reader = chunk.reader();
         let count = reader.u32()?;
         let lens = reader.take(to_usize(u64::from(count) * 4))?;
@@ -45,18 +49,18 @@ impl SegmentInverse {
             self.run_segment(chunk, segment, raw)?;
             (stored, place) = (later, after);
         }
-        Ok(Chunk { metadata: rest(reader)?, data: output, ..chunk })
+        Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
     }
 
     /// What `len` stored bytes decode to.
-    fn raw_len(self, chunk: Chunk<'_>, len: u64) -> Result<u64> {
+    fn raw_len(self, chunk: FilteredChunk<'_>, len: u64) -> Result<u64> {
         match self {
             Self::Scale(scaling) => scaling.raw_len(len).map_err(|message| chunk.corrupt(message)),
             Self::Byteshuffle(_) | Self::Bitshuffle(_) | Self::Xor(_) => Ok(len),
         }
     }
 
-    fn run_segment(self, chunk: Chunk<'_>, segment: &[u8], raw: &mut [u8]) -> Result<()> {
+    fn run_segment(self, chunk: FilteredChunk<'_>, segment: &[u8], raw: &mut [u8]) -> Result<()> {
         match self {
             Self::Byteshuffle(width) => unshuffle_bytes(width, segment, raw),
             Self::Bitshuffle(width) => unshuffle_bits(width, segment, raw),
@@ -86,7 +90,7 @@ mod tests {
         let mut memory = vec![];
         let bound = Bound::AtMost(1_000);
         let target = Target { memory: &mut memory, at: 0, bound, offset: 0 };
-        let chunk = inverse.run(Chunk { metadata: &metadata, data, offset: 0 }, target)?;
+        let chunk = inverse.run(FilteredChunk { metadata: &metadata, data, offset: 0 }, target)?;
         assert_eq!(chunk.metadata, b"rest");
         Ok(chunk.data.to_vec())
     }

@@ -1,7 +1,7 @@
 //! The inverses of all filters behind one face.
 
 use super::checksum::Checksum;
-use super::chunk::{Chunk, Targets};
+use super::chunk::{FilteredChunk, Targets};
 use super::compress::Contexts;
 use super::parts::Unpack;
 use super::segments::SegmentInverse;
@@ -50,16 +50,16 @@ impl Stage {
     /// Undoes the filter for a chunk; strings add their `offsets`.
     pub(super) fn run<'a>(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         targets: Targets<'a>,
         contexts: &mut Contexts,
         offsets: &mut Vec<u64>,
-    ) -> Result<Chunk<'a>> {
+    ) -> Result<FilteredChunk<'a>> {
         match &self.inverse {
             Inverse::Copy => {
                 let output = targets.data.claim(chunk.data.len() as u64)?;
                 output.copy_from_slice(chunk.data);
-                Ok(Chunk { data: output, ..chunk })
+                Ok(FilteredChunk { data: output, ..chunk })
             }
             Inverse::Check(checksum) => checksum.run(chunk),
             Inverse::Unpack(unpack) => unpack.run(chunk, targets, contexts),

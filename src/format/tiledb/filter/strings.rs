@@ -12,7 +12,7 @@
 //!
 //! Counts, lengths and numbers are big-endian, unlike everything else.
 
-use super::chunk::{Chunk, Targets};
+use super::chunk::{FilteredChunk, Targets};
 use super::word::Width;
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
@@ -31,10 +31,10 @@ impl StringEncoding {
     /// Decodes a chunk, and adds where each of its strings begins to `offsets`.
     pub(super) fn run<'a>(
         self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         targets: Targets<'a>,
         offsets: &mut Vec<u64>,
-    ) -> Result<Chunk<'a>> {
+    ) -> Result<FilteredChunk<'a>> {
         let mut header = chunk.reader();
         let parts = [header.u32()?, header.u32()?];
         let [raw_len, stored_len, offsets_len] =
@@ -62,7 +62,7 @@ impl StringEncoding {
             }
             Ok(())
         })?;
-        Ok(Chunk { metadata: &[], data: output, ..chunk })
+        Ok(FilteredChunk { metadata: &[], data: output, ..chunk })
     }
 }
 
@@ -98,7 +98,7 @@ impl<'a> Strings<'a> {
     /// Calls `each` with every string and how often it comes there.
     fn visit(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         mut each: impl FnMut(u64, &'a [u8]) -> Result<()>,
     ) -> Result<()> {
         match self {
@@ -129,7 +129,7 @@ impl<'a> Strings<'a> {
     /// bytes and their offsets `offsets_len`.
     fn locate(
         &self,
-        chunk: Chunk<'a>,
+        chunk: FilteredChunk<'a>,
         raw_len: u64,
         offsets_len: u64,
         offsets: &mut Vec<u64>,
@@ -188,7 +188,7 @@ mod tests {
             data: Target { memory: &mut raw, at: 0, bound, offset: 0 },
             metadata: Target { memory: &mut unused, at: 0, bound, offset: 0 },
         };
-        let chunk = Chunk { metadata: &metadata, data, offset: 0 };
+        let chunk = FilteredChunk { metadata: &metadata, data, offset: 0 };
         let chunk = encoding.run(chunk, targets, &mut offsets)?;
         assert!(chunk.metadata.is_empty());
         Ok((chunk.data.to_vec(), offsets))

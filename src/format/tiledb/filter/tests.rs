@@ -8,7 +8,7 @@ use super::pipeline::{Filter, Pipeline};
 use super::plan::Field;
 use super::word::Width;
 use super::{EncryptionKey, FilterBuffers, TileCodec};
-use crate::error::{Kind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::format::Decoded;
 use crate::format::tiledb::datatype::Datatype;
 
@@ -97,7 +97,7 @@ struct Sample {
 
 impl Sample {
     fn decode(&self, stored: &[u8], buffers: &mut FilterBuffers) -> Result<Decoded> {
-        self.codec.decode(stored, self.raw.len() as u64, 1_000, vec![], buffers)
+        self.codec.decode_with(stored, self.raw.len() as u64, 1_000, vec![], buffers)
     }
 }
 
@@ -178,7 +178,7 @@ fn every_truncation_is_an_error() {
         let sample = sample(&mut rng, 4, 60);
         for end in 0..sample.stored.len() {
             let error = sample.decode(&sample.stored[..end], &mut buffers).unwrap_err();
-            assert_eq!(error.kind(), Kind::Corrupt);
+            assert_eq!(error.kind(), ErrorKind::Corrupt);
         }
         assert!(sample.decode(&[&sample.stored[..], &[0]].concat(), &mut buffers).is_err());
     }
@@ -235,7 +235,7 @@ fn strings_come_back_with_their_offsets() {
         let raw = strings.concat();
         let mut stored = tile(&[(raw.len(), chunk)]);
         let decode = |stored: &[u8], buffers: &mut FilterBuffers| {
-            codec.decode(stored, raw.len() as u64, 0, vec![], buffers)
+            codec.decode_with(stored, raw.len() as u64, 0, vec![], buffers)
         };
         let decoded = decode(&stored, &mut buffers).unwrap();
         assert_eq!(decoded.bytes, raw.as_bytes());
@@ -259,7 +259,7 @@ fn strings_are_one_chunk_or_none() {
     let mut buffers = FilterBuffers::default();
     let chunk = || (2, encode_strings(&["a", "b"], false, [Width::One; 2]));
     let mut decode = |chunks: &[_], raw_len| {
-        codec.decode(&tile(chunks), raw_len, 0, vec![], &mut buffers).map(|tile| tile.offsets)
+        codec.decode_with(&tile(chunks), raw_len, 0, vec![], &mut buffers).map(|tile| tile.offsets)
     };
     assert_eq!(decode(&[chunk()], 2).unwrap(), Some(vec![0, 1]));
     assert_eq!(decode(&[], 0).unwrap(), Some(vec![]));
@@ -278,7 +278,7 @@ fn spare_memory_is_used_and_not_seen() {
         let mut spare = Vec::with_capacity(capacity);
         spare.resize(len, 0xAA);
         let memory = spare.as_ptr();
-        let decoded = codec.decode(&stored, 200, 0, spare, &mut buffers).unwrap();
+        let decoded = codec.decode_with(&stored, 200, 0, spare, &mut buffers).unwrap();
         assert_eq!(decoded.bytes, vec![5; 200]);
         assert_eq!(decoded.bytes.as_ptr() == memory, capacity >= 200);
     }
@@ -300,7 +300,7 @@ fn bombs_are_cut_off() {
     };
     let mut decode = |filters: &[Filter], raw_len, part_len, tile_len| {
         let stored = packed(raw_len, part_len, &bomb);
-        codec(filters).decode(&stored, tile_len, 0, vec![], &mut buffers)
+        codec(filters).decode_with(&stored, tile_len, 0, vec![], &mut buffers)
     };
     // It is read if it is what the tile should be.
     let len = 60_000_000;
@@ -327,8 +327,8 @@ fn many_small_claims_are_no_claim() {
     let mut buffers = FilterBuffers::default();
     let codec = Pipeline { filters: vec![] }.codec(&field(Datatype::Int8, 1), None).unwrap();
     for stored in [&[0xFF; 8][..], &[0xFF; 80], &[1, 0, 0, 0, 0, 0, 0, 0]] {
-        let error = codec.decode(stored, 1 << 50, 20, vec![], &mut buffers).unwrap_err();
-        assert_eq!(error.kind(), Kind::Corrupt);
+        let error = codec.decode_with(stored, 1 << 50, 20, vec![], &mut buffers).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.offset().unwrap() >= 20);
     }
 }
@@ -346,7 +346,7 @@ fn a_wrong_key_and_a_changed_byte_are_errors() {
     let codec =
         |key: &EncryptionKey| pipeline.codec(&field(Datatype::Int32, 4), Some(key)).unwrap();
     let mut decode = |key: &EncryptionKey, stored: &[u8]| {
-        codec(key).decode(stored, 400, 0, vec![], &mut buffers)
+        codec(key).decode_with(stored, 400, 0, vec![], &mut buffers)
     };
     assert_eq!(decode(&key(), &stored).unwrap().bytes, raw);
     let error = decode(&EncryptionKey::new(&[1; 32]).unwrap(), &stored).unwrap_err();
@@ -375,13 +375,13 @@ fn what_tiledb_lost_itself_is_not_called_corrupt() {
     let decode = |filters: &[Filter]| {
         let pipeline = Pipeline { filters: filters.to_vec() };
         let codec = pipeline.codec(&field(Datatype::Int32, 4), None).unwrap();
-        codec.decode(&CUT_OFF, 20, 0, vec![], &mut FilterBuffers::default()).unwrap_err()
+        codec.decode_with(&CUT_OFF, 20, 0, vec![], &mut FilterBuffers::default()).unwrap_err()
     };
     let error = decode(&[Filter::BitWidthReduction, delta]);
-    assert_eq!(error.kind(), Kind::Unsupported);
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
         error.to_string().contains("lost the last 1, so that it cannot be relied on"),
         "{error}"
     );
-    assert_eq!(decode(&[delta]).kind(), Kind::Corrupt);
+    assert_eq!(decode(&[delta]).kind(), ErrorKind::Corrupt);
 }

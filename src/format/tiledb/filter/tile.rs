@@ -13,13 +13,15 @@
 
 use std::fmt;
 
-use super::chunk::{Bound, Chunk, Target, Targets, is_honest};
+use bytes::Bytes;
+
+use super::chunk::{Bound, FilteredChunk, Target, Targets, is_honest};
 use super::compress::Contexts;
 use super::pipeline::Pipeline;
 use super::stage::Stage;
 use crate::error::{Error, Result};
-use crate::format::Decoded;
 use crate::format::wire::{Reader, to_usize};
+use crate::format::{Decoded, PayloadDecoder, Scratch};
 
 /// Bytes of the lengths of a chunk.
 const CHUNK_HEADER_LEN: usize = 12;
@@ -50,12 +52,12 @@ pub struct TileCodec {
 pub struct FilterBuffers {
     contexts: Contexts,
     /// One per stage.
-    scratch: Vec<Scratch>,
+    scratch: Vec<StageBuffers>,
 }
 
-/// What a stage makes of a chunk.
+/// What a stage makes of a chunk, unless it is the last to write.
 #[derive(Default)]
-struct Scratch {
+struct StageBuffers {
     data: Vec<u8>,
     metadata: Vec<u8>,
 }
@@ -69,6 +71,19 @@ impl fmt::Debug for FilterBuffers {
 impl fmt::Display for TileCodec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pipeline.fmt(f)
+    }
+}
+
+impl PayloadDecoder for TileCodec {
+    fn decode(
+        &self,
+        stored: &Bytes,
+        raw_len: u64,
+        offset: u64,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<Decoded> {
+        scratch.lend(|buffers| self.decode_with(stored, raw_len, offset, spare, buffers))
     }
 }
 
@@ -92,12 +107,11 @@ impl TileCodec {
         &self.stages
     }
 
-    /// Decodes a whole `stored` tile, which begins at byte `offset` of its object, to exactly
-    /// `raw_len` bytes, in the memory of `spare` where that is large enough.
+    /// [`PayloadDecoder::decode`] with buffers at hand.
     ///
     /// # Errors
-    /// `Corrupt` if the tile does not decode to that.
-    pub fn decode(
+    /// `Corrupt` if the tile does not decode to exactly `raw_len` bytes.
+    pub fn decode_with(
         &self,
         stored: &[u8],
         raw_len: u64,
@@ -111,7 +125,9 @@ impl TileCodec {
         if is_honest(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
             tile.bytes = Vec::with_capacity(to_usize(raw_len));
         }
-        buffers.scratch.resize_with(buffers.scratch.len().max(self.stages.len()), Scratch::default);
+        buffers
+            .scratch
+            .resize_with(buffers.scratch.len().max(self.stages.len()), StageBuffers::default);
         let decoded = (0..chunks).try_for_each(|chunk| {
             self.decode_chunk(&mut reader, raw_len, &mut tile, buffers)
                 .map_err(|error| error.about(&format!("chunk {chunk}")))
@@ -152,7 +168,7 @@ impl TileCodec {
             [reader.u32()?, reader.u32()?, reader.u32()?].map(u64::from);
         let metadata = reader.take(to_usize(metadata_len))?;
         let data = reader.take(to_usize(data_len))?;
-        let chunk = Chunk { metadata, data, offset };
+        let chunk = FilteredChunk { metadata, data, offset };
         if len > raw_len.saturating_sub(tile.filled) {
             let (found, filled) = (len, tile.filled);
             let message = format!("{found} bytes after {filled} of a tile of {raw_len}");
@@ -172,7 +188,7 @@ impl TileCodec {
     /// Runs all stages of a chunk of which no more than `most` bytes may exist between two of them.
     fn run_stages<'a>(
         &self,
-        mut chunk: Chunk<'a>,
+        mut chunk: FilteredChunk<'a>,
         place: Target<'a>,
         most: u64,
         offsets: &mut Vec<u64>,
@@ -183,7 +199,7 @@ impl TileCodec {
         let mut place = Some(place);
         for (number, (stage, scratch)) in self.stages.iter().zip(scratch).enumerate() {
             let last = if number == self.last_writer { place.take() } else { None };
-            let Scratch { data, metadata } = scratch;
+            let StageBuffers { data, metadata } = scratch;
             let data = last.unwrap_or(Target { memory: data, at: 0, bound, offset });
             let metadata = Target { memory: metadata, at: 0, bound, offset };
             chunk = stage
@@ -219,7 +235,7 @@ impl FilterBuffers {
     /// Spoils what earlier chunks left behind, which must make no difference to later ones.
     #[cfg(fuzzing)]
     pub fn spoil(&mut self) {
-        for Scratch { data, metadata } in &mut self.scratch {
+        for StageBuffers { data, metadata } in &mut self.scratch {
             data.fill(0xAA);
             metadata.fill(0xAA);
         }

@@ -6,7 +6,7 @@
 //!   positive delta       u32 windows, then per window: first value, u32 length
 //! ```
 
-use super::chunk::{Chunk, Target, rest};
+use super::chunk::{FilteredChunk, Target, rest};
 use super::scale::signed;
 use super::word::{Width, accumulate, by_width, load, store};
 use crate::error::Result;
@@ -17,17 +17,17 @@ use crate::format::wire::{Reader, to_usize};
 pub(super) fn widen<'a>(
     width: Width,
     is_signed: bool,
-    chunk: Chunk<'a>,
+    chunk: FilteredChunk<'a>,
     target: Target<'a>,
-) -> Result<Chunk<'a>> {
+) -> Result<FilteredChunk<'a>> {
     by_width!(width, widen_words(is_signed, chunk, target))
 }
 
 fn widen_words<'a, const N: usize>(
     is_signed: bool,
-    chunk: Chunk<'a>,
+    chunk: FilteredChunk<'a>,
     target: Target<'a>,
-) -> Result<Chunk<'a>> {
+) -> Result<FilteredChunk<'a>> {
     let mut reader = chunk.reader();
     let (raw_len, windows) = (u64::from(reader.u32()?), reader.u32()?);
     // No integer takes less than a byte.
@@ -54,7 +54,7 @@ fn widen_words<'a, const N: usize>(
         }
     }
     data.end()?;
-    Ok(Chunk { metadata: rest(reader)?, data: output, ..chunk })
+    Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
 }
 
 fn widen_window<const M: usize, const N: usize>(
@@ -70,11 +70,18 @@ fn widen_window<const M: usize, const N: usize>(
 }
 
 /// Undoes positive delta: of each integer of a window, the difference to the one before was stored.
-pub(super) fn add_up<'a>(width: Width, chunk: Chunk<'a>, target: Target<'a>) -> Result<Chunk<'a>> {
+pub(super) fn add_up<'a>(
+    width: Width,
+    chunk: FilteredChunk<'a>,
+    target: Target<'a>,
+) -> Result<FilteredChunk<'a>> {
     by_width!(width, add_up_words(chunk, target))
 }
 
-fn add_up_words<'a, const N: usize>(chunk: Chunk<'a>, target: Target<'a>) -> Result<Chunk<'a>> {
+fn add_up_words<'a, const N: usize>(
+    chunk: FilteredChunk<'a>,
+    target: Target<'a>,
+) -> Result<FilteredChunk<'a>> {
     let mut reader = chunk.reader();
     let windows = reader.u32()?;
     let output = target.claim(chunk.data.len() as u64)?;
@@ -90,7 +97,7 @@ fn add_up_words<'a, const N: usize>(chunk: Chunk<'a>, target: Target<'a>) -> Res
         }
     }
     data.end()?;
-    Ok(Chunk { metadata: rest(reader)?, data: output, ..chunk })
+    Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
 }
 
 fn window_len(reader: &mut Reader<'_>) -> Result<usize> {
@@ -99,7 +106,7 @@ fn window_len(reader: &mut Reader<'_>) -> Result<usize> {
 
 /// What is left of the stored data and of the place for the raw data.
 struct Data<'a, 'b> {
-    chunk: Chunk<'a>,
+    chunk: FilteredChunk<'a>,
     stored: &'a [u8],
     place: &'b mut [u8],
 }
@@ -132,24 +139,28 @@ mod tests {
     use super::super::chunk::Bound;
     use super::*;
 
-    type Inverse = fn(Width, Chunk<'_>, Target<'_>) -> Result<Vec<u8>>;
+    type Inverse = fn(Width, FilteredChunk<'_>, Target<'_>) -> Result<Vec<u8>>;
 
-    fn widen_signed(width: Width, chunk: Chunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
+    fn widen_signed(width: Width, chunk: FilteredChunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
         widen(width, true, chunk, target).map(|chunk| chunk.data.to_vec())
     }
 
-    fn widen_unsigned(width: Width, chunk: Chunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
+    fn widen_unsigned(
+        width: Width,
+        chunk: FilteredChunk<'_>,
+        target: Target<'_>,
+    ) -> Result<Vec<u8>> {
         widen(width, false, chunk, target).map(|chunk| chunk.data.to_vec())
     }
 
-    fn sums(width: Width, chunk: Chunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
+    fn sums(width: Width, chunk: FilteredChunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
         add_up(width, chunk, target).map(|chunk| chunk.data.to_vec())
     }
 
     fn run(inverse: Inverse, metadata: &[&[u8]], data: &[u8]) -> Result<Vec<u8>> {
         let (metadata, mut memory) = (metadata.concat(), vec![]);
         let target = Target { memory: &mut memory, at: 0, bound: Bound::AtMost(1_000), offset: 0 };
-        inverse(Width::Two, Chunk { metadata: &metadata, data, offset: 0 }, target)
+        inverse(Width::Two, FilteredChunk { metadata: &metadata, data, offset: 0 }, target)
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! The cells of a file: every payload decoded, and its zone map made again.
+//! The cells of a file: every payload decoded, and its zone map computed again.
 
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use crate::array::declared_fill;
 use crate::error::Result;
@@ -8,21 +10,19 @@ use crate::format::tet::{CheckedRow, ZoneMaps};
 use crate::format::{Bound, ElementType, Location, Payload, Scratch, Zone, Zones};
 use crate::source::tet::reader::TetReader;
 use crate::verify::{
-    Batch, Check, Decoded, Decoding, Fault, Figures, Finding, Progress, is_same, range_text,
-    read_each,
+    CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
 
-/// What tasks share.
+/// What chunks share.
 #[derive(Debug)]
 struct Common {
     file: TetReader,
-    datasets: Vec<Known>,
-    progress: Arc<Progress>,
+    datasets: Vec<DatasetZones>,
 }
 
 /// What of a dataset decides which zone maps its chunks should have.
 #[derive(Debug)]
-struct Known {
+struct DatasetZones {
     element: Option<ElementType>,
     fill: Option<Bound>,
     zones: ZoneMaps,
@@ -30,7 +30,8 @@ struct Known {
 
 /// A chunk to be decoded.
 #[derive(Debug)]
-struct Work {
+struct IndexedChunk {
+    common: Arc<Common>,
     dataset: usize,
     coordinates: Vec<u64>,
     payload: Payload,
@@ -40,8 +41,8 @@ struct Work {
 #[derive(Debug)]
 pub(super) struct CellChecks {
     common: Arc<Common>,
-    decoding: Decoding,
-    batch: Batch<Work>,
+    progress: Arc<Progress>,
+    decoding: Decoding<IndexedChunk>,
     /// Stored bytes that may still be decoded: payloads that share bytes must not make a small file take
     /// forever.
     bytes_left: u64,
@@ -53,22 +54,18 @@ impl CellChecks {
     pub(super) fn new(file: &TetReader, zones: Vec<ZoneMaps>, progress: &Arc<Progress>) -> Self {
         let has_zones = zones.iter().any(|maps| !maps.is_empty());
         let mut zones = zones.into_iter();
-        let known = file.tet().datasets().iter().enumerate().map(|(id, dataset)| {
+        let datasets = file.tet().datasets().iter().enumerate().map(|(id, dataset)| {
             let element = dataset.element().ok();
             let attributes = &file.tet().metadata_of(id).attrs;
             let fill = element.and_then(|it| declared_fill(it, attributes, &mut vec![]));
-            Known { element, fill, zones: zones.next().unwrap_or_default() }
+            DatasetZones { element, fill, zones: zones.next().unwrap_or_default() }
         });
-        let common = Common {
-            file: file.clone(),
-            datasets: known.collect(),
-            progress: Arc::clone(progress),
-        };
+        let datasets = datasets.collect();
         Self {
-            common: Arc::new(common),
-            decoding: Decoding::new("chunk_decode", "zone_maps_stale"),
-            batch: Batch::new(),
+            decoding: Decoding::new(file.objects(), progress, ["chunk_decode", "zone_maps_stale"]),
+            progress: Arc::clone(progress),
             bytes_left: file.size(),
+            common: Arc::new(Common { file: file.clone(), datasets }),
             cut_off: 0,
             has_zones,
         }
@@ -79,30 +76,21 @@ impl CellChecks {
         let (Some(dataset), Some(coordinates), Some(payload)) =
             (row.dataset, row.coordinates, row.payload)
         else {
-            self.common.progress.advance(1, 0);
+            self.progress.advance(1, 0);
             return Ok(());
         };
         let Some(left) = self.bytes_left.checked_sub(payload.at.len()) else {
             self.cut_off += 1;
-            self.common.progress.advance(1, 0);
+            self.progress.advance(1, 0);
             return Ok(());
         };
         self.bytes_left = left;
-        let bytes = payload.at.len();
-        match self.batch.add(Work { dataset, coordinates, payload }, bytes) {
-            Some(batch) => self.start(batch).await,
-            None => Ok(()),
-        }
+        let common = Arc::clone(&self.common);
+        self.decoding.add(IndexedChunk { common, dataset, coordinates, payload }).await
     }
 
-    async fn start(&mut self, batch: Vec<Work>) -> Result<()> {
-        self.decoding.start(check(Arc::clone(&self.common), batch)).await
-    }
-
-    pub(super) async fn finish(mut self) -> Result<Vec<Check>> {
-        let rest = self.batch.take();
-        self.start(rest).await?;
-        let (mut decode, stale) = self.decoding.finish("chunk").await?;
+    pub(super) async fn finish(self) -> Result<Vec<Check>> {
+        let [mut decode, stale] = self.decoding.finish("chunk").await?;
         if self.cut_off > 0 {
             let message = format!(
                 "{} chunks were not decoded: in all, payloads have more bytes than the file",
@@ -115,73 +103,62 @@ impl CellChecks {
     }
 }
 
-/// Decodes chunks one after the other; gives how many could be, and what is wrong.
-async fn check(common: Arc<Common>, batch: Vec<Work>) -> Decoded {
-    let at: Vec<Vec<Location>> = batch.iter().map(|work| vec![work.payload.at.clone()]).collect();
-    let read = read_each(common.file.objects(), &at).await;
-    let mut scratch = Scratch::default();
-    let mut spare = vec![];
-    let (mut decoded, mut faults) = (0, vec![]);
-    for (work, stored) in batch.iter().zip(read) {
-        let memory = std::mem::take(&mut spare);
-        let tile = stored.and_then(|stored| {
-            let stored = stored.into_iter().next().unwrap_or_default();
-            work.payload.decode(stored, memory, &mut scratch)
-        });
-        match tile {
-            Ok(tile) => {
-                decoded += 1;
-                faults.extend(common.stale(work, &tile.bytes).map(Fault::Figures));
-                spare = tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default();
-            }
-            Err(error) => {
-                let finding = Finding::of_error(&error);
-                faults.push(Fault::Payload(common.located(work, finding)));
-            }
-        }
-        common.progress.advance(1, work.payload.at.len());
+impl Decodable for IndexedChunk {
+    fn locations(&self) -> Vec<Location> {
+        vec![self.payload.at.clone()]
     }
-    (decoded, faults)
+
+    fn decode(
+        &self,
+        payloads: Vec<Bytes>,
+        memory: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<(Option<Finding>, Vec<u8>)> {
+        let payload = payloads.into_iter().next().unwrap_or_default();
+        let tile = self.payload.decode(payload, memory, scratch)?;
+        let stale = self.stale(&tile.bytes);
+        Ok((stale, tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default()))
+    }
+
+    fn located(&self, finding: Finding) -> Finding {
+        let dataset = &self.common.file.tet().datasets()[self.dataset];
+        finding.in_dataset(dataset.name()).of_chunk(&self.coordinates)
+    }
 }
 
-impl Common {
-    fn located(&self, work: &Work, finding: Finding) -> Finding {
-        let dataset = &self.file.tet().datasets()[work.dataset];
-        finding.in_dataset(dataset.name()).of_chunk(&work.coordinates)
-    }
-
-    /// Says how the zone map of a chunk differs from its cells.
-    fn stale(&self, work: &Work, tile: &[u8]) -> Option<Finding> {
-        let known = &self.datasets[work.dataset];
-        let grid = self.file.tet().datasets()[work.dataset].grid().ok()?;
-        let noted = known.zones.zone(grid.chunk_number(&work.coordinates)?)?;
-        let element = known.element?;
-        let found = Figures::of(element, tile, known.fill, None);
-        if is_noted(element, &noted, &found) {
+impl IndexedChunk {
+    /// How the zone map of the chunk differs from its cells.
+    fn stale(&self, tile: &[u8]) -> Option<Finding> {
+        let DatasetZones { element, fill, zones } = &self.common.datasets[self.dataset];
+        let grid = self.common.file.tet().datasets()[self.dataset].grid().ok()?;
+        let stored = zones.zone(grid.chunk_number(&self.coordinates)?)?;
+        let element = (*element)?;
+        let found = CellStatistics::of(element, tile, *fill, None);
+        if is_zone_of(element, &stored, &found) {
             return None;
         }
-        let without_fill = Figures::of(element, tile, None, None);
-        let why = match is_noted(element, &noted, &without_fill) {
+        let without_fill = CellStatistics::of(element, tile, None, None);
+        let why = match is_zone_of(element, &stored, &without_fill) {
             true => "; its writer took the fill value for a value",
             false => "",
         };
         let message = format!(
             "the zone map says {} NULLs and {}, the cells have {} NULLs and {}{why}",
-            noted.null_count,
-            range_text(element, &noted.bounds),
+            stored.null_count,
+            range_text(element, &stored.bounds),
             found.nulls,
             range_text(element, &found.bounds)
         );
-        Some(self.located(work, Finding::failure(message)))
+        Some(self.located(Finding::failure(message)))
     }
 }
 
-fn is_noted(element: ElementType, noted: &Zone, found: &Figures) -> bool {
-    let same_bounds = match (&noted.bounds, &found.bounds) {
-        (Some(noted), Some(found)) => {
-            is_same(element, &noted.0, &found.0) && is_same(element, &noted.1, &found.1)
+fn is_zone_of(element: ElementType, stored: &Zone, found: &CellStatistics) -> bool {
+    let same_bounds = match (&stored.bounds, &found.bounds) {
+        (Some(stored), Some(found)) => {
+            is_same(element, &stored.0, &found.0) && is_same(element, &stored.1, &found.1)
         }
-        (noted, found) => noted == found,
+        (stored, found) => stored == found,
     };
-    found.nulls == noted.null_count && same_bounds
+    found.nulls == stored.null_count && same_bounds
 }

@@ -40,7 +40,7 @@ impl Sidecars<'_> {
     pub(super) async fn json(&self, name: &str) -> Result<Option<Value>> {
         let Some(size) = self.size(name) else { return Ok(None) };
         let corrupt =
-            |message: String| Error::corrupt("package", 0, message).in_file(&self.path(name));
+            |message: String| Error::corrupt_region("package", message).in_file(&self.path(name));
         if size > MOST_JSON {
             return Err(corrupt(format!("{size} bytes, more than is looked into")));
         }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::tiles::{TileChecks, located};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::tiledb::{ArrayKind, FragmentTiles};
-use crate::source::tiledb::reader::{OpenedTileDb, TileDbView};
+use crate::source::tiledb::reader::TileDbReader;
+use crate::source::tiledb::view::TileDbView;
 use crate::tile::drive;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-impl OpenedTileDb {
+impl TileDbReader {
     /// Looks for everything that is wrong with the array, in all fragments that the open sees.
     /// [`Depth::Cells`] decodes as many tiles side by side as there are cores, one per task, and needs a
     /// tokio runtime; dropping the future ends it.
@@ -79,7 +80,7 @@ impl OpenedTileDb {
                         let finding = Finding::of_error(&error).in_dataset(&attribute.name);
                         // What this version does not read may be right all the same.
                         checks.offsets.add(match error.kind() {
-                            Kind::Unsupported => finding.into_warning(),
+                            ErrorKind::Unsupported => finding.into_warning(),
                             _ => finding,
                         });
                     }

@@ -1,6 +1,7 @@
 //! Sums of the elements of a tile, to be held against one that was noted.
 
-use crate::format::ElementType;
+use crate::array::{Element, for_element_type};
+use crate::format::{ElementType, bound};
 
 /// The sum of the elements of a tile that are not NULL.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,47 +18,25 @@ const ROUNDING: f64 = 1e-9;
 impl TileSum {
     /// Adds little-endian `elements` up, but those with a 0 in `validity`.
     pub(super) fn of(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
-        macro_rules! add {
-            ($number:ty, $wide:ty) => {{
-                let (elements, _) = elements.as_chunks::<{ size_of::<$number>() }>();
-                let is_valid = |at: usize| {
-                    validity.is_none_or(|valid| valid.get(at).is_none_or(|byte| *byte != 0))
-                };
-                let valid = elements.iter().enumerate().filter(move |(at, _)| is_valid(*at));
-                valid.map(|(_, bytes)| <$wide>::from(<$number>::from_le_bytes(*bytes)))
-            }};
+        for_element_type!(element, T => Self::sum::<T>(element, elements, validity))
+    }
+
+    fn sum<T: Element>(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
+        let is_valid =
+            |at: usize| validity.is_none_or(|valid| valid.get(at).is_none_or(|byte| *byte != 0));
+        let elements = elements.chunks_exact(size_of::<T::Native>()).enumerate();
+        let valid = elements.filter(|(at, _)| is_valid(*at));
+        let values = valid.map(|(_, bytes)| T::from_bound(bound(bytes)));
+        if element.is_integer() {
+            let add = |(sum, magnitude): (i128, u128), value: i128| {
+                (sum + value, magnitude + value.unsigned_abs())
+            };
+            let (sum, magnitude) = values.filter_map(T::to_integer).fold((0, 0), add);
+            return Self::Integer { sum, magnitude, signed: !element.is_unsigned() };
         }
-        macro_rules! integer {
-            ($number:ty) => {{
-                let add = |(sum, magnitude): (i128, u128), value: i128| {
-                    (sum + value, magnitude + value.unsigned_abs())
-                };
-                let (sum, magnitude) = add!($number, i128).fold((0, 0), add);
-                Self::Integer { sum, magnitude, signed: !element.is_unsigned() }
-            }};
-        }
-        macro_rules! float {
-            ($number:ty) => {{
-                let add = |(sum, magnitude): (f64, f64), value: f64| {
-                    (sum + value, magnitude + value.abs())
-                };
-                let (sum, magnitude) = add!($number, f64).fold((0.0, 0.0), add);
-                Self::Float { sum, magnitude }
-            }};
-        }
-        match element {
-            ElementType::F16 => float!(half::f16),
-            ElementType::F32 => float!(f32),
-            ElementType::F64 => float!(f64),
-            ElementType::I8 => integer!(i8),
-            ElementType::I16 => integer!(i16),
-            ElementType::I32 => integer!(i32),
-            ElementType::I64 => integer!(i64),
-            ElementType::U8 => integer!(u8),
-            ElementType::U16 => integer!(u16),
-            ElementType::U32 => integer!(u32),
-            ElementType::U64 => integer!(u64),
-        }
+        let add = |(sum, magnitude): (f64, f64), value: f64| (sum + value, magnitude + value.abs());
+        let (sum, magnitude) = values.map(T::to_f64).fold((0.0, 0.0), add);
+        Self::Float { sum, magnitude }
     }
 
     /// Whether no part of the sum, in whatever order, can leave the type that sums are noted in.

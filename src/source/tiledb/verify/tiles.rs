@@ -1,4 +1,4 @@
-//! The tiles of a fragment: each decoded through its filters, and its figures made again.
+//! The tiles of a fragment: each decoded through its filters, and its statistics computed again.
 
 use std::sync::Arc;
 
@@ -8,48 +8,29 @@ use super::sums::TileSum;
 use crate::error::{Error, Result};
 use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
 use crate::format::{ElementType, Layer, Location, Scratch, StoredChunk};
-use crate::source::tiledb::reader::{OpenedTileDb, element};
-use crate::tile::{CellFormat, Objects, Tile, layers};
+use crate::source::tiledb::columns::element;
+use crate::source::tiledb::reader::TileDbReader;
+use crate::tile::{CellFormat, Tile, layers};
 use crate::verify::{
-    Batch, Check, Decoded, Decoding, Fault, Figures, Finding, Progress, is_same, range_text,
-    read_each,
+    CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
 
 /// A tile to be decoded.
 #[derive(Debug)]
-struct Work {
+struct StoredTile {
     tiles: Arc<FragmentTiles>,
     place: u64,
     layer: Layer,
 }
 
-impl Work {
-    fn locations(&self) -> Vec<Location> {
-        self.layer.payloads().map(|payload| payload.at.clone()).collect()
-    }
-
-    fn bytes(&self) -> u64 {
-        self.layer.payloads().map(|payload| payload.at.len()).fold(0, u64::saturating_add)
-    }
-}
-
 /// The checks of the cells of an array, as its tiles come.
 #[derive(Debug)]
-pub(super) struct TileChecks {
-    objects: Arc<Objects>,
-    progress: Arc<Progress>,
-    decoding: Decoding,
-    batch: Batch<Work>,
-}
+pub(super) struct TileChecks(Decoding<StoredTile>);
 
 impl TileChecks {
-    pub(super) fn new(array: &OpenedTileDb, progress: &Arc<Progress>) -> Self {
-        Self {
-            objects: Arc::clone(array.objects()),
-            progress: Arc::clone(progress),
-            decoding: Decoding::new("tile_decode", "tile_statistics_stale"),
-            batch: Batch::new(),
-        }
+    pub(super) fn new(array: &TileDbReader, progress: &Arc<Progress>) -> Self {
+        let names = ["tile_decode", "tile_statistics_stale"];
+        Self(Decoding::new(array.objects(), progress, names))
     }
 
     /// Has a tile decoded.
@@ -59,60 +40,51 @@ impl TileChecks {
         place: u64,
         layer: Layer,
     ) -> Result<()> {
-        let work = Work { tiles: Arc::clone(tiles), place, layer };
-        let bytes = work.bytes();
-        match self.batch.add(work, bytes) {
-            Some(batch) => self.start(batch).await,
-            None => Ok(()),
-        }
+        self.0.add(StoredTile { tiles: Arc::clone(tiles), place, layer }).await
     }
 
-    async fn start(&mut self, batch: Vec<Work>) -> Result<()> {
-        let task = check(Arc::clone(&self.objects), Arc::clone(&self.progress), batch);
-        self.decoding.start(task).await
-    }
-
-    pub(super) async fn finish(mut self) -> Result<[Check; 2]> {
-        let rest = self.batch.take();
-        self.start(rest).await?;
-        self.decoding.finish("tile").await.map(<[Check; 2]>::from)
+    pub(super) async fn finish(self) -> Result<[Check; 2]> {
+        self.0.finish("tile").await
     }
 }
 
-/// Decodes tiles one after the other; gives how many could be, and what is wrong.
-async fn check(objects: Arc<Objects>, progress: Arc<Progress>, batch: Vec<Work>) -> Decoded {
-    let at: Vec<Vec<Location>> = batch.iter().map(Work::locations).collect();
-    let read = read_each(&objects, &at).await;
-    let mut scratch = Scratch::default();
-    let mut spare = vec![];
-    let (mut decoded, mut faults) = (0, vec![]);
-    for (work, stored) in batch.iter().zip(read) {
-        let memory = std::mem::take(&mut spare);
-        let tile = stored.and_then(|stored| decode(work, stored, memory, &mut scratch));
-        match tile {
-            Ok(tile) => {
-                decoded += 1;
-                faults.extend(stale(work, &tile).map(Fault::Figures));
-                spare = tile.into_spare();
-            }
-            Err(error) => {
-                let finding = Finding::of_error(&error);
-                let object = work.layer.values.at.object.to_string();
-                let file = finding.file.clone().unwrap_or(object);
-                let finding = located(&work.tiles, work.place, finding).in_file(&file);
-                faults.push(Fault::Payload(finding));
-            }
-        }
-        progress.advance(1, work.bytes());
+impl Decodable for StoredTile {
+    fn locations(&self) -> Vec<Location> {
+        self.layer.payloads().map(|payload| payload.at.clone()).collect()
     }
-    (decoded, faults)
+
+    fn decode(
+        &self,
+        payloads: Vec<Bytes>,
+        memory: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<(Option<Finding>, Vec<u8>)> {
+        let format = cell_format(self.tiles.attribute())?;
+        let chunk = StoredChunk { layers: vec![self.layer.clone()] };
+        let shape = self.tiles.tile_shape();
+        let mut payloads = payloads.into_iter();
+        let tile = layers::decode(&chunk, &mut payloads, &shape, &format, memory, scratch)?;
+        Ok((self.stale(&tile), tile.into_spare()))
+    }
+
+    fn located(&self, finding: Finding) -> Finding {
+        let object = self.layer.values.at.object.to_string();
+        let file = finding.file.clone().unwrap_or(object);
+        located(&self.tiles, self.place, finding).in_file(&file)
+    }
 }
 
-fn decode(work: &Work, stored: Vec<Bytes>, memory: Vec<u8>, scratch: &mut Scratch) -> Result<Tile> {
-    let format = cell_format(work.tiles.attribute())?;
-    let chunk = StoredChunk { layers: vec![work.layer.clone()] };
-    let shape = work.tiles.tile_shape();
-    layers::decode(&chunk, &mut stored.into_iter(), &shape, &format, memory, scratch)
+impl StoredTile {
+    /// How the stored statistics of the tile differ from its cells.
+    fn stale(&self, tile: &Tile) -> Option<Finding> {
+        let noted = self.tiles.noted(self.place)?;
+        let datatype = self.tiles.attribute().datatype;
+        let element = if datatype.is_temporal() { ElementType::I64 } else { element(datatype)? };
+        let found = CellStatistics::of(element, tile.bytes(), None, tile.validity());
+        let difference = difference(&noted, &found, element, tile, datatype.is_temporal())?;
+        let file = &self.tiles.fragment().name;
+        Some(located(&self.tiles, self.place, Finding::failure(difference)).in_file(file))
+    }
 }
 
 fn cell_format(attribute: &Attribute) -> Result<CellFormat> {
@@ -125,25 +97,14 @@ fn cell_format(attribute: &Attribute) -> Result<CellFormat> {
     })
 }
 
-/// Says which tile of which attribute and fragment a finding is about.
+/// The finding with its attribute and the coordinates of its tile.
 pub(super) fn located(tiles: &FragmentTiles, place: u64, finding: Finding) -> Finding {
     finding.in_dataset(&tiles.attribute().name).of_chunk(&tiles.coordinates(place))
 }
 
-/// Says how the figures of a tile differ from its cells.
-fn stale(work: &Work, tile: &Tile) -> Option<Finding> {
-    let noted = work.tiles.noted(work.place)?;
-    let datatype = work.tiles.attribute().datatype;
-    let element = if datatype.is_temporal() { ElementType::I64 } else { element(datatype)? };
-    let found = Figures::of(element, tile.bytes(), None, tile.validity());
-    let difference = difference(&noted, &found, element, tile, datatype.is_temporal())?;
-    let file = &work.tiles.fragment().name;
-    Some(located(&work.tiles, work.place, Finding::failure(difference)).in_file(file))
-}
-
 fn difference(
     noted: &NotedFigures,
-    found: &Figures,
+    found: &CellStatistics,
     element: ElementType,
     tile: &Tile,
     is_temporal: bool,

@@ -1,0 +1,79 @@
+//! Names that are like another, and how that is said.
+
+use std::collections::BTreeSet;
+
+use datafusion::common::utils::datafusion_strsim::levenshtein;
+use datafusion::common::utils::quote_identifier;
+
+/// Names that are listed if none is like the one that was asked for.
+const LISTED: usize = 8;
+
+pub(crate) fn did_you_mean(name: &str) -> String {
+    format!("did you mean {name}?")
+}
+
+/// The candidate that is most like `name`, or a list of them.
+pub(crate) fn meant<'a>(
+    name: &str,
+    kind: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let candidates: BTreeSet<&str> = candidates.collect();
+    match closest(name, candidates.iter().copied()) {
+        Some(candidate) => Some(did_you_mean(&quote_identifier(candidate))),
+        None if candidates.is_empty() => None,
+        None => {
+            let quoted = candidates.iter().map(|name| quote_identifier(name).into_owned());
+            Some(list(kind, quoted))
+        }
+    }
+}
+
+pub(crate) fn list(kind: &str, names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let listed = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the {kind} are {listed}{rest}")
+}
+
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let near = candidates.filter(|candidate| is_like(name, candidate));
+    near.min_by_key(|candidate| (distance(name, candidate), *candidate))
+}
+
+/// Whether one name may be a slip of the pen for the other: a third of it is wrong, or two letters
+/// have changed places.
+pub(crate) fn is_like(name: &str, candidate: &str) -> bool {
+    let length = name.chars().count().max(candidate.chars().count());
+    let wrong = distance(name, candidate);
+    wrong <= length.div_ceil(3) && wrong < length
+}
+
+pub(crate) fn distance(name: &str, candidate: &str) -> usize {
+    levenshtein(&name.to_lowercase(), &candidate.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_alike_up_to_a_third() {
+        assert!(is_like("tempreture", "temperature") && is_like("TEMP", "temp"));
+        assert!(is_like("tmie", "time") && is_like("t1", "t2"));
+        assert!(!is_like("a", "b") && !is_like("", "a") && !is_like("abc", "axy"));
+        let candidates = ["elevation", "temperatures", "temperature"];
+        assert_eq!(closest("temperatur", candidates.into_iter()), Some("temperature"));
+        assert_eq!(closest("rain", candidates.into_iter()), None);
+    }
+
+    #[test]
+    fn lists_are_short() {
+        let names = |n: usize| (0..n).map(|at| format!("t{at}"));
+        assert_eq!(list("tables", names(2)), "the tables are t0, t1");
+        assert!(list("tables", names(20)).ends_with("t6, t7 and 12 more"));
+    }
+}

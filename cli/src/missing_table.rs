@@ -1,0 +1,159 @@
+//! What to say of a table that is not there.
+
+use std::path::Path;
+
+use datafusion::common::TableReference;
+use datafusion::common::utils::quote_identifier;
+use datafusion::prelude::SessionContext;
+
+use crate::alike::{did_you_mean, distance, is_like, list, meant};
+use crate::file_types::writable;
+
+/// What a user may have meant by the name of a missing table, full or as it was written.
+pub(crate) fn hint(name: &str, ctx: &SessionContext) -> Option<String> {
+    let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
+    hint.or_else(|| Tables::of(ctx)?.hint(name))
+}
+
+/// What a user may have meant by the name of a missing schema.
+pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
+    meant(name, "schemas", Tables::of(ctx)?.schemas())
+}
+
+/// What to say of a name that is a file without quotes, or without its ending.
+fn path(name: &str, ctx: &SessionContext) -> Option<String> {
+    let config = ctx.copied_config();
+    let names = &config.options().catalog;
+    let mut written = name;
+    for default in [&names.default_catalog, &names.default_schema] {
+        let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
+        written = rest.unwrap_or(written);
+    }
+    let is_path = written.ends_with(".tet") && !written.contains('/');
+    let file = format!("{written}.tet");
+    if is_path {
+        return Some(format!("a path stands in single quotes: FROM '{written}'"));
+    }
+    if Path::new(&file).exists() {
+        return Some(format!("a file is a table by its path: FROM '{file}'"));
+    }
+    let known = writable(ctx);
+    let extension = Path::new(written).extension().and_then(|it| it.to_str())?;
+    if Path::new(written).is_file() {
+        let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");
+        return Some(format!(
+            "it is a file, but not one that is a table by its path: those are .tet, {types} and arrays"
+        ));
+    }
+    let is_file_type = known.contains(&extension.to_lowercase());
+    is_file_type.then(|| "there is no such file".to_owned())
+}
+
+/// The full name of a table of another catalog, as a directory on the command line is one.
+fn in_catalog(name: &str, ctx: &SessionContext) -> Option<String> {
+    let config = ctx.copied_config();
+    let default = &config.options().catalog.default_catalog;
+    let (schema, table) = name.rsplit_once('.')?;
+    let schema = schema.rsplit('.').next()?;
+    let has = |catalog: &String| {
+        catalog != default
+            && ctx
+                .catalog(catalog)
+                .is_some_and(|it| it.schema_names().iter().any(|it| it == schema))
+    };
+    let catalog = ctx.catalog_names().into_iter().find(has)?;
+    Some(did_you_mean(&TableReference::full(catalog, schema, table).to_quoted_string()))
+}
+
+/// The tables of the default catalog, by schema.
+struct Tables {
+    catalog: String,
+    default_schema: String,
+    schemas: Vec<(String, Vec<String>)>,
+}
+
+impl Tables {
+    fn of(ctx: &SessionContext) -> Option<Self> {
+        let config = ctx.copied_config();
+        let names = &config.options().catalog;
+        let catalog = ctx.catalog(&names.default_catalog)?;
+        let tables_of = |schema: String| {
+            let mut tables = catalog.schema(&schema)?.table_names();
+            tables.sort();
+            Some((schema, tables))
+        };
+        Some(Self {
+            catalog: names.default_catalog.clone(),
+            default_schema: names.default_schema.clone(),
+            schemas: catalog.schema_names().into_iter().filter_map(tables_of).collect(),
+        })
+    }
+
+    fn schemas(&self) -> impl Iterator<Item = &str> {
+        self.schemas.iter().map(|(schema, _)| schema.as_str())
+    }
+
+    /// What to say of a missing table by its name, full or as it was written.
+    fn hint(&self, name: &str) -> Option<String> {
+        if self.schemas.iter().all(|(_, tables)| tables.is_empty()) {
+            let how = "name a file on the command line, or CREATE EXTERNAL TABLE";
+            return Some(format!("there are no tables at all: {how}"));
+        }
+        let (schema, table) = self.split(name);
+        let all = self.schemas.iter().flat_map(|(schema, tables)| {
+            tables.iter().map(move |table| (schema.as_str(), table.as_str()))
+        });
+        let near = all
+            .filter(|(of, candidate)| is_like(schema, of) && is_like(table, candidate))
+            .min_by_key(|(of, candidate)| (distance(schema, of) + distance(table, candidate), *of));
+        if let Some((schema, table)) = near {
+            return Some(did_you_mean(&self.written(schema, table)));
+        }
+        match self.schemas.iter().find(|(of, tables)| of == schema && !tables.is_empty()) {
+            Some((schema, tables)) => {
+                Some(list("tables", tables.iter().map(|table| self.written(schema, table))))
+            }
+            None => meant(schema, "schemas", self.schemas()),
+        }
+    }
+
+    /// The schema and the table of a name whose parts may have dots in them: messages quote nothing.
+    fn split<'a>(&'a self, name: &'a str) -> (&'a str, &'a str) {
+        let name = name.strip_prefix(&*format!("{}.", self.catalog)).unwrap_or(name);
+        let known = self
+            .schemas()
+            .find_map(|schema| Some((schema, name.strip_prefix(schema)?.strip_prefix('.')?)));
+        known.or_else(|| name.split_once('.')).unwrap_or((&self.default_schema, name))
+    }
+
+    /// A table as SQL has to name it.
+    fn written(&self, schema: &str, table: &str) -> String {
+        if schema == self.default_schema {
+            return quote_identifier(table).into_owned();
+        }
+        TableReference::partial(schema, table).to_quoted_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_may_have_dots() {
+        let tables = Tables {
+            catalog: "datafusion".to_owned(),
+            default_schema: "public".to_owned(),
+            schemas: vec![
+                ("public".to_owned(), vec![]),
+                ("soil.v1".to_owned(), vec!["Depth".to_owned()]),
+            ],
+        };
+        assert_eq!(tables.split("datafusion.public.a.tet"), ("public", "a.tet"));
+        assert_eq!(tables.split("x"), ("public", "x"));
+        let hint = tables.hint("datafusion.soil.v1.dept");
+        assert_eq!(hint.as_deref(), Some("did you mean \"soil.v1\".\"Depth\"?"));
+        let hint = tables.hint("datafusion.air.v1.depth");
+        assert_eq!(hint.as_deref(), Some("the schemas are public, \"soil.v1\""));
+    }
+}

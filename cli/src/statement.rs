@@ -1,0 +1,200 @@
+//! Statements of SQL: where they stand in a text, parsed, and planned.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::{mem, slice};
+
+use datafusion::common::{plan_datafusion_err, plan_err};
+use datafusion::dataframe::DataFrame;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::{DFParser, Statement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use gridfusion::exec::to_datafusion;
+
+use crate::{file_types, stdin, store, unique_names};
+
+/// The SQL dialect of the session; a statement may change it.
+fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
+    let name = ctx.copied_config().options().sql_parser.dialect;
+    dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
+}
+
+/// The statements of a text.
+pub(crate) fn parse(ctx: &SessionContext, sql: &str) -> Result<VecDeque<Statement>> {
+    DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)
+}
+
+/// The query that `sql` is.
+pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> {
+    let mut statements = parse(ctx, sql)?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(Statement::Statement(query)), true) if matches!(*query, SqlStatement::Query(_)) => {
+            Ok(Statement::Statement(query))
+        }
+        _ => plan_err!("one query is needed here, for instance SELECT x, y FROM t"),
+    }
+}
+
+/// The texts of the statements of `sql`, each with blanks for what stands before it.
+pub(crate) fn texts(ctx: &SessionContext, sql: &str) -> Result<impl Iterator<Item = String>> {
+    let statements = split(sql, &*dialect(ctx)?)?.into_iter();
+    Ok(statements.map(|at| in_place(&sql[..at.start], &sql[at])))
+}
+
+/// Where the statements of `sql` stand, without the semicolons between them.
+///
+/// The text of each is kept as it is. Printing what the parser understood would lose parts: the
+/// options of `CREATE EXTERNAL TABLE`, for one.
+fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
+    let tokens =
+        Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
+    let semicolons = tokens.iter().filter(|token| token.token == Token::SemiColon);
+    let semicolons: HashSet<(u64, u64)> =
+        semicolons.map(|token| (token.span.start.line, token.span.start.column)).collect();
+
+    let mut statements = Vec::new();
+    let mut start = 0;
+    let (mut line, mut column) = (1, 1);
+    for (at, character) in sql.char_indices() {
+        if character == ';' && semicolons.contains(&(line, column)) {
+            statements.push(start..at);
+            start = at + 1;
+        }
+        (line, column) = if character == '\n' { (line + 1, 1) } else { (line, column + 1) };
+    }
+    statements.push(start..sql.len());
+    Ok(statements)
+}
+
+/// A statement with blanks for the text before it, so that errors name the line and the column of
+/// the whole text.
+fn in_place(before: &str, statement: &str) -> String {
+    let lines = before.matches('\n').count();
+    let columns = before.chars().rev().take_while(|character| *character != '\n').count();
+    format!("{}{}{statement}", "\n".repeat(lines), " ".repeat(columns))
+}
+
+/// A statement that can be run.
+pub(crate) struct Planned {
+    pub(crate) logical: LogicalPlan,
+    pub(crate) physical: Arc<dyn ExecutionPlan>,
+    pub(crate) context: TaskContext,
+}
+
+/// Plans a statement; if names clash inside its plan, in a form in which they do not.
+pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
+    let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
+        Err(error) if unique_names::is_clash(&error) => error,
+        outcome => return outcome,
+    };
+    match Box::pin(unique_names::with_casts_shown(ctx, statement)).await {
+        Some(shown) => Box::pin(plan_as_written(ctx, shown)).await.map_err(|_| error),
+        None => Err(error),
+    }
+}
+
+async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
+    let frame = execute(ctx, statement).await?;
+    let (logical, context) = (frame.logical_plan().clone(), frame.task_ctx());
+    Ok(Planned { logical, physical: Box::pin(frame.create_physical_plan()).await?, context })
+}
+
+/// Plans a statement, and does what it says unless that is left to the frame.
+async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
+    file_types::check(ctx, &statement)?;
+    let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
+    match &mut plan {
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
+            set_stores(ctx, &table.locations, &table.options)?;
+            prepare_table(table);
+            file_types::check_table(ctx, table)?;
+        }
+        LogicalPlan::Copy(copy) => {
+            refuse_stdout(&copy.output_url)?;
+            set_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
+            store::without_settings(&mut copy.options);
+        }
+        _ => {}
+    }
+    Box::pin(ctx.execute_logical_plan(plan)).await
+}
+
+/// Registers the stores of some locations with the settings of a statement.
+fn set_stores(
+    ctx: &SessionContext,
+    locations: &[String],
+    options: &HashMap<String, String>,
+) -> Result<()> {
+    let runtime = ctx.runtime_env();
+    let mut locations = locations.iter();
+    locations
+        .try_for_each(|location| store::register(location, options, &runtime))
+        .map_err(to_datafusion)
+}
+
+/// Changes what the program understands and DataFusion's formats do not: standard input, and settings of
+/// stores.
+fn prepare_table(table: &mut CreateExternalTable) {
+    if !file_types::is_datafusions(&table.file_type) {
+        return;
+    }
+    store::without_settings(&mut table.options);
+    let locations = mem::take(&mut table.locations).into_iter();
+    table.locations =
+        locations.map(|location| stdin::location(location, &table.file_type)).collect();
+}
+
+/// A copy appears when it is whole, which rows in a pipe cannot.
+fn refuse_stdout(target: &str) -> Result<()> {
+    match ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"].contains(&target) {
+        true => plan_err!(
+            "COPY writes files, not standard output; run the query with --format csv, tsv, json or nd-json"
+        ),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+
+    use super::*;
+
+    fn pieces(sql: &str) -> Vec<&str> {
+        split(sql, &GenericDialect {}).unwrap().into_iter().map(|range| sql[range].trim()).collect()
+    }
+
+    #[test]
+    fn only_semicolons_between_statements_split() {
+        assert_eq!(pieces("SELECT 1"), ["SELECT 1"]);
+        assert_eq!(pieces(""), [""]);
+        let sql = "SELECT ';' AS \";ä\";\r\n-- one; two\nSELECT 'é''; ' /* ; */ ;; SELECT 3;\n";
+        let expected =
+            ["SELECT ';' AS \";ä\"", "-- one; two\nSELECT 'é''; ' /* ; */", "", "SELECT 3", ""];
+        assert_eq!(pieces(sql), expected);
+        assert!(split("SELECT 'open", &GenericDialect {}).is_err());
+    }
+
+    #[test]
+    fn a_hint_with_a_semicolon_loses_nothing() {
+        // The tokenizer is wrong about where this semicolon is; the parser sees two statements.
+        let sql = "/*! SELECT 1; */ SELECT 2";
+        assert_eq!(pieces(sql).concat(), sql);
+    }
+
+    #[test]
+    fn a_statement_keeps_its_place() {
+        assert_eq!(in_place("", "SELECT 1"), "SELECT 1");
+        assert_eq!(in_place("SELECT 1;\näb;", " SELECT 2"), "\n    SELECT 2");
+        let error = DFParser::parse_sql(&in_place("SELECT 1;\n\n", "SELEC 2")).unwrap_err();
+        assert!(error.to_string().contains("Line: 3, Column: 1"), "{error}");
+    }
+}

@@ -1,0 +1,294 @@
+//! The columns of a result as numbers to plot.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Field, Float64Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
+};
+use arrow::error::ArrowError;
+
+use crate::error::{Result, refuse};
+use crate::spec::Format;
+
+/// Names are cut after this many letters.
+const LONGEST_NAME: usize = 28;
+
+/// What the numbers of a column stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Values {
+    Numbers,
+    /// Microseconds since 1970.
+    Times,
+    /// Places in this list, which is in order of appearance.
+    Names(Vec<String>),
+}
+
+/// The name of a column, and the unit of its values if that is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Title {
+    /// What stands beside the axis, or in the legend.
+    pub name: String,
+    /// Stands behind the name in brackets.
+    pub unit: Option<String>,
+}
+
+impl Title {
+    fn printable(&self) -> Self {
+        Self { name: printable(&self.name), unit: self.unit.as_deref().map(printable) }
+    }
+}
+
+/// A column of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) title: Title,
+    pub(crate) values: Values,
+    /// A number per row; NaN where there is none.
+    pub(crate) data: Vec<f64>,
+}
+
+impl Column {
+    /// What stands beside its axis; times need no unit, they are shown as dates.
+    pub(crate) fn label(&self) -> String {
+        match (&self.title.unit, &self.values) {
+            (Some(unit), Values::Numbers) => format!("{} [{unit}]", self.title.name),
+            _ => self.title.name.clone(),
+        }
+    }
+
+    /// The least and the greatest number, if there is one.
+    pub(crate) fn range(&self) -> Option<(f64, f64)> {
+        range(&self.data)
+    }
+
+    /// Fails unless its values are numbers.
+    pub(crate) fn need_numbers(&self) -> Result<()> {
+        let what = match self.values {
+            Values::Numbers => return Ok(()),
+            Values::Times => "times",
+            Values::Names(_) => "text",
+        };
+        refuse(format!("column \"{}\" is {what}, and a value must be a number", self.title.name))
+    }
+}
+
+/// The least and the greatest of the numbers that are there.
+pub(crate) fn range(data: &[f64]) -> Option<(f64, f64)> {
+    let finite = data.iter().copied().filter(|value| value.is_finite());
+    finite.fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
+/// The columns of a result, of at least one row.
+#[derive(Debug)]
+pub struct Columns {
+    pub(crate) columns: Vec<Column>,
+}
+
+impl Columns {
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.data.len())
+    }
+}
+
+/// Takes the rows of a result as they come, and keeps what is needed to draw them.
+#[derive(Debug)]
+pub struct ColumnsBuilder {
+    builders: Vec<Builder>,
+    rows: usize,
+    format: Format,
+}
+
+impl ColumnsBuilder {
+    /// Columns of these types, for a picture of a format. Those without a title are left out.
+    ///
+    /// # Errors
+    /// If a column is neither numbers, times nor text.
+    pub fn new(
+        schema: &Schema,
+        titles: impl IntoIterator<Item = Title>,
+        format: Format,
+    ) -> Result<Self> {
+        let fields = schema.fields().iter().zip(titles);
+        let builders = fields.map(|(field, title)| Builder::of(field, &title));
+        Ok(Self { builders: builders.collect::<Result<_>>()?, rows: 0, format })
+    }
+
+    /// Appends rows of the schema.
+    ///
+    /// # Errors
+    /// If there are more rows than the format shows, columns are missing, or a value does not convert.
+    pub fn append(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.rows += batch.num_rows();
+        if self.rows > self.format.row_limit() {
+            return self.format.too_many(&format!("more than {}", self.format.row_limit()));
+        }
+        if batch.num_columns() < self.builders.len() {
+            return Err(ArrowError::SchemaError("a batch lacks columns".to_owned()).into());
+        }
+        for (builder, array) in self.builders.iter_mut().zip(batch.columns()) {
+            builder.append(array)?;
+        }
+        Ok(())
+    }
+
+    /// The columns.
+    ///
+    /// # Errors
+    /// If there are no rows.
+    pub fn finish(self) -> Result<Columns> {
+        if self.rows == 0 {
+            return refuse("there is nothing to plot: the query has no rows");
+        }
+        Ok(Columns { columns: self.builders.into_iter().map(|builder| builder.column).collect() })
+    }
+}
+
+#[derive(Debug)]
+struct Builder {
+    column: Column,
+    /// Where each name stands in the list of them.
+    places: HashMap<String, usize>,
+}
+
+impl Builder {
+    fn of(field: &Field, title: &Title) -> Result<Self> {
+        let data_type = match field.data_type() {
+            DataType::Dictionary(_, of) => of.as_ref(),
+            other => other,
+        };
+        let values = match data_type {
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Values::Times,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => {
+                Values::Names(vec![])
+            }
+            DataType::Null => Values::Numbers,
+            numeric if numeric.is_numeric() => Values::Numbers,
+            other => {
+                return refuse(format!(
+                    "column \"{}\" is of type {other}, which cannot be plotted; \
+                     cast it to a number, a timestamp or text",
+                    field.name()
+                ));
+            }
+        };
+        let column = Column { title: title.printable(), values, data: vec![] };
+        Ok(Self { column, places: HashMap::new() })
+    }
+
+    fn append(&mut self, array: &dyn Array) -> Result<()> {
+        let data = &mut self.column.data;
+        match &mut self.column.values {
+            Values::Numbers => {
+                let array = cast(array, &DataType::Float64)?;
+                let numbers = array.as_primitive::<Float64Type>();
+                data.extend(numbers.iter().map(|number| number.unwrap_or(f64::NAN)));
+            }
+            Values::Times => {
+                let array = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+                let times = array.as_primitive::<TimestampMicrosecondType>();
+                let times = times.reinterpret_cast::<Int64Type>();
+                data.extend(times.iter().map(|time| time.map_or(f64::NAN, |time| time as f64)));
+            }
+            Values::Names(names) => {
+                let array = cast(array, &DataType::Utf8View)?;
+                for name in array.as_string_view() {
+                    let Some(name) = name else {
+                        data.push(f64::NAN);
+                        continue;
+                    };
+                    let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
+                        names.push(short(name));
+                        names.len() - 1
+                    });
+                    data.push(place as f64);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name that fits beside an axis.
+fn short(name: &str) -> String {
+    let name = printable(name);
+    if name.chars().count() <= LONGEST_NAME {
+        return name;
+    }
+    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
+}
+
+/// Text without control characters, which an SVG cannot hold and a terminal obeys.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int8Array, Int16Array, StringArray};
+
+    use super::*;
+
+    fn title(name: &str) -> Title {
+        Title { name: name.to_owned(), unit: None }
+    }
+
+    #[test]
+    fn rows_become_numbers() {
+        let columns: [(&str, ArrayRef); 4] = [
+            ("n", Arc::new(Int16Array::from(vec![Some(7), None, Some(-7)]))),
+            ("t", Arc::new(Date32Array::from(vec![0, 1, 2]))),
+            ("s", Arc::new(StringArray::from(vec!["b", "a\n", "b"]))),
+            ("ok", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
+        ];
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let titles = ["n", "t", "s", "ok"].map(title);
+        let mut builder = ColumnsBuilder::new(&rows.schema(), titles, Format::Png).unwrap();
+        builder.append(&rows).unwrap();
+        builder.append(&rows.slice(1, 1)).unwrap();
+        let columns = builder.finish().unwrap();
+        assert_eq!(columns.rows(), 4);
+        let [n, t, s, ok] = &columns.columns[..] else { panic!("{columns:?}") };
+        assert!(n.data[0] == 7.0 && n.data[1].is_nan() && n.data[2] == -7.0);
+        assert_eq!(t.data, [0.0, 86_400e6, 2.0 * 86_400e6, 86_400e6]);
+        assert_eq!(s.values, Values::Names(vec!["b".to_owned(), "a\\n".to_owned()]));
+        assert_eq!(s.data, [0.0, 1.0, 0.0, 1.0]);
+        assert_eq!(ok.values, Values::Names(vec!["true".to_owned(), "false".to_owned()]));
+        assert!(ok.data[0] == 0.0 && ok.data[1].is_nan() && ok.data[2] == 1.0);
+    }
+
+    #[test]
+    fn rows_are_refused_as_they_come() {
+        let zeros: ArrayRef = Arc::new(Int8Array::from(vec![0; 60_000]));
+        let rows = RecordBatch::try_from_iter([("n", zeros)]).unwrap();
+        let mut builder = ColumnsBuilder::new(&rows.schema(), [title("n")], Format::Svg).unwrap();
+        builder.append(&rows).unwrap();
+        let error = builder.append(&rows).unwrap_err().to_string();
+        assert!(error.starts_with("the query has more than 100000 rows, and at"), "{error}");
+        let more = RecordBatch::try_from_iter(
+            [("n", rows.column(0)), ("m", rows.column(0))]
+                .map(|(name, column)| (name, column.slice(0, 1))),
+        );
+        let titles = ["n", "m"].map(title);
+        let schema = more.unwrap().schema();
+        let mut builder = ColumnsBuilder::new(&schema, titles, Format::Svg).unwrap();
+        assert!(builder.append(&rows).is_err());
+        let none = ColumnsBuilder::new(&rows.schema(), [title("n")], Format::Svg).unwrap();
+        let error = none.finish().unwrap_err().to_string();
+        assert_eq!(error, "there is nothing to plot: the query has no rows");
+    }
+}

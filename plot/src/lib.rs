@@ -1,0 +1,45 @@
+//! Pictures of rows: heat maps, lines, points and bars, as PNG or SVG.
+//!
+//! ```text
+//!   record batches ──▶ Columns ──▶ heatmap, lines ──▶ scene ──▶ paint ──▶ PNG, SVG
+//!      + titles                     ▲  frame, ticks: axes
+//! ```
+//!
+//! All but the last step is arithmetic over marks at places in pixels; plotters paints them. The crate
+//! knows Arrow and no query engine: whoever runs a query hands over its rows, and writes the bytes of the
+//! picture where they belong. Fonts are part of the crate.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+//! use gridfusion_plot::{ColumnsBuilder, Format, Picture, Spec, Title};
+//!
+//! let column = |values: [f64; 2]| Arc::new(Float64Array::from_iter_values(values)) as ArrayRef;
+//! let columns = [("lat", column([50.0, 60.0])), ("temperature", column([9.5, 4.0]))];
+//! let rows = RecordBatch::try_from_iter(columns)?;
+//! let titles = ["lat", "temperature"].map(|name| Title { name: name.to_owned(), unit: None });
+//! let mut columns = ColumnsBuilder::new(&rows.schema(), titles, Format::Svg)?;
+//! columns.append(&rows)?;
+//! let picture = Picture::draw(&columns.finish()?, &Spec::new(800, 500))?;
+//! assert!(picture.encode(Format::Svg)?.starts_with(b"<svg"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod calendar;
+mod colors;
+mod column;
+mod error;
+mod frame;
+mod heatmap;
+mod lines;
+mod paint;
+mod picture;
+mod scene;
+mod spec;
+mod ticks;
+
+pub use column::{Columns, ColumnsBuilder, Title};
+pub use error::{Error, Result};
+pub use picture::Picture;
+pub use spec::{Format, Kind, Spec};

@@ -1,0 +1,194 @@
+//! A scene as the bytes of a file.
+
+use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color as _, FontTransform, TextStyle};
+
+use crate::error::{Error, Result};
+use crate::scene::{Anchor, Color, Mark, Scene, WHITE};
+
+/// A picture of pixels is painted that many times as large and then shrunk, so that edges are smooth.
+const OVERSAMPLING: u32 = 2;
+
+/// A scene as SVG.
+pub(crate) fn svg(scene: &Scene) -> Result<String> {
+    let mut text = String::new();
+    let mut backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
+    paint(scene, &mut backend, Manner { factor: 1.0, drop: 0.0 })?;
+    backend.present().map_err(Error::paint)?;
+    drop(backend);
+    Ok(text)
+}
+
+/// A scene as PNG.
+pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>> {
+    let large = pixels(scene)?;
+    let mut small = Vec::with_capacity(scene.width as usize * scene.height as usize * 3);
+    for y in 0..scene.height {
+        for x in 0..scene.width {
+            let Color(red, green, blue) = mean(&large, scene.width * OVERSAMPLING, (x, y));
+            small.extend([red, green, blue]);
+        }
+    }
+    encode(&small, scene.width, scene.height).map_err(Error::paint)
+}
+
+/// Pixels of three bytes, row by row, as PNG.
+fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = vec![];
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_adaptive_filter(png::AdaptiveFilterType::Adaptive);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+/// The large picture, three bytes per pixel.
+fn pixels(scene: &Scene) -> Result<Vec<u8>> {
+    let (width, height) = (scene.width * OVERSAMPLING, scene.height * OVERSAMPLING);
+    let mut large = vec![0; width as usize * height as usize * 3];
+    let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
+    // plotters sets letters of pixels that much too high.
+    let manner = Manner { factor: f64::from(OVERSAMPLING), drop: 0.2 };
+    paint(scene, &mut backend, manner)?;
+    backend.present().map_err(Error::paint)?;
+    drop(backend);
+    Ok(large)
+}
+
+/// The mean of the pixels that become one.
+fn mean(large: &[u8], width: u32, (x, y): (u32, u32)) -> Color {
+    let mut sum = [0_u32; 3];
+    for row in y * OVERSAMPLING..(y + 1) * OVERSAMPLING {
+        let start = (row as usize * width as usize + (x * OVERSAMPLING) as usize) * 3;
+        let pixels = large.get(start..start + 3 * OVERSAMPLING as usize).unwrap_or_default();
+        for pixel in pixels.chunks_exact(3) {
+            for (sum, value) in sum.iter_mut().zip(pixel) {
+                *sum += u32::from(*value);
+            }
+        }
+    }
+    let [red, green, blue] = sum.map(|sum| (sum / (OVERSAMPLING * OVERSAMPLING)) as u8);
+    Color(red, green, blue)
+}
+
+/// How a backend wants to be painted on.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// How many times as large.
+    factor: f64,
+    /// How far text has to be set lower to be where it should, in parts of its size.
+    drop: f64,
+}
+
+fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, manner: Manner) -> Result<()> {
+    let Manner { factor, drop } = manner;
+    let size = |length: f64| (length * factor).round();
+    let pixel = |(x, y): (f64, f64)| (size(x) as i32, size(y) as i32);
+    let all = (f64::from(scene.width), f64::from(scene.height));
+    let ground = backend.draw_rect((0, 0), pixel(all), &WHITE.filled(), true);
+    ground.map_err(Error::paint)?;
+    for mark in &scene.marks {
+        let painted = match mark {
+            Mark::Rect { x, y, color } => {
+                let corner = |x: i32, y: i32| pixel((f64::from(x), f64::from(y)));
+                backend.draw_rect(corner(x.0, y.0), corner(x.1, y.1), &color.filled(), true)
+            }
+            Mark::Path { points, width, color } => {
+                let style = color.stroke_width(size(*width).max(1.0) as u32);
+                backend.draw_path(points.iter().copied().map(pixel), &style)
+            }
+            Mark::Dot { at, radius, color } => {
+                backend.draw_circle(pixel(*at), size(*radius) as u32, &color.filled(), true)
+            }
+            Mark::Text { text, at, font, anchor, color } => {
+                let turn =
+                    if font.is_upright { FontTransform::Rotate270 } else { FontTransform::None };
+                let drop = if *anchor == Anchor::Top { 0.0 } else { drop * font.size };
+                let at = if font.is_upright { (at.0 + drop, at.1) } else { (at.0, at.1 + drop) };
+                let font = font.desc(factor).transform(turn);
+                let style = TextStyle::from(font).color(color).pos(position(*anchor));
+                backend.draw_text(text, &style, pixel(at))
+            }
+        };
+        painted.map_err(Error::paint)?;
+    }
+    Ok(())
+}
+
+fn position(anchor: Anchor) -> Pos {
+    match anchor {
+        Anchor::Middle => Pos::new(HPos::Center, VPos::Center),
+        Anchor::Left => Pos::new(HPos::Left, VPos::Center),
+        Anchor::Right => Pos::new(HPos::Right, VPos::Center),
+        Anchor::Top => Pos::new(HPos::Center, VPos::Top),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Font, load_fonts};
+
+    const RED: Color = Color(255, 0, 0);
+
+    fn scene() -> Scene {
+        load_fonts().unwrap();
+        let mut scene = Scene::new(40, 30);
+        scene.rect((10.0, 20.0), (5.0, 15.0), RED);
+        scene.rect((20.0, 21.0), (5.0, 15.0), Color(0, 0, 255));
+        scene.path(vec![(0.0, 29.0), (40.0, 29.0)], 1.0, RED);
+        scene
+    }
+
+    #[test]
+    fn pixels_are_where_they_should_be() {
+        let large = pixels(&scene()).unwrap();
+        assert_eq!(large.len(), 80 * 60 * 3);
+        let at = |x: u32, y: u32| mean(&large, 80, (x, y));
+        for (x, y, color) in [
+            (9, 5, WHITE),
+            (10, 5, RED),
+            (19, 14, RED),
+            (20, 14, Color(0, 0, 255)),
+            (21, 14, WHITE),
+            (15, 4, WHITE),
+            (15, 15, WHITE),
+        ] {
+            assert_eq!(at(x, y), color, "{x}, {y}");
+        }
+        assert_ne!(at(20, 28), at(20, 27));
+    }
+
+    #[test]
+    fn text_is_centred() {
+        let mut scene = scene();
+        scene.marks.clear();
+        scene.text("EEE", (20.0, 15.0), Font::of_size(14.0), Anchor::Middle);
+        let large = pixels(&scene).unwrap();
+        let dark: Vec<(u32, u32)> = (0..30)
+            .flat_map(|y| (0..40).map(move |x| (x, y)))
+            .filter(|at| mean(&large, 80, *at).0 < 128)
+            .collect();
+        let middle = |of: fn(&(u32, u32)) -> u32| {
+            let (low, high) =
+                (dark.iter().map(of).min().unwrap(), dark.iter().map(of).max().unwrap());
+            f64::from(low + high) / 2.0
+        };
+        assert!((middle(|at| at.0) - 20.0).abs() <= 2.0, "{dark:?}");
+        assert!((middle(|at| at.1) - 15.0).abs() <= 1.5, "{dark:?}");
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        let mut scene = scene();
+        scene.text("a<b & c", (20.0, 15.0), Font::of_size(10.0), Anchor::Left);
+        let svg = svg(&scene).unwrap();
+        assert!(svg.contains("a&lt;b &amp; c"), "{svg}");
+        assert!(svg.contains(r#"width="40" height="30""#), "{svg}");
+    }
+}

@@ -1,0 +1,157 @@
+//! From columns to a picture.
+
+use std::collections::HashSet;
+
+use crate::column::{Column, Columns, Values, printable};
+use crate::error::{Result, refuse};
+use crate::scene::{Scene, load_fonts};
+use crate::spec::{Format, Kind, Spec};
+use crate::{heatmap, lines, paint};
+
+/// A picture that is drawn and not painted yet.
+#[derive(Debug)]
+pub struct Picture {
+    scene: Scene,
+    kind: Kind,
+    values: usize,
+}
+
+impl Picture {
+    /// Draws columns: the first is x.
+    ///
+    /// # Errors
+    /// If a side of the picture is too short or too long, or columns are too few, not of the types that such a picture needs, have nothing to draw or too much.
+    pub fn draw(columns: &Columns, spec: &Spec) -> Result<Self> {
+        if [spec.width, spec.height].iter().any(|side| !Spec::SIDES.contains(side)) {
+            let (least, most) = Spec::SIDES.into_inner();
+            return refuse(format!("a side of a picture has {least} to {most} pixels"));
+        }
+        load_fonts()?;
+        let columns = &columns.columns[..];
+        let kind = choose(spec.kind, columns)?;
+        let mut scene = Scene::new(spec.width, spec.height);
+        let title = spec.title.as_deref().map(printable);
+        let title = title.as_deref();
+        let values = match (kind, columns) {
+            (Kind::Heatmap, [x, y, value]) => heatmap::draw(&mut scene, title, [x, y, value])?,
+            _ => lines::draw(&mut scene, title, kind, columns)?,
+        };
+        Ok(Self { scene, kind, values })
+    }
+
+    /// What is drawn.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How many values are drawn: points of lines, bars, or cells with both keys.
+    pub fn values(&self) -> usize {
+        self.values
+    }
+
+    /// The bytes of a file with the picture.
+    ///
+    /// # Errors
+    /// If it cannot be painted.
+    pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
+        match format {
+            Format::Png => paint::png(&self.scene),
+            Format::Svg => paint::svg(&self.scene).map(String::into_bytes),
+        }
+    }
+}
+
+/// What is drawn of these columns.
+fn choose(asked: Option<Kind>, columns: &[Column]) -> Result<Kind> {
+    let count = columns.len();
+    let [x, _, ..] = columns else {
+        return refuse(format!("a plot needs x and a value, and the query has {count} column"));
+    };
+    let repeats = || {
+        let mut seen = HashSet::new();
+        x.data.iter().any(|value| value.is_finite() && !seen.insert(value.to_bits()))
+    };
+    let kind = match asked {
+        Some(kind) => kind,
+        None if count == 3 && repeats() => Kind::Heatmap,
+        None if repeats() => Kind::Scatter,
+        None if matches!(x.values, Values::Names(_)) => Kind::Bars,
+        None => Kind::Line,
+    };
+    match kind {
+        Kind::Heatmap if count != 3 => refuse(format!(
+            "a heat map needs three columns, x, y and a value, and the query has {count}"
+        )),
+        kind => Ok(kind),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    use arrow::datatypes::Schema;
+
+    use super::*;
+    use crate::{ColumnsBuilder, Error, Title};
+
+    fn titles(schema: &Schema) -> Vec<Title> {
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        names.map(|name| Title { name, unit: None }).collect()
+    }
+
+    fn draw(rows: &RecordBatch, spec: &Spec) -> Result<Picture> {
+        let schema = rows.schema();
+        let mut columns = ColumnsBuilder::new(&schema, titles(&schema), Format::Svg)?;
+        columns.append(rows)?;
+        Picture::draw(&columns.finish()?, spec)
+    }
+
+    fn numbers<const N: usize>(values: [f64; N]) -> ArrayRef {
+        Arc::new(Float64Array::from_iter_values(values))
+    }
+
+    fn xy(x: [f64; 3]) -> RecordBatch {
+        RecordBatch::try_from_iter([("x", numbers(x)), ("y", numbers([1.0, 2.0, 3.0]))]).unwrap()
+    }
+
+    #[test]
+    fn columns_suggest_what_is_drawn() {
+        let spec = Spec::new(300, 200);
+        let kind = |rows: &RecordBatch| draw(rows, &spec).unwrap().kind();
+        assert_eq!(kind(&xy([1.0, 2.0, 3.0])), Kind::Line);
+        assert_eq!(kind(&xy([1.0, 2.0, 1.0])), Kind::Scatter);
+        let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+        let named = RecordBatch::try_from_iter([("x", names), ("y", numbers([1.0, 2.0]))]);
+        assert_eq!(kind(&named.unwrap()), Kind::Bars);
+        let [x, y] = [[1.0, 1.0], [1.0, 2.0]].map(numbers);
+        let cells = RecordBatch::try_from_iter([("x", x), ("y", y), ("v", numbers([1.0, 2.0]))]);
+        assert_eq!(kind(&cells.unwrap()), Kind::Heatmap);
+        let asked = Spec { kind: Some(Kind::Scatter), ..spec };
+        assert_eq!(draw(&xy([1.0, 2.0, 3.0]), &asked).unwrap().kind(), Kind::Scatter);
+        let asked = Spec { kind: Some(Kind::Heatmap), ..asked };
+        assert!(matches!(draw(&xy([1.0, 2.0, 3.0]), &asked), Err(Error::Usage(_))));
+    }
+
+    #[test]
+    fn pictures_are_neither_empty_nor_endless() {
+        for (width, height) in [(0, 300), (300, 199), (4097, 300), (300, u32::MAX)] {
+            let error = draw(&xy([1.0, 2.0, 3.0]), &Spec::new(width, height)).unwrap_err();
+            assert!(error.to_string().contains("200 to 4096 pixels"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_picture_is_encoded_as_asked() {
+        let spec = Spec { title: Some("a\u{1b}b".to_owned()), ..Spec::new(321, 234) };
+        let picture = draw(&xy([1.0, 2.0, 3.0]), &spec).unwrap();
+        assert_eq!(picture.values(), 3);
+        let svg = String::from_utf8(picture.encode(Format::Svg).unwrap()).unwrap();
+        assert!(svg.contains(r"a\u{1b}b") && svg.contains(r#"width="321""#), "{svg}");
+        let png = picture.encode(Format::Png).unwrap();
+        assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
+        assert_eq!(png[16..24], [321_u32.to_be_bytes(), 234_u32.to_be_bytes()].concat());
+        assert!(png.ends_with(b"IEND\xaeB`\x82"));
+    }
+}

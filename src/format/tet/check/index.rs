@@ -1,0 +1,122 @@
+//! The rows of the chunk index with all that is wrong with each, for those who report on a file rather
+//! than read it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::format::tet::directory::Dataset;
+use crate::format::tet::file::TetFile;
+use crate::format::tet::index::Row;
+use crate::format::{Machine, Payload, Replies, Step};
+
+impl TetFile {
+    /// A machine that reads these `rows` of the chunk index with all that is wrong with each.
+    pub fn check_index(self: &Arc<Self>, rows: Range<u64>) -> CheckIndex {
+        CheckIndex::new(Arc::clone(self), rows)
+    }
+}
+
+/// A row of the index, and what is wrong with it.
+#[derive(Debug, Clone)]
+pub struct CheckedRow {
+    /// Its byte in the file.
+    pub offset: u64,
+    /// The dataset that it is about, by id, if there is one.
+    pub dataset: Option<usize>,
+    /// The chunk that it is about, if the dataset has it.
+    pub coordinates: Option<Vec<u64>>,
+    /// The bytes of the payload, if they lie in the file.
+    pub span: Option<Range<u64>>,
+    /// What to decode, if nothing is wrong with it.
+    pub payload: Option<Payload>,
+    /// What is wrong; of each field the first thing.
+    pub faults: Vec<(RowField, Error)>,
+}
+
+/// A field of a row that can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowField {
+    /// A dataset that there is not.
+    Dataset,
+    /// A chunk that there is not.
+    Coordinates,
+    /// Coordinates on axes that the dataset does not have: odd, but ignored.
+    UnusedCoordinates,
+    /// Another length than the tile of the chunk has.
+    RawLength,
+    /// Another length than a raw tile has.
+    StoredLength,
+    /// A payload outside the part of the file where payloads are.
+    Payload,
+    /// A codec that there is not.
+    Codec,
+}
+
+/// Reads rows of the index, in the order of the file; made by [`TetFile::check_index`].
+#[derive(Debug)]
+pub struct CheckIndex {
+    file: Arc<TetFile>,
+    rows: Range<u64>,
+}
+
+impl CheckIndex {
+    fn new(file: Arc<TetFile>, rows: Range<u64>) -> Self {
+        let end = rows.end.min(file.index.row_count);
+        Self { file, rows: rows.start.min(end)..end }
+    }
+
+    fn check(&self, row: &Row, object: &Arc<str>) -> CheckedRow {
+        let mut faults = Faults(vec![]);
+        let datasets = self.file.datasets();
+        let dataset = usize::try_from(row.dataset()).ok().filter(|id| *id < datasets.len());
+        if dataset.is_none() {
+            faults.0.push((RowField::Dataset, row.no_such_dataset(datasets.len())));
+        }
+        let tile = dataset.and_then(|id| faults.tile(row, &datasets[id]));
+        let codec = faults.note(RowField::Codec, row.codec());
+        if let Some(codec) = &codec {
+            faults.note(RowField::StoredLength, row.check_stored_len(codec));
+        }
+        let span = faults.note(RowField::Payload, row.span(self.file.payload_end));
+        let payload = tile
+            .as_ref()
+            .and_then(|(_, tile_len)| row.payload(object, *tile_len, self.file.payload_end).ok());
+        let coordinates = tile.map(|(coordinates, _)| coordinates);
+        CheckedRow { offset: row.offset, dataset, coordinates, span, payload, faults: faults.0 }
+    }
+}
+
+struct Faults(Vec<(RowField, Error)>);
+
+impl Faults {
+    fn note<T>(&mut self, field: RowField, found: Result<T>) -> Option<T> {
+        found.map_err(|error| self.0.push((field, error))).ok()
+    }
+
+    /// The coordinates of the row's chunk and the bytes of its tile. A dataset that cannot be read at all
+    /// says nothing about its rows.
+    fn tile(&mut self, row: &Row, dataset: &Dataset) -> Option<(Vec<u64>, u64)> {
+        let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return None };
+        self.note(RowField::UnusedCoordinates, row.check_unused(grid.rank()));
+        let coordinates = self.note(RowField::Coordinates, row.coordinates(grid))?;
+        let tile_len = grid.extents(coordinates).iter().product::<u64>() * element.size();
+        self.note(RowField::RawLength, row.check_raw_len(tile_len));
+        Some((coordinates.to_vec(), tile_len))
+    }
+}
+
+impl Machine for CheckIndex {
+    type Output = Vec<CheckedRow>;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        let bytes = self.file.index.bytes_of(self.rows.clone());
+        let replies = replies.into_bytes();
+        let Some(rows) = replies.first() else {
+            return Ok(if self.rows.is_empty() { Step::Done(vec![]) } else { Step::read([bytes]) });
+        };
+        let object: Arc<str> = "".into();
+        let rows = Row::parse_each(bytes.start, rows);
+        rows.map(|row| Ok(self.check(&row?, &object))).collect::<Result<_>>().map(Step::Done)
+    }
+}

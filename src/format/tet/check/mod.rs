@@ -1,0 +1,11 @@
+//! What is wrong with a file that can be read all the same, for those who report on it: in the footer,
+//! row by row of the index, map by map of the zone maps.
+
+mod footer;
+mod index;
+mod limits;
+mod zones;
+
+pub use footer::{CheckFooter, CheckedFooter};
+pub use index::{CheckIndex, CheckedRow, RowField};
+pub use zones::{CheckZoneMaps, CheckedZoneMaps, ZoneFault};

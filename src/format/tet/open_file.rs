@@ -1,0 +1,273 @@
+//! Opening a file: a machine that asks for its head and tail, and rarely for more.
+//!
+//! ```text
+//!  Start ──▶ Ends (head and tail, 64 KiB each) ──▶ Directory and index header ──▶ Footer ──▶ Spill ──▶ Done
+//! ```
+//!
+//! Bytes that the first reply already holds are not asked for again, so a file with a modest
+//! directory and footer opens with one request.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::directory;
+use super::file::TetFile;
+use super::footer::{TAIL_LEN, Tail};
+use super::index::{HEADER_LEN, Index};
+use super::metadata::{HistoryEvent, Metadata};
+use super::superblock::{SUPERBLOCK_LEN, Superblock};
+use crate::error::{Error, Result};
+use crate::format::{Foreign, Machine, Replies, Step};
+
+/// Bytes read from either end of the file at first.
+const GUESS_LEN: u64 = 64 * 1024;
+
+/// Opens a `.tet` file of a known length.
+///
+/// ```
+/// use bytes::Bytes;
+/// use gridfusion::format::{Machine, Replies, Step, tet::OpenFile};
+///
+/// // The smallest file: a superblock that promises no datasets.
+/// let mut file = b"TETR".to_vec();
+/// file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+/// let file = Bytes::from(file);
+///
+/// let mut open = OpenFile::new(file.len() as u64);
+/// let mut replies = Replies::Start;
+/// let tet = loop {
+///     match open.step(replies)? {
+///         Step::Read(wanted) => {
+///             let bytes = |r: std::ops::Range<u64>| file.slice(r.start as usize..r.end as usize);
+///             replies = Replies::Bytes(wanted.into_iter().map(|at| bytes(at.range)).collect());
+///         }
+///         Step::List(_) => unreachable!("a .tet file is one object"),
+///         Step::Done(tet) => break tet,
+///     }
+/// };
+/// assert!(tet.datasets().is_empty());
+/// # Ok::<(), gridfusion::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OpenFile {
+    file_len: u64,
+    /// Byte ranges asked for and received so far.
+    known: Vec<(u64, Bytes)>,
+    /// The ranges asked for last.
+    asked: Vec<Range<u64>>,
+}
+
+impl OpenFile {
+    /// Starts opening a file of `file_len` bytes.
+    pub fn new(file_len: u64) -> Self {
+        Self { file_len, known: vec![], asked: vec![] }
+    }
+}
+
+impl Machine for OpenFile {
+    type Output = TetFile;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<TetFile>> {
+        let replies = replies.into_bytes();
+        self.known.extend(self.asked.drain(..).map(|range| range.start).zip(replies));
+        if self.known.is_empty() {
+            return self.read_ends();
+        }
+        // Parsing starts over with each reply: it is cheap, and there are four replies at most.
+        match self.parse() {
+            Ok(file) => Ok(Step::Done(file)),
+            Err(Pause::Need(range)) => {
+                self.asked = vec![range];
+                Ok(Step::read(self.asked.iter().cloned()))
+            }
+            Err(Pause::Fail(error)) => Err(error),
+        }
+    }
+}
+
+/// Why parsing stopped: bytes are missing, or they are wrong.
+enum Pause {
+    Need(Range<u64>),
+    Fail(Error),
+}
+
+impl From<Error> for Pause {
+    fn from(error: Error) -> Self {
+        Self::Fail(error)
+    }
+}
+
+/// What the footer adds to the directory.
+#[derive(Default)]
+struct FooterParts {
+    metadata: Metadata,
+    history: Vec<HistoryEvent>,
+    payload_end: u64,
+    zone_maps_at: Option<Range<u64>>,
+    tail: Option<Tail>,
+    warnings: Vec<String>,
+}
+
+impl OpenFile {
+    fn read_ends(&mut self) -> Result<Step<TetFile>> {
+        if self.file_len < SUPERBLOCK_LEN {
+            let message = format!(
+                "the file has {} bytes, a .tet file at least {SUPERBLOCK_LEN}",
+                self.file_len
+            );
+            return Err(Error::corrupt("superblock", 0, message));
+        }
+        let head = 0..self.file_len.min(GUESS_LEN);
+        let tail = self.file_len.saturating_sub(GUESS_LEN).max(head.end)..self.file_len;
+        self.asked = [head, tail].into_iter().filter(|range| !range.is_empty()).collect();
+        Ok(Step::read(self.asked.iter().cloned()))
+    }
+
+    /// The bytes of `range`, which must lie in the file, or a request for them.
+    fn bytes(&self, range: Range<u64>) -> Result<Bytes, Pause> {
+        let held = self.known.iter().find_map(|(start, bytes)| {
+            let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
+            let to = usize::try_from(range.end - start).ok()?;
+            (to <= bytes.len()).then(|| bytes.slice(from..to))
+        });
+        held.ok_or(Pause::Need(range))
+    }
+
+    fn parse(&self) -> Result<TetFile, Pause> {
+        let superblock = match Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN)?) {
+            Ok(superblock) => superblock,
+            Err(error) => return Err(self.of_another_format().unwrap_or(error).into()),
+        };
+        let (datasets, index) = self.directory_and_index(&superblock)?;
+        let mut footer = self.footer(&superblock)?;
+        let by_name = ids_by_name(&datasets, &mut footer.warnings);
+        let mut file = TetFile {
+            datasets,
+            by_name,
+            listed_coordinates: Default::default(),
+            metadata: footer.metadata,
+            history: footer.history,
+            index,
+            payload_end: footer.payload_end,
+            zone_maps_at: footer.zone_maps_at,
+            tail: footer.tail,
+            warnings: footer.warnings,
+            row_map: Default::default(),
+        };
+        file.listed_coordinates = file.find_listed_coordinates();
+        Ok(file)
+    }
+
+    /// What the file is instead, if that can be told from its first bytes.
+    fn of_another_format(&self) -> Option<Error> {
+        let (_, head) = self.known.first()?;
+        Foreign::of_bytes(head).map(Foreign::error)
+    }
+
+    fn directory_and_index(
+        &self,
+        superblock: &Superblock,
+    ) -> Result<(Vec<directory::Dataset>, Index), Pause> {
+        if superblock.dataset_count == 0 {
+            return Ok(Default::default());
+        }
+        let index = superblock.index_range(self.file_len)?;
+        let records_at = directory::RECORDS_OFFSET;
+        if index.start < records_at || index.end - index.start < HEADER_LEN {
+            let message = format!(
+                "a chunk index at bytes {index:?}, which leaves no room for datasets or for its header"
+            );
+            return Err(Error::corrupt("superblock", 16, message).into());
+        }
+        let len = self.bytes(SUPERBLOCK_LEN..records_at)?;
+        let records_len = u64::from_le_bytes(
+            (&*len).try_into().map_err(|_| Error::internal("eight bytes are not eight bytes"))?,
+        );
+        if directory::index_offset(records_len) != Some(index.start) {
+            let message = format!(
+                "{records_len} bytes of dataset records, but the chunk index is at byte {}",
+                index.start
+            );
+            return Err(Error::corrupt("dataset directory", SUPERBLOCK_LEN, message).into());
+        }
+        let header_end = index.start + HEADER_LEN;
+        let bytes = self.bytes(records_at..header_end)?;
+        let records = bytes.slice(..records_len as usize);
+        let header = bytes.slice((index.start - records_at) as usize..);
+        let datasets = directory::parse(&records, superblock.dataset_count)?;
+        let index = Index::parse(&header, &index, &datasets)?;
+        Ok((datasets, index))
+    }
+
+    fn footer(&self, superblock: &Superblock) -> Result<FooterParts, Pause> {
+        if !superblock.has_footer {
+            return Ok(FooterParts { payload_end: self.file_len, ..Default::default() });
+        }
+        let tail =
+            Tail::parse(&self.bytes(self.file_len - TAIL_LEN..self.file_len)?, self.file_len)?;
+        let json = tail.parse_json(&self.bytes(tail.json.clone())?)?;
+
+        let mut parts = FooterParts { payload_end: tail.json.start, ..Default::default() };
+        let [zones, secondary, metadata] = tail.spills(&json);
+        for (what, spill) in [("zone maps", zones), ("secondary index", secondary)] {
+            let Some(spill) = spill else { continue };
+            let Some(range) = spill.range(tail.json.start) else {
+                parts.warnings.push(format!(
+                    "the footer places {what} at bytes {}+{}, outside the file; ignored",
+                    spill.offset, spill.len
+                ));
+                continue;
+            };
+            parts.payload_end = parts.payload_end.saturating_sub(spill.len);
+            if what == "zone maps" {
+                parts.zone_maps_at = Some(range);
+            }
+        }
+        parts.metadata = match metadata {
+            Some(spill) => {
+                let range = spill.range(tail.json.start).ok_or_else(|| {
+                    let message = format!(
+                        "metadata at bytes {}+{}, outside the file",
+                        spill.offset, spill.len
+                    );
+                    Error::corrupt("footer", tail.json.start, message)
+                })?;
+                parts.payload_end = parts.payload_end.saturating_sub(spill.len);
+                self.spilled_metadata(range)?
+            }
+            None => json.metadata.unwrap_or_default(),
+        };
+        parts.history = json.history;
+        parts.tail = Some(tail);
+        Ok(parts)
+    }
+
+    fn spilled_metadata(&self, range: Range<u64>) -> Result<Metadata, Pause> {
+        let bytes = self.bytes(range.clone())?;
+        let metadata = serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!("not the JSON expected here ({error})");
+            Error::corrupt("spilled metadata", range.start, message)
+        })?;
+        Ok(metadata)
+    }
+}
+
+fn ids_by_name(
+    datasets: &[directory::Dataset],
+    warnings: &mut Vec<String>,
+) -> HashMap<String, usize> {
+    let mut by_name = HashMap::with_capacity(datasets.len());
+    for (id, dataset) in datasets.iter().enumerate() {
+        match by_name.entry(dataset.name().to_owned()) {
+            Entry::Vacant(place) => _ = place.insert(id),
+            Entry::Occupied(place) => {
+                warnings
+                    .push(format!("two datasets are called \"{}\"; the first counts", place.key()));
+            }
+        }
+    }
+    by_name
+}

@@ -1,0 +1,19 @@
+//! Which files and folders of an array count: their names have times, and an open sees a window of time.
+//!
+//! ```text
+//!   options.rs       how to open, and what a folder is: an array, a group
+//!   names.rs         __t1_t2_uuid_version
+//!   visible.rs       __commits: which fragments an open sees
+//!   timed_folder.rs  folders whose files are merged in order of time: __meta, __group
+//! ```
+
+mod names;
+mod options;
+mod timed_folder;
+mod visible;
+
+pub(super) use names::{OLD_SCHEMA_FILE, TimedName, extension, last_part, whole_file};
+pub(super) use options::SCHEMA_FOLDER;
+pub use options::{FolderKind, OpenOptions, folder_kind};
+pub(super) use timed_folder::{ReadTimedFolder, TimedFile, map_done};
+pub(super) use visible::{COMMITS, Commit, CommitFiles};

@@ -1,0 +1,103 @@
+//! The names of files and folders, and what they say of time.
+//!
+//! ```text
+//!   __1700000000000_1700000000999_0f3b…6c_22
+//!     └ first ms    └ last ms     └ uuid  └ format version, of fragments
+//! ```
+
+use crate::format::{Entry, Location};
+
+/// The only schema of arrays before format 10, in the array's own folder.
+pub(in crate::format::tiledb) const OLD_SCHEMA_FILE: &str = "__array_schema.tdb";
+
+/// Times and version in the name of a file or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format::tiledb) struct TimedName {
+    /// The earliest millisecond since 1970 of what it holds.
+    pub(in crate::format::tiledb) t1: u64,
+    /// The latest.
+    pub(in crate::format::tiledb) t2: u64,
+    /// The format version; names of format 4 and older, and of files that are no fragments, have
+    /// none.
+    pub(in crate::format::tiledb) version: Option<u32>,
+}
+
+/// Digits of a uuid, which has no dashes here.
+const UUID_LEN: usize = 32;
+
+impl TimedName {
+    /// Takes a name apart, with or without an extension; `None` if it is no such name.
+    pub(in crate::format::tiledb) fn parse(name: &str) -> Option<Self> {
+        let tokens: Vec<&str> = stem(name).strip_prefix("__")?.split('_').collect();
+        let is_uuid = |token: &str| token.len() == UUID_LEN;
+        let (t1, t2, version) = match tokens[..] {
+            [t1, t2, _, version] => (t1, t2, Some(version.parse().ok()?)),
+            [t1, t2, uuid] if is_uuid(uuid) => (t1, t2, None),
+            [uuid, t1, t2] if is_uuid(uuid) => (t1, t2, None),
+            [uuid, t] if is_uuid(uuid) => (t, t, None),
+            _ => return None,
+        };
+        let (t1, t2) = (t1.parse().ok()?, t2.parse().ok()?);
+        (t1 <= t2).then_some(Self { t1, t2, version })
+    }
+}
+
+/// A name without its extension.
+pub(in crate::format::tiledb) fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// What follows the last dot of a name.
+pub(in crate::format::tiledb) fn extension(name: &str) -> Option<&str> {
+    name.rsplit_once('.').map(|(_, extension)| extension)
+}
+
+/// The last part of a path or URI.
+pub(in crate::format::tiledb) fn last_part(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit_once('/').map_or(path, |(_, last)| last)
+}
+
+/// The whole of a file; `None` for a folder.
+pub(in crate::format::tiledb) fn whole_file(folder: &str, entry: &Entry) -> Option<Location> {
+    let object = match folder {
+        "" => entry.name.clone(),
+        folder => format!("{folder}/{}", entry.name),
+    };
+    Some(Location { object: object.into(), range: 0..entry.size? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_all_ages() {
+        let uuid = "0123456789abcdef0123456789abcdef";
+        let name = |t1, t2, version| Some(TimedName { t1, t2, version });
+        for (text, expected) in [
+            (format!("__10_20_{uuid}_22"), name(10, 20, Some(22))),
+            (format!("__10_20_{uuid}_22.wrt"), name(10, 20, Some(22))),
+            (format!("__10_20_{uuid}"), name(10, 20, None)),
+            (format!("__{uuid}_7"), name(7, 7, None)),
+            (format!("__{uuid}_7_9"), name(7, 9, None)),
+            (format!("__20_10_{uuid}_22"), None),
+            (format!("__10_20_{uuid}_x"), None),
+            (format!("__-1_20_{uuid}_22"), None),
+            (format!("10_20_{uuid}_22"), None),
+            ("__10_20_short".into(), None),
+            ("__enumerations".into(), None),
+            ("__".into(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(TimedName::parse(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_paths() {
+        assert_eq!(last_part("/__fragments/a_1/"), "a_1");
+        assert_eq!(last_part("a"), "a");
+        assert_eq!((stem("a.b.c"), extension("a.b.c"), extension("a")), ("a.b", Some("c"), None));
+    }
+}

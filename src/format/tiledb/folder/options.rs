@@ -1,0 +1,89 @@
+//! How to open an array or a group, and which of them a folder is.
+
+use super::names::{OLD_SCHEMA_FILE, TimedName};
+use crate::format::Entry;
+use crate::format::tiledb::filter::EncryptionKey;
+
+/// The folder of schemas, which every array since format 10 has.
+pub(in crate::format::tiledb) const SCHEMA_FOLDER: &str = "__schema";
+
+/// How to open an array. The default is everything, without a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct OpenOptions {
+    /// Leaves out what was written before this millisecond since 1970.
+    pub start: u64,
+    /// Leaves out what was written after this millisecond; `None` leaves out nothing, not even what is
+    /// dated in the future.
+    pub end: Option<u64>,
+    /// The key of an encrypted array.
+    pub key: Option<EncryptionKey>,
+}
+
+impl OpenOptions {
+    /// Whether all times of `name` lie in the window.
+    pub(in crate::format::tiledb) fn contains(&self, name: TimedName) -> bool {
+        self.start <= name.t1 && !self.is_after(name.t2)
+    }
+
+    /// Whether some time of `name` lies in the window.
+    pub(in crate::format::tiledb) fn touches(&self, name: TimedName) -> bool {
+        self.start <= name.t2 && !self.is_after(name.t1)
+    }
+
+    /// Whether the window ends before `time`.
+    fn is_after(&self, time: u64) -> bool {
+        self.end.is_some_and(|end| time > end)
+    }
+}
+
+/// What a folder is to TileDB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FolderKind {
+    /// An array.
+    Array,
+    /// A group of arrays and groups.
+    Group,
+}
+
+/// What a folder with these `entries` is; `None` if it is nothing of TileDB's.
+pub fn folder_kind(entries: &[Entry]) -> Option<FolderKind> {
+    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+    if has(SCHEMA_FOLDER) || has(OLD_SCHEMA_FILE) {
+        Some(FolderKind::Array)
+    } else if has("__tiledb_group.tdb") || has("__group") {
+        Some(FolderKind::Group)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_time() {
+        let name = |t1, t2| TimedName { t1, t2, version: None };
+        let options = OpenOptions { start: 5, end: Some(9), key: None };
+        let contained = [(5, 9), (6, 6), (4, 6), (6, 10), (4, 10), (0, 4), (10, 11)];
+        let seen = contained
+            .map(|(t1, t2)| (options.contains(name(t1, t2)), options.touches(name(t1, t2))));
+        let (both, some, none) = ((true, true), (false, true), (false, false));
+        assert_eq!(seen, [both, both, some, some, some, none, none]);
+        assert!(OpenOptions::default().contains(name(0, u64::MAX)));
+    }
+
+    #[test]
+    fn folders_are_known_by_what_is_in_them() {
+        let kind = |names: &[&str]| {
+            let entry = |name: &&str| Entry { name: (*name).to_owned(), size: None };
+            folder_kind(&names.iter().map(entry).collect::<Vec<_>>())
+        };
+        assert_eq!(kind(&[]), None);
+        assert_eq!(kind(&["__meta", "a.tdb"]), None);
+        assert_eq!(kind(&["__schema", "__tiledb_group.tdb"]), Some(FolderKind::Array));
+        assert_eq!(kind(&["__array_schema.tdb"]), Some(FolderKind::Array));
+        assert_eq!(kind(&["a", "__tiledb_group.tdb"]), Some(FolderKind::Group));
+        assert_eq!(kind(&["__group"]), Some(FolderKind::Group));
+    }
+}

@@ -1,0 +1,294 @@
+//! The footer of a fragment's metadata: what the fragment covers, and where its blocks are.
+//!
+//! ```text
+//!   __fragment_metadata.tdb
+//!   ├ block ┼ block ┼ … ┼ block ┼ footer ┼ length ┤      the length is there since format 10, and
+//!       ▲       ▲          ▲       │                     wherever a dimension is text
+//!       └───────┴──────────┴───────┘ offsets, one per field and kind of block
+//! ```
+//!
+//! Blocks are generic tiles: where the tiles of a field are stored, and statistics. The fields are
+//! the attributes, one unused slot, the dimensions, and timestamps and deletions of sparse
+//! fragments.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::format::tiledb::folder::OLD_SCHEMA_FILE;
+use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
+use crate::format::tiledb::schema::{
+    ArraySchema, DimensionDomain, OLDEST_VERSION, read_ranges, too_old,
+};
+use crate::format::tiledb::text::{flag, numbers, text64};
+use crate::format::wire::{Reader, to_usize};
+
+/// The footer of a fragment.
+#[derive(Debug, Clone)]
+pub(in crate::format::tiledb) struct Footer {
+    pub(in crate::format::tiledb) version: u32,
+    pub(in crate::format::tiledb) schema_name: String,
+    pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
+    pub(in crate::format::tiledb) is_dense: bool,
+    /// What the fragment covers, if the coordinates are whole numbers.
+    pub(in crate::format::tiledb) non_empty_domain: Option<Vec<(i128, i128)>>,
+    pub(in crate::format::tiledb) sparse_tiles: u64,
+    pub(in crate::format::tiledb) last_tile_cells: u64,
+    pub(in crate::format::tiledb) fields: Fields,
+    /// Where the blocks begin, ascending.
+    blocks: Vec<u64>,
+    /// Where the footer begins, and the last block ends.
+    start: u64,
+}
+
+/// Sizes and block offsets by field; kinds that a version does not have are empty.
+#[derive(Debug, Clone, Default)]
+pub(in crate::format::tiledb) struct Fields {
+    pub(in crate::format::tiledb) file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) var_file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) validity_file_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) var_tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) var_tile_sizes: Vec<u64>,
+    pub(in crate::format::tiledb) validity_tile_offsets: Vec<u64>,
+    pub(in crate::format::tiledb) mins: Vec<u64>,
+    pub(in crate::format::tiledb) maxs: Vec<u64>,
+    pub(in crate::format::tiledb) sums: Vec<u64>,
+    pub(in crate::format::tiledb) null_counts: Vec<u64>,
+}
+
+const REGION: &str = "fragment footer";
+/// Bytes of the length behind the footer.
+const LENGTH_LEN: u64 = 8;
+
+/// Where the footer is in a file of `file_len` bytes that ends with `tail`.
+///
+/// `name_version` is the format version in the fragment's name, which decides whether the footer's
+/// length is stored, and `old_schema` the schema of arrays before format 10.
+pub(in crate::format::tiledb) fn footer_range(
+    tail: &[u8],
+    file_len: u64,
+    name_version: u32,
+    old_schema: Option<&ArraySchema>,
+) -> Result<Range<u64>> {
+    let corrupt = |message: String| Error::corrupt(REGION, file_len, message);
+    let (end, len) = match old_schema {
+        Some(schema) if name_version < 10 && !has_text(schema) => {
+            (file_len, computed_len(schema, name_version))
+        }
+        _ => {
+            let length = tail.last_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let length = length.ok_or_else(|| {
+                corrupt(format!("a file of {file_len} bytes, too short for a footer"))
+            })?;
+            (file_len.saturating_sub(LENGTH_LEN), length)
+        }
+    };
+    let start = end.checked_sub(len);
+    let start = start.ok_or_else(|| {
+        corrupt(format!("a footer of {len} bytes, but the file has {file_len} bytes"))
+    })?;
+    Ok(start..end)
+}
+
+fn has_text(schema: &ArraySchema) -> bool {
+    schema.dimensions.iter().any(|dimension| dimension.domain == DimensionDomain::Text)
+}
+
+/// The length of a footer of format 5 to 9 over dimensions of fixed size.
+fn computed_len(schema: &ArraySchema, version: u32) -> u64 {
+    let fields = schema.attributes.len() as u64 + 1 + schema.dimensions.len() as u64;
+    let domain: u64 = schema.dimensions.iter().map(|at| 2 * at.datatype.size()).sum();
+    let per_field = if version < 7 { 2 + 3 } else { 3 + 4 };
+    4 + 1 + 1 + domain + 8 + 8 + per_field * fields * 8 + 8
+}
+
+impl Footer {
+    /// Parses the footer in `bytes`, which begins at `start` of its file.
+    pub(in crate::format::tiledb) fn parse(
+        bytes: &[u8],
+        start: u64,
+        schemas: &HashMap<String, Arc<ArraySchema>>,
+    ) -> Result<Self> {
+        let mut reader = Reader::new(REGION, start, bytes);
+        let (version, schema_name) = parse_head(&mut reader)?;
+        let schema = schemas.get(&schema_name).ok_or_else(|| {
+            reader.corrupt(format!("schema \"{schema_name}\", which the array does not have"))
+        })?;
+        let is_dense = flag(&mut reader, "dense")?;
+        if flag(&mut reader, "a missing domain")? {
+            return Err(reader.corrupt("a fragment without a domain"));
+        }
+        let non_empty_domain = read_ranges(&schema.dimensions, &mut reader)?;
+        let sparse_tiles = reader.u64()?;
+        let last_tile_cells = reader.u64()?;
+        let has_timestamps = version >= 14 && flag(&mut reader, "timestamps")?;
+        let has_deletions = version >= 15 && flag(&mut reader, "deletions")?;
+        let count = schema.attributes.len()
+            + 1
+            + schema.dimensions.len()
+            + usize::from(has_timestamps)
+            + 2 * usize::from(has_deletions);
+        let (fields, mut blocks) = Fields::parse(&mut reader, version, count as u64)?;
+        skip_sections(&mut reader, version)?;
+        reader.end()?;
+        blocks.sort_unstable();
+        Ok(Self {
+            version,
+            schema_name,
+            schema: Arc::clone(schema),
+            is_dense,
+            non_empty_domain,
+            sparse_tiles,
+            last_tile_cells,
+            fields,
+            blocks,
+            start,
+        })
+    }
+
+    /// The bytes of the block that begins at `offset`, up to the next block or the footer.
+    pub(in crate::format::tiledb) fn block(&self, offset: u64) -> Result<Range<u64>> {
+        if offset >= self.start {
+            let message =
+                format!("a block at byte {offset}, behind the footer's begin at {}", self.start);
+            return Err(Error::corrupt(REGION, self.start, message));
+        }
+        let next = self.blocks.partition_point(|block| *block <= offset);
+        let end = self.blocks.get(next).map_or(self.start, |next| *next).min(self.start);
+        Ok(offset..end)
+    }
+}
+
+/// The version, and the name of the schema.
+fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
+    match reader.u32()? {
+        older @ ..OLDEST_VERSION => Err(too_old(older)),
+        version @ ..10 => Ok((version, OLD_SCHEMA_FILE.to_owned())),
+        version @ ..=LATEST_VERSION => Ok((version, text64(reader, "the name of the schema")?)),
+        newer => Err(too_new(newer)),
+    }
+}
+
+impl Fields {
+    /// Also gives the offsets of all blocks.
+    fn parse(reader: &mut Reader<'_>, version: u32, count: u64) -> Result<(Self, Vec<u64>)> {
+        let mut column = |since: u32| match version >= since {
+            true => numbers(reader, count),
+            false => Ok(vec![]),
+        };
+        let mut fields = Self {
+            file_sizes: column(0)?,
+            var_file_sizes: column(0)?,
+            validity_file_sizes: column(7)?,
+            ..Self::default()
+        };
+        let mut blocks = vec![reader.u64()?]; // The R-tree's.
+        let mut column = |since: u32| match version >= since {
+            true => numbers(reader, count),
+            false => Ok(vec![]),
+        };
+        fields.tile_offsets = column(0)?;
+        fields.var_tile_offsets = column(0)?;
+        fields.var_tile_sizes = column(0)?;
+        fields.validity_tile_offsets = column(7)?;
+        fields.mins = column(11)?;
+        fields.maxs = column(11)?;
+        fields.sums = column(11)?;
+        fields.null_counts = column(11)?;
+        for since in [12, 16] {
+            // Those of the statistics of the whole fragment, and of the conditions applied to it.
+            if version >= since {
+                blocks.push(reader.u64()?);
+            }
+        }
+        let columns = [
+            &fields.tile_offsets,
+            &fields.var_tile_offsets,
+            &fields.var_tile_sizes,
+            &fields.validity_tile_offsets,
+            &fields.mins,
+            &fields.maxs,
+            &fields.sums,
+            &fields.null_counts,
+        ];
+        blocks.extend(columns.into_iter().flatten());
+        Ok((fields, blocks))
+    }
+}
+
+/// Skips what later versions may add.
+fn skip_sections(reader: &mut Reader<'_>, version: u32) -> Result<()> {
+    if version >= 23 {
+        for _ in 0..reader.u32()? {
+            reader.u64()?;
+            let len = reader.u32()?;
+            reader.take(to_usize(u64::from(len)))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::tiledb::testing::{FooterBytes, SCHEMA_NAME, SchemaBytes, generic_tile};
+
+    fn schemas(version: u32, name: &str) -> HashMap<String, Arc<ArraySchema>> {
+        let bytes = SchemaBytes { version, ..SchemaBytes::dense_2d() }.content();
+        let schema = ArraySchema::parse(&generic_tile(&bytes), None).unwrap();
+        HashMap::from([(name.to_owned(), Arc::new(schema))])
+    }
+
+    #[test]
+    fn versions_5_to_23() {
+        for version in 5..=23 {
+            let bytes = FooterBytes { version, ..FooterBytes::dense_2d() }.content();
+            let name = if version < 10 { OLD_SCHEMA_FILE } else { SCHEMA_NAME };
+            let schemas = schemas(version, name);
+            let footer = Footer::parse(&bytes, 1000, &schemas).unwrap();
+            assert_eq!(footer.non_empty_domain, Some(vec![(1, 4), (1, 4)]), "{version}");
+            assert_eq!(footer.fields.tile_offsets.len(), 4);
+            for len in 0..bytes.len() {
+                assert!(Footer::parse(&bytes[..len], 1000, &schemas).is_err(), "{version} {len}");
+            }
+            let mut file = vec![9; 1000];
+            file.extend(&bytes);
+            if version >= 10 {
+                file.extend((bytes.len() as u64).to_le_bytes());
+            }
+            let (tail, len) = (&file[990..], file.len() as u64);
+            let range = footer_range(tail, len, version, Some(&schemas[name])).unwrap();
+            assert_eq!(range, 1000..1000 + bytes.len() as u64, "{version}");
+        }
+    }
+
+    #[test]
+    fn blocks_end_where_the_next_begins() {
+        let columns = [40, 70, 70, 40, 70, 70, 70, 70];
+        let bytes = FooterBytes { columns, ..FooterBytes::dense_2d() }.content();
+        let footer = Footer::parse(&bytes, 100, &schemas(22, SCHEMA_NAME)).unwrap();
+        assert_eq!(footer.block(0).unwrap(), 0..40);
+        assert_eq!(footer.block(40).unwrap(), 40..70);
+        assert_eq!(footer.block(70).unwrap(), 70..100);
+        assert!(footer.block(100).is_err());
+    }
+
+    #[test]
+    fn impossible_footers_are_refused() {
+        let parse = |footer: FooterBytes| {
+            Footer::parse(&footer.content(), 100, &schemas(22, SCHEMA_NAME)).map(drop)
+        };
+        assert!(parse(FooterBytes { schema_name: "__other", ..FooterBytes::dense_2d() }).is_err());
+        assert!(
+            parse(FooterBytes { domain: [(3, 1), (1, 4)], ..FooterBytes::dense_2d() }).is_err()
+        );
+        for version in [0, 4, 24] {
+            assert!(parse(FooterBytes { version, ..FooterBytes::dense_2d() }).is_err());
+        }
+        assert!(footer_range(&[1; 7], 7, 22, None).is_err());
+        assert!(footer_range(&[1, 0, 0, 0, 0, 0, 0, 0], 8, 22, None).is_err());
+        assert_eq!(footer_range(&[0; 8], 8, 22, None).unwrap(), 0..0);
+    }
+}

@@ -1,0 +1,383 @@
+//! Where the tiles of one attribute of one fragment are stored.
+//!
+//! ```text
+//!   blocks of the fragment's metadata           files of the fragment
+//!   ├ offsets of tiles          ┤ ───────────▶  aI.tdb           values, or offsets of values
+//!   ├ offsets of content tiles  ┤ ───────────▶  aI_var.tdb       values of variable length
+//!   ├ sizes of content tiles    ┤
+//!   ├ offsets of validity tiles ┤ ───────────▶  aI_validity.tdb  a byte per cell, 0 for NULL
+//! ```
+//!
+//! The blocks are read when a tile of the attribute is first wanted.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::fragment::{CONTENT, Fragment, VALIDITY, VALUES};
+use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::Datatype;
+use crate::format::tiledb::filter::{EncryptionKey, Field, Pipeline, drops_offsets};
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::schema::Attribute;
+use crate::format::tiledb::text::numbers;
+use crate::format::wire::Reader;
+use crate::format::{Codec, Location, Payload};
+
+/// Where the tiles of one attribute of one fragment are stored.
+#[derive(Debug)]
+pub(in crate::format::tiledb) struct TileIndex {
+    values: TileFile,
+    content: Option<ContentTiles>,
+    validity: Option<TileFile>,
+}
+
+/// Values of variable length.
+#[derive(Debug)]
+struct ContentTiles {
+    file: TileFile,
+    /// Bytes of each tile when decoded.
+    raw_lens: Vec<u64>,
+}
+
+/// A file of tiles.
+#[derive(Debug)]
+struct TileFile {
+    object: Arc<str>,
+    codec: Codec,
+    /// Bytes of a tile when decoded; of content, each tile has its own.
+    raw_len: u64,
+    /// Where each tile begins, and where the last ends.
+    offsets: Vec<u64>,
+    /// Bytes of the file, if it is there.
+    len: Option<u64>,
+}
+
+/// The payloads of a tile: values, content and validity.
+pub(in crate::format::tiledb) type Payloads = (Payload, Option<Payload>, Option<Payload>);
+
+const REGION: &str = "tile index";
+
+/// Which blocks tell where the tiles of attribute number `field` are.
+pub(in crate::format::tiledb) fn block_locations(
+    fragment: &Fragment,
+    field: usize,
+) -> Result<Vec<Location>> {
+    let attribute = attribute(fragment, field)?;
+    let fields = &fragment.footer.fields;
+    let mut columns = vec![&fields.tile_offsets];
+    if attribute.is_variable() {
+        columns.extend([&fields.var_tile_offsets, &fields.var_tile_sizes]);
+    }
+    if attribute.nullable {
+        if fields.validity_tile_offsets.is_empty() {
+            let (name, version) = (&attribute.name, fragment.version);
+            let message =
+                format!("format version {version}, expected 7 or newer: \"{name}\" can be NULL");
+            let error = Error::corrupt_region("fragment footer", message);
+            return Err(error.about(&fragment.metadata_object()));
+        }
+        columns.push(&fields.validity_tile_offsets);
+    }
+    locations(fragment, field, &columns)
+}
+
+/// Where the blocks of a field are whose offsets are in `columns`.
+pub(in crate::format::tiledb) fn locations(
+    fragment: &Fragment,
+    field: usize,
+    columns: &[&Vec<u64>],
+) -> Result<Vec<Location>> {
+    let object: Arc<str> = fragment.metadata_object().into();
+    let location = |column: &&Vec<u64>| {
+        let offset = column.get(field).copied();
+        let offset = offset.ok_or_else(|| Error::internal("a block that this version lacks"))?;
+        let range = fragment.footer.block(offset).map_err(|error| error.about(&object))?;
+        Ok(Location { object: Arc::clone(&object), range })
+    };
+    columns.iter().map(location).collect()
+}
+
+fn attribute(fragment: &Fragment, field: usize) -> Result<&Attribute> {
+    let attribute = fragment.schema.attributes.get(field);
+    attribute.ok_or_else(|| Error::internal("an attribute that the fragment does not have"))
+}
+
+impl TileIndex {
+    /// Parses the blocks at `locations`, those of [`block_locations`].
+    pub(in crate::format::tiledb) fn parse(
+        fragment: &Fragment,
+        field: usize,
+        locations: &[Location],
+        blocks: &[Bytes],
+        key: Option<&EncryptionKey>,
+    ) -> Result<Self> {
+        let mut columns = locations.iter().zip(blocks).map(|(at, block)| {
+            let parsed = parse_block(block, at.range.start, fragment.tiles, key);
+            parsed.map_err(|error| error.about(&at.object))
+        });
+        let mut column =
+            || columns.next().unwrap_or_else(|| Err(Error::internal("a block is missing")));
+        let maker = Maker { fragment, field, attribute: attribute(fragment, field)?, key };
+        let values = maker.values(column()?)?;
+        let content = match maker.attribute.is_variable() {
+            true => Some(ContentTiles { file: maker.content(column()?)?, raw_lens: column()? }),
+            false => None,
+        };
+        let validity = match maker.attribute.nullable {
+            true => Some(maker.validity(column()?)?),
+            false => None,
+        };
+        Ok(Self { values, content, validity })
+    }
+
+    /// The payloads of the tile at place `tile` of the fragment.
+    pub(in crate::format::tiledb) fn payloads(&self, tile: u64) -> Result<Payloads> {
+        let content = self.content.as_ref().map(|content| {
+            let place = usize::try_from(tile).ok();
+            let raw_len = place.and_then(|place| content.raw_lens.get(place)).copied();
+            let raw_len = raw_len.ok_or_else(|| Error::internal("a tile that does not exist"))?;
+            content.file.payload(tile, raw_len)
+        });
+        let validity = self.validity.as_ref().map(|file| file.payload(tile, file.raw_len));
+        let values = self.values.payload(tile, self.values.raw_len)?;
+        Ok((values, content.transpose()?, validity.transpose()?))
+    }
+}
+
+/// Parses a block of one number per tile.
+fn parse_block(
+    block: &[u8],
+    offset: u64,
+    tiles: u64,
+    key: Option<&EncryptionKey>,
+) -> Result<Vec<u64>> {
+    let content = generic_tile::decode(REGION, offset, block, key)?;
+    let mut reader = Reader::new(REGION, 0, &content);
+    let count = reader.u64()?;
+    if count != tiles {
+        return Err(reader.corrupt(format!("{count} tiles, but the fragment covers {tiles}")));
+    }
+    let numbers = numbers(&mut reader, count)?;
+    reader.end()?;
+    Ok(numbers)
+}
+
+/// Makes the files of one attribute of one fragment.
+struct Maker<'a> {
+    fragment: &'a Fragment,
+    field: usize,
+    attribute: &'a Attribute,
+    key: Option<&'a EncryptionKey>,
+}
+
+impl Maker<'_> {
+    /// The file of the values, or of their offsets.
+    fn values(&self, offsets: Vec<u64>) -> Result<TileFile> {
+        let schema = &self.fragment.schema;
+        let end = self.file_len(&self.fragment.footer.fields.file_sizes);
+        let Some(cell_size) = self.attribute.cell_size() else {
+            let raw_len = if self.drops_offsets() { 0 } else { self.tile_len(8)? };
+            let pipeline = &schema.offsets_pipeline;
+            let codec = self.codec(pipeline, Datatype::UInt64, 8, false)?;
+            return self.file(VALUES, codec, raw_len, offsets, end);
+        };
+        let datatype = self.attribute.datatype;
+        let codec = self.codec(&self.attribute.pipeline, datatype, cell_size, false)?;
+        self.file(VALUES, codec, self.tile_len(cell_size)?, offsets, end)
+    }
+
+    /// The file of values of variable length.
+    fn content(&self, offsets: Vec<u64>) -> Result<TileFile> {
+        let (pipeline, datatype) = (&self.attribute.pipeline, self.attribute.datatype);
+        let codec = self.codec(pipeline, datatype, datatype.size(), self.drops_offsets())?;
+        let end = self.file_len(&self.fragment.footer.fields.var_file_sizes);
+        self.file(CONTENT, codec, 0, offsets, end)
+    }
+
+    /// The file of which cells are NULL.
+    fn validity(&self, offsets: Vec<u64>) -> Result<TileFile> {
+        let pipeline = self.fragment.schema.validity_pipeline.as_ref();
+        let pipeline =
+            pipeline.ok_or_else(|| Error::internal("NULL cells before they were invented"))?;
+        let codec = self.codec(pipeline, Datatype::UInt8, 1, false)?;
+        let end = self.file_len(&self.fragment.footer.fields.validity_file_sizes);
+        self.file(VALIDITY, codec, self.tile_len(1)?, offsets, end)
+    }
+
+    /// Whether the filters of the values keep their offsets, so that no others are stored.
+    fn drops_offsets(&self) -> bool {
+        let version = self.fragment.schema.version;
+        drops_offsets(&self.attribute.pipeline, self.attribute.datatype, version)
+    }
+
+    fn codec(
+        &self,
+        pipeline: &Pipeline,
+        datatype: Datatype,
+        cell_size: u64,
+        var_strings: bool,
+    ) -> Result<Codec> {
+        let fragment_version = self.fragment.version;
+        let field = Field { datatype, cell_size, var_strings, fragment_version };
+        let codec = pipeline.codec(&field, self.key);
+        let about = || format!("attribute \"{}\"", self.attribute.name);
+        Ok(Codec::Custom(Arc::new(codec.map_err(|error| error.about(&about()))?)))
+    }
+
+    /// Bytes of a decoded tile with cells of so many bytes.
+    fn tile_len(&self, cell_size: u64) -> Result<u64> {
+        let axes = self.fragment.schema.tile_axes()?;
+        let len = axes.iter().try_fold(cell_size, |len, axis| len.checked_mul(axis.extent));
+        len.ok_or_else(|| Error::unsupported("tiles of 2^64 bytes or more"))
+    }
+
+    /// Bytes of a file of this field, by the footer.
+    fn file_len(&self, sizes: &[u64]) -> u64 {
+        sizes.get(self.field).copied().unwrap_or(0)
+    }
+
+    /// A file of tiles that begin at `offsets` and end at `end`.
+    fn file(
+        &self,
+        suffix: &str,
+        codec: Codec,
+        raw_len: u64,
+        mut offsets: Vec<u64>,
+        end: u64,
+    ) -> Result<TileFile> {
+        let name = self.fragment.data_file(self.field, suffix);
+        let object: Arc<str> = format!("{}/{name}", self.fragment.folder).into();
+        offsets.push(end);
+        if !offsets.is_sorted() {
+            let message =
+                format!("tiles of {object} that do not follow one another up to byte {end}");
+            return Err(Error::corrupt_region(REGION, message));
+        }
+        let len = self.fragment.files.get(&name).copied();
+        Ok(TileFile { object, codec, raw_len, offsets, len })
+    }
+}
+
+impl TileFile {
+    fn payload(&self, tile: u64, raw_len: u64) -> Result<Payload> {
+        let range = self.range(tile);
+        let range = range.ok_or_else(|| Error::internal("a tile that does not exist"))?;
+        if self.len.is_none_or(|len| range.end > len) {
+            let found = match self.len {
+                Some(len) => format!("{} has {len} bytes", self.object),
+                None => format!("{} does not exist", self.object),
+            };
+            let message = format!("{found}, expected a tile at bytes {range:?} of it");
+            return Err(Error::corrupt("fragment", range.start, message));
+        }
+        let at = Location { object: Arc::clone(&self.object), range };
+        Ok(Payload { at, raw_len, codec: self.codec.clone() })
+    }
+
+    fn range(&self, tile: u64) -> Option<Range<u64>> {
+        let place = usize::try_from(tile).ok()?;
+        Some(*self.offsets.get(place)?..*self.offsets.get(place.checked_add(1)?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tiledb::array::TileDbArray;
+    use crate::format::tiledb::datatype::VARIABLE;
+    use crate::format::tiledb::folder::{OLD_SCHEMA_FILE, OpenOptions};
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{
+        self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
+    };
+
+    /// An array of text that can be NULL, with a fragment of two tiles.
+    fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {
+        let mut folder = Folder::default();
+        let attributes = vec![testing::attribute("s", 12, VARIABLE, &[0], true, "")];
+        let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
+        let (starts, mut metadata) = testing::in_a_row(&blocks.map(words));
+        let footer = FooterBytes {
+            domain: [(1, 2), (1, 6)],
+            file_sizes: [100, 200, 50],
+            columns: [starts[0], starts[1], starts[2], starts[3], 0, 0, 0, 0],
+            ..FooterBytes::dense_2d()
+        };
+        let footer = footer.content();
+        metadata.extend(&footer);
+        metadata.extend(words(&[footer.len() as u64]));
+        let name = format!("__5_5_{UUID}_22");
+        folder.put(&format!("__fragments/{name}/__fragment_metadata.tdb"), &metadata);
+        for (file, len) in [("a0", 100), ("a0_var", 200), ("a0_validity", 50)] {
+            folder.put(&format!("__fragments/{name}/{file}.tdb"), &vec![0; len]);
+        }
+        folder.put(&format!("__commits/{name}.wrt"), b"");
+        let array = folder.drive(OpenArray::new(OpenOptions::default()))?;
+        let locations = block_locations(&array.fragments[0], 0)?;
+        let bytes: Vec<Bytes> = locations
+            .iter()
+            .map(|at| folder.0[&*at.object].slice(at.range.start as usize..at.range.end as usize))
+            .collect();
+        let index = TileIndex::parse(&array.fragments[0], 0, &locations, &bytes, None)?;
+        array.keep_tile_index(0, 0, index);
+        Ok(array)
+    }
+
+    #[test]
+    fn text_that_can_be_null_has_three_files() {
+        let array = array([&[2, 0, 60], &[2, 10, 80], &[2, 7, 9], &[2, 5, 20]]).unwrap();
+        let index = array.tile_index(0, 0).unwrap();
+        let shown = |payload: Payload| {
+            let file = payload.at.object.rsplit('/').next().unwrap().to_owned();
+            (file, payload.at.range, payload.raw_len)
+        };
+        for (tile, offsets, content, validity) in
+            [(0, 0..60, (10..80, 7), 5..20), (1, 60..100, (80..200, 9), 20..50)]
+        {
+            let (a, b, c) = index.payloads(tile).unwrap();
+            assert_eq!(shown(a), ("a0.tdb".into(), offsets, 48));
+            assert_eq!(shown(b.unwrap()), ("a0_var.tdb".into(), content.0, content.1));
+            assert_eq!(shown(c.unwrap()), ("a0_validity.tdb".into(), validity, 6));
+        }
+        assert!(index.payloads(2).is_err());
+    }
+
+    #[test]
+    fn a_footer_older_than_null_cells_cannot_say_where_they_are() {
+        let attributes = vec![testing::attribute("v", 0, 1, &[0; 4], true, "")];
+        let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        let mut folder = Folder::default();
+        folder.put(OLD_SCHEMA_FILE, &generic_tile(&schema));
+        let name = format!("__5_5_{UUID}_6");
+        let footer = FooterBytes { version: 6, ..FooterBytes::dense_2d() }.content();
+        let metadata = [generic_tile(b""), footer].concat();
+        folder.put(&format!("{name}/__fragment_metadata.tdb"), &metadata);
+        folder.put(&format!("{name}.ok"), b"");
+        let array = folder.drive(OpenArray::new(OpenOptions::default())).unwrap();
+        let error = block_locations(&array.fragments[0], 0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_right_are_refused() {
+        let good: [&[u64]; 4] = [&[2, 0, 60], &[2, 10, 80], &[2, 7, 9], &[2, 5, 20]];
+        for (place, block) in [
+            (0, &[1, 0][..]),
+            (0, &[3, 0, 60, 70]),
+            (0, &[2, 60, 0]),
+            (1, &[2, 10, 201]),
+            (2, &[2, 7]),
+            (2, &[2, 7, 9, 9]),
+            (3, &[2, 20, 51]),
+        ] {
+            let mut blocks = good;
+            blocks[place] = block;
+            assert!(array(blocks).is_err(), "{place} {block:?}");
+        }
+        assert!(array(good).is_ok());
+    }
+}

@@ -1,0 +1,323 @@
+//! Array schemas: dimensions, attributes, orders and filters.
+//!
+//! ```text
+//!   version, duplicates, dense or sparse, orders, capacity
+//!   │ pipelines: coordinates, offsets, validity │ dimensions │ attributes
+//!   │ dimension labels │ enumerations: name and file │ current domain
+//! ```
+
+use std::fmt;
+
+use super::attribute::Attribute;
+use super::domain::{DimensionDomain, DimensionSchema, TileAxis};
+use super::label::DimensionLabel;
+use crate::error::{Error, Result};
+use crate::format::tiledb::filter::{EncryptionKey, Pipeline};
+use crate::format::tiledb::generic_tile;
+use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
+use crate::format::tiledb::text::{flag, text32};
+use crate::format::wire::Reader;
+
+/// What an array is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArraySchema {
+    /// The format version that the schema was written in.
+    pub version: u32,
+    /// Dense or sparse.
+    pub kind: ArrayKind,
+    /// The order of tiles.
+    pub tile_order: CellOrder,
+    /// The order of the cells in a tile.
+    pub cell_order: CellOrder,
+    /// Cells per tile of a sparse array.
+    pub capacity: u64,
+    /// Whether several cells of a sparse array may have the same coordinates.
+    pub allows_duplicates: bool,
+    /// The axes, the slowest first.
+    pub dimensions: Vec<DimensionSchema>,
+    /// The values of a cell.
+    pub attributes: Vec<Attribute>,
+    /// Other names for coordinates.
+    pub labels: Vec<DimensionLabel>,
+    /// The part of the domain that is in use, if it is given in whole numbers.
+    pub current_domain: Option<Vec<(i128, i128)>>,
+    /// The filters of coordinates whose dimension has none.
+    pub coords_pipeline: Pipeline,
+    /// The filters of the offsets of values of variable length.
+    pub offsets_pipeline: Pipeline,
+    /// The filters of the bytes that tell which cells are NULL; before format 7 there are none.
+    pub validity_pipeline: Option<Pipeline>,
+    /// Names of enumerations, and their files in `__schema/__enumerations`.
+    pub(in crate::format::tiledb) enumeration_files: Vec<(String, String)>,
+}
+
+/// Whether all cells of an array have values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ArrayKind {
+    /// All of them: cells that nobody wrote have fill values.
+    Dense,
+    /// Only those that were written.
+    Sparse,
+}
+
+/// An order of cells or tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CellOrder {
+    /// The last axis varies fastest.
+    RowMajor,
+    /// The first axis varies fastest.
+    ColumnMajor,
+    /// That of tiles, then that of cells.
+    Global,
+    /// None.
+    Unordered,
+    /// Along a Hilbert curve.
+    Hilbert,
+}
+
+impl fmt::Display for ArrayKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dense => "dense",
+            Self::Sparse => "sparse",
+        })
+    }
+}
+
+impl fmt::Display for CellOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RowMajor => "row-major",
+            Self::ColumnMajor => "column-major",
+            Self::Global => "global",
+            Self::Unordered => "none",
+            Self::Hilbert => "Hilbert",
+        })
+    }
+}
+
+/// The oldest format version that this reader knows.
+pub(in crate::format::tiledb) const OLDEST_VERSION: u32 = 5;
+const REGION: &str = "array schema";
+
+impl CellOrder {
+    fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(match reader.u8()? {
+            0 => Self::RowMajor,
+            1 => Self::ColumnMajor,
+            2 => Self::Global,
+            3 => Self::Unordered,
+            4 => Self::Hilbert,
+            other => return Err(reader.corrupt(format!("order {other}, expected 0 to 4"))),
+        })
+    }
+}
+
+impl ArraySchema {
+    /// The place of the attribute called `name`.
+    pub fn attribute_index(&self, name: &str) -> Option<usize> {
+        self.attributes.iter().position(|attribute| attribute.name == name)
+    }
+
+    /// The axes of a dense array.
+    ///
+    /// # Errors
+    /// `Unsupported` for a dimension that is not cut into tiles.
+    pub(in crate::format::tiledb) fn tile_axes(&self) -> Result<Vec<TileAxis>> {
+        self.dimensions.iter().map(DimensionSchema::tile_axis).collect()
+    }
+
+    /// Parses a file of the folder `__schema`.
+    pub(in crate::format::tiledb) fn parse(
+        stored: &[u8],
+        key: Option<&EncryptionKey>,
+    ) -> Result<Self> {
+        let content = generic_tile::decode(REGION, 0, stored, key)?;
+        let mut reader = Reader::new(REGION, 0, &content);
+        let schema = Self::parse_head(&mut reader)?.parse_rest(&mut reader)?;
+        reader.end()?;
+        Ok(schema)
+    }
+
+    /// Everything before the dimensions.
+    fn parse_head(reader: &mut Reader<'_>) -> Result<Self> {
+        let version = known_version(reader.u32()?)?;
+        let allows_duplicates = flag(reader, "allowing duplicates")?;
+        let sparse = flag(reader, "sparse")?;
+        Ok(Self {
+            version,
+            kind: if sparse { ArrayKind::Sparse } else { ArrayKind::Dense },
+            tile_order: CellOrder::parse(reader)?,
+            cell_order: CellOrder::parse(reader)?,
+            capacity: reader.u64()?,
+            allows_duplicates,
+            dimensions: vec![],
+            attributes: vec![],
+            labels: vec![],
+            current_domain: None,
+            coords_pipeline: Pipeline::parse(reader, version)?,
+            offsets_pipeline: Pipeline::parse(reader, version)?,
+            validity_pipeline: match version {
+                ..7 => None,
+                _ => Some(Pipeline::parse(reader, version)?),
+            },
+            enumeration_files: vec![],
+        })
+    }
+
+    fn parse_rest(mut self, reader: &mut Reader<'_>) -> Result<Self> {
+        let version = self.version;
+        for _ in 0..reader.u32()? {
+            self.dimensions.push(DimensionSchema::parse(reader, version)?);
+        }
+        if self.dimensions.is_empty() {
+            return Err(reader.corrupt("an array without dimensions"));
+        }
+        for _ in 0..reader.u32()? {
+            self.attributes.push(Attribute::parse(reader, version)?);
+        }
+        if version >= 18 {
+            for _ in 0..reader.u32()? {
+                self.labels.push(DimensionLabel::parse(reader, self.dimensions.len())?);
+            }
+        }
+        if version >= 20 {
+            for _ in 0..reader.u32()? {
+                let name = text32(reader, "the enumeration's name")?;
+                let file = text32(reader, "the enumeration's file")?;
+                self.enumeration_files.push((name, file));
+            }
+        }
+        if version >= 22 {
+            self.current_domain = self.parse_current_domain(reader)?;
+        }
+        Ok(self)
+    }
+
+    fn parse_current_domain(&self, reader: &mut Reader<'_>) -> Result<Option<Vec<(i128, i128)>>> {
+        let version = reader.u32()?;
+        if version != 0 {
+            let message = format!("a TileDB current domain of version {version}");
+            return Err(Error::unsupported(message));
+        }
+        if flag(reader, "an empty current domain")? {
+            return Ok(None);
+        }
+        let shape = reader.u8()?;
+        if shape != 0 {
+            let message =
+                format!("a TileDB current domain of type {shape}, expected 0 (rectangle)");
+            return Err(Error::unsupported(message));
+        }
+        let ranges = read_ranges(&self.dimensions, reader)?;
+        let inside = |(range, dimension): (&(i128, i128), &DimensionSchema)| match dimension.domain
+        {
+            DimensionDomain::Integer { low, high, .. } => low <= range.0 && range.1 <= high,
+            DimensionDomain::Float { .. } | DimensionDomain::Text => true,
+        };
+        if !ranges.iter().flatten().zip(&self.dimensions).all(inside) {
+            return Err(reader.corrupt("a current domain that leaves the domain"));
+        }
+        Ok(ranges)
+    }
+}
+
+fn known_version(version: u32) -> Result<u32> {
+    match version {
+        OLDEST_VERSION..=LATEST_VERSION => Ok(version),
+        ..OLDEST_VERSION => Err(too_old(version)),
+        _ => Err(too_new(version)),
+    }
+}
+
+/// The error for a format version that is older than this reader.
+pub(in crate::format::tiledb) fn too_old(version: u32) -> Error {
+    Error::unsupported(format!(
+        "TileDB format version {version}; this reader knows versions from {OLDEST_VERSION} on"
+    ))
+}
+
+/// A range of coordinates per dimension; `None` unless all of them are whole numbers.
+pub(in crate::format::tiledb) fn read_ranges(
+    dimensions: &[DimensionSchema],
+    reader: &mut Reader<'_>,
+) -> Result<Option<Vec<(i128, i128)>>> {
+    let ranges = dimensions.iter().map(|dimension| dimension.range(reader));
+    Ok(ranges.collect::<Result<Vec<_>>>()?.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tiledb::testing::{self, SchemaBytes, generic_tile};
+
+    fn parse(content: &[u8]) -> Result<ArraySchema> {
+        ArraySchema::parse(&generic_tile(content), None)
+    }
+
+    #[test]
+    fn a_schema_is_read_whole() {
+        let bytes = SchemaBytes::dense_2d().content();
+        let schema = parse(&bytes).unwrap();
+        assert_eq!((schema.version, schema.kind), (22, ArrayKind::Dense));
+        assert_eq!(schema.dimensions.len(), 2);
+        assert_eq!(schema.attribute_index("v"), Some(0));
+        assert_eq!(schema.attribute_index("w"), None);
+        assert_eq!(schema.current_domain, None);
+        let mut longer = bytes.clone();
+        longer.push(0);
+        assert!(parse(&longer).is_err());
+        for len in 0..bytes.len() {
+            assert!(parse(&bytes[..len]).is_err(), "{len}");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let _ = parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn only_known_versions_are_read() {
+        for (version, ok) in
+            [(4, false), (5, true), (12, true), (22, true), (23, true), (24, false)]
+        {
+            let schema = SchemaBytes { version, ..SchemaBytes::dense_2d() };
+            let parsed = parse(&schema.content());
+            assert_eq!(parsed.is_ok(), ok, "{version}");
+            if let Err(error) = parsed {
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
+                assert!(error.to_string().contains(&version.to_string()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_current_domain_lies_in_the_domain() {
+        let with = |ranges: [(i32, i32); 2]| {
+            let schema =
+                SchemaBytes { current_domain: Some(ranges.to_vec()), ..SchemaBytes::dense_2d() };
+            parse(&schema.content())
+        };
+        let schema = with([(1, 3), (2, 2)]).unwrap();
+        assert_eq!(schema.current_domain, Some(vec![(1, 3), (2, 2)]));
+        assert!(with([(0, 3), (2, 2)]).is_err());
+        assert!(with([(1, 3), (3, 2)]).is_err());
+    }
+
+    #[test]
+    fn labels_and_enumerations_are_listed() {
+        let schema = SchemaBytes {
+            labels: vec![testing::label(1, "lbl", "__labels/l0")],
+            enumerations: vec![("days", "__abc_0")],
+            ..SchemaBytes::dense_2d()
+        };
+        let schema = parse(&schema.content()).unwrap();
+        assert_eq!((schema.labels[0].dimension, &*schema.labels[0].uri), (1, "__labels/l0"));
+        assert_eq!(schema.enumeration_files, [("days".to_owned(), "__abc_0".to_owned())]);
+        let label = testing::label(2, "lbl", "__labels/l0");
+        let schema = SchemaBytes { labels: vec![label], ..SchemaBytes::dense_2d() };
+        assert!(parse(&schema.content()).is_err());
+    }
+}

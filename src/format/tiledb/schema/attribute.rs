@@ -1,0 +1,206 @@
+//! Attributes: the values that each cell of an array has.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::{Datatype, VARIABLE};
+use crate::format::tiledb::filter::Pipeline;
+use crate::format::tiledb::text::{flag, text32};
+use crate::format::wire::{Reader, to_usize};
+
+/// Cells of more values than this need a fill value of their own.
+const MAX_DEFAULT_FILL: u32 = 1 << 16;
+
+/// A value that each cell has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attribute {
+    /// Its name; the anonymous attribute has the empty one.
+    pub name: String,
+    /// The type of its values.
+    pub datatype: Datatype,
+    /// How many values a cell has.
+    pub values_per_cell: ValuesPerCell,
+    /// Whether cells can be NULL.
+    pub nullable: bool,
+    /// The bytes of a cell that nobody wrote.
+    pub fill: Vec<u8>,
+    /// Whether a cell that nobody wrote is not NULL.
+    pub fill_valid: bool,
+    /// The enumeration that its values are places in.
+    pub enumeration: Option<String>,
+    /// Its filters.
+    pub pipeline: Pipeline,
+}
+
+/// How many values a cell of an attribute has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ValuesPerCell {
+    /// Always so many; not 0.
+    Fixed(u32),
+    /// Any number, 0 too.
+    Variable,
+}
+
+impl fmt::Display for ValuesPerCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(values) => values.fmt(f),
+            Self::Variable => f.write_str("any number"),
+        }
+    }
+}
+
+impl ValuesPerCell {
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
+        match reader.u32()? {
+            0 => Err(reader.corrupt("cells of 0 values, expected 1 or more")),
+            VARIABLE => Ok(Self::Variable),
+            values => Ok(Self::Fixed(values)),
+        }
+    }
+}
+
+impl Attribute {
+    /// Bytes of a cell, if all cells have the same number.
+    pub fn cell_size(&self) -> Option<u64> {
+        match self.values_per_cell {
+            ValuesPerCell::Fixed(values) => Some(u64::from(values) * self.datatype.size()),
+            ValuesPerCell::Variable => None,
+        }
+    }
+
+    /// Whether cells can have any number of values.
+    pub fn is_variable(&self) -> bool {
+        self.values_per_cell == ValuesPerCell::Variable
+    }
+
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
+        let name = text32(reader, "the attribute's name")?;
+        let datatype = Datatype::from_code(reader.u8()?)?;
+        let values_per_cell = ValuesPerCell::parse(reader)?;
+        let pipeline = Pipeline::parse(reader, version)?;
+        let mut attribute = Self {
+            name,
+            datatype,
+            values_per_cell,
+            nullable: false,
+            fill: vec![],
+            fill_valid: false,
+            enumeration: None,
+            pipeline,
+        };
+        attribute.fill = attribute.parse_fill(reader, version)?;
+        if version >= 7 {
+            attribute.nullable = flag(reader, "nullable")?;
+            attribute.fill_valid = flag(reader, "the validity of the fill value")?;
+        }
+        if version >= 17 {
+            reader.u8()?; // The order of the values of a dimension label.
+        }
+        if version >= 20 {
+            let enumeration = text32(reader, "the enumeration's name")?;
+            attribute.enumeration = Some(enumeration).filter(|name| !name.is_empty());
+        }
+        Ok(attribute)
+    }
+
+    fn parse_fill(&self, reader: &mut Reader<'_>, version: u32) -> Result<Vec<u8>> {
+        if version < 6 {
+            return self.default_fill();
+        }
+        let len = reader.u64()?;
+        let fits = match self.cell_size() {
+            Some(cell_size) => len == cell_size,
+            None => len.is_multiple_of(self.datatype.size()),
+        };
+        if !fits {
+            return Err(reader.corrupt(format!(
+                "a fill value of {len} bytes for attribute \"{}\" of {}",
+                self.name, self.datatype
+            )));
+        }
+        Ok(reader.take(to_usize(len))?.to_vec())
+    }
+
+    /// What TileDB fills with where the schema does not say.
+    fn default_fill(&self) -> Result<Vec<u8>> {
+        let size = to_usize(self.datatype.size());
+        let mut value = match self.datatype {
+            Datatype::Float32 => f32::NAN.to_le_bytes().to_vec(),
+            Datatype::Float64 => f64::NAN.to_le_bytes().to_vec(),
+            unsigned if unsigned.is_unsigned() => vec![0xff; size],
+            _ => vec![0; size],
+        };
+        if (self.datatype.is_signed() || self.datatype == Datatype::Char)
+            && let Some(last) = value.last_mut()
+        {
+            *last = 0x80;
+        }
+        match self.values_per_cell {
+            ValuesPerCell::Variable => Ok(value),
+            ValuesPerCell::Fixed(values) if values <= MAX_DEFAULT_FILL => {
+                Ok(value.repeat(to_usize(u64::from(values))))
+            }
+            ValuesPerCell::Fixed(values) => Err(Error::unsupported(format!(
+                "attribute \"{}\" with {values} values per cell and no fill value",
+                self.name
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::tiledb::testing::{NO_FILTERS, attribute};
+
+    fn parse(bytes: &[u8], version: u32) -> Result<Attribute> {
+        let mut reader = Reader::new("test", 0, bytes);
+        let attribute = Attribute::parse(&mut reader, version)?;
+        reader.end()?;
+        Ok(attribute)
+    }
+
+    #[test]
+    fn what_versions_add() {
+        let bytes = attribute("a", 0, 2, &[1, 0, 0, 0, 2, 0, 0, 0], true, "days");
+        let now = parse(&bytes, 22).unwrap();
+        assert_eq!((now.nullable, now.enumeration.as_deref()), (true, Some("days")));
+        assert_eq!((now.cell_size(), now.fill.len()), (Some(8), 8));
+        for len in 0..bytes.len() {
+            assert!(parse(&bytes[..len], 22).is_err());
+        }
+        // Without the name of an enumeration, the order, and the two bytes of nullable attributes.
+        let end = bytes.len() - 8;
+        assert_eq!(parse(&bytes[..end], 17).unwrap().enumeration, None);
+        assert!(parse(&bytes[..end - 1], 16).unwrap().nullable);
+        assert!(!parse(&bytes[..end - 3], 6).unwrap().nullable);
+        let before_fill = &bytes[..end - 3 - 16];
+        assert_eq!(parse(before_fill, 5).unwrap().fill, i32::MIN.to_le_bytes().repeat(2));
+    }
+
+    #[test]
+    fn default_fill_values() {
+        let fill = |code: u8, values: u32| {
+            let head = [&[0, 0, 0, 0, code][..], &values.to_le_bytes(), &NO_FILTERS].concat();
+            parse(&head, 5).unwrap().fill
+        };
+        assert_eq!(fill(1, 1), i64::MIN.to_le_bytes());
+        assert_eq!(fill(21, 1), i64::MIN.to_le_bytes());
+        assert_eq!(fill(8, 2), [0xff; 4]);
+        assert!(f32::from_le_bytes(fill(2, 1).try_into().unwrap()).is_nan());
+        assert_eq!(fill(4, 3), [0x80; 3]);
+        assert_eq!(fill(11, VARIABLE), [0]);
+        assert_eq!(fill(41, 1), [0]);
+        let huge = [&[0, 0, 0, 0, 1][..], &(VARIABLE - 1).to_le_bytes(), &NO_FILTERS].concat();
+        assert!(parse(&huge, 5).is_err());
+    }
+
+    #[test]
+    fn a_fill_value_is_a_cell() {
+        assert!(parse(&attribute("a", 0, 1, &[0; 8], false, ""), 22).is_err());
+        assert!(parse(&attribute("a", 0, 0, &[], false, ""), 22).is_err());
+        assert!(parse(&attribute("a", 0, VARIABLE, &[0; 7], false, ""), 22).is_err());
+        assert!(parse(&attribute("a", 0, VARIABLE, &[0; 8], false, ""), 22).is_ok());
+    }
+}

@@ -1,0 +1,232 @@
+//! Dimensions: the types, domains and tile extents of an array's axes.
+
+use crate::error::{Error, Result};
+use crate::format::tiledb::datatype::{Datatype, VARIABLE};
+use crate::format::tiledb::filter::Pipeline;
+use crate::format::tiledb::text::{flag, text32};
+use crate::format::wire::{Reader, to_usize};
+
+/// An axis of an array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DimensionSchema {
+    /// Its name.
+    pub name: String,
+    /// The type of its coordinates.
+    pub datatype: Datatype,
+    /// Which coordinates there are, and how they are cut into tiles.
+    pub domain: DimensionDomain,
+    /// The filters of its coordinates, which only sparse arrays store.
+    pub pipeline: Pipeline,
+}
+
+/// The coordinates of a dimension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DimensionDomain {
+    /// Whole numbers; dates and times count their unit.
+    Integer {
+        /// The least coordinate.
+        low: i128,
+        /// The greatest coordinate.
+        high: i128,
+        /// Coordinates per tile.
+        extent: Option<i128>,
+    },
+    /// Floating-point numbers; only sparse arrays have such dimensions.
+    Float {
+        /// The least coordinate.
+        low: f64,
+        /// The greatest coordinate.
+        high: f64,
+        /// The length of a tile.
+        extent: Option<f64>,
+    },
+    /// Text of any length; only sparse arrays have such dimensions.
+    Text,
+}
+
+impl DimensionSchema {
+    /// Coordinates per tile, in decimal; dates and times count their unit. `None` if there is no telling.
+    pub fn extent_text(&self) -> Option<String> {
+        match &self.domain {
+            DimensionDomain::Integer { extent, .. } => extent.map(|extent| extent.to_string()),
+            DimensionDomain::Float { extent, .. } => extent.map(|extent| extent.to_string()),
+            DimensionDomain::Text => None,
+        }
+    }
+}
+
+/// An axis of a dense array: whole numbers, cut into tiles from the least on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format::tiledb) struct TileAxis {
+    pub(in crate::format::tiledb) low: i128,
+    pub(in crate::format::tiledb) high: i128,
+    pub(in crate::format::tiledb) extent: u64,
+}
+
+impl TileAxis {
+    /// The number of the tile that holds `coordinate`, which must not lie below the domain.
+    pub(in crate::format::tiledb) fn tile_of(&self, coordinate: i128) -> u64 {
+        u64::try_from((coordinate - self.low) / i128::from(self.extent)).unwrap_or(u64::MAX)
+    }
+
+    /// The first coordinate of a tile.
+    pub(in crate::format::tiledb) fn first_of(&self, tile: u64) -> i128 {
+        self.low + i128::from(tile) * i128::from(self.extent)
+    }
+}
+
+impl DimensionSchema {
+    pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
+        let name = text32(reader, "the dimension's name")?;
+        let datatype = Datatype::from_code(reader.u8()?)?;
+        let is_text = reader.u32()? == VARIABLE;
+        let pipeline = Pipeline::parse(reader, version)?;
+        let expected = if is_text { 0 } else { 2 * datatype.size() };
+        let domain_len = reader.u64()?;
+        if domain_len != expected {
+            let message = format!(
+                "a domain of {domain_len} bytes for a dimension of {datatype}, expected {expected}"
+            );
+            return Err(reader.corrupt(message));
+        }
+        let domain = DimensionDomain::parse(reader, datatype, is_text)?;
+        Ok(Self { name, datatype, domain, pipeline })
+    }
+
+    /// The dimension as an axis of tiles.
+    ///
+    /// # Errors
+    /// `Unsupported` if its coordinates are not whole numbers, or not cut into tiles.
+    pub(in crate::format::tiledb) fn tile_axis(&self) -> Result<TileAxis> {
+        match self.domain {
+            DimensionDomain::Integer { low, high, extent: Some(extent) } => {
+                let extent = u64::try_from(extent)
+                    .map_err(|_| Error::internal("a tile extent beyond its type"))?;
+                Ok(TileAxis { low, high, extent })
+            }
+            _ => Err(Error::unsupported(format!(
+                "a dense array whose dimension \"{}\" of type {} is not cut into tiles",
+                self.name, self.datatype
+            ))),
+        }
+    }
+
+    /// Reads a range of coordinates; `None` unless they are whole numbers.
+    pub(in crate::format::tiledb) fn range(
+        &self,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<(i128, i128)>> {
+        match self.domain {
+            DimensionDomain::Integer { .. } => {
+                let low = integer(reader, self.datatype)?;
+                let high = integer(reader, self.datatype)?;
+                if low > high {
+                    let name = &self.name;
+                    let message = format!("the range {low} to {high} of dimension \"{name}\"");
+                    return Err(reader.corrupt(message));
+                }
+                Ok(Some((low, high)))
+            }
+            DimensionDomain::Float { .. } => {
+                reader.take(to_usize(2 * self.datatype.size()))?;
+                Ok(None)
+            }
+            DimensionDomain::Text => {
+                let len = reader.u64()?;
+                reader.u64()?;
+                reader.take(to_usize(len))?;
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl DimensionDomain {
+    fn parse(reader: &mut Reader<'_>, datatype: Datatype, is_text: bool) -> Result<Self> {
+        let at_extent = |reader: &mut Reader<'_>| flag(reader, "the null tile extent");
+        if is_text {
+            if !at_extent(reader)? {
+                reader.take(to_usize(datatype.size()))?;
+            }
+            Ok(Self::Text)
+        } else if datatype.is_signed() || datatype.is_unsigned() {
+            let (low, high) = (integer(reader, datatype)?, integer(reader, datatype)?);
+            let extent = if at_extent(reader)? { None } else { Some(integer(reader, datatype)?) };
+            if low > high || extent.is_some_and(|extent| extent <= 0) {
+                let extent = extent.map_or("no".to_owned(), |extent| extent.to_string());
+                let message = format!("the domain {low} to {high} with {extent} tile extent");
+                return Err(reader.corrupt(message));
+            }
+            Ok(Self::Integer { low, high, extent })
+        } else if datatype.is_float() {
+            let (low, high) = (float(reader, datatype)?, float(reader, datatype)?);
+            let extent = if at_extent(reader)? { None } else { Some(float(reader, datatype)?) };
+            Ok(Self::Float { low, high, extent })
+        } else {
+            Err(Error::unsupported(format!("a dimension of type {datatype}")))
+        }
+    }
+}
+
+/// Reads a whole number of type `datatype`.
+pub(in crate::format::tiledb) fn integer(
+    reader: &mut Reader<'_>,
+    datatype: Datatype,
+) -> Result<i128> {
+    let bytes = reader.take(to_usize(datatype.size()))?;
+    Ok(integer_of(bytes, datatype.is_signed()))
+}
+
+/// The whole number that `bytes`, of which there are at most 8, stand for.
+pub(in crate::format::tiledb) fn integer_of(bytes: &[u8], signed: bool) -> i128 {
+    let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+    let padding = if negative { -1 } else { 0 };
+    bytes.iter().rev().fold(padding, |number, &byte| (number << 8) | i128::from(byte))
+}
+
+/// Reads a floating-point number of type `datatype`.
+pub(in crate::format::tiledb) fn float(reader: &mut Reader<'_>, datatype: Datatype) -> Result<f64> {
+    Ok(match datatype {
+        Datatype::Float32 => f64::from(f32::from_le_bytes(reader.array()?)),
+        _ => f64::from_le_bytes(reader.array()?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::tiledb::testing::dimension;
+
+    #[test]
+    fn whole_numbers_of_all_widths() {
+        assert_eq!(integer_of(&[0xfe], true), -2);
+        assert_eq!(integer_of(&[0xfe], false), 254);
+        assert_eq!(integer_of(&i64::MIN.to_le_bytes(), true), i128::from(i64::MIN));
+        assert_eq!(integer_of(&u64::MAX.to_le_bytes(), false), i128::from(u64::MAX));
+        assert_eq!(integer_of(&[0x34, 0x12], true), 0x1234);
+    }
+
+    #[test]
+    fn tiles_are_counted_from_the_low_end() {
+        let axis = TileAxis { low: -5, high: 5, extent: 4 };
+        assert_eq!([-5, -2, -1, 5].map(|at| axis.tile_of(at)), [0, 0, 1, 2]);
+        assert_eq!(axis.first_of(2), 3);
+        let widest = TileAxis { low: i128::from(i64::MIN), high: i128::from(i64::MAX), extent: 1 };
+        assert_eq!(widest.tile_of(widest.high), u64::MAX);
+    }
+
+    #[test]
+    fn impossible_domains_are_refused() {
+        let parse = |bytes: &[u8]| DimensionSchema::parse(&mut Reader::new("test", 0, bytes), 22);
+        let good = parse(&dimension("x", 0, -5, 5, 4)).unwrap();
+        assert_eq!(good.tile_axis().unwrap(), TileAxis { low: -5, high: 5, extent: 4 });
+        assert!(parse(&dimension("x", 0, 5, -5, 4)).is_err());
+        assert!(parse(&dimension("x", 0, 0, 5, 0)).is_err());
+        assert!(parse(&dimension("x", 0, 0, 5, -1)).is_err());
+        assert!(parse(&dimension("x", 4, 0, 5, 1)).is_err());
+        let bytes = dimension("x", 0, -5, 5, 4);
+        for len in 0..bytes.len() {
+            assert!(parse(&bytes[..len]).is_err());
+        }
+    }
+}

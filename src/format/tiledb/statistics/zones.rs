@@ -1,0 +1,232 @@
+//! What fragments note about the values of their tiles, as zones of chunks.
+//!
+//! ```text
+//!   chunk  ┌─────────┐     A chunk has a zone if one fragment alone shows in it, covers all of it,
+//!          │ ┌───────┼──┐  and wrote no other cells of that tile: else the figures are not about
+//!          └─┼───────┘  │  the cells that are seen. Not so here.
+//!            └──────────┘
+//! ```
+//!
+//! Figures of consolidated fragments are not used, as they count fill values among the others, nor
+//! those of values that a filter rounds. What [`Figures`] holds is looked at closely besides.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::figures::Figures;
+use crate::error::{Error, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::{Fragment, locations};
+use crate::format::tiledb::schema::{Attribute, TileAxis, ValuesPerCell};
+use crate::format::tiledb::tiles::{Holders, Overlay, Window, field_of};
+use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
+
+/// What the fragments of an array note about one attribute.
+#[derive(Debug)]
+pub struct TileZones {
+    window: Arc<Window>,
+    axes: Vec<TileAxis>,
+    overlay: Overlay,
+    /// The fragments that have the attribute.
+    holders: Holders,
+    /// By fragment.
+    figures: HashMap<usize, Figures>,
+}
+
+impl Zones for TileZones {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        let chunk = self.window.grid.chunk_coordinates(chunk);
+        let (region, tile) = (self.window.chunk_region(&chunk), self.window.tile_region(&chunk));
+        // A consolidated fragment counts fill values in the rest of a tile, and if its parts were written
+        // in the same millisecond, nothing tells it from another.
+        if region != tile {
+            return None;
+        }
+        let pieces = self.holders.pieces(&self.overlay.parts(&tile), &region).ok()?;
+        let [piece] = &pieces[..] else { return None };
+        if piece.region != region {
+            return None;
+        }
+        let cells = region.iter().map(|axis| axis.end - axis.start).product();
+        let tile = self.window.tile_of(&self.axes, &chunk);
+        self.figures.get(&piece.fragment)?.zone(&tile, cells)
+    }
+}
+
+impl TileDbArray {
+    /// A machine that reads what the fragments note about `attribute`; `None` if nothing that they
+    /// note can be believed.
+    pub fn read_zones(
+        self: &Arc<Self>,
+        window: &Arc<Window>,
+        attribute: usize,
+    ) -> Option<ReadZones> {
+        self.check_dense().ok()?;
+        ReadZones::new(Arc::clone(self), Arc::clone(window), attribute)
+    }
+}
+
+/// Reads what fragments note about one attribute; made by [`TileDbArray::read_zones`].
+#[derive(Debug)]
+pub struct ReadZones {
+    array: Arc<TileDbArray>,
+    attribute: usize,
+    asked: Vec<Asked>,
+    /// Taken when the zones are made.
+    zones: Option<TileZones>,
+}
+
+/// The blocks about one fragment: least and greatest values, sums, and NULL cells if there can be
+/// any.
+#[derive(Debug)]
+struct Asked {
+    fragment: usize,
+    locations: Vec<Location>,
+}
+
+impl ReadZones {
+    fn new(array: Arc<TileDbArray>, window: Arc<Window>, attribute: usize) -> Option<Self> {
+        let schema = array.schema().attributes.get(attribute)?;
+        if !has_figures(schema) {
+            return None;
+        }
+        let overlay = array.overlay(&window);
+        let holders = Holders::new(&array, attribute, overlay.fragments()).ok()?;
+        let mut asked = vec![];
+        for number in overlay.fragments() {
+            let fragment = array.fragments.get(number)?;
+            // What is of another type has no figures about the attribute.
+            let Ok(Some(field)) = field_of(&array.schema, attribute, fragment) else { continue };
+            // A fragment that reaches out of the window has noted what is not seen.
+            let inside = fragment.non_empty_domain.as_ref().is_some_and(|at| window.holds(at));
+            if let (true, Some(locations)) = (inside, figure_locations(fragment, field)) {
+                asked.push(Asked { fragment: number, locations });
+            }
+        }
+        if asked.is_empty() {
+            return None;
+        }
+        let axes = array.schema.tile_axes().ok()?;
+        let zones = Some(TileZones { window, axes, overlay, holders, figures: HashMap::new() });
+        Some(Self { array, attribute, asked, zones })
+    }
+
+    fn finish(&mut self, blocks: &[Bytes]) -> Result<TileZones> {
+        let undelivered = || Error::internal("blocks were asked for and not delivered");
+        let mut zones = self.zones.take().ok_or_else(undelivered)?;
+        let mut rest = blocks;
+        for asked in &self.asked {
+            let (own, others) =
+                rest.split_at_checked(asked.locations.len()).ok_or_else(undelivered)?;
+            rest = others;
+            let fragment = self.array.fragment(asked.fragment)?;
+            let datatype = self.array.schema.attributes[self.attribute].datatype;
+            let key = self.array.options.key.as_ref();
+            let figures = Figures::parse(fragment, datatype, &asked.locations, own, key);
+            let figures = figures.map_err(|error| error.about(&fragment.metadata_object()))?;
+            if let Some(figures) = figures {
+                zones.figures.insert(asked.fragment, figures);
+            }
+        }
+        Ok(zones)
+    }
+}
+
+/// Whether figures about an attribute mean something: it has one number per cell.
+pub(in crate::format::tiledb) fn has_figures(attribute: &Attribute) -> bool {
+    let datatype = attribute.datatype;
+    attribute.values_per_cell == ValuesPerCell::Fixed(1)
+        && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
+}
+
+/// Where the figures of a fragment are, if they can be believed.
+pub(in crate::format::tiledb) fn figure_locations(
+    fragment: &Fragment,
+    field: usize,
+) -> Option<Vec<Location>> {
+    let attribute = fragment.schema.attributes.get(field)?;
+    let consolidated = fragment.t1 != fragment.t2;
+    if consolidated || attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {
+        return None;
+    }
+    let fields = &fragment.footer.fields;
+    let mut columns = vec![&fields.mins, &fields.maxs, &fields.sums];
+    if attribute.nullable {
+        columns.push(&fields.null_counts);
+    }
+    locations(fragment, field, &columns).ok()
+}
+
+impl Machine for ReadZones {
+    type Output = TileZones;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<TileZones>> {
+        match replies {
+            Replies::Start => {
+                let locations = self.asked.iter().flat_map(|asked| asked.locations.iter().cloned());
+                Ok(Step::Read(locations.collect()))
+            }
+            replies => self.finish(&replies.into_bytes()).map(Step::Done),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Sum;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+
+    /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in
+    /// threes.
+    fn sums(writes: &[(u64, [(i32, i32); 2])], full: bool) -> Vec<Option<i64>> {
+        let mut folder = Folder::default();
+        let schema = SchemaBytes::dense_2d().content();
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema));
+        for (t, domain) in writes {
+            folder.write(*t, *domain, [0, 0], |y, x| y * 10 + x);
+        }
+        let array = Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap());
+        let window = Arc::new(array.window(full).unwrap());
+        let Some(zones) = array.read_zones(&window, 0) else { return vec![] };
+        let (zones, trips) = folder.drive_counting(zones).unwrap();
+        assert_eq!(trips, 1);
+        let sum = |chunk| match zones.zone(chunk)?.sum {
+            Some(Sum::Signed(sum)) => Some(sum),
+            _ => None,
+        };
+        (0..window.grid.chunks()).map(sum).collect()
+    }
+
+    #[test]
+    fn a_chunk_has_a_zone_if_the_figures_are_about_its_cells() {
+        let whole = [(1, 5), (1, 7)];
+        let sum = |ys: [i64; 2], xs: [i64; 3]| {
+            Some(ys.iter().flat_map(|y| xs.map(|x| y * 10 + x)).sum::<i64>())
+        };
+        let (a, b) = (sum([1, 2], [1, 2, 3]), sum([1, 2], [4, 5, 6]));
+        let (d, e) = (sum([3, 4], [1, 2, 3]), sum([3, 4], [4, 5, 6]));
+        let none = None;
+        // The border cuts the last row and the last column of tiles.
+        assert_eq!(sums(&[(1, whole)], true), [a, b, none, d, e, none, none, none, none]);
+        // A cell of the chunk in the middle was written again.
+        assert_eq!(
+            sums(&[(1, whole), (2, [(3, 3), (4, 4)])], true),
+            [a, b, none, d, none, none, none, none, none]
+        );
+        // What is hidden does not matter.
+        assert_eq!(
+            sums(&[(1, [(3, 3), (4, 4)]), (2, whole)], true),
+            [a, b, none, d, e, none, none, none, none]
+        );
+        // Chunks of which not all cells were written.
+        let part = [(2, 5), (1, 5)];
+        assert_eq!(sums(&[(1, part)], true), [none, none, none, d, none, none, none, none, none]);
+        assert_eq!(sums(&[(1, part)], false), [none, none, d, none, none, none]);
+        assert_eq!(sums(&[], true), []);
+    }
+}

@@ -1,0 +1,155 @@
+//! Attributes come and go: which attribute of a fragment's schema is one of the array's.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::overlay;
+use super::overlay::Piece;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::Fragment;
+use crate::format::tiledb::schema::{ArraySchema, Attribute};
+
+/// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
+/// `None` if the fragment holds nothing of it.
+///
+/// # Errors
+/// `Unsupported` if the fragment's values are of another type.
+pub(in crate::format::tiledb) fn field_of(
+    schema: &ArraySchema,
+    attribute: usize,
+    fragment: &Fragment,
+) -> Result<Option<usize>> {
+    let wanted = schema.attributes.get(attribute);
+    let wanted = wanted.ok_or_else(|| Error::internal(format!("no attribute {attribute}")))?;
+    let Some(field) = fragment.schema.attribute_index(&wanted.name) else { return Ok(None) };
+    let Some(stored) = fragment.schema.attributes.get(field) else { return Ok(None) };
+    if stored.is_variable() != wanted.is_variable() {
+        return Ok(None);
+    }
+    match difference(stored, wanted) {
+        None => Ok(Some(field)),
+        Some(what) => Err(Error::unsupported(format!(
+            "attribute \"{}\" is {what} in fragment {}, but not in the array's schema",
+            wanted.name, fragment.name
+        ))),
+    }
+}
+
+/// The fragments that hold something of one attribute.
+#[derive(Debug)]
+pub(in crate::format::tiledb) struct Holders {
+    /// By fragment, why its values cannot be read, if so.
+    fragments: HashMap<usize, Option<Error>>,
+}
+
+impl Holders {
+    /// Those among `fragments`.
+    pub(in crate::format::tiledb) fn new(
+        array: &TileDbArray,
+        attribute: usize,
+        fragments: impl Iterator<Item = usize>,
+    ) -> Result<Self> {
+        let held = |number: usize| {
+            let held = match field_of(&array.schema, attribute, &array.fragments[number]) {
+                Ok(field) => field.map(|_| None),
+                Err(error) if error.kind() == ErrorKind::Unsupported => Some(Some(error)),
+                Err(error) => return Err(error),
+            };
+            Ok(held.map(|error| (number, error)))
+        };
+        let fragments = fragments.map(held).filter_map(Result::transpose).collect::<Result<_>>()?;
+        Ok(Self { fragments })
+    }
+
+    /// What is seen of a chunk, the oldest first; `parts` are those of its tile that count.
+    ///
+    /// # Errors
+    /// `Unsupported` if values of another type are seen.
+    pub(in crate::format::tiledb) fn pieces(
+        &self,
+        parts: &[Piece],
+        chunk: &[Range<u64>],
+    ) -> Result<Vec<Piece>> {
+        let have = |fragment| self.fragments.contains_key(&fragment);
+        let mut pieces = overlay::pieces(parts, chunk, have);
+        let refused = |piece: &Piece| self.fragments.get(&piece.fragment)?.as_ref();
+        for (at, piece) in pieces.iter().enumerate() {
+            if let Some(error) = refused(piece)
+                && !overlay::is_hidden(&piece.region, &pieces[at + 1..])
+            {
+                return Err(error.clone());
+            }
+        }
+        pieces.retain(|piece| refused(piece).is_none());
+        Ok(pieces)
+    }
+}
+
+/// What makes the values of `stored` no values of `wanted`.
+fn difference(stored: &Attribute, wanted: &Attribute) -> Option<String> {
+    if stored.datatype != wanted.datatype {
+        Some(format!("of type {}", stored.datatype))
+    } else if stored.values_per_cell != wanted.values_per_cell {
+        Some(format!("of {:?} values per cell", stored.values_per_cell))
+    } else if stored.nullable && !wanted.nullable {
+        Some("nullable".to_owned())
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::format::tiledb::datatype::VARIABLE;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{
+        self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile,
+    };
+
+    /// Where a fragment with the attribute `stored` has each of the attributes that are there now.
+    fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {
+        let mut folder = Folder::default();
+        let schema = |attributes| SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
+        let before = generic_tile(&schema(vec![stored]));
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &before);
+        folder.put(&format!("__schema/__9_9_{UUID}"), &generic_tile(&schema(now)));
+        folder.write(5, [(1, 5), (1, 7)], [0, 0], |_, _| 0);
+        let array = folder.drive(OpenArray::new(OpenOptions::default())).unwrap();
+        let attributes = 0..array.schema().attributes.len();
+        attributes.map(|at| field_of(array.schema(), at, &array.fragments()[0])).collect()
+    }
+
+    fn number(name: &str, code: u8, nullable: bool) -> Vec<u8> {
+        let fill = if code == 1 { &[0; 8][..] } else { &[0; 4] };
+        testing::attribute(name, code, 1, fill, nullable, "")
+    }
+
+    #[test]
+    fn attributes_are_found_by_name() {
+        let found =
+            fields(number("v", 0, false), vec![number("w", 0, false), number("v", 0, false)]);
+        assert!(matches!(found[..], [Ok(None), Ok(Some(0))]));
+    }
+
+    #[test]
+    fn values_of_another_kind_are_not_read_as_if_they_were_not() {
+        let one = |stored, now| fields(stored, vec![now]).remove(0);
+        let variable = testing::attribute("v", 0, VARIABLE, &[0; 4], false, "");
+        assert_eq!(one(number("v", 0, false), variable.clone()).unwrap(), None);
+        assert_eq!(one(variable, number("v", 0, false)).unwrap(), None);
+        assert_eq!(one(number("v", 0, false), number("v", 0, true)).unwrap(), Some(0));
+        let two = testing::attribute("v", 0, 2, &[0; 8], false, "");
+        for (stored, now) in [
+            (number("v", 0, false), number("v", 1, false)),
+            (number("v", 0, false), number("v", 9, false)),
+            (number("v", 0, false), two),
+            (number("v", 0, true), number("v", 0, false)),
+        ] {
+            assert_eq!(one(stored, now).unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Finding where chunks are stored.
+//!
+//! ```text
+//!   Start ──▶ Blocks (where tiles are that are needed, and not known yet) ──▶ Done
+//! ```
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::evolution::{Holders, field_of};
+use super::overlay::Piece;
+use super::window::{Region, Window, hull};
+use crate::error::{Error, Result};
+use crate::format::tiledb::array::TileDbArray;
+use crate::format::tiledb::fragments::{Fragment, TileIndex, block_locations};
+use crate::format::tiledb::schema::{CellOrder, TileAxis};
+use crate::format::{Layer, Location, Machine, Placement, Replies, Step, StoredChunk};
+
+impl TileDbArray {
+    /// A machine that finds where `attributes` (their places in the schema) of `chunks`
+    /// (coordinates in the grid of `window`) are stored: per chunk and attribute, in the order
+    /// given.
+    ///
+    /// # Errors
+    /// Those of [`TileDbArray::window`], and `Unsupported` for an attribute whose type changed.
+    pub fn locate(
+        self: &Arc<Self>,
+        window: &Arc<Window>,
+        chunks: Vec<Vec<u64>>,
+        attributes: Vec<usize>,
+    ) -> Result<Locate> {
+        self.check_dense()?;
+        Locate::new(Arc::clone(self), Arc::clone(window), chunks, attributes)
+    }
+}
+
+/// Finds where chunks are stored; made by [`TileDbArray::locate`].
+#[derive(Debug)]
+pub struct Locate {
+    array: Arc<TileDbArray>,
+    window: Arc<Window>,
+    chunks: Vec<Vec<u64>>,
+    attributes: Vec<usize>,
+    axes: Vec<TileAxis>,
+    /// Per chunk and attribute the fragments that are seen.
+    pieces: Vec<Vec<Vec<Piece>>>,
+    /// What was asked for.
+    asked: Vec<Asked>,
+}
+
+/// The blocks about one attribute of one fragment.
+#[derive(Debug)]
+struct Asked {
+    fragment: usize,
+    attribute: usize,
+    field: usize,
+    locations: Vec<Location>,
+}
+
+impl Locate {
+    fn new(
+        array: Arc<TileDbArray>,
+        window: Arc<Window>,
+        chunks: Vec<Vec<u64>>,
+        attributes: Vec<usize>,
+    ) -> Result<Self> {
+        let axes = array.schema().tile_axes()?;
+        if let Some(chunk) = chunks.iter().find(|chunk| window.grid.chunk_number(chunk).is_none()) {
+            return Err(Error::internal(format!("chunk {chunk:?} lies outside the window")));
+        }
+        let pieces = Self::find_pieces(&array, &window, &chunks, &attributes)?;
+        Ok(Self { array, window, chunks, attributes, axes, pieces, asked: vec![] })
+    }
+
+    /// Per chunk and attribute the fragments that are seen.
+    fn find_pieces(
+        array: &TileDbArray,
+        window: &Window,
+        chunks: &[Vec<u64>],
+        attributes: &[usize],
+    ) -> Result<Vec<Vec<Vec<Piece>>>> {
+        let tiles: Vec<Region> = chunks.iter().map(|chunk| window.tile_region(chunk)).collect();
+        let mut overlay = array.overlay(window);
+        overlay.retain(&hull(tiles.iter()));
+        let holders = |attribute| Holders::new(array, attribute, overlay.fragments());
+        let holders: Vec<Holders> =
+            attributes.iter().copied().map(holders).collect::<Result<_>>()?;
+        let of_chunk = |(chunk, tile): (&Vec<u64>, &Region)| {
+            let (parts, region) = (overlay.parts(tile), window.chunk_region(chunk));
+            holders.iter().map(|holders| holders.pieces(&parts, &region)).collect()
+        };
+        chunks.iter().zip(&tiles).map(of_chunk).collect()
+    }
+
+    /// The blocks that are needed and not known yet.
+    fn missing(&self) -> Result<Vec<Asked>> {
+        let mut needed = BTreeSet::new();
+        for of_chunk in &self.pieces {
+            for (attribute, pieces) in self.attributes.iter().zip(of_chunk) {
+                needed.extend(pieces.iter().map(|piece| (piece.fragment, *attribute)));
+            }
+        }
+        needed
+            .retain(|(fragment, attribute)| self.array.tile_index(*fragment, *attribute).is_none());
+        let ask = |(number, attribute): (usize, usize)| {
+            let fragment = self.array.fragment(number)?;
+            let field = field_of(&self.array.schema, attribute, fragment)?;
+            let field = field.ok_or_else(|| Error::internal("a fragment without the attribute"))?;
+            let locations = block_locations(fragment, field)?;
+            Ok(Asked { fragment: number, attribute, field, locations })
+        };
+        needed.into_iter().map(ask).collect()
+    }
+
+    /// Keeps what the blocks say.
+    fn learn(&mut self, blocks: &[Bytes]) -> Result<()> {
+        let mut rest = blocks;
+        for asked in std::mem::take(&mut self.asked) {
+            let (own, others) = rest
+                .split_at_checked(asked.locations.len())
+                .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
+            rest = others;
+            let fragment = self.array.fragment(asked.fragment)?;
+            let key = self.array.options.key.as_ref();
+            let index = TileIndex::parse(fragment, asked.field, &asked.locations, own, key)?;
+            self.array.keep_tile_index(asked.fragment, asked.attribute, index);
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<Vec<Vec<StoredChunk>>> {
+        let mut chunks = Vec::with_capacity(self.chunks.len());
+        for (chunk, of_chunk) in self.chunks.iter().zip(&self.pieces) {
+            let tile = self.window.tile_of(&self.axes, chunk);
+            let region = self.window.chunk_region(chunk);
+            let stored = |(attribute, pieces): (&usize, &Vec<Piece>)| {
+                let layer = |piece| self.layer(chunk, &tile, &region, *attribute, piece);
+                let layers = pieces.iter().map(layer).collect::<Result<_>>()?;
+                Ok(StoredChunk { layers })
+            };
+            chunks.push(self.attributes.iter().zip(of_chunk).map(stored).collect::<Result<_>>()?);
+        }
+        Ok(chunks)
+    }
+
+    /// What a fragment shows of one attribute of a chunk that covers `region`.
+    fn layer(
+        &self,
+        chunk: &[u64],
+        tile: &[u64],
+        region: &[Range<u64>],
+        attribute: usize,
+        piece: &Piece,
+    ) -> Result<Layer> {
+        let fragment = self.array.fragment(piece.fragment)?;
+        let index = self.array.tile_index(piece.fragment, attribute);
+        let index = index.ok_or_else(|| Error::internal("a tile index that was not read"))?;
+        let place = fragment.tile_box.place(tile, fragment.schema.tile_order);
+        let (values, content, validity) = index.payloads(place)?;
+        let placement = self.placement(chunk, region, fragment, piece);
+        Ok(Layer { placement, values, content, validity })
+    }
+
+    /// How a fragment's tile lies in a chunk; `None` if it is the chunk.
+    fn placement(
+        &self,
+        chunk: &[u64],
+        region: &[Range<u64>],
+        fragment: &Fragment,
+        piece: &Piece,
+    ) -> Option<Placement> {
+        let tile = self.window.tile_region(chunk);
+        let column_major = fragment.schema.cell_order == CellOrder::ColumnMajor && chunk.len() > 1;
+        if region == tile && !column_major && piece.region == region {
+            return None;
+        }
+        let relative = |(cells, chunk): (&Range<u64>, &Range<u64>)| {
+            cells.start - chunk.start..cells.end - chunk.start
+        };
+        let origin = piece.region.iter().zip(&tile).map(|(cells, tile)| cells.start - tile.start);
+        let origin = origin.collect();
+        let region = piece.region.iter().zip(region).map(relative).collect();
+        let tile_shape = self.window.grid.chunk_shape().collect();
+        Some(Placement { region, tile_shape, origin, column_major })
+    }
+}
+
+impl Machine for Locate {
+    type Output = Vec<Vec<StoredChunk>>;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
+        match replies {
+            Replies::Start => self.asked = self.missing()?,
+            replies => self.learn(&replies.into_bytes())?,
+        }
+        if self.asked.is_empty() {
+            return self.finish().map(Step::Done);
+        }
+        let locations = self.asked.iter().flat_map(|asked| asked.locations.iter().cloned());
+        Ok(Step::Read(locations.collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::format::Scratch;
+    use crate::format::tiledb::folder::OpenOptions;
+    use crate::format::tiledb::open_array::OpenArray;
+    use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
+    use crate::grid::{ravel, unravel};
+
+    const FILL: i32 = -7;
+
+    fn array(folder: &Folder) -> Arc<TileDbArray> {
+        Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap())
+    }
+
+    fn folder(schema: &SchemaBytes) -> Folder {
+        let mut folder = Folder::default();
+        folder.put(&format!("__schema/{SCHEMA_NAME}"), &generic_tile(&schema.content()));
+        folder
+    }
+
+    fn all_chunks(window: &Window) -> Vec<Vec<u64>> {
+        (0..window.grid.chunks()).map(|number| window.grid.chunk_coordinates(number)).collect()
+    }
+
+    /// The cells of a chunk, put together as the layers say.
+    fn cells(folder: &Folder, chunk: &StoredChunk, extents: &[u64]) -> Vec<i32> {
+        let mut cells = vec![FILL; extents.iter().product::<u64>() as usize];
+        for layer in &chunk.layers {
+            let at = &layer.values.at;
+            let range = at.range.start as usize..at.range.end as usize;
+            let stored = folder.0[&*at.object].slice(range);
+            let tile = layer.values.decode(stored, vec![], &mut Scratch::default()).unwrap().bytes;
+            for (position, cell) in cells.iter_mut().enumerate() {
+                let at = unravel(position as u64, extents);
+                let place = match &layer.placement {
+                    None => position as u64,
+                    Some(placed) => {
+                        let shown =
+                            at.iter().zip(&placed.region).all(|(at, axis)| axis.contains(at));
+                        if !shown {
+                            continue;
+                        }
+                        let moved = at.iter().zip(&placed.region).zip(&placed.origin);
+                        let mut at: Vec<u64> =
+                            moved.map(|((at, axis), first)| at - axis.start + first).collect();
+                        let mut shape = placed.tile_shape.clone();
+                        if placed.column_major {
+                            at.reverse();
+                            shape.reverse();
+                        }
+                        ravel(&at, &shape)
+                    }
+                };
+                let bytes = &tile[place as usize * 4..][..4];
+                *cell = i32::from_le_bytes(bytes.try_into().unwrap());
+            }
+        }
+        cells
+    }
+
+    #[test]
+    fn every_cell_comes_from_the_newest_fragment() {
+        let mut rng = StdRng::seed_from_u64(7);
+        for round in 0..60 {
+            let orders = [rng.random_range(0..2), rng.random_range(0..2)];
+            let mut folder = folder(&SchemaBytes { orders, ..SchemaBytes::dense_2d() });
+            let mut written = vec![];
+            for t in 0..rng.random_range(1..5) {
+                let mut range = |high: i32| {
+                    let low = rng.random_range(1..=high);
+                    (low, rng.random_range(low..=high))
+                };
+                let domain = [range(5), range(7)];
+                let value = move |y: i32, x: i32| t * 1000 + y * 10 + x;
+                folder.write(t as u64 + 1, domain, orders, value);
+                written.push((domain, value));
+            }
+            let array = array(&folder);
+            let window = Arc::new(array.window(round % 2 == 0).unwrap());
+            let chunks = all_chunks(&window);
+            let located = array.locate(&window, chunks.clone(), vec![0]).unwrap();
+            let (stored, trips) = folder.drive_counting(located).unwrap();
+            assert_eq!(trips, 1);
+            for (chunk, stored) in chunks.iter().zip(&stored) {
+                let region = [0, 1].map(|axis| window.grid.axis_range(axis, chunk[axis]));
+                let expected = |y: u64, x: u64| {
+                    let (y, x) = (y as i32 + window.low[0] as i32, x as i32 + window.low[1] as i32);
+                    let holds = |axis: (i32, i32), at: i32| axis.0 <= at && at <= axis.1;
+                    let newest =
+                        written.iter().rev().find(|(at, _)| holds(at[0], y) && holds(at[1], x));
+                    newest.map_or(FILL, |(_, value)| value(y, x))
+                };
+                let ys = region[0].clone();
+                let expected: Vec<i32> = ys
+                    .flat_map(|y| region[1].clone().map(move |x| (y, x)))
+                    .map(|(y, x)| expected(y, x))
+                    .collect();
+                assert_eq!(cells(&folder, &stored[0], &window.grid.extents(chunk)), expected);
+            }
+            // What was read is known from now on.
+            let again = array.locate(&window, chunks, vec![0, 0]).unwrap();
+            assert_eq!(folder.drive_counting(again).unwrap().1, 0);
+        }
+    }
+
+    #[test]
+    fn a_tile_that_is_the_chunk_has_no_placement() {
+        for (orders, whole) in [([0, 0], true), ([1, 0], true), ([0, 1], false)] {
+            let mut folder = folder(&SchemaBytes { orders, ..SchemaBytes::dense_2d() });
+            folder.write(1, [(1, 4), (2, 7)], orders, |y, x| y * 10 + x);
+            let array = array(&folder);
+            let window = Arc::new(array.window(false).unwrap());
+            assert_eq!((window.low.clone(), window.grid.shape()), (vec![1, 2], &[4, 6][..]));
+            let stored = folder.drive(
+                array.locate(&window, vec![vec![0, 0], vec![1, 1], vec![1, 2]], vec![0]).unwrap(),
+            );
+            let placements: Vec<bool> =
+                stored.unwrap().iter().map(|of| of[0].layers[0].placement.is_none()).collect();
+            assert_eq!(placements, [false, whole, false]);
+        }
+    }
+
+    #[test]
+    fn only_fragments_that_show_are_asked() {
+        let mut folder = folder(&SchemaBytes::dense_2d());
+        folder.write(1, [(1, 5), (1, 7)], [0, 0], |_, _| 1);
+        folder.write(2, [(1, 2), (1, 3)], [0, 0], |_, _| 2);
+        folder.write(3, [(5, 5), (7, 7)], [0, 0], |_, _| 3);
+        let array = array(&folder);
+        let window = Arc::new(array.window(false).unwrap());
+        let mut locate = array.locate(&window, vec![vec![0, 0]], vec![0]).unwrap();
+        let Step::Read(asked) = locate.step(Replies::Start).unwrap() else { unreachable!() };
+        assert_eq!(asked.len(), 1);
+        assert!(asked[0].object.starts_with("__fragments/__2_2_"), "{}", asked[0].object);
+    }
+
+    #[test]
+    fn tiles_beyond_their_file_are_errors_when_they_are_wanted() {
+        let mut folder = folder(&SchemaBytes::dense_2d());
+        folder.write(1, [(1, 5), (1, 7)], [0, 0], |_, _| 1);
+        let path = folder.0.keys().find(|path| path.ends_with("a0.tdb")).unwrap().clone();
+        let data = folder.0[&path].clone();
+        folder.put(&path, &data[..data.len() - 1]);
+        let locate = |folder: &Folder, chunk: [u64; 2]| {
+            let array = array(folder);
+            let window = Arc::new(array.window(false).unwrap());
+            folder.drive(array.locate(&window, vec![chunk.to_vec()], vec![0]).unwrap())
+        };
+        assert!(locate(&folder, [0, 0]).is_ok());
+        let error = locate(&folder, [2, 2]).unwrap_err();
+        assert!(error.to_string().contains("a0.tdb has 395 bytes"), "{error}");
+        folder.0.remove(&path);
+        let error = locate(&folder, [0, 0]).unwrap_err();
+        assert!(error.to_string().contains("a0.tdb does not exist"), "{error}");
+    }
+
+    #[test]
+    fn damaged_metadata_is_an_error_or_harmless() {
+        let mut folder = folder(&SchemaBytes::dense_2d());
+        folder.write(1, [(1, 5), (1, 7)], [0, 0], |_, _| 1);
+        let path = folder.0.keys().find(|path| path.contains("metadata")).unwrap().clone();
+        let good = folder.0[&path].clone();
+        let mut rng = StdRng::seed_from_u64(3);
+        let mut damaged: Vec<Vec<u8>> = (0..good.len()).map(|len| good[..len].to_vec()).collect();
+        for _ in 0..4_000 {
+            let mut bytes = good.to_vec();
+            let at = rng.random_range(0..bytes.len());
+            bytes[at] = rng.random();
+            damaged.push(bytes);
+        }
+        for bytes in damaged {
+            folder.put(&path, &bytes);
+            let Ok(array) = folder.drive(OpenArray::new(OpenOptions::default())) else { continue };
+            let array = Arc::new(array);
+            let Ok(window) = array.window(true).map(Arc::new) else { continue };
+            let chunks = all_chunks(&window);
+            let Ok(located) = array.locate(&window, chunks, vec![0]) else { continue };
+            let _ = folder.drive(located);
+            if let Some(zones) = array.read_zones(&window, 0) {
+                let _ = folder.drive(zones);
+            }
+        }
+    }
+}

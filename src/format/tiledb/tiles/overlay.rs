@@ -1,0 +1,300 @@
+//! Which fragments' cells of a chunk are seen: later fragments lie over earlier ones.
+//!
+//! ```text
+//!   ┌──────── tile ────────┐     TileDB decides twice. Per tile, a fragment is left out if its part of
+//!   │ ┌────── 3 ──────┐    │     the tile lies wholly in a newer one's part, whatever attributes
+//!   │ │ ┌╌ 1 ╌┐  ┌╌╌╌╌┼╌╌┐ │     that one has: 1 is, 2 is not. Per cell, the newest of the others
+//!   │ │ └╌╌╌╌╌┘  └╌ 2 ┼╌╌┘ │     counts that holds the cell and has the attribute: without it in
+//!   │ └───────────────┘    │     3, all of 2 shows and nothing of 1.
+//!   └──────────────────────┘
+//! ```
+//!
+//! Regions count cells from where the first tiles of the [window](Window) begin, which may be before
+//! the window does: what lies outside the window decides too whether a fragment is left out.
+//!
+//! Of thousands of fragments few reach into a tile. They come in blocks with the box around each: those
+//! that were written one after the other often lie side by side too.
+
+use std::ops::Range;
+
+use super::window::{Region, Window, hull};
+use crate::format::tiledb::array::TileDbArray;
+
+/// Fragments that are passed over at once.
+const BLOCK: usize = 32;
+
+/// The boxes of an array's fragments in the tiles of a window, the oldest first.
+#[derive(Debug)]
+pub(in crate::format::tiledb) struct Overlay {
+    boxes: Vec<(usize, Region)>,
+    /// The least boxes around [`BLOCK`] of them each.
+    hulls: Vec<Region>,
+    /// The least box around all.
+    hull: Region,
+}
+
+/// A part of one fragment.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::format::tiledb) struct Piece {
+    pub(in crate::format::tiledb) fragment: usize,
+    /// Its cells.
+    pub(in crate::format::tiledb) region: Region,
+}
+
+impl TileDbArray {
+    /// Which cells of the table which fragment wrote last.
+    pub(in crate::format::tiledb) fn overlay(&self, window: &Window) -> Overlay {
+        Overlay::new(window, self.boxes())
+    }
+}
+
+impl Overlay {
+    /// The fragments, by number and covered coordinates, that reach into tiles of the window.
+    pub(in crate::format::tiledb) fn new<'a>(
+        window: &Window,
+        fragments: impl Iterator<Item = (usize, &'a [(i128, i128)])>,
+    ) -> Self {
+        let clipped = fragments.map(|(fragment, ranges)| (fragment, window.clip(ranges)));
+        Self::of_boxes(clipped.filter(|(_, region)| !is_empty(region)).collect())
+    }
+
+    fn of_boxes(boxes: Vec<(usize, Region)>) -> Self {
+        let block_hull = |block: &[(usize, Region)]| hull(block.iter().map(|(_, region)| region));
+        let hulls: Vec<Region> = boxes.chunks(BLOCK).map(block_hull).collect();
+        let hull = hull(hulls.iter());
+        Self { boxes, hulls, hull }
+    }
+
+    /// Leaves out what lies outside `region`.
+    pub(in crate::format::tiledb) fn retain(&mut self, region: &[Range<u64>]) {
+        let mut boxes = std::mem::take(&mut self.boxes);
+        boxes.retain(|(_, fragment)| meet(fragment, region));
+        *self = Self::of_boxes(boxes);
+    }
+
+    /// The fragments that may reach into `region`, the newest first.
+    fn near<'a>(&'a self, region: &'a [Range<u64>]) -> impl Iterator<Item = &'a (usize, Region)> {
+        let blocks = self.hulls.iter().zip(self.boxes.chunks(BLOCK)).rev();
+        blocks.filter(|(hull, _)| meet(hull, region)).flat_map(|(_, block)| block.iter().rev())
+    }
+
+    /// The fragments that reach into tiles of the window.
+    pub(in crate::format::tiledb) fn fragments(&self) -> impl Iterator<Item = usize> {
+        self.boxes.iter().map(|(fragment, _)| *fragment)
+    }
+
+    /// The fragments' parts of a whole tile that do not lie in a newer part, the newest first.
+    pub(in crate::format::tiledb) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
+        let reached = intersect(&self.hull, tile);
+        let mut parts: Vec<Piece> = vec![];
+        for (fragment, whole) in self.near(tile) {
+            let region = intersect(whole, tile);
+            if is_empty(&region) || parts.iter().any(|newer| lies_in(&region, &newer.region)) {
+                continue;
+            }
+            let covers_all = lies_in(&reached, &region);
+            parts.push(Piece { fragment: *fragment, region });
+            if covers_all {
+                break;
+            }
+        }
+        parts
+    }
+}
+
+/// What is seen of a chunk, the oldest first, if these `parts` of its tile count, the newest first, and
+/// only fragments that `have` the attribute show.
+pub(in crate::format::tiledb) fn pieces(
+    parts: &[Piece],
+    chunk: &[Range<u64>],
+    have: impl Fn(usize) -> bool,
+) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = vec![];
+    for part in parts.iter().filter(|part| have(part.fragment)) {
+        let region = intersect(&part.region, chunk);
+        if !is_empty(&region) && !pieces.iter().any(|newer| lies_in(&region, &newer.region)) {
+            pieces.push(Piece { fragment: part.fragment, region });
+        }
+    }
+    pieces.reverse();
+    pieces
+}
+
+/// Whether `newer` pieces together hide all of `region`. What would be left in more boxes than one
+/// cares to count is taken for seen.
+pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
+    const MAX_BOXES: usize = 256;
+    let mut left = vec![region.to_vec()];
+    for piece in newer {
+        left = left.iter().flat_map(|region| without(region, &piece.region)).collect();
+        if left.len() > MAX_BOXES {
+            return false;
+        }
+    }
+    left.is_empty()
+}
+
+/// What of `region` lies outside `other`, in boxes.
+fn without(region: &[Range<u64>], other: &[Range<u64>]) -> Vec<Region> {
+    if !meet(region, other) {
+        return vec![region.to_vec()];
+    }
+    let mut rest = region.to_vec();
+    let mut outside = vec![];
+    for (axis, other) in other.iter().enumerate() {
+        let own = rest[axis].clone();
+        for side in [own.start..other.start, other.end..own.end] {
+            if !side.is_empty() {
+                rest[axis] = side;
+                outside.push(rest.clone());
+            }
+        }
+        rest[axis] = own.start.max(other.start)..own.end.min(other.end);
+    }
+    outside
+}
+
+fn is_empty(region: &[Range<u64>]) -> bool {
+    region.iter().any(Range::is_empty)
+}
+
+fn meet(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.start < b.end && b.start < a.end)
+}
+
+fn intersect(a: &[Range<u64>], b: &[Range<u64>]) -> Region {
+    a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
+}
+
+fn lies_in(a: &[Range<u64>], b: &[Range<u64>]) -> bool {
+    a.iter().zip(b).all(|(a, b)| b.start <= a.start && a.end <= b.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn overlay(boxes: &[Region]) -> Overlay {
+        Overlay::of_boxes(boxes.iter().cloned().enumerate().collect())
+    }
+
+    fn fragments(pieces: &[Piece]) -> Vec<usize> {
+        pieces.iter().map(|piece| piece.fragment).collect()
+    }
+
+    #[test]
+    fn hidden_layers_are_left_out() {
+        let overlay =
+            overlay(&[vec![0..9, 0..9], vec![2..4, 2..4], vec![2..5, 2..5], vec![8..9, 8..9]]);
+        let seen = |tile: Region, all: bool| {
+            let parts = overlay.parts(&tile);
+            fragments(&pieces(&parts, &tile, |fragment| all || fragment != 2))
+        };
+        assert_eq!(seen(vec![0..8, 0..8], true), [0, 2]);
+        assert_eq!(seen(vec![3..4, 3..4], true), [2]);
+        assert_eq!(seen(vec![9..10, 0..8], true), [0; 0]);
+        // Without the attribute in 2, what lies wholly in it is gone; what reaches out of it shows.
+        assert_eq!(seen(vec![0..8, 0..8], false), [0]);
+        assert_eq!(seen(vec![3..4, 3..4], false), [0; 0]);
+        assert_eq!(fragments(&overlay.parts(&[3..4, 3..4])), [2]);
+    }
+
+    #[test]
+    fn what_lies_outside_the_window_decides_too() {
+        let overlay = overlay(&[vec![0..8, 0..1], vec![2..8, 0..1]]);
+        let parts = overlay.parts(&[0..8, 0..1]);
+        let seen = |from| fragments(&pieces(&parts, &[from..8, 0..1], |fragment| fragment == 0));
+        assert_eq!([seen(0), seen(2)], [[0], [0]]);
+    }
+
+    fn range(rng: &mut StdRng) -> Range<u64> {
+        let from = rng.random_range(0..8);
+        from..rng.random_range(from + 1..=8)
+    }
+
+    #[test]
+    fn each_cell_shows_the_newest_part_that_counts_and_has_it() {
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..500 {
+            let mut region = || vec![range(&mut rng), range(&mut rng)];
+            let boxes: Vec<Region> = (0..6).map(|_| region()).collect();
+            let (tile, window) = (region(), region());
+            let chunk = intersect(&tile, &window);
+            let parts = overlay(&boxes).parts(&tile);
+            let pieces = pieces(&parts, &chunk, |fragment| fragment != 3);
+            let part = |at: usize| intersect(&boxes[at], &tile);
+            let cells = |region: &Region| {
+                let (ys, xs) = (region[0].clone(), region[1].clone());
+                ys.flat_map(|y| xs.clone().map(move |x| (y, x))).collect::<Vec<_>>()
+            };
+            // Cell by cell, on purpose.
+            let covers = |newer: usize, older: usize| {
+                cells(&part(older)).iter().all(|cell| cells(&part(newer)).contains(cell))
+            };
+            for cell in cells(&chunk) {
+                let shows = |at: &usize| {
+                    let counts = !(at + 1..6).any(|newer| covers(newer, *at));
+                    *at != 3 && counts && cells(&part(*at)).contains(&cell)
+                };
+                let shown = pieces.iter().rev().find(|piece| cells(&piece.region).contains(&cell));
+                assert_eq!(shown.map(|piece| piece.fragment), (0..6).rev().find(shows));
+            }
+            assert!(pieces.iter().all(|piece| lies_in(&piece.region, &chunk)));
+        }
+    }
+
+    #[test]
+    fn boxes_hide_one_another_together() {
+        let mut rng = StdRng::seed_from_u64(3);
+        let mut hidden = 0;
+        for _ in 0..2_000 {
+            let mut region = || vec![range(&mut rng), range(&mut rng)];
+            let below = region();
+            let newer: Vec<Piece> =
+                (0..5).map(|fragment| Piece { fragment, region: region() }).collect();
+            let mut cells = below[0].clone().flat_map(|y| below[1].clone().map(move |x| (y, x)));
+            let expected = cells.all(|(y, x)| {
+                newer.iter().any(|it| it.region[0].contains(&y) && it.region[1].contains(&x))
+            });
+            assert_eq!(is_hidden(&below, &newer), expected);
+            hidden += usize::from(expected);
+        }
+        assert!((200..1_800).contains(&hidden), "{hidden}");
+    }
+
+    #[test]
+    fn blocks_of_fragments_make_no_difference() {
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..200 {
+            // Along a line as they were written, or anywhere.
+            let (count, in_line) = (rng.random_range(0..4 * BLOCK as u64), rng.random::<bool>());
+            let boxes = (0..count).map(|at| {
+                let from = if in_line { at / 2 } else { rng.random_range(0..60) };
+                vec![from..from + rng.random_range(1..4), 0..rng.random_range(1..4)]
+            });
+            let mut overlay = overlay(&boxes.collect::<Vec<_>>());
+            if rng.random() {
+                overlay.retain(&[10..50, 0..2]);
+            }
+            let from = rng.random_range(0..60);
+            let chunk = vec![from..from + rng.random_range(1..9), 0..4];
+            let near: Vec<usize> = overlay.near(&chunk).map(|(fragment, _)| *fragment).collect();
+            assert!(near.is_sorted_by(|newer, older| newer > older));
+            for (fragment, region) in &overlay.boxes {
+                assert!(near.contains(fragment) || !meet(region, &chunk));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_elsewhere_are_passed_over() {
+        let boxes: Vec<Region> = (0..10 * BLOCK as u64).map(|at| vec![at..at + 1, 0..4]).collect();
+        let overlay = overlay(&boxes);
+        let chunk = [BLOCK as u64 * 4..BLOCK as u64 * 5 + 1, 0..4];
+        assert_eq!(overlay.near(&chunk).count(), 2 * BLOCK);
+        assert_eq!(overlay.parts(&chunk).len(), BLOCK + 1);
+    }
+}

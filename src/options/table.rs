@@ -1,0 +1,164 @@
+//! The options of one format, looked up by name.
+
+use std::collections::HashMap;
+
+use super::array_options::{ArrayOptions, ResolvedOptions};
+use super::info::{COMMON, OptionInfo};
+use super::value::OptionValue;
+use crate::error::{Error, Result};
+
+/// The options that tables of one format take: those of every format, and its own.
+///
+/// A format may declare an option of every format again, with another default.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionTable {
+    prefix: &'static str,
+    own: &'static [OptionInfo],
+}
+
+/// Prefixes of options that are meant for object stores, not for us.
+const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
+
+impl OptionTable {
+    /// The options of the format called `prefix` in SQL, which has these of its `own`.
+    pub const fn new(prefix: &'static str, own: &'static [OptionInfo]) -> Self {
+        Self { prefix, own }
+    }
+
+    /// All options: what to open, the format's own, then how it is read.
+    pub fn options(self) -> impl Iterator<Item = &'static OptionInfo> {
+        let (what, how) = COMMON.split_at(2);
+        let is_common = |option: &&OptionInfo| COMMON.iter().any(|it| it.name == option.name);
+        let own = self.own.iter().filter(move |option| !is_common(option));
+        what.iter().chain(own).chain(how).map(move |option| self.overridden(option))
+    }
+
+    /// An option of every format, as this format has it.
+    fn overridden(self, option: &'static OptionInfo) -> &'static OptionInfo {
+        self.own.iter().find(|own| own.name == option.name).unwrap_or(option)
+    }
+
+    /// What is called `name`, if anything is.
+    pub fn find(self, name: &str) -> Option<&'static OptionInfo> {
+        self.options().find(|option| option.name == name)
+    }
+
+    /// The options of a SQL statement that are meant for a table, in each spelling that reaches us: `io`,
+    /// `format.io` (what DataFusion makes of it) and, for the format `tet`, `tet.io`. Options of object
+    /// stores are left out.
+    ///
+    /// # Errors
+    /// `Usage` if the same option is given in two spellings.
+    pub fn of_sql(self, options: &HashMap<String, String>) -> Result<ArrayOptions> {
+        ArrayOptions::of_sql(options, &[self.prefix])
+    }
+
+    /// What `said` means for this format, and what `defaults` say of the rest. Of the defaults, those that
+    /// the format does not know are passed over.
+    ///
+    /// # Errors
+    /// `Usage` for an option that is not known, which `unknown` describes, or a value that it cannot have.
+    pub fn resolve(
+        self,
+        said: &ArrayOptions,
+        defaults: &ArrayOptions,
+        unknown: impl Fn(&str) -> Error,
+    ) -> Result<ResolvedOptions> {
+        let mut resolved = ResolvedOptions::default();
+        for (name, value) in said.iter() {
+            let option = self.find(name).ok_or_else(|| unknown(name))?;
+            resolved.insert(option.name, option.kind.resolve(name, value)?);
+        }
+        for (name, value) in defaults.iter() {
+            if let Some(option) = self.find(name)
+                && !resolved.contains(option.name)
+            {
+                resolved.insert(option.name, option.kind.resolve(name, value)?);
+            }
+        }
+        Ok(resolved)
+    }
+}
+
+impl OptionInfo {
+    /// The value of this option, of its kind.
+    ///
+    /// # Errors
+    /// `Usage` for a value that it cannot have.
+    pub fn value(&self, value: &OptionValue) -> Result<OptionValue> {
+        self.kind.resolve(self.name, value)
+    }
+}
+
+/// Whether an option is meant for an object store.
+pub(super) fn is_of_store(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(prefix, _)| STORE_PREFIXES.contains(&prefix))
+}
+
+/// The name that `name` may be a misspelling of.
+pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (distance, best) = known
+        .iter()
+        .map(|known| (strsim::levenshtein(name, known), *known))
+        .min_by_key(|it| it.0)?;
+    // More than a third of the letters wrong is another word.
+    (distance * 3 <= best.len().max(name.len())).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ValueKind;
+
+    const OWN: &[OptionInfo] = &[
+        OptionInfo::new("level", ValueKind::Number, "`0`", "a level"),
+        OptionInfo::new("fill_as_null", ValueKind::Flag, "`false`", "the fill").in_session(),
+    ];
+    const TABLE: OptionTable = OptionTable::new("toy", OWN);
+
+    fn options(keys: &[&str]) -> HashMap<String, String> {
+        keys.iter().map(|key| ((*key).to_owned(), "1".to_owned())).collect()
+    }
+
+    #[test]
+    fn a_format_overrides_defaults_and_adds_options() {
+        let names: Vec<&str> = TABLE.options().map(|option| option.name).collect();
+        assert_eq!(names[..4], ["dataset", "concat_dimension", "level", "io"]);
+        assert_eq!(names.iter().filter(|name| **name == "fill_as_null").count(), 1);
+        assert_eq!(TABLE.find("fill_as_null").unwrap().default, "`false`");
+    }
+
+    #[test]
+    fn spellings_of_one_option_are_one() {
+        let two = options(&["format.io", "toy.dataset", "aws.region"]);
+        let said = TABLE.of_sql(&two).unwrap();
+        assert_eq!(said.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);
+        let other = TABLE.of_sql(&options(&["tet.dataset"])).unwrap();
+        assert_eq!(other.iter().map(|it| it.0).collect::<Vec<_>>(), ["tet.dataset"]);
+        let twice = TABLE.of_sql(&options(&["format.io", "toy.io"])).unwrap_err();
+        assert!(twice.to_string().contains("'io' is given twice"));
+    }
+
+    #[test]
+    fn what_is_said_counts_more_than_defaults() {
+        let unknown = |name: &str| Error::usage(format!("unknown {name}"));
+        let said = ArrayOptions::default().with_index_columns(false).with_option("level", "3");
+        let defaults = ArrayOptions::default()
+            .with_index_columns(true)
+            .with_nan_as_null(false)
+            .with_option("of_another_format", 1);
+        let resolved = TABLE.resolve(&said, &defaults, unknown).unwrap();
+        assert_eq!(resolved.flag("index_columns"), Some(false));
+        assert_eq!(resolved.flag("nan_as_null"), Some(false));
+        assert_eq!(resolved.number("level"), Some(3));
+        assert!(!resolved.contains("of_another_format"));
+        let wrong = ArrayOptions::default().with_option("levle", 3);
+        assert!(TABLE.resolve(&wrong, &defaults, unknown).is_err());
+    }
+
+    #[test]
+    fn misspellings_are_near() {
+        assert_eq!(similar("datset", &["dataset", "io"]), Some("dataset"));
+        assert_eq!(similar("oi", &["dataset", "io"]), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! Values of options, and how they are read from text.
+
+use std::fmt;
+use std::str::FromStr;
+
+use arrow::compute::kernels::cast_utils::string_to_datetime;
+use chrono::Utc;
+
+use crate::error::{Error, Result};
+
+/// How a local file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum IoMode {
+    /// Through a memory mapping, without copies.
+    ///
+    /// A file that is written after it was opened is an error, as its length and the time of its last change
+    /// are looked at before and after each chunk. In between nothing can: if a file is cut, or its disk fails,
+    /// while a chunk of it is looked at, Unix sends the process SIGBUS, which ends it. A program that wants a
+    /// last word handles the signal; [`MappedFile`](crate::MappedFile) tells its handler which file it
+    /// was. Files that are replaced as a whole, by renaming a new one, are never in danger.
+    #[default]
+    Mmap,
+    /// Through positioned reads: a copy, but safe where files are cut or overwritten while they are read.
+    Pread,
+}
+
+impl FromStr for IoMode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "mmap" => Ok(Self::Mmap),
+            "pread" => Ok(Self::Pread),
+            _ => Err(Error::usage(format!("io = '{text}', expected 'mmap' or 'pread'"))),
+        }
+    }
+}
+
+impl fmt::Display for IoMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mmap => "mmap",
+            Self::Pread => "pread",
+        })
+    }
+}
+
+/// Something that must not be shown, such as an encryption key. Its `Debug` hides the content.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `content`.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self(content.into())
+    }
+
+    /// The content.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The value of an option.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// True or false.
+    Flag(bool),
+    /// A whole number, or a time in milliseconds since 1970.
+    Number(u64),
+    /// Anything else, or a value whose kind is not known yet.
+    Text(String),
+    /// A key.
+    Secret(Secret),
+}
+
+impl From<bool> for OptionValue {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<u64> for OptionValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for OptionValue {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for OptionValue {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<IoMode> for OptionValue {
+    fn from(io: IoMode) -> Self {
+        Self::Text(io.to_string())
+    }
+}
+
+impl From<Secret> for OptionValue {
+    fn from(secret: Secret) -> Self {
+        Self::Secret(secret)
+    }
+}
+
+/// The value as SQL shows it; a secret as `…`.
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::Secret(_) => f.write_str("…"),
+        }
+    }
+}
+
+/// What the value of an option may be. `Display` says it in Markdown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ValueKind {
+    /// `true` or `false`.
+    Flag,
+    /// A way to read local files: [`IoMode`].
+    Io,
+    /// A whole number.
+    Number,
+    /// Milliseconds since 1970, or a date and time in UTC.
+    Time,
+    /// An encryption key.
+    Key,
+    /// A name.
+    Name,
+}
+
+impl fmt::Display for ValueKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "`true`, `false`",
+            Self::Io => "`mmap`, `pread`",
+            Self::Number => "a number",
+            Self::Time => "a time",
+            Self::Key => "32 characters",
+            Self::Name => "a name",
+        })
+    }
+}
+
+impl ValueKind {
+    /// The value of the option called `name`, of this kind.
+    ///
+    /// # Errors
+    /// `Usage` for a value of another kind; the message never holds a key.
+    pub(super) fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
+        let text = match (self, value) {
+            (Self::Flag, OptionValue::Flag(_))
+            | (Self::Number | Self::Time, OptionValue::Number(_))
+            | (Self::Key, OptionValue::Secret(_)) => return Ok(value.clone()),
+            (Self::Key, OptionValue::Text(text)) => {
+                return Ok(OptionValue::Secret(Secret::new(text.clone())));
+            }
+            (_, OptionValue::Secret(_)) => {
+                return Err(Error::usage(format!("option '{name}' is a key, expected {self}")));
+            }
+            (_, other) => other.to_string(),
+        };
+        Ok(match self {
+            Self::Flag => OptionValue::Flag(parse_flag(name, &text)?),
+            Self::Number => OptionValue::Number(parse_number(name, &text)?),
+            Self::Time => OptionValue::Number(parse_time(name, &text)?),
+            Self::Io => text.parse::<IoMode>()?.into(),
+            Self::Name => OptionValue::Text(text),
+            Self::Key => OptionValue::Secret(Secret::new(text)),
+        })
+    }
+}
+
+fn parse_flag(name: &str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(Error::usage(format!("option '{name}' is '{value}', expected 'true' or 'false'"))),
+    }
+}
+
+fn parse_number(name: &str, value: &str) -> Result<u64> {
+    let expected = || Error::usage(format!("option '{name}' is '{value}', expected a number"));
+    value.parse().map_err(|_| expected())
+}
+
+/// A time in milliseconds since 1970; one without a time zone is in UTC.
+fn parse_time(name: &str, text: &str) -> Result<u64> {
+    if let Ok(milliseconds) = text.parse() {
+        return Ok(milliseconds);
+    }
+    let time = string_to_datetime(&Utc, text).ok().map(|time| time.timestamp_millis());
+    time.and_then(|time| u64::try_from(time).ok()).ok_or_else(|| {
+        Error::usage(format!(
+            "option '{name}' is '{text}', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_every_form() {
+        for (text, expected) in [
+            ("0", 0),
+            ("1709274600000", 1_709_274_600_000),
+            ("2024-03-01", 1_709_251_200_000),
+            ("2024-03-01 06:30:00", 1_709_274_600_000),
+            ("2024-03-01T06:30:00.25", 1_709_274_600_250),
+            ("2024-03-01T06:30:00Z", 1_709_274_600_000),
+            ("2024-03-01T08:30:00+02:00", 1_709_274_600_000),
+            ("2024-03-01 08:30:00 +02:00", 1_709_274_600_000),
+        ] {
+            assert_eq!(parse_time("timestamp", text).unwrap(), expected, "{text}");
+        }
+        for bad in [
+            "",
+            "yesterday",
+            "-1",
+            "1969-12-31",
+            "2024-13-01",
+            "2024-02-30",
+            "2024-03-01 06:30:00 ж",
+        ] {
+            assert!(parse_time("timestamp", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_take_their_kind() {
+        let resolve = |kind: ValueKind, value: OptionValue| kind.resolve("x", &value);
+        assert_eq!(resolve(ValueKind::Flag, "TRUE".into()).unwrap(), OptionValue::Flag(true));
+        assert_eq!(resolve(ValueKind::Number, 7.into()).unwrap(), OptionValue::Number(7));
+        assert_eq!(resolve(ValueKind::Name, 7.into()).unwrap(), OptionValue::Text("7".into()));
+        assert!(resolve(ValueKind::Number, "1 GB".into()).is_err());
+        assert!(resolve(ValueKind::Flag, 1.into()).is_err());
+        let key = resolve(ValueKind::Key, "0123".into()).unwrap();
+        assert_eq!((key.to_string().as_str(), format!("{key:?}").contains("0123")), ("…", false));
+        assert!(resolve(ValueKind::Name, key).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Facts about arrays as a table that streams.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use futures::StreamExt;
+
+use crate::source::FactTable;
+
+/// A [`FactTable`] for DataFusion. A `LIMIT` ends its reading early.
+#[derive(Debug)]
+pub(super) struct FactProvider(pub(super) Arc<dyn FactTable>);
+
+#[async_trait]
+impl TableProvider for FactProvider {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let all = self.0.schema();
+        let columns = projection.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
+        let schema: SchemaRef = Arc::new(Schema::project(&all, &columns)?);
+        let rows = FactRows { facts: Arc::clone(&self.0), columns, schema: Arc::clone(&schema) };
+        let rows: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(rows)];
+        Ok(Arc::new(StreamingTableExec::try_new(schema, rows, None, None, false, limit)?))
+    }
+}
+
+/// The only partition.
+#[derive(Debug)]
+struct FactRows {
+    facts: Arc<dyn FactTable>,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+}
+
+impl PartitionStream for FactRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let batches =
+            self.facts.read(&self.columns).map(|rows| rows.map_err(DataFusionError::from));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
+    }
+}

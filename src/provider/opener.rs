@@ -1,0 +1,218 @@
+//! Opening arrays as a session says: the one way from locations and options to tables and groups.
+//!
+//! ```text
+//!   register_array, read_array(…), CREATE EXTERNAL TABLE, 'quoted path', schemas, catalogs
+//!        └──────────────▶ ArrayOpener ──▶ Formats ──▶ ArrayFormat
+//! ```
+//!
+//! So a location, an option and an error mean the same everywhere.
+
+use std::sync::Arc;
+
+use datafusion::catalog::Session;
+use datafusion::error::DataFusionError;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use object_store::ObjectStore;
+use url::Url;
+
+use super::locations::{Locations, Places};
+use super::table::{GridTable, TableOrigin};
+use crate::array::GridArray;
+use crate::error::{Error, Result};
+use crate::exec::GridfusionConfig;
+use crate::io::OpenFiles;
+use crate::options::{ArrayOptions, IoMode, ResolvedOptions};
+use crate::source::{
+    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
+};
+use crate::tile::AT_ONCE;
+
+/// Of many files, so many are held open at once.
+const MOST_OPEN: usize = 512;
+
+/// Opens arrays with the formats, the defaults and the object stores of a session.
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::{ArrayOpener, ArrayOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> gridfusion::Result<()> {
+/// let ctx = SessionContext::new();
+/// let opener = ArrayOpener::of(&ctx.state());
+/// let options = ArrayOptions::default().with_dataset("elevation");
+/// let table = opener.table("examples/data/stations.tet", None, &options).await?;
+/// assert_eq!(table.shape(), [6]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ArrayOpener {
+    formats: Formats,
+    defaults: ArrayOptions,
+    stores: Arc<dyn Stores>,
+}
+
+impl ArrayOpener {
+    /// Opens arrays as `session` says.
+    pub fn of(session: &dyn Session) -> Self {
+        let config = GridfusionConfig::of(session.config_options());
+        let stores = Arc::new(RuntimeStores(Arc::clone(session.runtime_env())));
+        Self { formats: config.formats, defaults: config.tables, stores }
+    }
+
+    /// The formats that are known.
+    pub fn formats(&self) -> &Formats {
+        &self.formats
+    }
+
+    /// The place that `location` names.
+    ///
+    /// # Errors
+    /// `Usage` for an empty location, or a URL whose store is not registered.
+    pub fn place(&self, location: &str) -> Result<Place> {
+        let io = self.defaults.get("io").and_then(|io| io.to_string().parse().ok());
+        let place = Place::new(location, Arc::clone(&self.stores))?;
+        Ok(place.with_io(io.unwrap_or_default()))
+    }
+
+    /// The table of the arrays at `locations`.
+    ///
+    /// Without a dataset in the options, the data variables of a place are columns of one table, if they have
+    /// the same dimensions. Several places are one table too: they follow one another along the dimension
+    /// whose labels differ, in the order of these labels. They are opened once, and again when a query reads
+    /// them.
+    ///
+    /// `format` is one of [`Formats`] by name; without it, names and listings tell.
+    ///
+    /// # Errors
+    /// `Usage` for a pattern that nothing matches, a place of no known format, or arrays that cannot be one
+    /// table; `Corrupt`, `Unsupported` or `Io` if something cannot be read.
+    pub async fn table(
+        &self,
+        locations: impl Into<Locations>,
+        format: Option<&str>,
+        options: &ArrayOptions,
+    ) -> Result<GridTable> {
+        let locations = locations.into();
+        let places = locations.expand(&self.stores).await?;
+        let first = self.place(places.first())?;
+        let format = self.format_of(&first, format).await?;
+        let resolved = self.formats.resolve(&format, options, &self.defaults)?;
+        let mosaic = mosaic_options(&resolved, resolved.flag("index_columns").unwrap_or_default());
+        let table = match places {
+            Places::One(_) => {
+                GridTable::of_file(self.formats.table(&format, &first, &resolved).await?, &mosaic)?
+            }
+            Places::Many(places) => {
+                let files = self.many(&format, &places, &resolved).await?;
+                let array = GridArray::combine(locations.name(), files, &mosaic)?;
+                GridTable::new(Arc::new(array))
+            }
+        };
+        let format = format.name().to_owned();
+        Ok(table.with_origin(TableOrigin { locations, format, options: options.clone() }))
+    }
+
+    async fn many(
+        &self,
+        format: &Arc<dyn ArrayFormat>,
+        places: &[String],
+        options: &ResolvedOptions,
+    ) -> Result<Vec<FileArrays>> {
+        let opened = OpenFiles::new(options.io() == IoMode::Mmap, MOST_OPEN);
+        let files = places.iter().map(|location| {
+            let opened = Arc::clone(&opened);
+            async move {
+                let place = self.place(location)?.among(opened);
+                self.formats.table(format, &place, options).await
+            }
+        });
+        stream::iter(files.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await
+    }
+
+    /// The arrays at `location`, which may be a file, a package, an array, or a group of arrays.
+    ///
+    /// # Errors
+    /// `Usage` for a place of no known format, or if there is no array; `Corrupt`, `Unsupported` or `Io` if it
+    /// cannot be read.
+    pub async fn group(
+        &self,
+        location: &str,
+        format: Option<&str>,
+        options: &ArrayOptions,
+    ) -> Result<Arc<dyn ArrayGroup>> {
+        let place = self.place(location)?;
+        let format = self.format_of(&place, format).await?;
+        let resolved = self.formats.resolve(&format, options, &self.defaults)?;
+        self.formats.open(&format, &place, &resolved).await
+    }
+
+    /// The same for a schema, which holds all arrays of its place.
+    ///
+    /// # Errors
+    /// Those of [`ArrayOpener::group`], and `Usage` if the options are about one table.
+    pub async fn schema(
+        &self,
+        location: &str,
+        options: &ArrayOptions,
+    ) -> Result<Arc<dyn ArrayGroup>> {
+        if let Some(dataset) = options.get("dataset") {
+            let message = format!(
+                "a schema holds every dataset of its place; option 'dataset' ('{dataset}') does not apply"
+            );
+            return Err(Error::usage(message).in_file(location));
+        }
+        self.group(location, None, options).await
+    }
+
+    /// The format called `name`, or the one that `place` is of.
+    async fn format_of(&self, place: &Place, name: Option<&str>) -> Result<Arc<dyn ArrayFormat>> {
+        let Some(name) = name else {
+            return match self.formats.recognise(place).await {
+                Some(found) => Ok(found.format),
+                None => Err(self.unrecognised(place).await),
+            };
+        };
+        self.formats.get(name).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
+            Error::usage(format!("unknown format '{name}'; the formats are {}", known.join(", ")))
+        })
+    }
+
+    /// Why there is nothing to open: no such file, or something else.
+    async fn unrecognised(&self, place: &Place) -> Error {
+        let is_folder = place.local_path().is_some_and(|path| path.is_dir());
+        if !is_folder && let Err(error) = place.object().await {
+            return error;
+        }
+        let message = match is_folder {
+            true => format!("no {} in this folder", self.formats.nouns()),
+            false => format!("this is no {}", self.formats.nouns()),
+        };
+        described(Error::usage(message).in_file(place.location()), place).await
+    }
+}
+
+/// The object stores of a session.
+#[derive(Debug)]
+struct RuntimeStores(Arc<RuntimeEnv>);
+
+impl Stores for RuntimeStores {
+    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])
+            .map_err(|error| bad_url(url.as_str(), &error))?;
+        self.0.object_store(&base).map_err(|error| match error.find_root() {
+            // A registry that makes stores on demand says what it needs.
+            DataFusionError::Plan(message) => Error::usage(message.clone()),
+            // DataFusion's own error asks for a bug report.
+            _ => {
+                let register = "`SessionContext::register_object_store` does that";
+                let store = base.as_str();
+                Error::usage(format!("no object store is registered for '{store}'; {register}"))
+            }
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! The SQL parts of gridfusion in a session that is being built.
+
+use std::sync::Arc;
+
+use datafusion::catalog::{TableFunction, TableFunctionImpl};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+
+use super::ArrayTableFactory;
+use super::named_arguments::NamedArguments;
+use super::table_functions::ArrayFunction;
+use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig};
+
+/// The SQL parts of gridfusion in a session that is being built.
+///
+/// ```
+/// use datafusion::execution::SessionStateBuilder;
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion::GridfusionSessionStateBuilderExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let state = SessionStateBuilder::new().with_default_features().with_gridfusion().build();
+/// let ctx = SessionContext::new_with_state(state);
+/// ctx.sql(
+///     "CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION 'examples/data/stations.tet'
+///      OPTIONS ('dataset' 'temperature')",
+/// )
+/// .await?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait GridfusionSessionStateBuilderExt {
+    /// Adds `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`, table functions (`read_array`,
+    /// `tet_info`, …), aggregation as array reduction ([`GridReduceRule`], before the rules that add
+    /// repartitioning), the order in which a TopK reads chunks ([`BestFirstRule`]), and the settings
+    /// ([`GridfusionConfig`]). Rules and settings that are there already stay as they are, and with them the
+    /// formats of the settings.
+    #[must_use]
+    fn with_gridfusion(self) -> Self;
+}
+
+impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
+    fn with_gridfusion(mut self) -> Self {
+        add_rules(&mut self);
+        let config = self.config().get_or_insert_default().options_mut();
+        if config.extensions.get::<GridfusionConfig>().is_none() {
+            config.extensions.insert(GridfusionConfig::default());
+        }
+        let formats = GridfusionConfig::of(config).formats;
+        self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));
+        let functions = self.table_functions().get_or_insert_default();
+        for function in ArrayFunction::all(&formats) {
+            let name = function.name().to_owned();
+            let function: Arc<dyn TableFunctionImpl> = Arc::new(function);
+            functions.insert(name.clone(), Arc::new(TableFunction::new(name, function)));
+        }
+        let any = ArrayTableFactory::FILE_TYPE.to_owned();
+        let builder = self.with_table_factory(any, Arc::new(ArrayTableFactory::default()));
+        formats.iter().fold(builder, |builder, format| {
+            let factory = Arc::new(ArrayTableFactory::of(format.name()));
+            builder.with_table_factory(format.name().to_uppercase(), factory)
+        })
+    }
+}
+
+/// Adds the rules that are not there yet.
+fn add_rules(builder: &mut SessionStateBuilder) {
+    let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
+    for rule in ours {
+        if !rules.iter().any(|it| it.name() == rule.name()) {
+            // Repartitioning is added for what the reduction leaves to do.
+            let before = EnsureRequirements::new();
+            let at = rules.iter().position(|it| it.name() == before.name());
+            rules.insert(at.unwrap_or(rules.len()), rule);
+        }
+    }
+}

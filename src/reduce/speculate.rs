@@ -1,0 +1,66 @@
+//! Sums of floats in one pass, on the bet that nothing is NaN.
+//!
+//! A NaN poisons every sum it is added to. So the sum of a run is computed speculatively, without a
+//! test per cell, and discarded if it is NaN: the run is then summed again with the test. Memory is then
+//! read once, by the loop that does the work.
+
+use super::cell::Cell;
+use super::kernel::{Batch, GroupPlaces, Statistic, add_row, all_kept, reduce};
+use super::statistic::Sum;
+
+/// Adds the cells of `batch` that are no NaN to `sums`. True if none is NaN; infinities that cancel
+/// out look like one. `aside` is scratch memory.
+pub(super) fn sum_numbers<T: Cell>(
+    sums: &mut [f64],
+    batch: Batch<'_, T>,
+    aside: &mut Vec<f64>,
+) -> bool {
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    let is_number = |cell: T| cell == cell;
+    let mut clean = true;
+    for segment in batch.inner {
+        match segment.places {
+            GroupPlaces::Fixed(place) => {
+                for (start, base) in batch.rows.each() {
+                    let row = batch.row(segment, start);
+                    let mut sum = 0.0;
+                    <Sum as Statistic<T>>::add_run(&mut sum, row);
+                    if sum.is_nan() {
+                        clean = false;
+                        sum = 0.0;
+                        <Sum as Statistic<T>>::add_run_if(&mut sum, row, is_number);
+                    }
+                    sums[base + place] += sum;
+                }
+            }
+            GroupPlaces::Steps { first, step: 1 } => {
+                for rows in batch.rows.by_place() {
+                    aside.clear();
+                    aside.resize(segment.len, 0.0);
+                    for (start, _) in rows.each() {
+                        let row = batch.row(segment, start);
+                        add_row(aside, row, |sum, cell| *sum += T::load(cell).to_f64());
+                    }
+                    if aside.iter().fold(false, |any, sum| any | sum.is_nan()) {
+                        clean = false;
+                        let inner = std::slice::from_ref(segment);
+                        reduce::<T, Sum, _>(sums, Batch { rows, inner, ..batch }, Some(is_number));
+                        continue;
+                    }
+                    let sums = &mut sums[rows.place + first..][..segment.len];
+                    sums.iter_mut().zip(&*aside).for_each(|(sum, aside)| *sum += aside);
+                }
+            }
+            _ => {
+                let batch = Batch { inner: std::slice::from_ref(segment), ..batch };
+                if all_kept(batch, is_number) {
+                    reduce::<T, Sum, fn(T) -> bool>(sums, batch, None);
+                } else {
+                    clean = false;
+                    reduce::<T, Sum, _>(sums, batch, Some(is_number));
+                }
+            }
+        }
+    }
+    clean
+}

@@ -1,0 +1,63 @@
+//! How many cells count.
+//!
+//! The cells of a chunk are counted from its extents, without looking at any ([`super::count_rows`]);
+//! those that do not count are subtracted here. Counters of a batch are narrow, so that as many
+//! fit in a register as cells do.
+
+use super::cell::Cell;
+use super::kernel::{Batch, GroupPlaces, add_row};
+
+/// Subtracts the cells of `batch` that are not kept from the counts of their groups. `aside` is scratch
+/// memory.
+pub(super) fn subtract_dropped<T: Cell>(
+    counts: &mut [u64],
+    batch: Batch<'_, T>,
+    keep: impl Fn(T) -> bool + Copy,
+    aside: &mut Vec<u32>,
+) {
+    for segment in batch.inner {
+        for rows in batch.rows.by_place() {
+            let starts = rows.each().map(|(start, _)| start);
+            match &segment.places {
+                GroupPlaces::Fixed(place) => {
+                    let dropped = |start| u64::from(dropped(batch.row(segment, start), keep));
+                    counts[rows.place + place] -= starts.map(dropped).sum::<u64>();
+                }
+                GroupPlaces::Steps { first, step: 1 } => {
+                    aside.clear();
+                    aside.resize(segment.len, 0);
+                    for start in starts {
+                        add_row(aside, batch.row(segment, start), |dropped, cell| {
+                            *dropped = dropped.wrapping_add(u32::from(!keep(T::load(cell))));
+                        });
+                    }
+                    let counts = &mut counts[rows.place + first..][..segment.len];
+                    counts.iter_mut().zip(&*aside).for_each(|(count, &dropped)| {
+                        *count = count.wrapping_sub(u64::from(dropped));
+                    });
+                }
+                places => {
+                    for start in starts {
+                        for (at, cell) in batch.row(segment, start).iter().enumerate() {
+                            counts[rows.place + places.at(at)] -= u64::from(!keep(T::load(*cell)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many cells of a run within a batch are not kept.
+#[inline(always)]
+pub(super) fn dropped<T: Cell>(cells: &[T::Bytes], keep: impl Fn(T) -> bool) -> u32 {
+    let mut lanes = [0_u32; 16];
+    let (blocks, rest) = cells.as_chunks::<16>();
+    for block in blocks {
+        for (lane, cell) in lanes.iter_mut().zip(block) {
+            *lane = lane.wrapping_add(u32::from(!keep(T::load(*cell))));
+        }
+    }
+    let rest = rest.iter().filter(|cell| !keep(T::load(**cell))).count() as u32;
+    lanes.iter().sum::<u32>() + rest
+}

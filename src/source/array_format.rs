@@ -1,0 +1,254 @@
+//! The traits that a format implements to be read by every door of gridfusion.
+//!
+//! ```text
+//!   ArrayFormat   its names in SQL, how it is recognised, its options
+//!       │ open(place, options)
+//!       ▼
+//!   ArrayGroup    the arrays of one place: a file, a package, a folder, a group
+//!       │ arrays(names), variables()
+//!       ▼
+//!   GridArray     one array over a ChunkSource: locate, decode, statistics
+//! ```
+//!
+//! Tables, schemas, catalogs, table functions, quoted paths, `CREATE EXTERNAL TABLE`, verification and the
+//! command line are written once, over these traits.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::description::{Description, Detail};
+use super::fact_table::FactTable;
+use super::mosaic::FileArrays;
+use super::place::Place;
+use crate::array::{GridArray, ReadOptions};
+use crate::error::{Error, Result};
+use crate::format::Entry;
+use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
+use crate::verify::{Depth, Progress, Report};
+
+/// How the name of a file or folder of a format ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// With its dot: `.tet`. Case does not matter.
+    pub ending: &'static str,
+    /// Whether it is the name of a folder.
+    pub folder: bool,
+    /// For a sentence, if the name alone says what it is: `a .tet file`. Without it, somebody must look inside.
+    pub what: Option<&'static str>,
+}
+
+/// What a place is, as a format sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recognised {
+    /// For a sentence: `a TileDB array`.
+    pub what: Cow<'static, str>,
+    /// Whether a plain folder of such places is one group, whose arrays are tables of one schema.
+    pub nests: bool,
+}
+
+/// A table function that tells about arrays instead of reading them: `tet_info`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InfoFunction {
+    /// Its name in SQL.
+    pub name: &'static str,
+}
+
+/// One array that was opened.
+///
+/// Sparse arrays, whose cells are listed one by one instead of filling a grid, will be another variant.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenedArray {
+    /// Every cell of a grid is a row.
+    Grid(GridArray),
+}
+
+impl OpenedArray {
+    /// The array as a full grid.
+    ///
+    /// # Errors
+    /// `Unsupported` if its cells are listed.
+    pub fn into_grid(self) -> Result<GridArray> {
+        match self {
+            Self::Grid(array) => Ok(array),
+        }
+    }
+
+    /// The array as a full grid.
+    pub fn as_grid(&self) -> Option<&GridArray> {
+        match self {
+            Self::Grid(array) => Some(array),
+        }
+    }
+}
+
+impl From<GridArray> for OpenedArray {
+    fn from(array: GridArray) -> Self {
+        Self::Grid(array)
+    }
+}
+
+/// A format of stored arrays.
+///
+/// `.tet` and TileDB are values of this trait; a session takes more, which
+/// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds.
+#[async_trait]
+pub trait ArrayFormat: Debug + Send + Sync {
+    /// What SQL calls it, in small letters: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
+    fn name(&self) -> &'static str;
+
+    /// What sentences call it: `.tet`, `TileDB`.
+    fn title(&self) -> &'static str;
+
+    /// What sentences call a place of this format, without an article: `TileDB array`.
+    fn noun(&self) -> &'static str;
+
+    /// How names of its files and folders end.
+    fn endings(&self) -> &'static [Ending];
+
+    /// What a folder with these entries is to the format.
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised>;
+
+    /// Whether a file that begins with these bytes, 64 KiB at most, is of this format.
+    fn probe_file(&self, head: &[u8]) -> bool {
+        let _ = head;
+        false
+    }
+
+    /// The options that only this format has, and those of every format whose defaults differ.
+    fn options(&self) -> &'static [OptionInfo] {
+        &[]
+    }
+
+    /// How stored data becomes SQL values where nothing is said.
+    fn read_defaults(&self) -> ReadOptions {
+        ReadOptions::default()
+    }
+
+    /// The table functions that tell about its arrays, beside `read_NAME`.
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[]
+    }
+
+    /// Opens the arrays at `place`, or of these the ones that the option `dataset` names.
+    ///
+    /// # Errors
+    /// `Usage` if there is no array of this format, `Corrupt` or `Unsupported` if it cannot be read, `Io` if
+    /// the bytes cannot be had.
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>>;
+
+    /// The arrays at `place` that are columns of one table: those that the option `dataset` names, else all
+    /// data variables.
+    ///
+    /// # Errors
+    /// Those of [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
+        self.open(place, options).await?.columns(options.dataset()).await
+    }
+}
+
+impl dyn ArrayFormat {
+    /// All options of its tables.
+    pub fn option_table(&self) -> OptionTable {
+        OptionTable::new(self.name(), self.options())
+    }
+}
+
+/// The arrays of one place. Opening one reads its metadata and labels, never its cells.
+#[async_trait]
+pub trait ArrayGroup: Debug + Send + Sync {
+    /// The path or URL.
+    fn location(&self) -> &str;
+
+    /// The names of the arrays that are tables. An array that cannot be read need not be listed.
+    fn names(&self) -> Vec<String>;
+
+    /// Whether there is an array of this name, listed or not.
+    fn has(&self, name: &str) -> bool {
+        self.names().iter().any(|it| it == name)
+    }
+
+    /// Opens arrays by name; labels that they share are read once.
+    ///
+    /// # Errors
+    /// `Usage` for a name that no array has; `Corrupt`, `Unsupported` or `Io` if one cannot be read.
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>>;
+
+    /// All data variables, as columns of one table: not coordinates of others.
+    ///
+    /// # Errors
+    /// `Usage` if there is none or they have different dimensions; else those of [`ArrayGroup::arrays`].
+    async fn variables(&self) -> Result<Vec<OpenedArray>>;
+
+    /// Why parts of the place are left out, if something in it cannot be looked into.
+    fn left_out(&self) -> &[Error] {
+        &[]
+    }
+
+    /// What one of the format's [`InfoFunction`]s tells, of all arrays or of one.
+    ///
+    /// # Errors
+    /// `Usage` for a name that no array has; else if the facts cannot be read.
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>>;
+
+    /// What there is to know at a glance, for people and as one JSON document.
+    ///
+    /// # Errors
+    /// If the facts cannot be read.
+    async fn describe(&self, detail: &Detail) -> Result<Description>;
+
+    /// Looks for everything that is wrong: a report per file or array, with its path or URL.
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)>;
+}
+
+impl dyn ArrayGroup {
+    /// The array of this name, those of several names with commas between them, or all data variables.
+    pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<FileArrays> {
+        let opened = match dataset {
+            Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
+            None => self.variables().await?,
+        };
+        let arrays = opened.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
+        Ok(FileArrays { name: self.location().to_owned(), arrays })
+    }
+
+    /// The one array of this name.
+    pub(crate) async fn array(&self, name: &str) -> Result<OpenedArray> {
+        let opened = self.arrays(&[name.to_owned()]).await?.pop();
+        opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
+    }
+}
+
+/// The names that the option `dataset` holds: one, if `is_one` knows it, or several with commas between them.
+pub(crate) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
+    match dataset.contains(',') && !is_one(dataset) {
+        true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),
+        false => vec![dataset.to_owned()],
+    }
+}
+
+/// A name with dimensions: `"t" (time: 24, lat: 10)`.
+pub(crate) fn with_axes(name: &str, axes: &[(String, u64)]) -> String {
+    let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
+    format!("\"{name}\" ({})", axes.join(", "))
+}
+
+/// Why several variables are no table; `listed` are they.
+pub(crate) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
+    /// More than this do not help.
+    const MOST: usize = 40;
+    let mut listed: Vec<String> = listed.collect();
+    let more = listed.len().saturating_sub(MOST);
+    listed.truncate(MOST);
+    if more > 0 {
+        listed.push(format!("and {more} more"));
+    }
+    Error::usage(format!(
+        "{several} over different dimensions, which cannot be columns of one table; choose one with the \
+         option 'dataset', or several with commas between them: {}",
+        listed.join(", ")
+    ))
+}

@@ -1,0 +1,107 @@
+//! Describes a place without arrays: another format, or the names it holds.
+
+use super::formats::is_remote;
+use super::place::Place;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Entry, Foreign};
+use crate::io::{ByteSource, FileSource};
+
+/// `error`, which was met where no array is; it says what there is instead.
+pub(crate) async fn described(error: Error, place: &Place) -> Error {
+    let found = match foreign_at(place).await {
+        Some(foreign) => return foreign.error().in_file(place.location()),
+        None => place.entries().await,
+    };
+    match found {
+        // A store cannot tell a folder that is empty from none.
+        Ok(entries)
+            if error.kind() == ErrorKind::Usage
+                && !(entries.is_empty() && is_remote(place.location())) =>
+        {
+            error.followed_by(&holds(&entries))
+        }
+        _ => error,
+    }
+}
+
+/// Refuses a place that is no table of ours and could not be one of DataFusion's.
+///
+/// # Errors
+/// `Usage` for arrays in another format.
+pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
+    let foreign = match is_remote(place.location()) {
+        // Nothing is fetched to tell: DataFusion looks there anyway.
+        true => Foreign::of_name(&place.path()),
+        false => foreign_at(place).await,
+    };
+    match foreign.filter(|it| !it.has_rows() && *it != Foreign::Compressed) {
+        Some(foreign) => Err(foreign.error().in_file(place.location())),
+        None => Ok(()),
+    }
+}
+
+/// The format of what is at a place, if it is another one: of a local file by its first bytes, or by its
+/// name where rows have no signature, and of a folder by what is in it.
+async fn foreign_at(place: &Place) -> Option<Foreign> {
+    let rows = Foreign::of_name(&place.path()).filter(|foreign| foreign.has_rows());
+    match place.local_path() {
+        Some(path) if path.is_file() => Foreign::of_bytes(&head(place).await.ok()?).or(rows),
+        None if rows.is_some() => rows,
+        _ => Foreign::of_folder(&place.entries().await.ok()?),
+    }
+}
+
+/// The first bytes of a local file, as many as signatures need; none of anything else.
+pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
+    const LEN: u64 = 64 * 1024;
+    let Some(path) = place.local_path() else { return Ok(vec![]) };
+    let source = FileSource::open(path)?;
+    let range = 0..source.size().min(LEN);
+    let read = source.read(std::slice::from_ref(&range)).await?;
+    Ok(read.concat())
+}
+
+/// What is in a folder, in a sentence: some names, and what to do with arrays of another format.
+pub(crate) fn holds(entries: &[Entry]) -> String {
+    /// More names do not help.
+    const MOST: usize = 10;
+    let names = entries.iter().map(|entry| entry.name.as_str());
+    let mut names: Vec<&str> = names.filter(|name| !name.starts_with('.')).collect();
+    if names.is_empty() {
+        return "it is empty".to_owned();
+    }
+    names.sort_unstable();
+    let arrays = |name: &&str| Foreign::of_name(name).filter(|foreign| !foreign.has_rows());
+    let foreign = names.iter().find_map(|name| Some((*name, arrays(name)?)));
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let mut text = format!("it holds {}", names.join(", "));
+    if more > 0 {
+        text += &format!(" and {more} more");
+    }
+    if let Some((name, foreign)) = foreign {
+        text += &format!("; {name} is {}: {}", foreign.what(), foreign.advice());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_names_are_enough() {
+        let named = |count: usize| -> Vec<Entry> {
+            let name = |number| Entry { name: format!("{number:04}.bin"), size: Some(1) };
+            (0..count).rev().map(name).collect()
+        };
+        assert_eq!(holds(&[]), "it is empty");
+        assert_eq!(holds(&named(2)), "it holds 0000.bin, 0001.bin");
+        assert!(holds(&named(10)).ends_with("0008.bin, 0009.bin"));
+        assert!(holds(&named(2000)).ends_with("0008.bin, 0009.bin and 1990 more"));
+        let netcdf = Entry { name: "era.nc".to_owned(), size: Some(1) };
+        let hidden = Entry { name: ".git".to_owned(), size: None };
+        assert_eq!(holds(std::slice::from_ref(&hidden)), "it is empty");
+        assert!(holds(&[netcdf, hidden]).starts_with("it holds era.nc; era.nc is a NetCDF file: "));
+    }
+}

@@ -1,0 +1,410 @@
+//! The formats that a session knows, and which of them a place is of.
+//!
+//! ```text
+//!   Place ──▶ by name ──▶ by what is in the folder, or the first bytes of the file ──▶ format
+//!                 (nothing is opened to tell)
+//! ```
+
+use std::sync::Arc;
+
+use futures::future::ready;
+use futures::stream::{self, StreamExt};
+
+use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use super::elsewhere;
+use super::mosaic::{FileArrays, MosaicOptions};
+use super::place::{Place, parse_url};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Entry, Foreign};
+use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar};
+use crate::tile::AT_ONCE;
+
+/// The formats of a session, in the order in which they are asked. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Formats(Arc<Vec<Arc<dyn ArrayFormat>>>);
+
+impl Default for Formats {
+    /// The formats that gridfusion brings.
+    fn default() -> Self {
+        Self(Arc::new(vec![
+            Arc::new(super::tet::Tet),
+            #[cfg(feature = "tiledb")]
+            Arc::new(super::tiledb::TileDb),
+        ]))
+    }
+}
+
+impl PartialEq for Formats {
+    /// Formats are told apart by their names.
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().map(|it| it.name()).eq(other.iter().map(|it| it.name()))
+    }
+}
+
+impl Eq for Formats {}
+
+/// A place of a format.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The format.
+    pub format: Arc<dyn ArrayFormat>,
+    /// What the place is to it.
+    pub recognised: Recognised,
+}
+
+impl Formats {
+    /// The same and one more, which is asked last; it takes the place of one of the same name.
+    #[must_use]
+    pub fn with(&self, format: Arc<dyn ArrayFormat>) -> Self {
+        let others = self.iter().filter(|it| it.name() != format.name());
+        Self(Arc::new(others.cloned().chain([Arc::clone(&format)]).collect()))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn ArrayFormat>> {
+        self.0.iter()
+    }
+
+    /// The format of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn ArrayFormat>> {
+        self.iter().find(|it| it.name() == name)
+    }
+
+    /// What is at `place`, as far as names, listings and first bytes tell; `None` if it is nothing of ours,
+    /// or nothing at all.
+    ///
+    /// In an object store, an object is known by its name, and a folder is looked into only if its name has
+    /// no extension or that of a format's folders: whatever else is there shall not be listed for nothing.
+    pub async fn recognise(&self, place: &Place) -> Option<Found> {
+        let path = place.path();
+        let by_name = self.of_name(&path);
+        let is_folder = match place.local_path() {
+            Some(local) if !local.exists() => return None,
+            Some(local) => local.is_dir(),
+            None => match by_ending(self, &path) {
+                Some(ending) => ending.folder,
+                None => !last_part(&path).contains('.'),
+            },
+        };
+        if !is_folder {
+            let named = by_name.filter(|(_, ending)| !ending.folder).map(|(found, _)| found);
+            return match (named, place.local_path()) {
+                (None, Some(_)) => self.of_head(&elsewhere::head(place).await.ok()?),
+                (named, _) => named,
+            };
+        }
+        let by_name = by_name.map(|(found, _)| found);
+        match place.entries().await {
+            Ok(entries) => match self.of_folder(&entries).or(by_name) {
+                None => self.of_nested(place, &entries).await,
+                found => found,
+            },
+            Err(error) => {
+                log::debug!("not looked into: {error}");
+                by_name
+            }
+        }
+    }
+
+    /// What something is called like.
+    pub(crate) fn of_name(&self, path: &str) -> Option<(Found, Ending)> {
+        let path = path.trim_end_matches('/');
+        let endings =
+            self.iter().flat_map(|format| format.endings().iter().map(move |it| (format, it)));
+        let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
+        let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
+        let recognised = Recognised { what: ending.what?.into(), nests: false };
+        Some((Found { format: Arc::clone(format), recognised }, *ending))
+    }
+
+    /// What a folder with these entries is.
+    pub(crate) fn of_folder(&self, entries: &[Entry]) -> Option<Found> {
+        self.iter().find_map(|format| {
+            let recognised = format.probe_folder(entries)?;
+            Some(Found { format: Arc::clone(format), recognised })
+        })
+    }
+
+    fn of_head(&self, head: &[u8]) -> Option<Found> {
+        let format = self.iter().find(|format| format.probe_file(head))?;
+        let what = format.endings().iter().find_map(|it| it.what).unwrap_or(format.noun());
+        let recognised = Recognised { what: what.into(), nests: false };
+        Some(Found { format: Arc::clone(format), recognised })
+    }
+
+    /// A folder of nothing but folders, with places in it that are one group together. Not all of them are
+    /// looked into: other things are kept in many folders, too.
+    async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<Found> {
+        if listed.iter().any(|entry| entry.size.is_some()) {
+            return None;
+        }
+        let looks: Vec<_> = listed
+            .iter()
+            .take(AT_ONCE)
+            .map(|entry| async move {
+                let entries = place.child(&entry.name).ok()?.entries().await.ok()?;
+                self.of_folder(&entries).filter(|found| found.recognised.nests)
+            })
+            .collect();
+        let mut found = Box::pin(stream::iter(looks).buffered(AT_ONCE).filter_map(ready));
+        let format = found.next().await?.format;
+        let what = format!("a group or folder of {}s", format.noun()).into();
+        let recognised = Recognised { what, nests: true };
+        Some(Found { format, recognised })
+    }
+
+    /// A name without the ending that says what it is the name of.
+    pub(crate) fn stem<'a>(&self, name: &'a str) -> &'a str {
+        let ending = by_ending(self, name).map_or("", |it| it.ending);
+        let stem = &name[..name.len() - ending.len()];
+        if stem.is_empty() { name } else { stem }
+    }
+
+    /// What may be at a place, for sentences: `.tet file or package or TileDB array`.
+    pub(crate) fn nouns(&self) -> String {
+        self.iter().map(|it| it.noun()).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// The options of `said` for `format`, with the `defaults` of a session.
+    ///
+    /// # Errors
+    /// `Usage` for an option that the format does not have, or a value that it cannot have.
+    pub fn resolve(
+        &self,
+        format: &Arc<dyn ArrayFormat>,
+        said: &ArrayOptions,
+        defaults: &ArrayOptions,
+    ) -> Result<ResolvedOptions> {
+        format.option_table().resolve(said, defaults, |name| {
+            let known = format.option_table().options();
+            self.unknown("option", "", name, &known.map(|it| it.name).collect::<Vec<_>>())
+        })
+    }
+
+    /// The options among `said` that `format` has.
+    pub fn options_of(&self, format: &Arc<dyn ArrayFormat>, said: &ArrayOptions) -> ArrayOptions {
+        said.clone().filtered(|name| format.option_table().find(name).is_some())
+    }
+
+    /// Refuses an option that no format has, and a value that none takes.
+    ///
+    /// # Errors
+    /// `Usage`; the message lists the options.
+    pub fn check(&self, said: &ArrayOptions) -> Result<()> {
+        for (name, value) in said.iter() {
+            self.any_option(name)?.value(value)?;
+        }
+        Ok(())
+    }
+
+    /// The option of this name, of any format.
+    fn any_option(&self, name: &str) -> Result<&'static OptionInfo> {
+        let found = self.iter().find_map(|format| format.option_table().find(name));
+        found.ok_or_else(|| {
+            let mut known: Vec<&str> = COMMON.iter().map(|it| it.name).collect();
+            let own = self.iter().flat_map(|format| format.options()).map(|it| it.name);
+            own.for_each(|name| {
+                if !known.contains(&name) {
+                    known.push(name);
+                }
+            });
+            self.unknown("option", "", name, &known)
+        })
+    }
+
+    /// The settings of a session: `SET gridfusion.…`.
+    pub(crate) fn settings(&self) -> Vec<&'static OptionInfo> {
+        let mut settings: Vec<&'static OptionInfo> = Vec::new();
+        let own = self.iter().flat_map(|format| format.options().iter());
+        for option in own.chain(COMMON).filter(|it| it.session) {
+            let is_common = COMMON.iter().find(|it| it.name == option.name);
+            let option = is_common.unwrap_or(option);
+            if !settings.iter().any(|it| it.name == option.name) {
+                settings.push(option);
+            }
+        }
+        settings.sort_by_key(|it| COMMON.iter().any(|common| common.name == it.name));
+        settings.extend(SESSION);
+        settings
+    }
+
+    /// The setting of this name.
+    ///
+    /// # Errors
+    /// `Usage` if there is no such setting; the message lists those there are.
+    pub(crate) fn setting(&self, name: &str) -> Result<&'static OptionInfo> {
+        let settings = self.settings();
+        settings.iter().find(|it| it.name == name).copied().ok_or_else(|| {
+            let known: Vec<&str> = settings.iter().map(|it| it.name).collect();
+            self.unknown("setting", "gridfusion.", name, &known)
+        })
+    }
+
+    /// What is wrong with a name that is not `known` here, and which may be meant.
+    fn unknown(&self, noun: &str, prefix: &str, name: &str, known: &[&str]) -> Error {
+        let hint = match (self.whereabouts(name), similar(name, known)) {
+            (Some(places), _) => format!(", which is for {places} only"),
+            (None, Some(similar)) => format!(", did you mean '{prefix}{similar}'?"),
+            (None, None) => String::new(),
+        };
+        let stop = if hint.ends_with('?') { " The" } else { "; the" };
+        let known = known.join(", ");
+        Error::usage(format!("unknown {noun} '{prefix}{name}'{hint}{stop} {noun}s are {known}"))
+    }
+
+    /// What an option is about, in words; `None` if there is no such option.
+    pub fn whereabouts(&self, name: &str) -> Option<String> {
+        let having = self.iter().filter(|it| it.option_table().find(name).is_some());
+        let mut places: Vec<String> = having.map(|it| format!("{} tables", it.title())).collect();
+        let is_set = |it: &&OptionInfo| it.name == name;
+        if self.settings().iter().any(|it| is_set(&it)) {
+            places.push("SET gridfusion.…".to_owned());
+        }
+        (!places.is_empty()).then(|| places.join(" and "))
+    }
+
+    /// Opens the arrays at `place`.
+    ///
+    /// # Errors
+    /// Those of [`ArrayFormat::open`]; where something else is at the place, they say what.
+    pub async fn open(
+        &self,
+        format: &Arc<dyn ArrayFormat>,
+        place: &Place,
+        options: &ResolvedOptions,
+    ) -> Result<Arc<dyn ArrayGroup>> {
+        let place = place.clone().with_io(options.io());
+        match format.open(&place, options).await {
+            Ok(group) => Ok(group),
+            Err(error) => Err(self.explain(error, &place, format).await),
+        }
+    }
+
+    /// Opens the arrays at `place` that are columns of one table.
+    ///
+    /// # Errors
+    /// Those of [`ArrayFormat::table`]; where something else is at the place, they say what.
+    pub(crate) async fn table(
+        &self,
+        format: &Arc<dyn ArrayFormat>,
+        place: &Place,
+        options: &ResolvedOptions,
+    ) -> Result<FileArrays> {
+        let place = place.clone().with_io(options.io());
+        match format.table(&place, options).await {
+            Ok(arrays) => Ok(arrays),
+            Err(error) => Err(self.explain(error, &place, format).await),
+        }
+    }
+
+    /// `error`, which was met when something of the `expected` format was to be opened; if there is
+    /// something of another format, that says so, and how it is read. If there are no arrays, that says
+    /// what there is.
+    async fn explain(&self, error: Error, place: &Place, expected: &Arc<dyn ArrayFormat>) -> Error {
+        // Rows in text have no signature, so their names must do.
+        let from_the_start = error.kind() == ErrorKind::Corrupt && error.offset() == Some(0);
+        let rows = Foreign::of_name(&place.path()).filter(|it| from_the_start && it.has_rows());
+        if let Some(foreign) = rows {
+            return foreign.error().in_file(place.location());
+        }
+        if !matches!(error.kind(), ErrorKind::Usage | ErrorKind::Io) {
+            return error;
+        }
+        match self.recognise(place).await {
+            Some(found) if found.format.name() != expected.name() => {
+                let (what, noun, name) =
+                    (found.recognised.what, expected.noun(), found.format.name());
+                let message = format!(
+                    "this is {what}, not a {noun}; read it with STORED AS {}, read_{name} or register_array",
+                    name.to_uppercase()
+                );
+                Error::usage(message).in_file(place.location())
+            }
+            Some(_) => error,
+            None => elsewhere::described(error, place).await,
+        }
+    }
+}
+
+/// How arrays become one table.
+pub(crate) fn mosaic_options(options: &ResolvedOptions, index_columns: bool) -> MosaicOptions {
+    MosaicOptions {
+        concat_dimension: options.text("concat_dimension").map(str::to_owned),
+        file_column: options.flag("file_column").unwrap_or_default(),
+        index_columns,
+        ..MosaicOptions::default()
+    }
+}
+
+/// The ending of a name, whether it alone says what it is or not.
+fn by_ending(formats: &Formats, name: &str) -> Option<Ending> {
+    let name = name.trim_end_matches('/');
+    let endings = formats.iter().flat_map(|format| format.endings());
+    endings.filter(|it| ends_with(name, it.ending)).max_by_key(|it| it.ending.len()).copied()
+}
+
+fn last_part(path: &str) -> &str {
+    let name = path.trim_end_matches('/');
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+fn ends_with(name: &str, ending: &str) -> bool {
+    let at = name.len().checked_sub(ending.len());
+    at.and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
+}
+
+/// Whether a location is in a store rather than on the local file system.
+pub(crate) fn is_remote(location: &str) -> bool {
+    parse_url(location).is_some_and(|url| url.scheme() != "file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptionValue;
+
+    #[test]
+    fn names() {
+        let formats = Formats::default();
+        for (name, expected) in [
+            ("a.tet", Some("a .tet file")),
+            ("dir/A.TET", Some("a .tet file")),
+            ("a.tet.d/", Some("a .tet.d package")),
+            ("a.csv", None),
+            ("tet", None),
+            ("ätet", None),
+        ] {
+            let found = formats.of_name(name).map(|(found, _)| found.recognised.what);
+            assert_eq!(found, expected, "{name}");
+        }
+        for (name, expected) in [
+            ("stations.tet", "stations"),
+            ("soil.v1.tet", "soil.v1"),
+            ("demo.tet.d", "demo"),
+            ("forecast.TDB", "forecast"),
+            ("runs", "runs"),
+            (".tet", ".tet"),
+        ] {
+            assert_eq!(formats.stem(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_explained() {
+        let formats = Formats::default();
+        let unknown = |format: &str, name: &str| {
+            let said = ArrayOptions::default().with_option(name, OptionValue::Flag(true));
+            let format = formats.get(format).unwrap();
+            formats.resolve(format, &said, &ArrayOptions::default()).unwrap_err().to_string()
+        };
+        let found = unknown("tet", "datset");
+        let expected = "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, ";
+        assert!(found.starts_with(expected), "{found}");
+        let found = unknown("tet", "timestamp");
+        assert!(found.contains("'timestamp', which is for TileDB tables only; the"), "{found}");
+        let setting = |name: &str| formats.setting(name).unwrap_err().to_string();
+        assert!(setting("oi").starts_with("unknown setting 'gridfusion.oi'; the settings are"));
+        assert!(setting("nan_is_null").contains("did you mean 'gridfusion.nan_as_null'?"));
+        assert!(unknown("tiledb", "").contains("unknown option ''; the options are"));
+    }
+}

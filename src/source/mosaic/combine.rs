@@ -1,0 +1,210 @@
+//! Combining arrays: variables of one file as columns, files concatenated.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringViewArray};
+
+use super::compat::{names_differ, values_differ, variables_differ};
+use super::concat_axis::{concat_axis, concat_labels, sort_files};
+use super::file_arrays::FileArrays;
+use super::grid::table_grid;
+use super::layout::Layout;
+use super::options::MosaicOptions;
+use super::source::{Mosaic, Part, PartValue};
+use crate::array::{GridArray, Labels, Value, ValueColumn};
+use crate::error::{Error, Result};
+use crate::format::ElementType;
+use crate::io::last_part;
+use crate::tile::{CellFormat, Objects};
+
+impl GridArray {
+    /// Combines arrays into one, called `name`: a column per variable, and files concatenated along the
+    /// dimension whose labels differ, in the order of these labels whatever the order of `files`.
+    ///
+    /// # Errors
+    /// `Usage` if the variables of a file have not the same dimensions and labels, or files differ in
+    /// anything but the labels of one dimension, or share a label there; the message says which do, and in
+    /// what. `Unsupported` if there are too many chunks or labels.
+    pub fn combine(
+        name: String,
+        mut files: Vec<FileArrays>,
+        options: &MosaicOptions,
+    ) -> Result<Self> {
+        if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
+            return Err(Error::internal("a table of no array"));
+        }
+        order_variables(&mut files);
+        refuse_mixed_variables(&files)?;
+        refuse_mixed_files(&files)?;
+        let axis = match files.len() {
+            1 => 0,
+            _ => concat_axis(&files, options.concat_dimension.as_deref())?,
+        };
+        if files.len() > 1 {
+            sort_files(&mut files, axis)?;
+        }
+        let mut dims = files[0].dims().to_vec();
+        if files.len() > 1 {
+            dims[axis] = dims[axis].with_labels(concat_labels(&files, axis)?);
+        }
+        let values = values_of(&files[0].arrays);
+        let names = options.file_column.then(|| names_along(&files, axis));
+        let source = mosaic(&name, files, axis, options.chunk_bytes)?;
+        let grid = source.grid().clone();
+        let array = Self::new(name, Arc::new(source), grid, dims, values, options.index_columns);
+        Ok(match names {
+            Some(names) => array.with_files(axis, names?),
+            None => array,
+        })
+    }
+}
+
+/// Puts the variables of each file in the order of the first file's: files list them in any.
+fn order_variables(files: &mut [FileArrays]) {
+    let Some((first, others)) = files.split_first_mut() else { return };
+    let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
+    let places: HashMap<&str, usize> = names.collect();
+    // Variables that the first file does not have come last, and are refused.
+    let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
+    others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
+}
+
+fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
+    for FileArrays { name, arrays } in files {
+        let (first, others) = (&arrays[0], &arrays[1..]);
+        let differs =
+            |other: &GridArray| Some((other.name().to_owned(), variables_differ(first, other)?));
+        if let Some((other, reason)) = others.iter().find_map(differs) {
+            let message =
+                format!("\"{other}\" cannot be a column beside \"{}\": {reason}", first.name());
+            return Err(Error::usage(message).in_file(name));
+        }
+    }
+    Ok(())
+}
+
+/// Fails if files differ in more than labels, or in labels of more than one dimension.
+fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
+    /// More reasons than this do not help.
+    const MOST: usize = 10;
+    let first = &files[0];
+    let reasons: Vec<String> = files[1..]
+        .iter()
+        .filter_map(|file| Some(format!("\n  {}: {}", file.name, files_differ(first, file)?)))
+        .collect();
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let more = reasons.len().saturating_sub(MOST);
+    let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+    let shown: String = reasons.into_iter().take(MOST).collect();
+    let message = format!("the files cannot be one table; beside {},{shown}{more}", first.name);
+    Err(Error::usage(message))
+}
+
+fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
+    let names = |file: &FileArrays| match file.arrays.as_slice() {
+        // The name is that of the folder.
+        [array] if array.name() == last_part(&file.name) => String::new(),
+        arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
+    };
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.arrays.len() != b.arrays.len() {
+        return Some(format!("its variables are {of_b}, not {of_a}"));
+    }
+    names_differ(a.dims(), b.dims()).or_else(|| {
+        let pairs = a.arrays.iter().zip(&b.arrays);
+        pairs.into_iter().find_map(|(a, b)| values_differ(a.values(), b.values()))
+    })
+}
+
+/// The values of a file as columns of one table.
+fn values_of(arrays: &[GridArray]) -> Vec<Value> {
+    let mut values = names_of(arrays);
+    for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
+        // Stored chunks without a selected cell are not read, and are fill values then.
+        if let (Some(width), true) = (width, fill.is_empty()) {
+            fill.resize(*width, 0);
+        }
+    }
+    values
+}
+
+/// The values under names that distinguish variables.
+fn names_of(arrays: &[GridArray]) -> Vec<Value> {
+    if let [array] = arrays {
+        return array.values().to_vec();
+    }
+    let named = |array: &GridArray| {
+        let alone = array.values().len() == 1;
+        let rename = |value: &Value| match alone {
+            true => Value { name: array.name().to_owned(), ..value.clone() },
+            false => value.clone(),
+        };
+        array.values().iter().map(rename).collect::<Vec<_>>()
+    };
+    arrays.iter().flat_map(named).collect()
+}
+
+/// The name of each element's file.
+fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
+    let names: StringViewArray = files.iter().map(|file| Some(file.name.as_str())).collect();
+    let lens = files.iter().map(|file| file.dims()[axis].len());
+    Labels::repeated(Arc::new(names) as ArrayRef, lens)
+}
+
+/// The stored side of the files, which are compatible.
+fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
+    let mut starts = vec![0];
+    for file in &files {
+        let start = starts.last().copied().unwrap_or_default();
+        starts.push(start + file.dims()[axis].len());
+    }
+    let variables = files[0].arrays.len();
+    let mut values = Vec::new();
+    let mut widths = Vec::new();
+    for (variable, array) in files[0].arrays.iter().enumerate() {
+        let of_value = array.values().iter().map(|value| value.column.cell_bytes());
+        widths.push(of_value.fold(0, u64::saturating_add));
+        for (number, value) in array.values().iter().enumerate() {
+            let element = element_of(&value.column);
+            values.push(PartValue { variable, value: number, element });
+        }
+    }
+    let mut members: Vec<Arc<Objects>> = Vec::new();
+    let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
+    let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
+    for file in files {
+        for (variable, array) in file.arrays.into_iter().enumerate() {
+            grids[variable].push(array.grid().clone());
+            let source = array.into_source();
+            let objects = source.objects();
+            // Variables of one file have the same objects: if they were met, then just before.
+            if members.last().is_none_or(|member| !Arc::ptr_eq(member, objects)) {
+                members.push(Arc::clone(objects));
+            }
+            let member = members.len() - 1;
+            parts[variable].push(Part { source, member: Some(member) });
+        }
+    }
+    let objects = match members.as_slice() {
+        [one] => {
+            parts.iter_mut().flatten().for_each(|part| part.member = None);
+            Arc::clone(one)
+        }
+        _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
+    };
+    let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
+    let layout = Arc::new(Layout::new(grid, axis, starts, grids));
+    Ok(Mosaic::new(objects, layout, parts, values))
+}
+
+/// How the stored elements of a column compare, if the column has their order.
+fn element_of(column: &ValueColumn) -> Option<ElementType> {
+    match column {
+        _ if !column.is_as_stored() => None,
+        ValueColumn::Number(column) => Some(column.element()),
+        ValueColumn::Cells(_) => Some(ElementType::I64), // dates and times
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether arrays can be combined, and if not, why.
+
+use crate::array::{Dimension, GridArray, Value};
+
+/// Why two variables of one file cannot be columns of one table; `None` if they can.
+pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
+    names_differ(a.dims(), b.dims())
+        .or_else(|| a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b)))
+}
+
+/// Why dimensions differ, apart from their labels.
+pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
+    let names = |dims: &[Dimension]| {
+        let names: Vec<&str> = dims.iter().map(Dimension::name).collect();
+        names.join(", ")
+    };
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.len() != b.len() {
+        return Some(format!("its dimensions are {of_b}, not {of_a}"));
+    }
+    a.iter().zip(b).find_map(|(a, b)| kinds_differ(a, b))
+}
+
+/// Why labels of two dimensions of one name cannot be concatenated.
+fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
+    let name = a.name();
+    if a.is_labelled() != b.is_labelled() {
+        let has = if b.is_labelled() { "labels" } else { "no labels" };
+        return Some(format!("its \"{name}\" has {has}, unlike there"));
+    }
+    let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
+    if of_a != of_b {
+        return Some(format!("its labels of \"{name}\" are of type {of_b}, not {of_a}"));
+    }
+    let (of_a, of_b) = (a.unit(), b.unit());
+    let text = |unit: Option<&str>| unit.unwrap_or("no unit").to_owned();
+    (of_a != of_b)
+        .then(|| format!("its labels of \"{name}\" are in {}, not in {}", text(of_b), text(of_a)))
+}
+
+/// How the labels of two dimensions of one name differ; `None` if they do not.
+pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
+    let name = a.name();
+    if a.len() != b.len() {
+        return Some(format!("\"{name}\" has {} elements, not {}", b.len(), a.len()));
+    }
+    if a.labels().same(b.labels()) {
+        return None;
+    }
+    Some(format!("\"{name}\" has other labels: {}, not {}", b.labels().ends(), a.labels().ends()))
+}
+
+/// Why the values of two files are of different kinds; `None` if they are not.
+pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
+    let names = |values: &[Value]| {
+        let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();
+        names.join(", ")
+    };
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a != of_b || a.len() != b.len() {
+        return Some(format!("its values are {of_b}, not {of_a}"));
+    }
+    a.iter().zip(b).find_map(|(a, b)| {
+        let (of_a, of_b) = (a.column.data_type(), b.column.data_type());
+        if of_a != of_b {
+            return Some(format!("\"{}\" is of type {of_b}, not {of_a}", a.name));
+        }
+        let same = a.column == b.column && a.cells == b.cells;
+        (!same)
+            .then(|| format!("\"{}\" has another fill value, packing or set of categories", a.name))
+    })
+}

@@ -1,0 +1,154 @@
+//! The dimension along which files are concatenated, and their order.
+
+use std::cmp::Ordering;
+
+use arrow::array::{ArrayRef, make_comparator};
+use arrow::compute::{SortOptions, concat, sort_to_indices};
+
+use super::compat::labels_differ;
+use super::file_arrays::FileArrays;
+use crate::array::{Dimension, LabelOrder, Labels, failed_to};
+use crate::error::{Error, Result};
+
+/// The dimension along which several files are concatenated: the requested one, or the only one whose labels
+/// differ.
+pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
+    let dims = files[0].dims();
+    let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
+    let differs = |axis: usize| {
+        let differs = |file: &&FileArrays| labels_differ(&dims[axis], &file.dims()[axis]).is_some();
+        files[1..].iter().find(differs).map(|file| (axis, file))
+    };
+    let differing: Vec<(usize, &FileArrays)> = (0..dims.len()).filter_map(differs).collect();
+    match (asked, differing.as_slice()) {
+        (Some(axis), differing) if differing.iter().all(|(other, _)| *other == axis) => Ok(axis),
+        (None, [(axis, _)]) => Ok(*axis),
+        (None, []) => Err(Error::usage(format!(
+            "the files have the same labels on every dimension ({}), so they do not follow one another; to \
+             put them one after the other all the same, name the dimension with the option 'concat_dimension'",
+            names(dims)
+        ))),
+        (asked, differing) => Err(several_differ(&files[0], asked, differing)),
+    }
+}
+
+fn axis_of(dims: &[Dimension], name: &str) -> Result<usize> {
+    dims.iter().position(|dim| dim.name() == name).ok_or_else(|| {
+        let message =
+            format!("no dimension \"{name}\" to put files one after the other along; there are ");
+        Error::usage(message + &names(dims))
+    })
+}
+
+fn names(dims: &[Dimension]) -> String {
+    dims.iter().map(Dimension::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Files may differ along one dimension only.
+fn several_differ(
+    first: &FileArrays,
+    asked: Option<usize>,
+    differing: &[(usize, &FileArrays)],
+) -> Error {
+    let reasons =
+        differing.iter().filter(|(axis, _)| Some(*axis) != asked).filter_map(|(axis, file)| {
+            let reason = labels_differ(&first.dims()[*axis], &file.dims()[*axis])?;
+            Some(format!("\n  {}: {reason} as in {}", file.name, first.name))
+        });
+    let reasons: String = reasons.collect();
+    let allowed = match asked {
+        Some(axis) => format!("only \"{}\" may differ", first.dims()[axis].name()),
+        None => "only one dimension may differ".to_owned(),
+    };
+    Error::usage(format!("the files cannot be one table: {allowed}, but{reasons}"))
+}
+
+/// Sorts the files by their labels on `axis`, or by name if it has none.
+pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()> {
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    if !files[0].dims()[axis].is_labelled() {
+        return Ok(());
+    }
+    let firsts: Vec<ArrayRef> =
+        files.iter().map(|file| least(file, axis)).collect::<Result<_>>()?;
+    let firsts = joined(&firsts)?;
+    let compare = make_comparator(&firsts, &firsts, SortOptions::default())
+        .map_err(failed_to("compare the labels of files"))?;
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by(|a, b| compare(*a, *b));
+    let descends = |file: &FileArrays| {
+        let dim = &file.dims()[axis];
+        dim.len() < 2 || dim.labels().order() == LabelOrder::Descending
+    };
+    if files.iter().all(descends) && files.iter().any(|file| file.dims()[axis].len() > 1) {
+        order.reverse();
+    }
+    let mut taken: Vec<Option<FileArrays>> = files.drain(..).map(Some).collect();
+    files.extend(order.into_iter().filter_map(|at| taken[at].take()));
+    Ok(())
+}
+
+/// The least label, as an array of one element; NULL if there is none.
+fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
+    let (dim, len) = (&file.dims()[axis], file.dims()[axis].len());
+    let everything = crate::grid::AxisSelection::all(len);
+    let extremes = dim.labels().extremes(&everything, 0)?;
+    dim.labels().at(std::iter::once(extremes.map(|(least, _)| least)))
+}
+
+/// The labels of all files on `axis`, one after the other.
+pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
+    /// The labels of longer axes would take too much memory.
+    const MOST: u64 = 1 << 28;
+    let mut all = files.iter().map(|file| file.dims()[axis].labels());
+    let first = all.next().cloned();
+    if let Some(joined) = first.and_then(|first| all.try_fold(first, |a, b| a.joined(b))) {
+        return Ok(joined);
+    }
+    let len = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.dims()[axis].len()));
+    let len = len.filter(|len| *len <= MOST || !files[0].dims()[axis].is_labelled());
+    let len =
+        len.ok_or_else(|| Error::unsupported(format!("more than {MOST} labels on one dimension")))?;
+    if !files[0].dims()[axis].is_labelled() {
+        return Ok(Labels::indices(len));
+    }
+    let of_file = |file: &FileArrays| file.dims()[axis].labels().slice(0..file.dims()[axis].len());
+    let labels =
+        Labels::from_array(joined(&files.iter().map(of_file).collect::<Result<Vec<_>>>()?)?)?;
+    if labels.order() == LabelOrder::Unsorted {
+        refuse_repeated(&labels, files, axis)?;
+    }
+    Ok(labels)
+}
+
+/// Fails if two files share a label: its cells would be counted twice.
+fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result<()> {
+    let mut of_element = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);
+    }
+    let values = labels.slice(0..of_element.len() as u64)?;
+    let order =
+        sort_to_indices(&values, None, None).map_err(failed_to("sort the labels of files"))?;
+    let compare = make_comparator(&values, &values, SortOptions::default())
+        .map_err(failed_to("compare the labels of files"))?;
+    let order = order.values();
+    let repeated =
+        order.windows(2).map(|pair| (pair[0] as usize, pair[1] as usize)).find(|(a, b)| {
+            of_element[*a] != of_element[*b]
+                && !values.is_null(*a)
+                && compare(*a, *b) == Ordering::Equal
+        });
+    let Some((a, b)) = repeated else { return Ok(()) };
+    let label = labels.text(a as u64)?.unwrap_or_default();
+    let (name, a, b) =
+        (files[0].dims()[axis].name(), &files[of_element[a]].name, &files[of_element[b]].name);
+    Err(Error::usage(format!(
+        "the files cannot be one table: \"{name}\" is {label} both in {a} and in {b}"
+    )))
+}
+
+fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    let arrays: Vec<&dyn arrow::array::Array> = arrays.iter().map(|array| array.as_ref()).collect();
+    concat(&arrays).map_err(failed_to("join the labels of files"))
+}

@@ -1,0 +1,140 @@
+//! Where files and variables lie in the table.
+
+use super::overlap::{AxisOverlap, Overlap, axis_overlaps};
+use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
+
+/// The layout of a mosaic: files are concatenated along one axis.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// How the table is cut into chunks; a file ends at a border.
+    grid: ChunkGrid,
+    /// The axis along which files are concatenated.
+    axis: usize,
+    /// Where each file begins on that axis, and where the last one ends.
+    starts: Vec<u64>,
+    /// The chunk of the table on that axis with which each file begins.
+    firsts: Vec<u64>,
+    /// Per variable, per file: how it is cut.
+    grids: Vec<Vec<ChunkGrid>>,
+    /// Per variable, per file: whether it is cut just like the table is there, as most are.
+    are_same: Vec<Vec<bool>>,
+}
+
+impl Layout {
+    /// Files that begin at `starts` on `axis` (and end where the last one does), and variables that are cut
+    /// like `grids`, in a table that is cut like `grid`.
+    pub(super) fn new(
+        grid: ChunkGrid,
+        axis: usize,
+        starts: Vec<u64>,
+        grids: Vec<Vec<ChunkGrid>>,
+    ) -> Self {
+        let len = grid.shape()[axis];
+        let first = |start: &u64| if *start < len { grid.chunk_of(axis, *start) } else { 0 };
+        let firsts: Vec<u64> = starts.iter().map(first).collect();
+        let mut this = Self { grid, axis, starts, firsts, grids, are_same: vec![] };
+        let of_variable = |files: &Vec<ChunkGrid>| {
+            files.iter().enumerate().map(|(file, grid)| this.is_same(file, grid)).collect()
+        };
+        this.are_same = this.grids.iter().map(of_variable).collect();
+        this
+    }
+
+    /// Whether the chunks of a file are chunks of the table.
+    fn is_same(&self, file: usize, grid: &ChunkGrid) -> bool {
+        (0..grid.rank()).all(|axis| {
+            let (first, start) = match axis == self.axis {
+                true => (self.firsts[file], self.starts[file]),
+                false => (0, 0),
+            };
+            (0..grid.chunks_per_axis()[axis]).all(|chunk| {
+                let (here, there) =
+                    (self.grid.axis_range(axis, first + chunk), grid.axis_range(axis, chunk));
+                here == (start + there.start..start + there.end)
+            })
+        })
+    }
+
+    /// The number in its part's grid of the stored chunk that is this chunk of the table, if one is.
+    pub(super) fn same_chunk(
+        &self,
+        variable: usize,
+        file: usize,
+        coordinates: &[u64],
+    ) -> Option<u64> {
+        if !self.are_same[variable][file] {
+            return None;
+        }
+        let mut coordinates = coordinates.to_vec();
+        coordinates[self.axis] -= self.firsts[file];
+        Some(ravel(&coordinates, self.grids[variable][file].chunks_per_axis()))
+    }
+
+    /// The file that a chunk of the table is in.
+    pub(super) fn file_of(&self, coordinates: &[u64]) -> usize {
+        let start = self.grid.axis_range(self.axis, coordinates[self.axis]).start;
+        // Files without a cell begin where the next one does.
+        self.starts.partition_point(|first| *first <= start).saturating_sub(1)
+    }
+
+    /// How the table is cut into chunks.
+    pub(super) fn grid(&self) -> &ChunkGrid {
+        &self.grid
+    }
+
+    /// The grid of a part.
+    pub(super) fn grid_of(&self, variable: usize, file: usize) -> &ChunkGrid {
+        &self.grids[variable][file]
+    }
+
+    /// The files that hold a selected index.
+    pub(super) fn files_of(&self, selection: &Selection) -> Vec<usize> {
+        let wanted = &selection.axes()[self.axis];
+        let of_file = |file: &usize| self.starts[*file]..self.starts[*file + 1];
+        let files = 0..self.starts.len() - 1;
+        files.filter(|file| wanted.within(of_file(file)).count() > 0).collect()
+    }
+
+    /// What is selected of one file.
+    pub(super) fn within_file(&self, selection: &Selection, file: usize) -> Selection {
+        let of_file = self.starts[file]..self.starts[file + 1];
+        let mut shape = self.grid.shape().to_vec();
+        shape[self.axis] = of_file.end - of_file.start;
+        let mut within = Selection::all(&shape);
+        for (axis, wanted) in selection.axes().iter().enumerate() {
+            match axis == self.axis {
+                true => within.restrict(axis, &wanted.within(of_file.clone())),
+                false => within.restrict(axis, wanted),
+            }
+        }
+        within
+    }
+
+    /// The stored chunks of a variable in a chunk of the table: all of them, or those that hold a cell
+    /// of `selection`, which is relative to the table's chunk.
+    pub(super) fn overlaps(
+        &self,
+        variable: usize,
+        coordinates: &[u64],
+        selection: Option<&[AxisSelection]>,
+    ) -> Vec<Overlap> {
+        let file = self.file_of(coordinates);
+        let grid = &self.grids[variable][file];
+        let axes: Vec<Vec<AxisOverlap>> = (0..grid.rank())
+            .map(|axis| {
+                let range = self.grid.axis_range(axis, coordinates[axis]);
+                let before = if axis == self.axis { self.starts[file] } else { 0 };
+                let of_part = range.start - before..range.end - before;
+                let wanted = selection.map(|selection| &selection[axis]);
+                axis_overlaps(grid, axis, &of_part, wanted)
+            })
+            .collect();
+        let counts: Vec<u64> = axes.iter().map(|axis| axis.len() as u64).collect();
+        let combinations = 0..counts.iter().product();
+        let overlap = |number| {
+            let at = unravel(number, &counts);
+            Overlap::new(axes.iter().zip(at).map(|(axis, at)| &axis[at as usize]))
+        };
+        combinations.map(overlap).collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! The stored side of arrays that are shown as one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::layout::Layout;
+use super::overlap::Overlap;
+use super::zones::MosaicZones;
+use crate::array::ChunkSource;
+use crate::error::{Error, Result};
+
+use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
+use crate::grid::{ChunkGrid, ChunkTask, Selection};
+use crate::tile::{AT_ONCE, Objects, object_of};
+
+/// The stored side of arrays that are shown as one.
+#[derive(Debug)]
+pub(super) struct Mosaic {
+    objects: Arc<Objects>,
+    layout: Arc<Layout>,
+    /// Per variable, per file.
+    parts: Vec<Vec<Part>>,
+    /// What each value of the table is.
+    values: Vec<PartValue>,
+}
+
+/// One array of one file.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) source: Arc<dyn ChunkSource>,
+    /// Which of the table's objects are its own, if they are several.
+    pub(super) member: Option<usize>,
+}
+
+/// A value of the table as one of a variable's arrays.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartValue {
+    pub(super) variable: usize,
+    /// Its number there.
+    pub(super) value: usize,
+    /// How its bounds compare, if they do.
+    pub(super) element: Option<ElementType>,
+}
+
+/// The stored chunks to read of one part, and where they go.
+struct PartRequest {
+    variable: usize,
+    file: usize,
+    /// The places of the variable's values among the requested ones.
+    at: Vec<usize>,
+    tasks: Vec<ChunkTask>,
+    /// Per task of this part: the task of the table, and how it overlaps that.
+    overlaps: Vec<(usize, Overlap)>,
+}
+
+/// A task of the table, the place of a value among the requested ones, and what is stored there.
+type Located = (usize, usize, StoredChunk);
+
+impl Mosaic {
+    pub(super) fn new(
+        objects: Arc<Objects>,
+        layout: Arc<Layout>,
+        parts: Vec<Vec<Part>>,
+        values: Vec<PartValue>,
+    ) -> Self {
+        Self { objects, layout, parts, values }
+    }
+
+    /// How the table is cut into chunks.
+    pub(super) fn grid(&self) -> &ChunkGrid {
+        self.layout.grid()
+    }
+
+    /// What to read of each part for `values` of `tasks`.
+    fn requests(&self, tasks: &[ChunkTask], values: &[usize]) -> Vec<PartRequest> {
+        let mut requests: Vec<PartRequest> = Vec::new();
+        for (variable, at) in self.by_variable(values) {
+            let first = requests.len();
+            for (at_task, task) in tasks.iter().enumerate() {
+                let file = self.layout.file_of(&task.coordinates);
+                let place = match requests[first..].iter().position(|it| it.file == file) {
+                    Some(place) => first + place,
+                    None => {
+                        let (tasks, overlaps) = (vec![], vec![]);
+                        requests.push(PartRequest {
+                            variable,
+                            file,
+                            at: at.clone(),
+                            tasks,
+                            overlaps,
+                        });
+                        requests.len() - 1
+                    }
+                };
+                let of_part = &mut requests[place];
+                let overlaps =
+                    self.layout.overlaps(variable, &task.coordinates, Some(&task.selection));
+                for overlap in overlaps {
+                    of_part.tasks.push(overlap.task(self.layout.grid_of(variable, file)));
+                    of_part.overlaps.push((at_task, overlap));
+                }
+            }
+        }
+        requests
+    }
+
+    /// Per variable the places of its values among the requested ones.
+    fn by_variable(&self, values: &[usize]) -> BTreeMap<usize, Vec<usize>> {
+        let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (at, &value) in values.iter().enumerate() {
+            places.entry(self.values[value].variable).or_default().push(at);
+        }
+        places
+    }
+
+    async fn locate_part(&self, request: PartRequest, values: &[usize]) -> Result<Vec<Located>> {
+        let part = &self.parts[request.variable][request.file];
+        let of_variable: Vec<usize> =
+            request.at.iter().map(|&at| self.values[values[at]].value).collect();
+        let stored = part.source.locate(&request.tasks, &of_variable).await?;
+        let mut located = Vec::with_capacity(stored.len() * of_variable.len());
+        for ((task, overlap), chunks) in request.overlaps.into_iter().zip(stored) {
+            if chunks.len() != of_variable.len() {
+                return Err(Error::internal("a chunk that was not located"));
+            }
+            for (&at, chunk) in request.at.iter().zip(chunks) {
+                located.push((task, at, overlap.place(part.owned(chunk))));
+            }
+        }
+        Ok(located)
+    }
+}
+
+impl Part {
+    /// A stored chunk, with its objects under the names that they have in the table.
+    fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
+        if let Some(member) = self.member {
+            let layers = chunk.layers.iter_mut();
+            for payload in layers.flat_map(|layer| layer.payloads_mut()) {
+                payload.at.object = object_of(member, &payload.at.object);
+            }
+        }
+        chunk
+    }
+}
+
+#[async_trait]
+impl ChunkSource for Mosaic {
+    fn objects(&self) -> &Arc<Objects> {
+        &self.objects
+    }
+
+    fn memory_budget(&self) -> MemoryBudget {
+        let first = self.parts.first().and_then(|files| files.first());
+        first.map(|part| part.source.memory_budget()).unwrap_or_default()
+    }
+
+    async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+        let mut chunks = vec![vec![StoredChunk::default(); values.len()]; tasks.len()];
+        let requests = self.requests(tasks, values);
+        let located = requests.into_iter().map(|request| self.locate_part(request, values));
+        let mut located = stream::iter(located).buffered(AT_ONCE);
+        while let Some(of_part) = located.try_next().await? {
+            for (task, at, chunk) in of_part {
+                chunks[task][at].layers.extend(chunk.layers);
+            }
+        }
+        drop(located);
+        Ok(chunks)
+    }
+
+    async fn zones(
+        &self,
+        value: usize,
+        selection: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
+        let PartValue { variable, value, element } = self.values[value];
+        let element = element?;
+        let parts = &self.parts[variable];
+        let touched = self.layout.files_of(selection);
+        // Each file may cost its share.
+        let share = bytes_to_read / (touched.len() as u64).max(1);
+        let read = touched.into_iter().map(|file| async move {
+            let selection = self.layout.within_file(selection, file);
+            (file, parts[file].source.zones(value, &selection, share).await)
+        });
+        let read: Vec<_> = stream::iter(read).buffered(AT_ONCE).collect().await;
+        let mut of_files = vec![None; parts.len()];
+        for (file, zones) in read {
+            of_files[file] = zones;
+        }
+        if of_files.iter().all(Option::is_none) {
+            return None;
+        }
+        let layout = Arc::clone(&self.layout);
+        Some(Arc::new(MosaicZones { layout, variable, of_files, element }))
+    }
+}

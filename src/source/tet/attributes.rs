@@ -1,0 +1,42 @@
+//! The rows of `tet_attributes`: what a file says of its datasets and of itself.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+
+use super::reader::TetReader;
+use crate::error::Result;
+use crate::source::fact_table::not_rows;
+
+/// A row per attribute of a dataset; of all datasets, and of the file itself, if none is chosen.
+pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
+    let tet = file.tet();
+    let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
+    for (id, dataset) in tet.datasets().iter().enumerate() {
+        let name = dataset.name();
+        // Of datasets with one name, the attributes are those of the first.
+        if only.is_none_or(|only| only == id) && tet.dataset_id(name) == Some(id) {
+            let attributes = &tet.metadata_of(id).attrs;
+            rows.extend(attributes.iter().map(|(key, value)| (Some(name), key.clone(), &**value)));
+        }
+    }
+    if only.is_none() {
+        let own = tet.file_attributes().iter();
+        rows.extend(own.map(|(key, value)| (None, key.clone(), &**value)));
+        for (number, event) in (1..).zip(tet.history()) {
+            let parts = [("op", &event.op), ("source", &event.source), ("at", &event.at)];
+            let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());
+            rows.extend(
+                parts.map(|(part, value)| {
+                    (None, format!("history.{number}.{part}"), value.as_str())
+                }),
+            );
+        }
+    }
+    let columns: [(&str, ArrayRef, bool); 3] = [
+        ("dataset", Arc::new(StringArray::from_iter(rows.iter().map(|row| row.0))), true),
+        ("key", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.1))), false),
+        ("value", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2))), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+}

@@ -1,0 +1,183 @@
+//! `.tet` as an [`ArrayFormat`]: files, and packages of which one generation is opened.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::attributes::attributes;
+use super::chunk_table::ChunkTable;
+use super::describe::describe;
+use super::info_table::info_table;
+use super::reader::TetReader;
+use crate::array::ReadOptions;
+use crate::error::{Error, Result};
+use crate::format::Entry;
+use crate::format::tet::{MAGIC, is_package};
+use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+use crate::source::array_format::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised, mixed, with_axes,
+};
+use crate::source::description::{Description, Detail};
+use crate::source::fact_table::{FactTable, Facts};
+use crate::source::place::Place;
+use crate::verify::{Depth, Progress, Report};
+
+/// `.tet` files and `.tet.d` packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tet;
+
+const INFO: &str = "tet_info";
+const CHUNKS: &str = "tet_chunks";
+const ATTRIBUTES: &str = "tet_attributes";
+
+#[async_trait]
+impl ArrayFormat for Tet {
+    fn name(&self) -> &'static str {
+        "tet"
+    }
+
+    fn title(&self) -> &'static str {
+        ".tet"
+    }
+
+    fn noun(&self) -> &'static str {
+        ".tet file or package"
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        &[
+            Ending { ending: ".tet", folder: false, what: Some("a .tet file") },
+            Ending { ending: ".tet.d", folder: true, what: Some("a .tet.d package") },
+        ]
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+        let package = Recognised { what: "a .tet.d package".into(), nests: false };
+        is_package(entries).then_some(package)
+    }
+
+    fn probe_file(&self, head: &[u8]) -> bool {
+        head.starts_with(MAGIC)
+    }
+
+    fn options(&self) -> &'static [OptionInfo] {
+        const GENERATION: OptionInfo = OptionInfo::new(
+            "generation",
+            ValueKind::Number,
+            "the current one",
+            "which generation of a `.tet.d` package",
+        )
+        .of_one_place();
+        &[GENERATION]
+    }
+
+    /// | function | a row per |
+    /// |---|---|
+    /// | `tet_info` | dataset |
+    /// | `tet_chunks` | stored chunk |
+    /// | `tet_attributes` | attribute of a dataset or of the file |
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[
+            InfoFunction { name: INFO },
+            InfoFunction { name: CHUNKS },
+            InfoFunction { name: ATTRIBUTES },
+        ]
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        let file = open(place, options.number("generation")).await?;
+        let read = options.read(&self.read_defaults());
+        Ok(Arc::new(TetGroup { file, location: place.location().to_owned(), read }))
+    }
+}
+
+async fn open(place: &Place, generation: Option<u64>) -> Result<TetReader> {
+    // A store has no folders to ask about, so there the name decides.
+    let is_package = match place.local_path() {
+        Some(path) => path.is_dir(),
+        None => place.path().trim_end_matches('/').ends_with(".tet.d"),
+    };
+    if is_package {
+        return TetReader::open_package(place.folder()?, generation).await;
+    }
+    if generation.is_some() {
+        let message = "a file has no generations; option 'generation' is for .tet.d packages";
+        return Err(Error::usage(message).in_file(place.location()));
+    }
+    TetReader::open(place.object().await?).await
+}
+
+/// The datasets of one file.
+#[derive(Debug)]
+struct TetGroup {
+    file: TetReader,
+    location: String,
+    read: ReadOptions,
+}
+
+#[async_trait]
+impl ArrayGroup for TetGroup {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    /// Coordinate datasets are tables too. A dataset that cannot be read is not listed, so that it does not
+    /// spoil `information_schema` for the others; querying it by name gives its error.
+    fn names(&self) -> Vec<String> {
+        let tet = self.file.tet();
+        let is_readable = |name: &String| {
+            tet.dataset_id(name).is_some_and(|id| tet.datasets()[id].grid().is_ok())
+        };
+        self.file.dataset_names().into_iter().filter(is_readable).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.file.tet().dataset_id(name).is_some()
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let arrays = self.file.arrays(names, &self.read).await?;
+        Ok(arrays.into_iter().map(OpenedArray::from).collect())
+    }
+
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let names = self.file.data_variables();
+        let mut axes = names.iter().map(|name| self.axes_of(name));
+        let first = axes.next();
+        if names.is_empty() {
+            return Err(Error::usage("the file has no data variable").in_file(self.file.name()));
+        }
+        if axes.all(|axes| Some(axes) == first) {
+            return self.arrays(&names).await;
+        }
+        let listed = names.iter().map(|name| with_axes(name, &self.axes_of(name)));
+        Err(mixed("the file has several data variables", listed).in_file(self.file.name()))
+    }
+
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let dataset = dataset.map(|name| self.file.dataset_id(name)).transpose()?;
+        Ok(match function {
+            INFO => Arc::new(Facts::new(info_table(&self.file.dataset_info(dataset).await?)?)),
+            CHUNKS => Arc::new(ChunkTable::new(self.file.clone(), dataset)),
+            ATTRIBUTES => Arc::new(Facts::new(attributes(&self.file, dataset)?)),
+            other => return Err(Error::internal(format!("no facts called {other}"))),
+        })
+    }
+
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        describe(&self.file, &self.location, &self.read, detail).await
+    }
+
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        vec![(self.location.clone(), self.file.verify(depth, progress).await)]
+    }
+}
+
+impl TetGroup {
+    /// The names and lengths of the dimensions of a dataset.
+    fn axes_of(&self, dataset: &str) -> Vec<(String, u64)> {
+        let Some(id) = self.file.tet().dataset_id(dataset) else { return vec![] };
+        let (dimensions, _) = self.file.tet().dimensions(id);
+        dimensions.into_iter().map(|dimension| (dimension.name, dimension.len)).collect()
+    }
+}

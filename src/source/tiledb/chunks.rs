@@ -1,0 +1,115 @@
+//! Where the tiles of an array are, and what TileDB noted about them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::{Mutex, OnceCell};
+
+use super::columns::scalar;
+use super::view::TileDbView;
+use crate::array::{ChunkSource, NOT_A_TIME, Scalar};
+use crate::error::Result;
+use crate::format::tiledb::{TileDbArray, Window};
+use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
+use crate::grid::{ChunkTask, Selection};
+use crate::tile::{Objects, drive};
+
+/// One view of a TileDB array, as a scan sees it: value `n` is attribute `n`.
+#[derive(Debug)]
+pub(super) struct TileDbChunks {
+    pub(super) array: Arc<TileDbArray>,
+    pub(super) objects: Arc<Objects>,
+    pub(super) window: Arc<Window>,
+    pub(super) view: TileDbView,
+    /// Per attribute.
+    pub(super) zones: Vec<OnceCell<Option<Arc<dyn Zones>>>>,
+    /// Held while tiles are looked up: partitions that start together read where they are once.
+    pub(super) looking_up: Mutex<()>,
+}
+
+#[async_trait]
+impl ChunkSource for TileDbChunks {
+    fn objects(&self) -> &Arc<Objects> {
+        &self.objects
+    }
+
+    async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+        let _alone = self.looking_up.lock().await;
+        let chunks = tasks.iter().map(|task| task.coordinates.clone()).collect();
+        let machine = self.array.locate(&self.window, chunks, values.to_vec());
+        drive(machine.map_err(|error| self.objects.named(error))?, &self.objects).await
+    }
+
+    async fn zones(
+        &self,
+        value: usize,
+        _: &Selection,
+        bytes_to_read: u64,
+    ) -> Option<Arc<dyn Zones>> {
+        /// Bytes of statistics per tile.
+        const NOTED: u64 = 32;
+        /// So many bytes of them are read whatever is to be gained.
+        const CHEAP: u64 = 1 << 16;
+        let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
+        let worthwhile = tiles.saturating_mul(NOTED) <= bytes_to_read.max(CHEAP);
+        if !self.view.read.trust_zone_maps || !worthwhile {
+            return None;
+        }
+        self.zones[value].get_or_init(|| self.read_zones(value)).await.clone()
+    }
+}
+
+impl TileDbChunks {
+    async fn read_zones(&self, value: usize) -> Option<Arc<dyn Zones>> {
+        let attribute = &self.array.schema().attributes[value];
+        let element = match scalar(attribute.datatype, &self.view)? {
+            Scalar::Number(element) => element,
+            Scalar::Temporal(_) => ElementType::I64,
+            Scalar::Boolean => return None,
+        };
+        let machine = self.array.read_zones(&self.window, value)?;
+        let zones = match drive(machine, &self.objects).await {
+            Ok(zones) => zones,
+            Err(error) => {
+                log::warn!("statistics of attribute \"{}\" are ignored: {error}", attribute.name);
+                return None;
+            }
+        };
+        let mut nulls = Vec::new();
+        if self.view.read.fill_as_null {
+            nulls.push(bound(&attribute.fill));
+        }
+        if self.view.read.nan_as_null && attribute.datatype.is_temporal() {
+            nulls.push(NOT_A_TIME.to_le_bytes());
+        }
+        Some(Arc::new(WithNulls { zones, element, nulls }))
+    }
+}
+
+/// The zones that hold none of the values that the table takes for NULL.
+#[derive(Debug)]
+struct WithNulls<Z> {
+    zones: Z,
+    element: ElementType,
+    nulls: Vec<Bound>,
+}
+
+impl<Z: Zones> Zones for WithNulls<Z> {
+    fn zone(&self, chunk: u64) -> Option<Zone> {
+        let zone = self.zones.zone(chunk)?;
+        // Bounds do not tell the two zeros of floats, -1 and 0 by rank, apart.
+        let rank = |bound: &Bound| {
+            let rank = self.element.rank(&bound[..self.element.size() as usize])?;
+            Some(if self.element.is_integer() || rank >= 0 { rank } else { rank + 1 })
+        };
+        let may_hold = |null: &Bound| match &zone.bounds {
+            Some((least, greatest)) => match (rank(least), rank(null), rank(greatest)) {
+                (Some(least), Some(null), Some(greatest)) => least <= null && null <= greatest,
+                (_, None, _) => false, // NaN is in no zone
+                _ => true,
+            },
+            None => zone.sum.is_some(),
+        };
+        if self.nulls.iter().any(may_hold) { None } else { Some(zone) }
+    }
+}

@@ -1,0 +1,195 @@
+//! From the types of TileDB to the columns of a table: labels of dimensions, values of attributes.
+
+use std::collections::BTreeMap;
+
+use arrow::array::ArrayRef;
+use bytes::Bytes;
+
+use super::view::TileDbView;
+use crate::array::{
+    CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn, Scalar,
+    Temporal, Value, ValueColumn,
+};
+use crate::error::{Error, Result};
+use crate::format::tiledb::{
+    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, ValuesPerCell,
+};
+use crate::format::{ElementType, bound};
+use crate::grid::AxisSelection;
+use crate::tile::{CellFormat, Tile};
+
+pub(super) fn table_dimension(
+    dimension: &DimensionSchema,
+    low: i128,
+    len: u64,
+    view: &TileDbView,
+) -> Result<Dimension> {
+    let scalar = match (&dimension.domain, scalar(dimension.datatype, view)) {
+        (DimensionDomain::Integer { .. }, Some(scalar)) => scalar,
+        _ => {
+            let (name, datatype) = (&dimension.name, dimension.datatype);
+            return Err(Error::unsupported(format!("dimension \"{name}\" of type {datatype}")));
+        }
+    };
+    let labels = Counter::new(low, len, scalar)
+        .map_err(|error| error.about(&format!("dimension \"{}\"", dimension.name)))?;
+    let attributes = attributes_of(dimension.datatype, scalar);
+    Ok(Dimension::new(dimension.name.clone(), Some(Labels::Counted(labels)), len, attributes))
+}
+
+/// What a column's type alone does not tell: the unit of times that Arrow has none for.
+fn attributes_of(datatype: Datatype, scalar: Scalar) -> BTreeMap<String, String> {
+    let told = !datatype.is_temporal() || scalar.data_type().is_temporal();
+    let tell = (!told).then(|| ("tiledb_datatype".to_owned(), datatype.to_string()));
+    tell.into_iter().collect()
+}
+
+pub(super) fn table_value(
+    attribute: &Attribute,
+    enumeration: Option<&Enumeration>,
+    view: &TileDbView,
+) -> Result<Value> {
+    let column = match enumeration {
+        Some(enumeration) => enumerated(attribute, enumeration, view)?,
+        None => column(attribute, view)?,
+    };
+    let width = attribute.cell_size().map(usize::try_from).transpose();
+    let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
+    let name = if attribute.name.is_empty() { "value" } else { &attribute.name };
+    let attributes = scalar(attribute.datatype, view)
+        .map(|scalar| attributes_of(attribute.datatype, scalar))
+        .unwrap_or_default();
+    let cells = CellFormat {
+        width,
+        nullable: attribute.nullable,
+        fill: attribute.fill.clone(),
+        fill_is_valid: attribute.fill_valid,
+    };
+    Ok(Value { name: name.to_owned(), column, cells, attributes })
+}
+
+/// The column of an attribute that holds its values itself.
+fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
+    let scalar = scalar(attribute.datatype, view);
+    if let (Some(Scalar::Number(element)), ValuesPerCell::Fixed(1)) =
+        (scalar, attribute.values_per_cell)
+    {
+        let fill = view.read.fill_as_null.then(|| bound(&attribute.fill));
+        let column = NumberColumn::plain(element, fill, attribute.nullable, &view.read);
+        return Ok(ValueColumn::Number(column));
+    }
+    let kind = cell_kind(attribute.datatype, attribute.values_per_cell, view)?;
+    let mut nulls = Vec::new();
+    if view.read.fill_as_null {
+        nulls.push(attribute.fill.clone());
+    }
+    if view.read.nan_as_null && matches!(kind, CellKind::Scalar(Scalar::Temporal(_))) {
+        nulls.push(NOT_A_TIME.to_le_bytes().to_vec());
+    }
+    let column = CellColumn::new(kind, attribute.nullable, nulls);
+    Ok(ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null)))
+}
+
+fn cell_kind(
+    datatype: Datatype,
+    values_per_cell: ValuesPerCell,
+    view: &TileDbView,
+) -> Result<CellKind> {
+    let encoding = match datatype {
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt => Some(Encoding::Utf8),
+        Datatype::StringUtf16 | Datatype::StringUcs2 => Some(Encoding::Utf16),
+        Datatype::StringUtf32 | Datatype::StringUcs4 => Some(Encoding::Utf32),
+        _ => None,
+    };
+    Ok(match (values_per_cell, scalar(datatype, view), encoding) {
+        (ValuesPerCell::Fixed(1), Some(scalar), _) => CellKind::Scalar(scalar),
+        (ValuesPerCell::Fixed(len), Some(scalar), _) if i32::try_from(len).is_ok() => {
+            CellKind::FixedList(scalar, len)
+        }
+        (ValuesPerCell::Fixed(len), None, _) => {
+            let width = u64::from(len) * datatype.size();
+            match i32::try_from(width) {
+                Ok(width) => CellKind::FixedBytes(width.unsigned_abs()),
+                Err(_) => return Err(Error::unsupported(format!("cells of {width} bytes"))),
+            }
+        }
+        (ValuesPerCell::Fixed(len), ..) => {
+            return Err(Error::unsupported(format!("cells of {len} values")));
+        }
+        (ValuesPerCell::Variable, Some(scalar), _) => CellKind::List(scalar),
+        (ValuesPerCell::Variable, None, Some(encoding)) if !view.text_as_binary => {
+            CellKind::Text(encoding)
+        }
+        (ValuesPerCell::Variable, None, _) => CellKind::Bytes,
+    })
+}
+
+/// What a single value of a type is, if it is not text or bytes.
+pub(super) fn scalar(datatype: Datatype, view: &TileDbView) -> Option<Scalar> {
+    Some(match datatype {
+        Datatype::Bool => Scalar::Boolean,
+        Datatype::DateTime(_) | Datatype::Time(_) if view.time_as_integer => {
+            Scalar::Temporal(Temporal::Count)
+        }
+        Datatype::DateTime(unit) => Scalar::Temporal(Temporal::Point(unit)),
+        Datatype::Time(unit) => Scalar::Temporal(Temporal::Length(unit)),
+        _ => Scalar::Number(element(datatype)?),
+    })
+}
+
+pub(super) fn element(datatype: Datatype) -> Option<ElementType> {
+    Some(match datatype {
+        Datatype::Int8 => ElementType::I8,
+        Datatype::Int16 => ElementType::I16,
+        Datatype::Int32 => ElementType::I32,
+        Datatype::Int64 => ElementType::I64,
+        Datatype::UInt8 => ElementType::U8,
+        Datatype::UInt16 => ElementType::U16,
+        Datatype::UInt32 => ElementType::U32,
+        Datatype::UInt64 => ElementType::U64,
+        Datatype::Float32 => ElementType::F32,
+        Datatype::Float64 => ElementType::F64,
+        _ => return None,
+    })
+}
+
+/// The column of an attribute whose cells are indices into the values of an enumeration.
+fn enumerated(
+    attribute: &Attribute,
+    enumeration: &Enumeration,
+    view: &TileDbView,
+) -> Result<ValueColumn> {
+    let (Some(index), ValuesPerCell::Fixed(1)) =
+        (element(attribute.datatype).filter(|it| it.is_integer()), attribute.values_per_cell)
+    else {
+        let (name, datatype) = (&enumeration.name, attribute.datatype);
+        let message = format!("indices of type {datatype} into enumeration \"{name}\"");
+        return Err(Error::unsupported(message));
+    };
+    let values = values_of(enumeration, view)?;
+    let kind = CellKind::Enumerated { index, values };
+    let nulls = if view.read.fill_as_null { vec![attribute.fill.clone()] } else { vec![] };
+    Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, nulls)))
+}
+
+/// The values of an enumeration as an array, in order.
+fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
+    let kind = cell_kind(enumeration.datatype, enumeration.values_per_cell, view)?;
+    let mut content = Vec::new();
+    let mut spans = Vec::with_capacity(enumeration.len());
+    for at in 0..enumeration.len() {
+        let start = content.len() as u64;
+        content.extend_from_slice(enumeration.value(at).unwrap_or_default());
+        spans.push(start..content.len() as u64);
+    }
+    let content = Bytes::from(content);
+    let tile = match enumeration.values_per_cell {
+        ValuesPerCell::Fixed(len) => {
+            Tile::fixed(content, len as usize * enumeration.datatype.size() as usize)
+        }
+        ValuesPerCell::Variable => Tile::variable(spans, content)?,
+    };
+    let column = CellColumn::new(kind, false, vec![]);
+    let column = ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null));
+    column.decode(&tile, &[AxisSelection::all(enumeration.len() as u64)], false)
+}

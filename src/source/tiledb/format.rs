@@ -1,0 +1,145 @@
+//! TileDB as an [`ArrayFormat`]: arrays, groups, and folders of arrays.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::group::{FRAGMENTS, INFO, METADATA, Reading, TileDbGroup};
+use super::view::TileDbView;
+use crate::array::ReadOptions;
+use crate::error::{ErrorKind, Result};
+use crate::format::Entry;
+use crate::format::tiledb::{EncryptionKey, FolderKind, OpenOptions, folder_kind};
+use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use crate::source::mosaic::FileArrays;
+use crate::source::place::Place;
+
+/// TileDB arrays, groups, and folders of arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TileDb;
+
+const OPTIONS: &[OptionInfo] = &[
+    OptionInfo::new("timestamp", ValueKind::Time, "now", "read as of this time"),
+    OptionInfo::new(
+        "timestamp_start",
+        ValueKind::Time,
+        "the beginning",
+        "leaves out what was written before",
+    ),
+    OptionInfo::new("encryption_key", ValueKind::Key, "none", "the key of an encrypted array"),
+    OptionInfo::new(
+        "full_domain",
+        ValueKind::Flag,
+        "`false`",
+        "shows the whole domain, written or not",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "text_as_binary",
+        ValueKind::Flag,
+        "`false`",
+        "shows text as bytes, valid or not",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "time_as_integer",
+        ValueKind::Flag,
+        "`false`",
+        "shows dates and times as the integers that are stored",
+    )
+    .in_session(),
+    // The fill value declares nothing to be missing here.
+    OptionInfo::new("fill_as_null", ValueKind::Flag, "`false`", "the declared fill value is NULL")
+        .in_session(),
+];
+
+#[async_trait]
+impl ArrayFormat for TileDb {
+    fn name(&self) -> &'static str {
+        "tiledb"
+    }
+
+    fn title(&self) -> &'static str {
+        "TileDB"
+    }
+
+    fn noun(&self) -> &'static str {
+        "TileDB array"
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        &[
+            Ending { ending: ".tdb", folder: true, what: None },
+            Ending { ending: ".tiledb", folder: true, what: None },
+        ]
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+        let what = match folder_kind(entries)? {
+            FolderKind::Array => "a TileDB array",
+            FolderKind::Group => "a group or folder of TileDB arrays",
+        };
+        Some(Recognised { what: what.into(), nests: true })
+    }
+
+    fn options(&self) -> &'static [OptionInfo] {
+        OPTIONS
+    }
+
+    fn read_defaults(&self) -> ReadOptions {
+        TileDbView::default().read
+    }
+
+    /// | function | a row per |
+    /// |---|---|
+    /// | `tiledb_info` | property of the array, a dimension, an attribute or a label |
+    /// | `tiledb_fragments` | visible fragment, oldest first |
+    /// | `tiledb_metadata` | key of the array's own metadata |
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[
+            InfoFunction { name: INFO },
+            InfoFunction { name: FRAGMENTS },
+            InfoFunction { name: METADATA },
+        ]
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        Ok(Arc::new(TileDbGroup::find(place, reading(options)?).await?))
+    }
+
+    /// Nothing is listed to find out that there is an array.
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
+        let reading = reading(options)?;
+        let alone = match options.dataset() {
+            None => match reading.array(place).await {
+                Ok(array) => {
+                    let name = place.location().to_owned();
+                    return Ok(FileArrays { name, arrays: vec![array] });
+                }
+                Err(error) if error.kind() == ErrorKind::Usage => Some(error),
+                Err(error) => return Err(error),
+            },
+            Some(_) => None,
+        };
+        let group = TileDbGroup::find(place, reading).await?;
+        match alone {
+            Some(error) if group.is_array() => Err(error),
+            _ => {
+                let group: &dyn ArrayGroup = &group;
+                group.columns(options.dataset()).await
+            }
+        }
+    }
+}
+
+fn reading(options: &ResolvedOptions) -> Result<Reading> {
+    let key =
+        options.secret("encryption_key").map(|key| EncryptionKey::new(key.expose().as_bytes()));
+    let open = OpenOptions {
+        start: options.number("timestamp_start").unwrap_or_default(),
+        end: options.number("timestamp"),
+        key: key.transpose()?,
+    };
+    Ok(Reading { open, view: TileDbView::new(options) })
+}

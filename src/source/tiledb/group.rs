@@ -1,0 +1,197 @@
+//! The arrays of one place, opened when they are asked for.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::{self, StreamExt};
+
+use super::describe::describe;
+use super::fact_rows;
+use super::members::Members;
+use super::reader::TileDbReader;
+use super::view::TileDbView;
+use crate::array::GridArray;
+use crate::error::{Error, Result};
+use crate::format::tiledb::OpenOptions;
+use crate::io::last_part;
+use crate::source::array_format::{ArrayGroup, OpenedArray, mixed, with_axes};
+use crate::source::description::{Description, Detail};
+use crate::source::fact_table::{FactTable, Facts};
+use crate::source::place::Place;
+use crate::tile::AT_ONCE;
+use crate::verify::{Depth, Progress, Report};
+
+/// How arrays are opened and shown.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) open: OpenOptions,
+    pub(super) view: TileDbView,
+}
+
+impl Reading {
+    /// Opens the array at a place.
+    pub(super) async fn open(&self, place: &Place) -> Result<TileDbReader> {
+        TileDbReader::open(place.folder()?, self.open.clone()).await
+    }
+
+    /// The array at a place, as a table.
+    pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
+        self.open(place).await?.array(&self.view)
+    }
+}
+
+/// An array, or the arrays of a TileDB group or of a folder.
+///
+/// The arrays of groups within are called `group/array`. An array that cannot be read is listed all
+/// the same; querying it gives its error.
+#[derive(Debug)]
+pub(super) struct TileDbGroup {
+    pub(super) place: Place,
+    pub(super) members: Members,
+    pub(super) reading: Reading,
+}
+
+pub(super) const INFO: &str = "tiledb_info";
+pub(super) const FRAGMENTS: &str = "tiledb_fragments";
+pub(super) const METADATA: &str = "tiledb_metadata";
+
+impl TileDbGroup {
+    pub(super) async fn find(place: &Place, reading: Reading) -> Result<Self> {
+        let members = Members::find(place, &reading.open).await?;
+        Ok(Self { place: place.clone(), members, reading })
+    }
+
+    /// Whether the place is itself an array.
+    pub(super) fn is_array(&self) -> bool {
+        self.members.arrays.values().any(|location| location == self.place.location())
+    }
+
+    /// The place of the array of this name.
+    pub(super) fn place_of(&self, name: &str) -> Result<Place> {
+        match self.members.arrays.get(name) {
+            Some(location) => self.place.at(location),
+            None => {
+                let known = self.members.arrays.keys().map(|name| format!("\"{name}\""));
+                let known = known.collect::<Vec<_>>().join(", ");
+                let message = format!("no array \"{name}\"; there is {known}");
+                Err(Error::usage(message).in_file(self.place.location()))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl ArrayGroup for TileDbGroup {
+    fn location(&self) -> &str {
+        self.place.location()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members.arrays.keys().cloned().collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.members.arrays.contains_key(name)
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let mut arrays = Vec::with_capacity(names.len());
+        for name in names {
+            let array = self.reading.array(&self.place_of(name)?).await?;
+            arrays.push(array.with_name(name).into());
+        }
+        Ok(arrays)
+    }
+
+    /// All arrays that are not coordinates of others.
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let each: Vec<_> = self
+            .members
+            .arrays
+            .iter()
+            .map(|(name, location)| async move {
+                let array = match self.place.at(location) {
+                    Ok(place) => self.reading.array(&place).await,
+                    Err(error) => Err(error),
+                };
+                (name.as_str(), array.map(|array| array.with_name(name)))
+            })
+            .collect();
+        let mut opened: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        opened.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
+        let location = self.place.location();
+        if opened.is_empty() {
+            let message = "all arrays here are coordinates; choose one with the option 'dataset'";
+            return Err(Error::usage(message).in_file(location));
+        }
+        if opened.len() == 1 || have_same_axes(&opened) {
+            return opened.into_iter().map(|(_, array)| array.map(OpenedArray::from)).collect();
+        }
+        let listed = opened.iter().map(|(name, array)| match array {
+            Ok(array) => with_axes(name, &axes_of(array)),
+            Err(error) => format!("\"{name}\" (no table: {})", error.detail()),
+        });
+        Err(mixed("there are several arrays", listed).in_file(location))
+    }
+
+    fn left_out(&self) -> &[Error] {
+        &self.members.left_out
+    }
+
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let place = match dataset {
+            Some(name) => self.place_of(name)?,
+            None => self.place.clone(),
+        };
+        let array = self.reading.open(&place).await?;
+        let rows = match function {
+            INFO => fact_rows::info(&array)?,
+            FRAGMENTS => fact_rows::fragments(&array)?,
+            METADATA => fact_rows::metadata(&array.metadata().await?)?,
+            other => return Err(Error::internal(format!("no facts called {other}"))),
+        };
+        Ok(Arc::new(Facts::new(rows)))
+    }
+
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        describe(self, detail).await
+    }
+
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        let mut reports = Vec::new();
+        for location in self.members.arrays.values() {
+            let opened = match self.place.at(location) {
+                Ok(place) => self.reading.open(&place).await,
+                Err(error) => Err(error),
+            };
+            let report = match opened {
+                Ok(array) => array.verify(depth, progress).await,
+                Err(error) => Report::of_error(location, depth, &error),
+            };
+            reports.push((location.clone(), report));
+        }
+        for error in &self.members.left_out {
+            let location = error.file().unwrap_or_default().to_owned();
+            let report = Report::of_error(&location, depth, error);
+            reports.push((location, report));
+        }
+        reports
+    }
+}
+
+/// Whether all are tables, and over the same dimensions.
+fn have_same_axes(opened: &[(&str, Result<GridArray>)]) -> bool {
+    let mut axes = opened.iter().map(|(_, array)| array.as_ref().ok().map(axes_of));
+    let first = axes.next().flatten();
+    first.is_some() && axes.all(|axes| axes == first)
+}
+
+/// Whether the array is called like its only dimension, as a list of labels is.
+fn is_coordinate(array: &GridArray) -> bool {
+    matches!(array.dims(), [dimension] if dimension.name() == last_part(array.name()))
+}
+
+/// The names and lengths of its dimensions.
+fn axes_of(array: &GridArray) -> Vec<(String, u64)> {
+    array.dims().iter().map(|dimension| (dimension.name().to_owned(), dimension.len())).collect()
+}

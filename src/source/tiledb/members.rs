@@ -1,0 +1,138 @@
+//! The arrays of a TileDB group, or of a folder: names of tables, and where the arrays are.
+
+use std::collections::BTreeMap;
+
+use futures::stream::{self, StreamExt};
+
+use crate::error::{Error, Result};
+use crate::format::Entry;
+use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind};
+use crate::io::last_part;
+use crate::source::place::Place;
+use crate::tile::{AT_ONCE, Objects, drive};
+
+/// What is found at a place.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Names of tables, and the paths or URLs of the arrays. Those in groups within are called `group/array`.
+    pub(super) arrays: BTreeMap<String, String>,
+    /// What could not be looked into.
+    pub(super) left_out: Vec<Error>,
+}
+
+/// Groups may hold groups, but not without end: one could hold itself.
+const MAX_GROUPS: usize = 1024;
+
+impl Members {
+    /// Finds the arrays at `place`, and in the groups there; at least one.
+    ///
+    /// # Errors
+    /// `Usage` if there is no array; `Corrupt` or `Io` if a group cannot be read.
+    pub(super) async fn find(place: &Place, options: &OpenOptions) -> Result<Self> {
+        let mut members = Self::default();
+        members.walk(place, options).await?;
+        if members.arrays.is_empty() {
+            let message = "no TileDB array in this folder, and it is no TileDB group";
+            return Err(Error::usage(message).in_file(place.location()));
+        }
+        for error in &members.left_out {
+            log::warn!("left out: {error}");
+        }
+        Ok(members)
+    }
+
+    async fn walk(&mut self, place: &Place, options: &OpenOptions) -> Result<()> {
+        let mut groups = vec![(place.location().to_owned(), String::new())];
+        let mut visited = 0;
+        while let Some((location, prefix)) = groups.pop() {
+            visited += 1;
+            if visited > MAX_GROUPS {
+                let message = format!("more than {MAX_GROUPS} groups within groups");
+                return Err(Error::unsupported(message).in_file(&location));
+            }
+            let found = match place.at(&location) {
+                Ok(group) => self.within(&group, options).await,
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(found) => found.into_iter().for_each(|member| match member.kind {
+                    FolderKind::Array => self.add(format!("{prefix}{}", member.name), member),
+                    FolderKind::Group => {
+                        groups.push((member.location, format!("{prefix}{}/", member.name)));
+                    }
+                }),
+                Err(error) if prefix.is_empty() => return Err(error),
+                Err(error) => self.left_out.push(error.in_folder(&location)),
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: String, Member { location, .. }: Member) {
+        if self.arrays.contains_key(&name) {
+            log::warn!("there is an array \"{name}\" already; \"{location}\" is called so");
+            self.arrays.insert(location.clone(), location);
+        } else {
+            self.arrays.insert(name, location);
+        }
+    }
+
+    /// What is at `place`: an array, the members of a group, or the arrays and groups in a folder.
+    async fn within(&mut self, place: &Place, options: &OpenOptions) -> Result<Vec<Member>> {
+        let entries = place.entries().await?;
+        Ok(match folder_kind(&entries) {
+            Some(FolderKind::Array) => {
+                let location = place.location().to_owned();
+                let name = last_part(&location).to_owned();
+                vec![Member { name, location, kind: FolderKind::Array }]
+            }
+            Some(FolderKind::Group) => group_members(place, options).await?,
+            None => self.folders_within(place, &entries).await,
+        })
+    }
+
+    /// The arrays and groups directly in a plain folder; what cannot be listed is left out.
+    async fn folders_within(&mut self, place: &Place, entries: &[Entry]) -> Vec<Member> {
+        let folders = entries.iter().filter(|entry| entry.size.is_none());
+        let looks = folders.map(|entry| {
+            let name = entry.name.clone();
+            async move {
+                let folder = place.below(&name)?;
+                let location = folder.location().to_owned();
+                let entries = folder.entries().await.map_err(|it| it.in_folder(&location))?;
+                Ok(folder_kind(&entries).map(|kind| Member { name, location, kind }))
+            }
+        });
+        let looks: Vec<_> = looks.collect();
+        let mut looks = stream::iter(looks).buffered(AT_ONCE);
+        let mut members = Vec::new();
+        while let Some(looked) = looks.next().await {
+            match looked {
+                Ok(member) => members.extend(member),
+                Err(error) => self.left_out.push(error),
+            }
+        }
+        members
+    }
+}
+
+/// Something that is in a group or a folder.
+struct Member {
+    name: String,
+    location: String,
+    kind: FolderKind,
+}
+
+async fn group_members(place: &Place, options: &OpenOptions) -> Result<Vec<Member>> {
+    let objects = Objects::many(place.folder()?);
+    let members = drive(ReadGroup::new(options.clone()), &objects).await?;
+    let named = members.into_iter().map(|member| {
+        let location = match member.relative {
+            true => place.below(&member.uri)?.location().to_owned(),
+            false => member.uri,
+        };
+        let name = member.name.unwrap_or_else(|| last_part(&location).to_owned());
+        Ok(Member { name, location, kind: member.kind })
+    });
+    named.collect()
+}

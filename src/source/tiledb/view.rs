@@ -1,0 +1,39 @@
+//! What of a TileDB array is shown, and how.
+
+use crate::array::ReadOptions;
+use crate::options::ResolvedOptions;
+
+/// What of a TileDB array is shown, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TileDbView {
+    /// Shows the whole domain instead of the part that is in use. Default: false.
+    pub full_domain: bool,
+    /// Shows text as bytes, valid or not. Default: false.
+    pub text_as_binary: bool,
+    /// Shows dates and times as the integers that are stored. Default: false.
+    pub time_as_integer: bool,
+    /// How stored data becomes SQL values. The fill value declares nothing to be missing here, so
+    /// [`ReadOptions::fill_as_null`] is false by default.
+    pub read: ReadOptions,
+}
+
+impl Default for TileDbView {
+    fn default() -> Self {
+        let read = ReadOptions { fill_as_null: false, ..ReadOptions::default() };
+        Self { full_domain: false, text_as_binary: false, time_as_integer: false, read }
+    }
+}
+
+impl TileDbView {
+    /// What the options say.
+    pub(crate) fn new(options: &ResolvedOptions) -> Self {
+        let built_in = Self::default();
+        let flag = |name: &str, built_in: bool| options.flag(name).unwrap_or(built_in);
+        Self {
+            full_domain: flag("full_domain", built_in.full_domain),
+            text_as_binary: flag("text_as_binary", built_in.text_as_binary),
+            time_as_integer: flag("time_as_integer", built_in.time_as_integer),
+            read: options.read(&built_in.read),
+        }
+    }
+}

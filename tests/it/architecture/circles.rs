@@ -1,0 +1,165 @@
+//! Finds files that need each other, in a circle: none of them can be read without the others.
+//!
+//! A file needs another one if a path in it leads to an item of the other. `mod x;`, and re-exports
+//! of a file that has modules below it, need nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::tree::{Tie, Tree, Weight};
+
+/// The folders of sources, each of one crate. Those that are not there are passed over.
+const CRATES: [&str; 3] = ["src", "cli/src", "plot/src"];
+
+/// Circles that are still there. Whoever opens one takes it off the list.
+const KNOWN: &[&[&str]] = &[
+    &["cli/src/args.rs", "cli/src/plot/args.rs"],
+    &["cli/src/mistyped.rs", "cli/src/query.rs", "cli/src/run.rs"],
+    &["cli/src/print/mod.rs", "cli/src/print/table.rs"],
+    &[
+        "cli/src/prompt/commands.rs",
+        "cli/src/prompt/complete.rs",
+        "cli/src/prompt/helper.rs",
+        "cli/src/prompt/mod.rs",
+    ],
+    &["cli/src/verify/document.rs", "cli/src/verify/mod.rs", "cli/src/verify/text.rs"],
+    &["src/array/values/declared.rs", "src/array/values/number.rs"],
+    &["src/exec/reduce/node.rs", "src/exec/reduce/stream.rs"],
+    &["src/exec/scan.rs", "src/exec/stream.rs"],
+    &["src/format/codec.rs", "src/format/tiledb/filter/tile.rs"],
+    &[
+        "src/format/tet/check_index.rs",
+        "src/format/tet/directory.rs",
+        "src/format/tet/index.rs",
+        "src/format/tet/locate.rs",
+        "src/format/tet/mod.rs",
+        "src/format/tet/read_index.rs",
+    ],
+    &[
+        "src/format/tiledb/attribute.rs",
+        "src/format/tiledb/check_tiles.rs",
+        "src/format/tiledb/domain.rs",
+        "src/format/tiledb/enumeration.rs",
+        "src/format/tiledb/evolution.rs",
+        "src/format/tiledb/figures.rs",
+        "src/format/tiledb/footer.rs",
+        "src/format/tiledb/fragment.rs",
+        "src/format/tiledb/generic_tile.rs",
+        "src/format/tiledb/label.rs",
+        "src/format/tiledb/locate.rs",
+        "src/format/tiledb/metadata.rs",
+        "src/format/tiledb/mod.rs",
+        "src/format/tiledb/open.rs",
+        "src/format/tiledb/options.rs",
+        "src/format/tiledb/overlay.rs",
+        "src/format/tiledb/schema.rs",
+        "src/format/tiledb/statistics.rs",
+        "src/format/tiledb/tile_index.rs",
+        "src/format/tiledb/timed_folder.rs",
+        "src/format/tiledb/visible.rs",
+        "src/format/tiledb/window.rs",
+    ],
+    &["src/plan/cut.rs", "src/plan/order.rs", "src/plan/scan_plan.rs"],
+    &["src/provider/elsewhere.rs", "src/provider/holding.rs", "src/provider/location.rs"],
+    &["src/reduce/bounds.rs", "src/reduce/keep.rs"],
+    &["src/reduce/dense.rs", "src/reduce/rows.rs"],
+    &["src/source/mosaic/along.rs", "src/source/mosaic/build.rs"],
+    &["src/source/tet/package.rs", "src/source/tet/reader.rs"],
+];
+
+#[test]
+fn files_stand_in_no_circles() {
+    let mut ties = Vec::new();
+    for folder in CRATES {
+        let found = Tree::of_project(folder).map(|tree| tree.ties()).unwrap_or_default();
+        let within = |file: &str| format!("{folder}/{file}");
+        ties.extend(found.into_iter().map(|tie| Tie {
+            from: within(&tie.from),
+            to: within(&tie.to),
+            ..tie
+        }));
+    }
+    let found = circles(&ties);
+    let is_known = |circle: &BTreeSet<&str>| {
+        KNOWN.iter().any(|known| known.iter().copied().eq(circle.iter().copied()))
+    };
+    let new: Vec<String> = found
+        .iter()
+        .filter(|circle| !is_known(circle))
+        .map(|circle| format!("a circle of {} files:\n{}", circle.len(), described(circle, &ties)))
+        .collect();
+    let gone: Vec<String> = KNOWN
+        .iter()
+        .filter(|known| !found.iter().any(|circle| circle.iter().eq(known.iter())))
+        .map(|known| format!("listed, but no circle any more: {}", known.join(", ")))
+        .collect();
+    assert!(new.is_empty() && gone.is_empty(), "{}", [new, gone].concat().join("\n"));
+}
+
+/// Groups of files each of which needs all others, by way of others or not.
+fn circles(ties: &[Tie]) -> Vec<BTreeSet<&str>> {
+    let mut needs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for tie in ties.iter().filter(|tie| tie.weight == Weight::Needs) {
+        needs.entry(&tie.from).or_default().insert(&tie.to);
+    }
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        needs.keys().map(|file| (*file, reached(file, &needs))).collect();
+    let needs_it = |other: &str, file: &str| reach.get(other).is_some_and(|all| all.contains(file));
+    let circles: BTreeSet<BTreeSet<&str>> = reach
+        .iter()
+        .map(|(file, all)| all.iter().copied().filter(|other| needs_it(other, file)).collect())
+        .collect();
+    circles.into_iter().filter(|circle| circle.len() > 1).collect()
+}
+
+/// All that a file needs, and all that these need.
+fn reached<'a>(file: &'a str, needs: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![file];
+    while let Some(file) = open.pop() {
+        let next = needs.get(file).into_iter().flatten();
+        open.extend(next.filter(|other| found.insert(**other)));
+    }
+    found
+}
+
+/// The files of a circle, what each needs of the others, and the line for the list.
+fn described(circle: &BTreeSet<&str>, ties: &[Tie]) -> String {
+    let mut names: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    let is_within = |tie: &&Tie| {
+        tie.weight == Weight::Needs
+            && circle.contains(tie.from.as_str())
+            && circle.contains(tie.to.as_str())
+    };
+    for tie in ties.iter().filter(is_within) {
+        names.entry((&tie.from, &tie.to)).or_default().push(&tie.name);
+    }
+    let lines = names
+        .iter()
+        .map(|((from, to), names)| format!("  {from} needs {to}: {}\n", names.join(", ")));
+    format!("{}  as a list: &{circle:?},", lines.collect::<String>())
+        .replace('{', "[")
+        .replace('}', "]")
+}
+
+#[test]
+fn circles_are_found() {
+    let tie = |from: &str, to: &str, weight| {
+        let [from, to, name] = [from, to, "x"].map(str::to_owned);
+        Tie { from, to, name, weight }
+    };
+    let needs = |from, to| tie(from, to, Weight::Needs);
+    let ties = [
+        needs("a", "b"),
+        needs("b", "c"),
+        needs("c", "a"),
+        needs("c", "d"),
+        needs("d", "e"),
+        needs("f", "g"),
+        needs("g", "f"),
+        tie("e", "d", Weight::PassesOn),
+        tie("e", "d", Weight::ImportsModule),
+    ];
+    assert_eq!(circles(&ties), [BTreeSet::from(["a", "b", "c"]), BTreeSet::from(["f", "g"])]);
+    let described = described(&circles(&ties)[1], &ties);
+    assert_eq!(described, "  f needs g: x\n  g needs f: x\n  as a list: &[\"f\", \"g\"],");
+}

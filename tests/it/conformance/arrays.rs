@@ -1,0 +1,107 @@
+//! The arrays that each format is asked to hold.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
+
+/// Small arrays, no two alike.
+pub(crate) fn arrays() -> Vec<Logical> {
+    vec![stations(), climate(), holes(), counts(), runs(), wide()]
+}
+
+fn axis(name: &'static str, labels: Labels, chunk: u64) -> Axis {
+    Axis { name, labels, chunk }
+}
+
+/// An array of one value; `cell` gives the number of each cell, and decides what is NULL.
+fn array(
+    name: &'static str,
+    axes: Vec<Axis>,
+    element: Element,
+    cell: impl FnMut(usize) -> Cell,
+) -> Logical {
+    let count = axes.iter().map(|axis| axis.labels.len() as usize).product();
+    let values = Values { name: "value", element, cells: (0..count).map(cell).collect() };
+    Logical { name, axes, values: vec![values] }
+}
+
+/// One axis with labels of text.
+fn stations() -> Logical {
+    let names =
+        ["Alta", "Bergen", "Bodø", "Hamar", "Kirkenes", "Molde", "Narvik", "Oslo", "Ålesund"];
+    let labels = Labels::Text(names.map(str::to_owned).to_vec());
+    let mut rng = StdRng::seed_from_u64(1);
+    array("stations", vec![axis("station", labels, 4)], Element::F64, |_| {
+        Cell::Number(rng.random_range(-50..50))
+    })
+}
+
+/// Three axes whose chunks do not divide them, with times, ascending floats and text.
+fn climate() -> Logical {
+    let hours = Labels::Hours((473_352..473_352 + 17).collect());
+    let heights = Labels::Floats(vec![-1.5, 0.0, 0.25, 2.0, 10.5, 100.0, 1e6]);
+    let sites = Labels::Text(["b", "a", "ж", "d3", "e 5"].map(str::to_owned).to_vec());
+    let axes = vec![axis("time", hours, 5), axis("height", heights, 3), axis("site", sites, 2)];
+    let mut rng = StdRng::seed_from_u64(2);
+    array("climate", axes, Element::F32, |_| match rng.random_range(0..10) {
+        0 => Cell::Nan,
+        1 => Cell::Fill,
+        _ => Cell::Number(rng.random_range(-300..300)),
+    })
+}
+
+/// Chunks of nothing but fill, which need not be written.
+fn holes() -> Logical {
+    let rows = Labels::Integers((-3..8).collect());
+    let axes = vec![axis("row", rows, 4), axis("column", Labels::Index(10), 3)];
+    let mut rng = StdRng::seed_from_u64(3);
+    let array =
+        array("holes", axes, Element::F64, |place| match (place / 10 / 4, place % 10 / 3) {
+            (0, 1) | (1, 1) | (1, 3) | (2, 0) => Cell::Fill,
+            _ if rng.random_bool(0.2) => Cell::Nan,
+            _ => Cell::Number(rng.random_range(-20..20)),
+        });
+    assert_eq!(array.chunks().iter().filter(|chunk| array.is_all_fill(chunk)).count(), 4);
+    array
+}
+
+/// Integers that rise from chunk to chunk, along labels without gaps.
+fn counts() -> Logical {
+    let axes = vec![
+        axis("year", Labels::Integers((1990..2014).collect()), 4),
+        axis("day", Labels::Integers((1..=12).collect()), 6),
+    ];
+    array("counts", axes, Element::I64, |place| {
+        let (year, day) = (place / 12, place % 12);
+        Cell::Number((1000 * (year / 4) + 100 * (day / 6) + place % 7) as i32)
+    })
+}
+
+/// Integers with fill; one dimension is labelled, with gaps, and one has none but the index.
+fn runs() -> Logical {
+    let times = Labels::Hours([5, 6, 9, 30, 31, 50, 77, 78].map(|hour| 400_000 + hour).to_vec());
+    let axes = vec![axis("valid", times, 3), axis("member", Labels::Index(7), 7)];
+    let mut rng = StdRng::seed_from_u64(5);
+    array("runs", axes, Element::I32, |_| match rng.random_bool(0.15) {
+        true => Cell::Fill,
+        false => Cell::Number(rng.random_range(-9..9)),
+    })
+}
+
+/// Two values side by side in every cell.
+fn wide() -> Logical {
+    let hours = Labels::Hours((1000..1020).collect());
+    let axes = vec![axis("time", hours, 6), axis("level", Labels::Index(3), 2)];
+    let mut rng = StdRng::seed_from_u64(6);
+    let mut of = |name, element: Element| {
+        let cell = |_| match rng.random_range(0..8) {
+            0 => Cell::Fill,
+            1 if element.is_float() => Cell::Nan,
+            _ => Cell::Number(rng.random_range(-100..100)),
+        };
+        Values { name, element, cells: (0..60).map(cell).collect() }
+    };
+    let values = vec![of("pressure", Element::F32), of("quality", Element::I32)];
+    Logical { name: "wide", axes, values }
+}

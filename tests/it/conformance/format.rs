@@ -1,0 +1,41 @@
+//! What a format tells the suite.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow::datatypes::DataType;
+use datafusion::prelude::SessionContext;
+
+use super::logical::{Labels, Logical};
+
+/// A format that passes the suite.
+pub(crate) trait FormatUnderTest: Sync {
+    /// Its name in SQL: `tet` for `STORED AS TET` and `read_tet`.
+    fn name(&self) -> &'static str;
+
+    /// What names of its files end with, or its folders.
+    fn suffix(&self) -> &'static str;
+
+    /// What it can hold, and what it says of that.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Writes an array, all of whose labels the format can hold.
+    fn write(&self, array: &Logical, path: &Path);
+
+    /// A file with metadata of what was written at `path`, and where in it. Nothing can be opened
+    /// without the first byte.
+    fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>);
+
+    /// Adds the format to a session that does not have it.
+    fn install(&self, _ctx: &SessionContext) {}
+}
+
+/// What a format can hold, and what it says of that.
+pub(crate) struct Capabilities {
+    /// Whether a dimension can have these labels; otherwise it has none but the index.
+    pub(crate) holds: fn(&Labels) -> bool,
+    /// The type of labels that are hours.
+    pub(crate) hours: DataType,
+    /// Whether the least and greatest value of whole chunks are noted.
+    pub(crate) notes_bounds: bool,
+}

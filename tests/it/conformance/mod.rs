@@ -1,0 +1,76 @@
+//! What every format must do: the same logical arrays are written in each, and the same checks hold
+//! each against the same rows in memory.
+//!
+//! ```text
+//!   arrays() ──▶ Logical ──┬── FormatUnderTest::write ──▶ files ──▶ doors ──▶ table t
+//!                          └── rows, cell by cell ─────────────────────────▶ table t in memory
+//! ```
+//!
+//! A further format is one more `impl FormatUnderTest` and one more line below. What a format cannot
+//! hold, its `Capabilities` say; checks know no format.
+
+/// The arrays that each format is asked to hold.
+mod arrays;
+/// What is checked.
+mod checks;
+/// The public ways from a location to a table: the one file that a change of them touches.
+mod doors;
+/// What a format tells the suite.
+mod format;
+/// Arrays as numbers and labels, before any format.
+mod logical;
+/// One array in one format, and in memory.
+mod subject;
+/// `.tet` files.
+mod tet;
+/// TileDB arrays.
+mod tiledb;
+/// Formats that are wrong in one thing, which the check about it must find.
+mod wrong;
+
+/// One test per check, over all arrays.
+macro_rules! each_check {
+    ($format:expr, $($group:ident :: $check:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $check() {
+                for array in crate::conformance::arrays::arrays() {
+                    let subject = crate::conformance::subject::Subject::new(&$format, &array);
+                    crate::conformance::checks::$group::$check(&subject).await;
+                }
+            }
+        )*
+    };
+}
+
+/// The tests of a format, in a module of its name.
+macro_rules! conforms {
+    ($name:ident, $format:expr) => {
+        mod $name {
+            each_check! {
+                $format,
+                rows::columns_and_types,
+                rows::all_rows,
+                rows::random_queries,
+                predicates::labels_prune_chunks,
+                predicates::noted_bounds_prune_chunks,
+                predicates::labels_answer_without_payloads,
+                queries::groups_become_reductions,
+                queries::orders_limits_and_projections,
+                ways_in::external_table,
+                ways_in::table_function,
+                ways_in::quoted_path,
+                ways_in::object_store,
+                ways_in::schema,
+                ways_in::catalog,
+                ways_in::several_files,
+                health::verification_passes,
+                health::mistakes_are_plan_errors,
+                health::damaged_metadata_is_an_error,
+            }
+        }
+    };
+}
+
+conforms!(of_tet, crate::conformance::tet::Tet);
+conforms!(of_tiledb, crate::conformance::tiledb::TileDb);

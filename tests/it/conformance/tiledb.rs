@@ -1,0 +1,132 @@
+//! TileDB arrays, by the tests' own writer: one fragment, or if chunks are left out, one for each of
+//! the others.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow::datatypes::{DataType, TimeUnit};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::format::{Capabilities, FormatUnderTest};
+use super::logical::{Axis, Cell, Chunk, Element, Labels, Logical, Values};
+use crate::support::tiledb_writer::{
+    FLOAT32, FLOAT64, Filters, INT32, INT64, Noted, TestArray, TestAttribute, TestDimension,
+    TestFragment, TestSchema, put_in_folder,
+};
+
+const DATETIME_HR: u8 = 22;
+
+pub(crate) struct TileDb;
+
+impl FormatUnderTest for TileDb {
+    fn name(&self) -> &'static str {
+        "tiledb"
+    }
+
+    fn suffix(&self) -> &'static str {
+        ""
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            holds: Labels::count_up,
+            hours: DataType::Timestamp(TimeUnit::Second, None),
+            notes_bounds: true,
+        }
+    }
+
+    fn write(&self, array: &Logical, path: &Path) {
+        let schema = TestSchema {
+            time: 1,
+            dimensions: array.axes.iter().map(dimension).collect(),
+            attributes: array.values.iter().map(attribute).collect(),
+            column_major: [false, array.axes.len() > 1],
+            current_domain: Some(array.axes.iter().map(|axis| domain(&axis.labels)).collect()),
+            offsets: Filters::None,
+            validity: Filters::None,
+        };
+        let array = TestArray {
+            schemas: vec![schema],
+            fragments: fragments(array),
+            vacuums: vec![],
+            commit_list: false,
+        };
+        put_in_folder(&array.files(&mut StdRng::seed_from_u64(1)), path);
+    }
+
+    /// The schema, behind the version of its envelope, which says nothing.
+    fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {
+        let mut files = std::fs::read_dir(path.join("__schema")).unwrap();
+        let file = files.next().unwrap().unwrap().path();
+        let len = std::fs::read(&file).unwrap().len();
+        (file, 4..len)
+    }
+}
+
+/// The coordinates, which have no gaps.
+fn domain(labels: &Labels) -> (i128, i128) {
+    match labels {
+        Labels::Integers(all) | Labels::Hours(all) => {
+            (all[0].into(), (*all.last().unwrap()).into())
+        }
+        _ => (0, i128::from(labels.len()) - 1),
+    }
+}
+
+fn dimension(axis: &Axis) -> TestDimension {
+    TestDimension {
+        name: axis.name.into(),
+        code: if matches!(axis.labels, Labels::Hours(_)) { DATETIME_HR } else { INT64 },
+        domain: domain(&axis.labels),
+        extent: axis.chunk.into(),
+    }
+}
+
+fn attribute(values: &Values) -> TestAttribute {
+    let code = match values.element {
+        Element::F32 => FLOAT32,
+        Element::F64 => FLOAT64,
+        Element::I32 => INT32,
+        Element::I64 => INT64,
+    };
+    TestAttribute {
+        name: values.name.into(),
+        code,
+        values: Some(1),
+        nullable: false,
+        fill: values.element.bytes(Cell::Fill),
+        fill_valid: false,
+        filters: if values.element.is_float() { Filters::ShuffleZstd } else { Filters::None },
+    }
+}
+
+fn fragments(array: &Logical) -> Vec<TestFragment> {
+    let chunks = array.chunks();
+    let mut written: Vec<Chunk> =
+        chunks.iter().filter(|chunk| !array.is_all_fill(chunk)).cloned().collect();
+    if written.len() == chunks.len() {
+        let shape = array.shape();
+        let places = (0..array.values[0].cells.len()).collect();
+        let zeros = vec![0; shape.len()];
+        written = vec![Chunk { at: zeros.clone(), start: zeros, shape, places }];
+    }
+    let fragment = |(time, chunk): (u64, &Chunk)| {
+        let range = |d: usize| {
+            let low = domain(&array.axes[d].labels).0 + i128::from(chunk.start[d]);
+            (low, low + i128::from(chunk.shape[d]) - 1)
+        };
+        let cells = |values: &Values| {
+            let bytes = chunk.places.iter().map(|at| Some(values.element.bytes(values.cells[*at])));
+            bytes.collect()
+        };
+        TestFragment {
+            times: (time, time),
+            schema: 0,
+            ranges: (0..chunk.shape.len()).map(range).collect(),
+            cells: array.values.iter().map(cells).collect(),
+            noted: Noted::Figures,
+        }
+    };
+    (10..).zip(&written).map(fragment).collect()
+}

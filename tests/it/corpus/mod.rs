@@ -1,0 +1,33 @@
+//! The corpus: `.tet` files that other programs wrote, with answers computed by numpy and xarray.
+//!
+//! `GRIDFUSION_CORPUS` names the directory that holds it; the files are in `tet/files` below. Without
+//! the variable these tests do nothing. Each of them goes on after a failure and lists all at the end.
+
+/// What numpy says of each dataset.
+mod answers;
+/// Documents of the reference's query engine as SQL.
+mod document;
+/// What is known of each file.
+mod facts;
+/// The files.
+mod files;
+/// What xarray says of converted NetCDF files.
+mod netcdf;
+/// The package.
+mod packages;
+/// Queries that the reference engine answered.
+mod parity;
+/// Bad files.
+mod rejects;
+/// What went wrong.
+mod report;
+/// Files as tables.
+mod tables;
+/// What verification says of each file.
+mod verify;
+/// A climate file as one table.
+mod wide;
+
+use files::{corpus, read_json, relative, tet_files};
+use report::Report;
+use tables::Result;

@@ -1,0 +1,83 @@
+//! What a test over the corpus checked, and what went wrong: it goes on and tells all at the end.
+
+use datafusion::error::DataFusionError;
+
+use super::tables::Result;
+
+/// What was checked and what went wrong.
+#[derive(Default)]
+pub(crate) struct Report {
+    /// What is being checked: begins with the file's path below the corpus.
+    pub(crate) subject: String,
+    checks: usize,
+    failures: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn fail(&mut self, failure: &str) {
+        self.failures.push(format!("{}: {failure}", self.subject));
+    }
+
+    /// The value of what should have worked.
+    pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        self.checks += 1;
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.fail(&error.to_string());
+                None
+            }
+        }
+    }
+
+    pub(crate) fn equal(&mut self, what: &str, found: &str, expected: &str) {
+        self.checks += 1;
+        if found != expected {
+            self.fail(&format!("{what} is {found}, expected {expected}"));
+        }
+    }
+
+    /// Numbers agree to 9 digits, or to within `slack`. `None` stands for NULL.
+    pub(crate) fn close(&mut self, what: &str, found: &str, expected: Option<f64>, slack: f64) {
+        let Some(expected) = expected else { return self.equal(what, found, "NULL") };
+        self.checks += 1;
+        let is_close = |found: f64| (found - expected).abs() <= 1e-9 * expected.abs() + slack;
+        if !found.parse::<f64>().is_ok_and(is_close) {
+            self.fail(&format!("{what} is {found}, expected {expected}"));
+        }
+    }
+
+    /// Every error names the file.
+    pub(crate) fn names_the_file(&mut self, error: &DataFusionError) {
+        self.checks += 1;
+        let name = self.subject.rsplit('/').next().unwrap_or(&self.subject);
+        if !error.to_string().contains(name) {
+            self.fail(&format!("an error that does not name the file: {error}"));
+        }
+    }
+
+    /// An error that names the file and says `part`.
+    pub(crate) fn refused(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
+        let Some(error) = error else {
+            return self.fail(&format!("{what} works, expected an error with '{part}'"));
+        };
+        self.names_the_file(error);
+        if !error.to_string().contains(part) {
+            self.fail(&format!("{what} gives '{error}', expected '{part}'"));
+        }
+    }
+
+    /// The same for bytes that contradict the format: the error says where they are.
+    pub(crate) fn corrupt(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
+        self.refused(what, error, part);
+        if error.is_some_and(|error| !error.to_string().contains(" at byte ")) {
+            self.fail(&format!("{what} gives an error without a place"));
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        let Self { checks, failures, .. } = self;
+        assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+        assert!(checks > 0, "nothing was checked");
+    }
+}

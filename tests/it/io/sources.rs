@@ -1,0 +1,219 @@
+//! The same file through every way of reading bytes gives the same answers.
+
+use std::sync::Arc;
+
+use datafusion::prelude::SessionContext;
+use gridfusion::array::ReadOptions;
+use gridfusion::io::{ByteSource, FileSource, MemorySource, MmapSource, ObjectSource};
+use gridfusion::source::TetReader;
+use gridfusion::{GridTable, GridfusionSessionContextExt, IoMode, TetReadOptions};
+use object_store::memory::InMemory;
+use object_store::{ObjectStore, ObjectStoreExt};
+use serde_json::json;
+
+use crate::io::http::HttpServer;
+use crate::support::{F32, Layout, TempTet, TestDataset, cell, rows_from, session, tet_bytes};
+
+/// 6 x 50 in chunks of 2 x 7, zstd, labelled, with rows out of order: every part of a read is used.
+fn file() -> Vec<u8> {
+    use rand::SeedableRng;
+    let data = (0..300).flat_map(|i| (i as f32 / 4.0).to_le_bytes()).collect();
+    let labels: Vec<String> = (0..50).map(|i| format!("S{i:02}")).collect();
+    let metadata =
+        json!({"dim_names": ["day", "station"], "coords": {"station": {"labels": labels}}});
+    let dataset =
+        TestDataset::new("v", F32, &[6, 50], &[2, 7], data).with_zstd(true).with_metadata(metadata);
+    let shuffle = Some(rand::rngs::StdRng::seed_from_u64(7));
+    tet_bytes(&[dataset], &Layout { shuffle, history_version: Some(2), ..Layout::default() })
+}
+
+async fn check(ctx: &SessionContext, table: &str, how: &str) {
+    let all =
+        format!("SELECT count(*), count(value), sum(value), min(value), max(value) FROM {table}");
+    assert_eq!(rows_from(ctx, &all).await, [["300", "300", "11212.5", "0.0", "74.75"]], "{how}");
+    let some = format!(
+        "SELECT day, value FROM {table} WHERE station IN ('S03', 'S48') AND day > 3 ORDER BY 1, 2"
+    );
+    let expected = [["4", "50.75"], ["4", "62.0"], ["5", "63.25"], ["5", "74.5"]];
+    assert_eq!(rows_from(ctx, &some).await, expected, "{how}");
+    let none = format!("SELECT count(value) FROM {table} WHERE station = 'none'");
+    assert_eq!(cell(ctx, &none).await, "0", "{how}");
+}
+
+#[tokio::test]
+async fn byte_sources_agree() {
+    let bytes = file();
+    let temp = TempTet::new(&bytes);
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let key = object_store::path::Path::from("dir/v.tet");
+    store.put(&key, bytes.clone().into()).await.unwrap();
+    let object = ObjectSource::open("memory:///dir/v.tet".into(), store, key).await.unwrap();
+    let sources: [Arc<dyn ByteSource>; 4] = [
+        Arc::new(MmapSource::open(&temp.path).unwrap()),
+        Arc::new(FileSource::open(&temp.path).unwrap()),
+        Arc::new(MemorySource::new("bytes", bytes)),
+        Arc::new(object),
+    ];
+    for source in sources {
+        let how = format!("{source:?}").split_whitespace().next().unwrap_or_default().to_owned();
+        let opened = TetReader::open(source).await.unwrap();
+        let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+        for (partitions, batch_size) in [(1, 8192), (3, 16)] {
+            let ctx = session(partitions, batch_size);
+            let table = opened.array("v", &ReadOptions::default()).await.unwrap();
+            ctx.register_table("t", Arc::new(GridTable::new(Arc::new(table)))).unwrap();
+            check(&ctx, "t", &how).await;
+        }
+        assert_eq!(array.name(), "v");
+    }
+}
+
+#[tokio::test]
+async fn locations_reach_every_store() {
+    let bytes = file();
+    let temp = TempTet::new(&bytes);
+    let server = HttpServer::start(bytes.clone()).await;
+    let http_url = url::Url::parse(&server.url).unwrap();
+    let http = object_store::http::HttpBuilder::new()
+        .with_url(server.url.clone())
+        .with_client_options(object_store::ClientOptions::new().with_allow_http(true))
+        .build()
+        .unwrap();
+    let memory = InMemory::new();
+    memory.put(&"dir/v.tet".into(), bytes.into()).await.unwrap();
+
+    let ctx = session(2, 8192);
+    ctx.register_object_store(&http_url, Arc::new(http));
+    ctx.register_object_store(&url::Url::parse("mem://bucket").unwrap(), Arc::new(memory));
+    let file_url = url::Url::from_file_path(&temp.path).unwrap().to_string();
+    let locations = [
+        temp.location().to_owned(),
+        file_url,
+        format!("{}/some/v.tet", server.url),
+        "mem://bucket/dir/v.tet".to_owned(),
+    ];
+    for location in &locations {
+        for io in [IoMode::Mmap, IoMode::Pread] {
+            ctx.deregister_table("t").unwrap();
+            let options = TetReadOptions::default().with_io(io);
+            ctx.register_tet("t", location, options).await.unwrap();
+            check(&ctx, "t", location).await;
+        }
+    }
+    let error =
+        ctx.register_tet("u", "s3://nowhere/x.tet", TetReadOptions::default()).await.unwrap_err();
+    assert!(
+        error.to_string().contains("no object store is registered for 's3://nowhere"),
+        "{error}"
+    );
+}
+
+/// Opening asks for the two ends of the file at once, and a scan merges payloads that lie together.
+#[tokio::test]
+async fn few_requests_are_made() {
+    let data = (0..40_000).flat_map(|i: i32| i.to_le_bytes()).collect();
+    let dataset = TestDataset::new("v", crate::support::I32, &[200, 200], &[50, 50], data);
+    let bytes = tet_bytes(&[dataset], &Layout { history_version: Some(2), ..Layout::default() });
+    let server = HttpServer::start(bytes).await;
+    let http = object_store::http::HttpBuilder::new()
+        .with_url(server.url.clone())
+        .with_client_options(object_store::ClientOptions::new().with_allow_http(true))
+        .build()
+        .unwrap();
+    let ctx = session(1, 8192);
+    ctx.register_object_store(&url::Url::parse(&server.url).unwrap(), Arc::new(http));
+    ctx.register_tet("t", format!("{}/v.tet", server.url), TetReadOptions::default())
+        .await
+        .unwrap();
+    let to_open = server.gets();
+    assert!(to_open <= 2, "{to_open} requests to open");
+    assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, "40000");
+    assert_eq!(server.gets(), to_open, "count(*) reads nothing");
+    let one = "SELECT value FROM t WHERE dim_0 = 120 AND dim_1 = 7";
+    assert_eq!(cell(&ctx, one).await, "24007");
+    assert_eq!(server.gets() - to_open, 2, "one index row and one payload");
+}
+
+/// Whole raw chunks of a mapped file are handed out as they lie there: two scans give the same memory.
+#[tokio::test]
+async fn raw_chunks_are_not_copied() {
+    let data = (0..4096_i32).flat_map(i32::to_le_bytes).collect();
+    let dataset = TestDataset::new("v", crate::support::I32, &[64, 64], &[16, 64], data);
+    let temp = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
+    for (io, shared) in [(IoMode::Mmap, true), (IoMode::Pread, false)] {
+        let ctx = session(1, 1024);
+        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+            .await
+            .unwrap();
+        let mut places = Vec::new();
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            let sql = "SELECT value FROM t WHERE dim_0 >= 16";
+            let batches = crate::support::query(&ctx, sql).await.unwrap();
+            places.push(
+                batches
+                    .iter()
+                    .map(|b| b.column(0).to_data().buffers()[0].as_ptr())
+                    .collect::<Vec<_>>(),
+            );
+            held.push(batches);
+        }
+        assert_eq!(places[0].len(), 3);
+        assert_eq!(places[0] == places[1], shared, "{io}");
+    }
+}
+
+/// An object that was replaced after it was opened gives an error, not a mixture of both.
+#[tokio::test]
+async fn a_replaced_object_is_an_error() {
+    let memory = Arc::new(InMemory::new());
+    memory.put(&"v.tet".into(), file().into()).await.unwrap();
+    let ctx = session(1, 8192);
+    let store: Arc<dyn ObjectStore> = Arc::<InMemory>::clone(&memory);
+    ctx.register_object_store(&url::Url::parse("mem://bucket").unwrap(), store);
+    ctx.register_tet("t", "mem://bucket/v.tet", TetReadOptions::default()).await.unwrap();
+    check(&ctx, "t", "before").await;
+    memory.put(&"v.tet".into(), file().into()).await.unwrap();
+    let error =
+        crate::support::query(&ctx, "SELECT sum(value) FROM t").await.unwrap_err().to_string();
+    assert!(error.contains("mem://bucket/v.tet: the object was replaced"), "{error}");
+}
+
+/// A file that was cut after it was opened gives an error, through a mapping and through reads.
+#[tokio::test]
+async fn a_file_that_shrinks_is_an_error() {
+    for io in [IoMode::Mmap, IoMode::Pread] {
+        let temp = TempTet::new(&file());
+        let ctx = session(1, 8192);
+        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+            .await
+            .unwrap();
+        std::fs::OpenOptions::new().write(true).open(&temp.path).unwrap().set_len(400).unwrap();
+        let error =
+            crate::support::query(&ctx, "SELECT sum(value) FROM t").await.unwrap_err().to_string();
+        assert!(error.contains("has shrunk") && error.contains("test.tet"), "{io}: {error}");
+    }
+}
+
+/// Dropping a stream ends the fetches it has started, and its memory is given back.
+#[tokio::test]
+async fn dropping_a_stream_stops_it() {
+    use futures::StreamExt;
+    let temp = TempTet::new(&file());
+    let ctx = session(2, 8);
+    ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(IoMode::Pread))
+        .await
+        .unwrap();
+    let mut stream = ctx.sql("SELECT * FROM t").await.unwrap().execute_stream().await.unwrap();
+    assert!(stream.next().await.is_some_and(|batch| batch.is_ok()));
+    assert!(ctx.runtime_env().memory_pool.reserved() > 0);
+    drop(stream);
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        if ctx.runtime_env().memory_pool.reserved() == 0 {
+            return;
+        }
+    }
+    panic!("{} bytes are still reserved", ctx.runtime_env().memory_pool.reserved());
+}

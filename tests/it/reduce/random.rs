@@ -1,0 +1,285 @@
+//! Aggregations as reductions, against the same aggregations over rows: random arrays, keys,
+//! aggregates and predicates.
+
+use std::collections::BTreeMap;
+
+use datafusion::physical_plan::displayable;
+use datafusion::prelude::SessionContext;
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::support::cases::{Axis, Case, name};
+use crate::support::{query, reducing, rows_of};
+
+/// A key expression over one dimension.
+fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
+    let choices = match axis {
+        Axis::Index(_) => vec![
+            format!("{name} % 3"),
+            format!("{name} / 2"),
+            format!("CASE WHEN {name} > 2 THEN 1 ELSE 0 END"),
+            format!("CAST({name} AS VARCHAR)"),
+        ],
+        Axis::Text(_) => vec![
+            format!("substr({name}, 1, 2)"),
+            format!("character_length({name})"),
+            format!("nullif({name}, 's2')"),
+        ],
+        Axis::Numbers(_) => {
+            vec![format!("floor({name})"), format!("-{name}"), format!("nullif({name}, 0.5)")]
+        }
+        Axis::Hours(_) => vec![
+            format!("date_trunc('day', {name})"),
+            format!("date_part('hour', {name})"),
+            format!("date_trunc('month', {name})"),
+            format!("CAST({name} AS TIME)"),
+            format!("CAST({name} AS DATE)"),
+        ],
+    };
+    if rng.random_bool(0.5) { name.into() } else { choices.choose(rng).unwrap().clone() }
+}
+
+/// An aggregate, and whether its result may differ in the last digits.
+fn aggregate(case: &Case, rng: &mut StdRng) -> String {
+    let axis = rng.random_range(0..case.axes.len());
+    let dimension = name(axis);
+    let predicate = case.axes[axis].predicate(&dimension, rng);
+    let choices = [
+        "count(*)".into(),
+        "count(value)".into(),
+        "sum(value)".into(),
+        "avg(value)".into(),
+        "min(value)".into(),
+        "max(value)".into(),
+        "var_samp(value)".into(),
+        "var_pop(value)".into(),
+        "stddev(value)".into(),
+        "stddev_pop(value)".into(),
+        "avg(value - 1.5)".into(),
+        "sum(CAST(value AS DOUBLE) * 2)".into(),
+        "count(DISTINCT value)".into(),
+        "median(value)".into(),
+        "bool_or(value > 2)".into(),
+        "corr(value, value * value)".into(),
+        "sum(value) FILTER (WHERE value > 1)".into(),
+        format!("avg(value) FILTER (WHERE {predicate})"),
+        format!("count(*) FILTER (WHERE {predicate})"),
+        format!("min({dimension})"),
+        format!("max({dimension})"),
+        format!("count({dimension})"),
+    ];
+    // Most users want one of the first ten.
+    let end = if rng.random_bool(0.6) { 10 } else { choices.len() };
+    choices[..end].choose(rng).unwrap().clone()
+}
+
+fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
+    (0..rng.random_range(0..3))
+        .map(|_| {
+            let axis = rng.random_range(0..case.axes.len());
+            let dimension = case.axes[axis].predicate(&name(axis), rng);
+            let number = rng.random_range(-4..6);
+            let operator = ["<", "<=", ">", ">=", "=", "<>"].choose(rng).unwrap();
+            match rng.random_range(0..10) {
+                0..3 => format!("value {operator} {number}"),
+                3 => format!("value {operator} {number}.5"),
+                4 => format!("value BETWEEN {number} AND {}", number + 3),
+                5 => ["value IS NULL", "value IS NOT NULL", "value * 2 > 3"]
+                    .choose(rng)
+                    .unwrap()
+                    .to_string(),
+                6 => format!("({dimension} OR value > 2)"),
+                _ => dimension,
+            }
+        })
+        .collect()
+}
+
+/// An aggregation with its keys first, and how many keys there are.
+fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
+    let rank = case.axes.len();
+    let mut keys: Vec<String> = (0..rng.random_range(0..=rank.min(3)))
+        .map(|_| {
+            let axis = rng.random_range(0..rank);
+            key(&case.axes[axis], &name(axis), rng)
+        })
+        .collect();
+    if rng.random_bool(0.05) {
+        // Not over one dimension: must fall back to rows.
+        keys.push("value".into());
+    }
+    keys.sort();
+    keys.dedup();
+    let conditions = conditions(case, rng);
+    let filter = match conditions.as_slice() {
+        [] => String::new(),
+        _ => format!(" WHERE {}", conditions.join(" AND ")),
+    };
+    if !keys.is_empty() && rng.random_bool(0.1) {
+        return (format!("SELECT DISTINCT {} FROM t{filter}", keys.join(", ")), keys.len());
+    }
+    let mut aggregates: Vec<String> =
+        (0..rng.random_range(1..5)).map(|_| aggregate(case, rng)).collect();
+    aggregates.sort();
+    aggregates.dedup();
+    let columns: Vec<String> = keys.iter().chain(&aggregates).cloned().collect();
+    let mut text = format!("SELECT {} FROM t{filter}", columns.join(", "));
+    if !keys.is_empty() {
+        text += &format!(" GROUP BY {}", keys.join(", "));
+        if rng.random_bool(0.1) {
+            text += " HAVING count(value) > 2";
+        }
+    }
+    (text, keys.len())
+}
+
+/// Whether two cells are the same answer; `scale` is how large a rounding error may be.
+pub(crate) fn same(ours: &str, theirs: &str, scale: f64) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    if ours.parse::<i128>().is_ok() && theirs.parse::<i128>().is_ok() {
+        return false; // integers are not rounded
+    }
+    let (Ok(a), Ok(b)) = (ours.parse::<f64>(), theirs.parse::<f64>()) else { return false };
+    if a.is_infinite() {
+        // DataFusion's grouped min and max start at the greatest finite number.
+        let greatest = b.abs() as f32 == f32::MAX || [f64::MAX, 65504.0].contains(&b.abs());
+        return greatest && a * b > 0.0;
+    }
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) + scale
+}
+
+pub(crate) async fn compare(
+    ours: &SessionContext,
+    theirs: &SessionContext,
+    sql: &str,
+    keys: usize,
+    magnitude: f64,
+) -> Result<usize, String> {
+    let (found, expected) = (query(ours, sql).await, query(theirs, sql).await);
+    let (found, expected) = match (found, expected) {
+        (Ok(found), Ok(expected)) => (found, expected),
+        (Err(_), Err(_)) => return Ok(0),
+        (Err(error), _) => return Err(format!("ours fails: {error}")),
+        (_, Err(error)) => return Err(format!("only theirs fails: {error}")),
+    };
+    if let (Some(a), Some(b)) = (found.first(), expected.first()) {
+        let types = |batch: &arrow::array::RecordBatch| -> Vec<_> {
+            batch.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        if types(a) != types(b) {
+            return Err(format!("types {:?} and {:?}", types(a), types(b)));
+        }
+    }
+    let (mut found, mut expected) = (rows_of(&found), rows_of(&expected));
+    let by_keys = |row: &Vec<String>| row[..keys].to_vec();
+    found.sort_by_key(by_keys);
+    expected.sort_by_key(by_keys);
+    // Sums of squares err by the square of what they sum.
+    let scale = 1e-13 * magnitude.max(1.0).powi(2);
+    let agree = found.len() == expected.len()
+        && found.iter().zip(&expected).all(|(a, b)| {
+            a[..keys] == b[..keys]
+                && a[keys..].iter().zip(&b[keys..]).all(|(a, b)| same(a, b, scale))
+        });
+    if agree { Ok(found.len()) } else { Err(format!("ours {found:?}\ntheirs {expected:?}")) }
+}
+
+pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
+    let Ok(frame) = ctx.sql(sql).await else { return "error" };
+    let Ok(plan) = frame.create_physical_plan().await else { return "error" };
+    let plan = displayable(plan.as_ref()).indent(false).to_string();
+    ["mode=whole, tier=dense", "mode=partial, tier=dense", "mode=whole, tier=accumulators"]
+        .into_iter()
+        .chain(["mode=partial, tier=accumulators"])
+        .find(|kind| kind.split(", ").all(|part| plan.contains(part)))
+        .unwrap_or("rows")
+}
+
+/// A shape and a chunk shape.
+type Shape = fn(&mut StdRng) -> (Vec<u64>, Vec<u64>);
+
+fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
+    let rank = rng.random_range(1..=5);
+    let longest = [200, 40, 14, 8, 5][rank - 1];
+    let mut lens = || (0..rank).map(|_| rng.random_range(1..=longest)).collect();
+    (lens(), lens())
+}
+
+/// Chunks of several batches, in every direction; axes long enough for keys to be sampled.
+fn large(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
+    let mut near = |len: u64| rng.random_range(len - len / 4..=len);
+    let shape = match near(100) % 4 {
+        0 => vec![near(30_000)],
+        1 => vec![near(9_000), near(4)],
+        2 => vec![near(4), near(9_500)],
+        _ => vec![near(40), near(30), near(24)],
+    };
+    let chunk = shape.iter().map(|&len| rng.random_range(len.div_ceil(3)..=len)).collect();
+    (shape, chunk)
+}
+
+/// Random queries on the arrays of one seed; how often each tier was taken.
+async fn compare_cases(
+    seed: u64,
+    shape: Shape,
+    cases: usize,
+    queries: usize,
+) -> BTreeMap<&'static str, usize> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut tiers = BTreeMap::new();
+    for number in 0..cases {
+        let (shape, chunk) = shape(&mut rng);
+        let wild = rng.random_bool(0.2);
+        let case = Case::of_shape(&mut rng, &shape, &chunk, wild);
+        let partitions = rng.random_range(1..=7);
+        let batch_size = *[3, 64, 8192].choose(&mut rng).unwrap();
+        let ours = reducing(partitions, batch_size);
+        let options = TetReadOptions::default().with_dataset("v");
+        ours.register_tet("t", case.file.location(), options).await.unwrap();
+        let theirs = case.in_memory();
+        for _ in 0..queries {
+            let (sql, keys) = sql(&case, &mut rng);
+            if let Err(difference) = compare(&ours, &theirs, &sql, keys, case.magnitude).await {
+                panic!(
+                    "seed {seed}, case {number}, {} {partitions} partitions, batches of {batch_size}: \
+                     {sql}\n{}\n{difference}",
+                    case.description,
+                    tier(&ours, &sql).await
+                );
+            }
+            *tiers.entry(tier(&ours, &sql).await).or_default() += 1;
+        }
+    }
+    tiers
+}
+
+/// Ten thousand random aggregations give the same answers as over rows, in every tier.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reductions_agree_with_rows() {
+    let halves = [7, 8].map(|seed| tokio::spawn(compare_cases(seed, small, 250, 20)));
+    let mut tiers: BTreeMap<&str, usize> = BTreeMap::new();
+    for half in halves {
+        for (tier, count) in half.await.unwrap() {
+            *tiers.entry(tier).or_default() += count;
+        }
+    }
+    for tier in ["whole, tier=dense", "partial, tier=dense", "whole, tier=acc", "partial, tier=acc"]
+    {
+        let taken: usize =
+            tiers.iter().filter(|(kind, _)| kind.contains(tier)).map(|(_, count)| count).sum();
+        assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
+    }
+    assert!(tiers.get("rows").is_some_and(|rows| *rows < 1_500), "{tiers:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reductions_of_large_chunks_agree_with_rows() {
+    let halves = [9, 10].map(|seed| tokio::spawn(compare_cases(seed, large, 12, 20)));
+    for half in halves {
+        half.await.unwrap();
+    }
+}

@@ -1,0 +1,25 @@
+//! What the tests share: writers that know nothing of the library, naive models, random arrays.
+
+/// Random arrays, as files and as rows.
+pub(crate) mod cases;
+/// The columns of a table, for random queries.
+pub(crate) mod columns;
+/// Sessions, queries, rows as text.
+mod sql;
+/// `.tet` files, byte by byte.
+mod tet_writer;
+/// Random TileDB arrays.
+pub(crate) mod tiledb_cases;
+/// What TileDB notes about the values of tiles.
+pub(crate) mod tiledb_figures;
+/// What a table over a TileDB array must hold.
+pub(crate) mod tiledb_model;
+/// TileDB arrays, byte by byte.
+pub(crate) mod tiledb_writer;
+/// Random `.tet` arrays with zone maps.
+pub(crate) mod zoned;
+
+pub(crate) use sql::{cell, query, reducing, rows_from, rows_of, session, shipped};
+pub(crate) use tet_writer::{
+    F32, F64, I16, I32, I64, Layout, TempTet, TestDataset, positions, tet_bytes, width,
+};

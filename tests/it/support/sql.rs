@@ -1,0 +1,72 @@
+//! Sessions, queries, and their rows as text.
+
+use std::path::Path;
+
+use arrow::array::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::GridfusionSessionContextExt;
+
+/// A file that ships with the project.
+pub(crate) fn shipped(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// A session with this many partitions and rows per batch.
+pub(crate) fn session(partitions: usize, batch_size: usize) -> SessionContext {
+    let config = SessionConfig::new()
+        .with_target_partitions(partitions)
+        .with_batch_size(batch_size)
+        .with_information_schema(true);
+    SessionContext::new_with_config(config)
+}
+
+/// The same with everything that gridfusion adds to a session.
+pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
+    let ctx = session(partitions, batch_size);
+    ctx.enable_gridfusion();
+    ctx
+}
+
+pub(crate) async fn query(
+    ctx: &SessionContext,
+    sql: &str,
+) -> Result<Vec<RecordBatch>, DataFusionError> {
+    ctx.sql(sql).await?.collect().await
+}
+
+/// Each row as the text of its cells; NULL is `NULL`.
+pub(crate) fn rows_of(batches: &[RecordBatch]) -> Vec<Vec<String>> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns: Vec<ArrayFormatter<'_>> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
+            .collect();
+        rows.extend((0..batch.num_rows()).map(|row| {
+            columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>()
+        }));
+    }
+    rows
+}
+
+/// Runs a query and gives its rows as text.
+pub(crate) async fn rows_from(ctx: &SessionContext, sql: &str) -> Vec<Vec<String>> {
+    match query(ctx, sql).await {
+        Ok(batches) => rows_of(&batches),
+        Err(error) => panic!("{sql}: {error}"),
+    }
+}
+
+/// The only cell of a query's result.
+pub(crate) async fn cell(ctx: &SessionContext, sql: &str) -> String {
+    let rows = rows_from(ctx, sql).await;
+    match rows.as_slice() {
+        [row] if row.len() == 1 => row[0].clone(),
+        _ => panic!("{sql}: expected one cell, found {rows:?}"),
+    }
+}

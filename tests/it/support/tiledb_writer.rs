@@ -1,0 +1,559 @@
+//! A writer of dense TileDB arrays (format 22) that knows nothing of the library.
+//!
+//! ```text
+//!   TestArray ──▶ __schema/__t_t_uuid            one per TestSchema
+//!                 __commits/*.wrt, *.con, *.vac
+//!                 __fragments/__t1_t2_uuid_22/   one per TestFragment: metadata, a0.tdb, …
+//! ```
+//!
+//! Whatever means nothing (cells of edge tiles outside of the fragment, the bytes of NULL cells,
+//! least and greatest values of tiles that are all NULL) is random bytes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::support::positions;
+use crate::support::tiledb_figures::{Block, blocks_of_figures};
+
+pub(crate) const INT32: u8 = 0;
+pub(crate) const INT64: u8 = 1;
+pub(crate) const FLOAT32: u8 = 2;
+pub(crate) const FLOAT64: u8 = 3;
+pub(crate) const CHAR: u8 = 4;
+pub(crate) const INT8: u8 = 5;
+pub(crate) const UINT8: u8 = 6;
+pub(crate) const INT16: u8 = 7;
+pub(crate) const UINT16: u8 = 8;
+pub(crate) const UINT32: u8 = 9;
+pub(crate) const UINT64: u8 = 10;
+pub(crate) const ASCII: u8 = 11;
+pub(crate) const UTF8: u8 = 12;
+pub(crate) const UTF16: u8 = 13;
+/// Dates, from years to attoseconds.
+pub(crate) const DATE_TIMES: std::ops::Range<u8> = 18..31;
+/// Lengths of time, from hours to attoseconds.
+pub(crate) const TIMES: std::ops::Range<u8> = 31..40;
+pub(crate) const BLOB: u8 = 40;
+pub(crate) const BOOL: u8 = 41;
+
+/// Bytes of a value of the type with this code.
+pub(crate) fn width(code: u8) -> usize {
+    match code {
+        INT64 | FLOAT64 | UINT64 | 18..40 => 8,
+        INT32 | FLOAT32 | UINT32 => 4,
+        INT16 | UINT16 | UTF16 => 2,
+        _ => 1,
+    }
+}
+
+pub(crate) fn is_temporal(code: u8) -> bool {
+    DATE_TIMES.contains(&code) || TIMES.contains(&code)
+}
+
+pub(crate) fn is_unsigned(code: u8) -> bool {
+    matches!(code, UINT8 | UINT16 | UINT32 | UINT64)
+}
+
+pub(crate) fn is_integer(code: u8) -> bool {
+    is_unsigned(code) || matches!(code, INT8 | INT16 | INT32 | INT64)
+}
+
+/// The filters of the tiles of one kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Filters {
+    None,
+    Zstd,
+    ShuffleZstd,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TestDimension {
+    pub(crate) name: String,
+    pub(crate) code: u8,
+    /// The domain, both ends included.
+    pub(crate) domain: (i128, i128),
+    pub(crate) extent: i128,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TestAttribute {
+    pub(crate) name: String,
+    pub(crate) code: u8,
+    /// Values per cell; `None` for any number.
+    pub(crate) values: Option<u32>,
+    pub(crate) nullable: bool,
+    pub(crate) fill: Vec<u8>,
+    pub(crate) fill_valid: bool,
+    pub(crate) filters: Filters,
+}
+
+/// A schema from a time on.
+#[derive(Debug, Clone)]
+pub(crate) struct TestSchema {
+    pub(crate) time: u64,
+    pub(crate) dimensions: Vec<TestDimension>,
+    pub(crate) attributes: Vec<TestAttribute>,
+    /// Of tiles and of cells: whether the first axis varies fastest.
+    pub(crate) column_major: [bool; 2],
+    pub(crate) current_domain: Option<Vec<(i128, i128)>>,
+    pub(crate) offsets: Filters,
+    pub(crate) validity: Filters,
+}
+
+/// The bytes of a cell; `None` for NULL.
+pub(crate) type Cell = Option<Vec<u8>>;
+
+/// What a fragment notes about its tiles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Noted {
+    Nothing,
+    /// What TileDB would note.
+    Figures,
+    /// What nobody may believe: consolidated fragments count cells that nobody wrote.
+    Lies,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TestFragment {
+    pub(crate) times: (u64, u64),
+    /// The number of its schema.
+    pub(crate) schema: usize,
+    /// What it covers, both ends included.
+    pub(crate) ranges: Vec<(i128, i128)>,
+    /// Per attribute of its schema the cells it covers, in row-major order.
+    pub(crate) cells: Vec<Vec<Cell>>,
+    pub(crate) noted: Noted,
+}
+
+/// A file that takes fragments away from opens that see all of its time.
+#[derive(Debug, Clone)]
+pub(crate) struct TestVacuum {
+    pub(crate) times: (u64, u64),
+    /// The numbers of the fragments.
+    pub(crate) fragments: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct TestArray {
+    /// By time.
+    pub(crate) schemas: Vec<TestSchema>,
+    pub(crate) fragments: Vec<TestFragment>,
+    pub(crate) vacuums: Vec<TestVacuum>,
+    /// Whether some fragments are committed by a list instead of a file each.
+    pub(crate) commit_list: bool,
+}
+
+/// The files of an array, by their paths below it.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Writes files below a folder.
+pub(crate) fn put_in_folder(files: &Files, folder: &Path) {
+    for (path, bytes) in files {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+pub(crate) fn words(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_le_bytes).collect()
+}
+
+fn text32(text: &str) -> Vec<u8> {
+    [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// An integer of the type with this code.
+pub(crate) fn integer(code: u8, number: i128) -> Vec<u8> {
+    number.to_le_bytes()[..width(code)].to_vec()
+}
+
+impl Filters {
+    fn pipeline(self) -> Vec<u8> {
+        const SHUFFLE: [u8; 5] = [9, 0, 0, 0, 0];
+        const ZSTD: [u8; 10] = [2, 5, 0, 0, 0, 2, 1, 0, 0, 0];
+        let (count, filters) = match self {
+            Self::None => (0_u32, vec![]),
+            Self::Zstd => (1, ZSTD.to_vec()),
+            Self::ShuffleZstd => (2, [&SHUFFLE[..], &ZSTD].concat()),
+        };
+        [&65_536_u32.to_le_bytes()[..], &count.to_le_bytes(), &filters].concat()
+    }
+
+    /// The metadata of a chunk, and its data.
+    fn apply(self, data: &[u8], width: usize) -> (Vec<u8>, Vec<u8>) {
+        let zstd = |part: &[u8]| zstd::encode_all(part, 1).unwrap();
+        let numbers = |numbers: &[usize]| -> Vec<u8> {
+            numbers.iter().flat_map(|number| (*number as u32).to_le_bytes()).collect()
+        };
+        match self {
+            Self::None => (vec![], data.to_vec()),
+            Self::Zstd => {
+                let packed = zstd(data);
+                (numbers(&[0, 1, data.len(), packed.len()]), packed)
+            }
+            Self::ShuffleZstd => {
+                let parts = numbers(&[1, data.len()]);
+                let (metadata, content) = (zstd(&parts), zstd(&shuffle(data, width)));
+                let lens = [1, 1, parts.len(), metadata.len(), data.len(), content.len()];
+                (numbers(&lens), [metadata, content].concat())
+            }
+        }
+    }
+
+    /// A tile of some chunks, each of whole `units`.
+    fn tile(self, data: &[u8], unit: usize, width: usize, rng: &mut StdRng) -> Vec<u8> {
+        let count = data.len() / unit;
+        let mut cuts: Vec<usize> = (0..rng.random_range(0..3))
+            .filter(|_| count > 0)
+            .map(|_| rng.random_range(0..count) * unit)
+            .chain([0, data.len()])
+            .collect();
+        cuts.sort_unstable();
+        let chunks: Vec<&[u8]> = cuts.windows(2).map(|ends| &data[ends[0]..ends[1]]).collect();
+        let mut tile = words([chunks.len() as u64]);
+        for chunk in chunks {
+            let (metadata, filtered) = self.apply(chunk, width);
+            for len in [chunk.len(), filtered.len(), metadata.len()] {
+                tile.extend((len as u32).to_le_bytes());
+            }
+            tile.extend(metadata);
+            tile.extend(filtered);
+        }
+        tile
+    }
+}
+
+fn shuffle(data: &[u8], width: usize) -> Vec<u8> {
+    let count = data.len() / width;
+    let plane = |byte| (0..count).map(move |element| data[element * width + byte]);
+    (0..width).flat_map(plane).chain(data[count * width..].iter().copied()).collect()
+}
+
+/// An envelope of one chunk without filters.
+pub(crate) fn generic_tile(content: &[u8]) -> Vec<u8> {
+    let mut rng = StdRng::seed_from_u64(0);
+    let tile = Filters::None.tile(content, content.len().max(1), 1, &mut rng);
+    let mut bytes = 22_u32.to_le_bytes().to_vec();
+    bytes.extend(words([tile.len() as u64, content.len() as u64]));
+    bytes.push(CHAR);
+    bytes.extend(words([1]));
+    bytes.push(0);
+    let pipeline = Filters::None.pipeline();
+    bytes.extend((pipeline.len() as u32).to_le_bytes());
+    bytes.extend(pipeline);
+    bytes.extend(tile);
+    bytes
+}
+
+fn uuid(number: usize) -> String {
+    format!("{number:032x}")
+}
+
+impl TestDimension {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = text32(&self.name);
+        bytes.push(self.code);
+        bytes.extend(1_u32.to_le_bytes());
+        bytes.extend(Filters::None.pipeline());
+        bytes.extend(words([2 * width(self.code) as u64]));
+        bytes.extend(range(self, self.domain));
+        bytes.push(0);
+        bytes.extend(integer(self.code, self.extent));
+        bytes
+    }
+
+    /// The number of the tile that holds a coordinate.
+    fn tile_of(&self, coordinate: i128) -> i128 {
+        (coordinate - self.domain.0) / self.extent
+    }
+}
+
+fn range(dimension: &TestDimension, (low, high): (i128, i128)) -> Vec<u8> {
+    [integer(dimension.code, low), integer(dimension.code, high)].concat()
+}
+
+impl TestAttribute {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = text32(&self.name);
+        bytes.push(self.code);
+        bytes.extend(self.values.unwrap_or(u32::MAX).to_le_bytes());
+        bytes.extend(self.filters.pipeline());
+        bytes.extend(words([self.fill.len() as u64]));
+        bytes.extend(&self.fill);
+        bytes.extend([u8::from(self.nullable), u8::from(self.fill_valid), 0]);
+        bytes.extend(text32("")); // no enumeration
+        bytes
+    }
+
+    /// Bytes of a cell, if all have the same number.
+    pub(crate) fn cell_width(&self) -> Option<usize> {
+        self.values.map(|values| values as usize * width(self.code))
+    }
+}
+
+impl TestSchema {
+    pub(crate) fn name(&self) -> String {
+        format!("__{0}_{0}_{1}", self.time, uuid(0xabc))
+    }
+
+    pub(crate) fn content(&self) -> Vec<u8> {
+        let mut bytes = 22_u32.to_le_bytes().to_vec();
+        bytes.extend([0, 0]); // no duplicates, dense
+        bytes.extend(self.column_major.map(u8::from));
+        bytes.extend(words([10_000]));
+        for filters in [Filters::Zstd, self.offsets, self.validity] {
+            bytes.extend(filters.pipeline());
+        }
+        bytes.extend((self.dimensions.len() as u32).to_le_bytes());
+        bytes.extend(self.dimensions.iter().flat_map(TestDimension::bytes));
+        bytes.extend((self.attributes.len() as u32).to_le_bytes());
+        bytes.extend(self.attributes.iter().flat_map(TestAttribute::bytes));
+        bytes.extend([0; 8]); // no labels, no enumerations
+        bytes.extend([0, 0, 0, 0, u8::from(self.current_domain.is_none())]);
+        if let Some(ranges) = &self.current_domain {
+            bytes.push(0);
+            let ranges = self.dimensions.iter().zip(ranges).map(|(axis, it)| range(axis, *it));
+            bytes.extend(ranges.flatten());
+        }
+        bytes
+    }
+}
+
+impl TestArray {
+    /// The name of a fragment's folder.
+    pub(crate) fn fragment_name(&self, number: usize) -> String {
+        let (t1, t2) = self.fragments[number].times;
+        format!("__{t1}_{t2}_{}_22", uuid(number))
+    }
+
+    /// All files of the array.
+    pub(crate) fn files(&self, rng: &mut StdRng) -> Files {
+        let mut files = Files::new();
+        for schema in &self.schemas {
+            files.insert(format!("__schema/{}", schema.name()), generic_tile(&schema.content()));
+        }
+        let mut listed = String::new();
+        for (number, fragment) in self.fragments.iter().enumerate() {
+            let name = self.fragment_name(number);
+            let written = Written::new(&self.schemas[fragment.schema], fragment, rng);
+            for (file, bytes) in written.files {
+                files.insert(format!("__fragments/{name}/{file}"), bytes);
+            }
+            match self.commit_list && rng.random_bool(0.5) {
+                true => listed += &format!("__commits/{name}.wrt\n"),
+                false => _ = files.insert(format!("__commits/{name}.wrt"), vec![]),
+            }
+        }
+        if !listed.is_empty() {
+            files.insert(format!("__commits/__1_2_{}_22.con", uuid(0xc0)), listed.into());
+        }
+        for (number, TestVacuum { times: (t1, t2), fragments }) in self.vacuums.iter().enumerate() {
+            let lines =
+                fragments.iter().map(|at| format!("/__fragments/{}\n", self.fragment_name(*at)));
+            let name = format!("__commits/__{t1}_{t2}_{}_22.vac", uuid(0xd0 + number));
+            files.insert(name, lines.collect::<String>().into());
+        }
+        files
+    }
+}
+
+/// All positions of a box, in row-major or column-major order.
+fn in_order(shape: &[u64], column_major: bool) -> Vec<Vec<u64>> {
+    if !column_major {
+        return positions(shape);
+    }
+    let mut all = positions(&shape.iter().rev().copied().collect::<Vec<_>>());
+    all.iter_mut().for_each(|at| at.reverse());
+    all
+}
+
+/// The data of one attribute of one fragment.
+#[derive(Default)]
+struct Column {
+    files: [Vec<u8>; 3],
+    /// Where the tiles begin: of values, of content, of validity.
+    offsets: [Vec<u64>; 3],
+    content_sizes: Vec<u64>,
+    /// Per tile the cells that were written.
+    written: Vec<Vec<Cell>>,
+}
+
+impl Column {
+    /// Adds a tile with these cells, of which `None` are those outside of the fragment.
+    fn add_tile(
+        &mut self,
+        schema: &TestSchema,
+        attribute: &TestAttribute,
+        cells: &[Option<&Cell>],
+        rng: &mut StdRng,
+    ) {
+        let (mut values, mut content, mut validity) = (vec![], vec![], vec![]);
+        for cell in cells {
+            validity.push(match cell {
+                Some(cell) => u8::from(cell.is_some()),
+                None => rng.random_range(0..2),
+            });
+            let bytes = cell.cloned().flatten().unwrap_or_else(|| {
+                let len = attribute.cell_width();
+                junk(len.unwrap_or_else(|| rng.random_range(0..4) * width(attribute.code)), rng)
+            });
+            match attribute.values {
+                Some(_) => values.extend(bytes),
+                None => {
+                    values.extend(words([content.len() as u64]));
+                    content.extend(bytes);
+                }
+            }
+        }
+        self.written.push(cells.iter().filter_map(|cell| cell.cloned()).collect());
+        self.content_sizes.push(content.len() as u64);
+        let size = width(attribute.code);
+        let fixed = attribute.cell_width();
+        let filters = if fixed.is_some() { attribute.filters } else { schema.offsets };
+        let (unit, value_width) = fixed.map_or((8, 8), |cell| (cell, size));
+        let mut add = |file: usize, tile: Vec<u8>| {
+            self.offsets[file].push(self.files[file].len() as u64);
+            self.files[file].extend(tile);
+        };
+        add(0, filters.tile(&values, unit, value_width, rng));
+        if fixed.is_none() {
+            add(1, attribute.filters.tile(&content, size, size, rng));
+        }
+        if attribute.nullable {
+            add(2, schema.validity.tile(&validity, 1, 1, rng));
+        }
+    }
+}
+
+/// A fragment on its way to files.
+struct Written {
+    files: Files,
+}
+
+impl Written {
+    fn new(schema: &TestSchema, fragment: &TestFragment, rng: &mut StdRng) -> Self {
+        let columns = columns(schema, fragment, rng);
+        let mut files = Files::new();
+        for (number, column) in columns.iter().enumerate() {
+            for (file, suffix) in column.files.iter().zip(["", "_var", "_validity"]) {
+                if !file.is_empty() {
+                    files.insert(format!("a{number}{suffix}.tdb"), file.clone());
+                }
+            }
+        }
+        files.insert("__fragment_metadata.tdb".into(), metadata(schema, fragment, &columns, rng));
+        Self { files }
+    }
+}
+
+fn columns(schema: &TestSchema, fragment: &TestFragment, rng: &mut StdRng) -> Vec<Column> {
+    let axes = || schema.dimensions.iter().zip(&fragment.ranges);
+    let first: Vec<i128> = axes().map(|(axis, range)| axis.tile_of(range.0)).collect();
+    let counts: Vec<u64> = axes()
+        .zip(&first)
+        .map(|((axis, range), first)| (axis.tile_of(range.1) - first + 1) as u64)
+        .collect();
+    let extents: Vec<u64> = schema.dimensions.iter().map(|axis| axis.extent as u64).collect();
+    let mut columns: Vec<Column> = schema.attributes.iter().map(|_| Column::default()).collect();
+    let in_tile = in_order(&extents, schema.column_major[1]);
+    for tile in in_order(&counts, schema.column_major[0]) {
+        // The place of each cell of the tile among those of the fragment.
+        let place = |cell: &Vec<u64>| {
+            axes().enumerate().try_fold(0_usize, |place, (at, (axis, range))| {
+                let tile = first[at] + i128::from(tile[at]);
+                let coordinate = axis.domain.0 + tile * axis.extent + i128::from(cell[at]);
+                let inside = range.0 <= coordinate && coordinate <= range.1;
+                let len = (range.1 - range.0 + 1) as usize;
+                inside.then(|| place * len + (coordinate - range.0) as usize)
+            })
+        };
+        let places: Vec<Option<usize>> = in_tile.iter().map(place).collect();
+        for (number, column) in columns.iter_mut().enumerate() {
+            let all = &fragment.cells[number];
+            let cells: Vec<_> = places.iter().map(|place| place.map(|at| &all[at])).collect();
+            column.add_tile(schema, &schema.attributes[number], &cells, rng);
+        }
+    }
+    columns
+}
+
+/// The file of a fragment's metadata: blocks, footer, the footer's length.
+fn metadata(
+    schema: &TestSchema,
+    fragment: &TestFragment,
+    columns: &[Column],
+    rng: &mut StdRng,
+) -> Vec<u8> {
+    // The attributes, a slot that is not used, and the dimensions.
+    let fields = schema.attributes.len() + 1 + schema.dimensions.len();
+    let column = |field: usize| columns.get(field);
+    let numbers = |numbers: &[u64]| words([&[numbers.len() as u64], numbers].concat());
+    let mut blocks: Vec<Vec<u8>> = vec![[10_u32.to_le_bytes(), [0; 4]].concat()]; // an R-tree
+    for pick in [
+        |column: &Column| column.offsets[0].clone(),
+        |column: &Column| column.offsets[1].clone(),
+        |column: &Column| match column.offsets[1].is_empty() {
+            true => vec![],
+            false => column.content_sizes.clone(),
+        },
+        |column: &Column| column.offsets[2].clone(),
+    ] {
+        let block = |field| numbers(&column(field).map(pick).unwrap_or_default());
+        blocks.extend((0..fields).map(block));
+    }
+    let figures: Vec<[Block; 4]> = (0..fields)
+        .map(|field| match (schema.attributes.get(field), column(field)) {
+            (Some(attribute), Some(column)) => {
+                blocks_of_figures(attribute, &column.written, fragment.noted, rng)
+            }
+            _ => [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]],
+        })
+        .collect();
+    (0..4).for_each(|kind| blocks.extend(figures.iter().map(|of_field| of_field[kind].clone())));
+    blocks.push(vec![0; 32 * fields]); // figures of the whole fragment: none
+    blocks.push(vec![0; 8]); // no conditions
+
+    let mut file = vec![];
+    let mut starts = vec![];
+    for block in blocks {
+        starts.push(file.len() as u64);
+        file.extend(generic_tile(&block));
+    }
+    let footer = footer(schema, fragment, columns, &starts);
+    file.extend(&footer);
+    file.extend(words([footer.len() as u64]));
+    file
+}
+
+fn footer(
+    schema: &TestSchema,
+    fragment: &TestFragment,
+    columns: &[Column],
+    starts: &[u64],
+) -> Vec<u8> {
+    let fields = schema.attributes.len() + 1 + schema.dimensions.len();
+    let name = schema.name();
+    let mut footer = 22_u32.to_le_bytes().to_vec();
+    footer.extend(words([name.len() as u64]));
+    footer.extend(name.as_bytes());
+    footer.extend([1, 0]);
+    let ranges = schema.dimensions.iter().zip(&fragment.ranges).map(|(axis, it)| range(axis, *it));
+    footer.extend(ranges.flatten());
+    footer.extend(words([0, 0]));
+    footer.extend([0, 0]);
+    for file in 0..3 {
+        let len = |field: usize| columns.get(field).map_or(0, |column| column.files[file].len());
+        footer.extend(words((0..fields).map(|field| len(field) as u64)));
+    }
+    footer.extend(words(starts.iter().copied()));
+    footer
+}
+
+/// Random bytes, for what means nothing.
+pub(crate) fn junk(len: usize, rng: &mut StdRng) -> Vec<u8> {
+    (0..len).map(|_| rng.random()).collect()
+}

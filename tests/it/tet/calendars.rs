@@ -1,0 +1,108 @@
+//! Times before the Gregorian calendar, dates that do not exist, and units in any case.
+
+use std::collections::BTreeMap;
+
+use gridfusion::verify::{Depth, Severity};
+use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use serde_json::json;
+
+use crate::support::{I32, Layout, TempTet, TestDataset, query, reducing, rows_of, tet_bytes};
+use crate::tet::fills::logged;
+use crate::verify::tet::verify;
+
+/// What a table over a time with these units shows, what the log says, and whether `verify` has a finding.
+struct Shown {
+    rows: Vec<Vec<String>>,
+    log: Vec<(log::Level, String)>,
+    warnings: u64,
+}
+
+async fn shown(units: &str, calendar: Option<&str>, labels: &[i32], sql: &str) -> Shown {
+    let mut attributes = BTreeMap::from([("units", units)]);
+    attributes.extend(calendar.map(|calendar| ("calendar", calendar)));
+    let bytes = |numbers: &[i32]| numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let len = labels.len() as u64;
+    let time = TestDataset::new("time", I32, &[len], &[len], bytes(labels))
+        .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}));
+    let v = TestDataset::new("v", I32, &[len], &[len], bytes(labels))
+        .with_metadata(json!({"dim_names": ["time"]}));
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&[time, v], &layout));
+    let mut rows = vec![];
+    let log = logged(file.location(), async || {
+        let ctx = reducing(1, 8192);
+        let options = TetReadOptions::default().with_dataset("v");
+        ctx.register_tet("t", file.location(), options).await.unwrap();
+        rows = rows_of(&query(&ctx, sql).await.unwrap());
+    });
+    let log = log.await;
+    let report = verify(std::fs::read(&file.path).unwrap(), Depth::Structure).await;
+    assert!(report.is_ok());
+    let check = report.check("attributes").unwrap();
+    assert!(check.severity() <= Some(Severity::Warning));
+    Shown { rows, log, warnings: check.warnings() }
+}
+
+/// The days around the reform, as `docs/time.md` has them.
+#[tokio::test]
+async fn times_before_the_reform_are_the_same_instants_under_other_dates() {
+    let sql = "SELECT time, date_part('month', time), value FROM t ORDER BY time";
+    let (units, labels) = ("days since 1582-10-01", [-1, 0, 3, 4]);
+    for calendar in [None, Some("standard"), Some("gregorian"), Some("GREGORIAN")] {
+        let found = shown(units, calendar, &labels, sql).await;
+        let expected = [
+            ["1582-10-10T00:00:00", "10", "-1"],
+            ["1582-10-11T00:00:00", "10", "0"],
+            ["1582-10-14T00:00:00", "10", "3"],
+            ["1582-10-15T00:00:00", "10", "4"],
+        ];
+        assert_eq!(found.rows, expected, "{calendar:?}");
+        let [(log::Level::Warn, line)] = found.log.as_slice() else { panic!("{:?}", found.log) };
+        assert!(line.contains("labels of \"time\": times before 1582-10-15 are"), "{line}");
+        assert_eq!(found.warnings, 0);
+    }
+    let found = shown(units, Some("proleptic_gregorian"), &labels, sql).await;
+    assert_eq!(found.rows[0], ["1582-09-30T00:00:00", "9", "-1"]);
+    assert_eq!(found.log, []);
+    for (condition, rows) in [
+        ("time >= '1582-10-14'::TIMESTAMP(6)", 2),
+        ("time = '1582-10-14'::TIMESTAMP(6)", 1),
+        ("time < '2000-01-01'", 4),
+        ("date_part('day', time) < 14", 2),
+    ] {
+        let sql = format!("SELECT time FROM t WHERE {condition}");
+        assert_eq!(shown(units, None, &labels, &sql).await.rows.len(), rows, "{condition}");
+    }
+    let found = shown("days since 1582-10-01", Some("standard"), &[4, 5], sql).await;
+    assert_eq!((found.rows.len(), found.log), (2, vec![]), "none of them is before it");
+}
+
+#[tokio::test]
+async fn dates_that_do_not_exist_leave_numbers() {
+    let sql = "SELECT time FROM t ORDER BY time";
+    for (units, why) in [
+        ("days since 1582-10-10", "there is no 1582-10-10 in this calendar: 1582-10-15 follows"),
+        ("hours since 2001-02-29 06:00", "there is no 2001-02-29"),
+        ("days since the flood", "\"the flood\" is not a date and time"),
+    ] {
+        let found = shown(units, Some("standard"), &[7, 8], sql).await;
+        assert_eq!(found.rows, [["7"], ["8"]], "{units}");
+        let [(log::Level::Warn, line)] = found.log.as_slice() else { panic!("{:?}", found.log) };
+        assert!(
+            line.contains(why) && line.contains(units) && line.contains("kept as numbers"),
+            "{line}"
+        );
+        assert_eq!(found.warnings, 1, "{units}");
+    }
+}
+
+#[tokio::test]
+async fn units_are_recognised_in_any_case() {
+    for units in
+        ["Days Since 2024-01-01", "DAYS SINCE 2024-01-01 00:00", "days  since 2024-01-01t00"]
+    {
+        let found = shown(units, None, &[0, 31], "SELECT time FROM t ORDER BY time").await;
+        assert_eq!(found.rows, [["2024-01-01T00:00:00"], ["2024-02-01T00:00:00"]], "{units}");
+        assert_eq!(found.log, [], "{units}");
+    }
+}

@@ -1,0 +1,561 @@
+//! Damaged and lying TileDB arrays: files cut off, changed and missing, wrong keys, and numbers
+//! that cannot be.
+//!
+//! The rule: no panic, no hang, no huge allocation, and every error says which file it is about. A
+//! changed byte of a value goes unnoticed, as TileDB has no checksums unless asked for; so what
+//! such an array reads as is not looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::FutureExt;
+use gridfusion::format::tiledb::EncryptionKey;
+use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
+use gridfusion::source::OpenedTileDb;
+use gridfusion::{
+    Error, ErrorKind, GridTable, GridfusionSessionContextExt, TileDbReadOptions, open_tiledb,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::support::tiledb_writer::{
+    Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, UINT32, UTF8, generic_tile, integer, put_in_folder, words,
+};
+use crate::support::{cell, query, session, shipped};
+
+/// Files in memory that remember which of them were opened.
+#[derive(Debug)]
+struct MemoryFolder {
+    files: Files,
+    opened: Mutex<BTreeSet<String>>,
+}
+
+/// What errors call the folder.
+const NAME: &str = "damaged";
+
+#[async_trait]
+impl Folder for MemoryFolder {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn is_resident(&self) -> bool {
+        true
+    }
+
+    async fn list(&self, path: &str) -> gridfusion::Result<Vec<FolderEntry>> {
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let mut entries = BTreeMap::new();
+        for (path, bytes) in &self.files {
+            let Some(below) = path.strip_prefix(&prefix) else { continue };
+            match below.split_once('/') {
+                Some((folder, _)) => entries.insert(folder.to_owned(), None),
+                None => entries.insert(below.to_owned(), Some(bytes.len() as u64)),
+            };
+        }
+        Ok(entries.into_iter().map(|(name, size)| FolderEntry { name, size }).collect())
+    }
+
+    async fn open(&self, path: &str) -> gridfusion::Result<Arc<dyn ByteSource>> {
+        self.opened.lock().unwrap().insert(path.to_owned());
+        let name = format!("{NAME}/{path}");
+        match self.files.get(path) {
+            Some(bytes) => Ok(Arc::new(MemorySource::new(name, bytes.clone()))),
+            None => {
+                let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+                Err(Error::io("cannot open the file", error).in_file(&name))
+            }
+        }
+    }
+}
+
+/// All files below a folder.
+fn files_below(folder: &Path) -> Files {
+    let mut files = Files::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match path.is_dir() {
+            true => {
+                let below = files_below(&path).into_iter();
+                files.extend(below.map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+            }
+            false => _ = files.insert(name, std::fs::read(&path).unwrap()),
+        }
+    }
+    files
+}
+
+const KEY: &str = "0123456789abcdef0123456789ABCDEF";
+
+/// What reads damaged arrays.
+struct Reader {
+    ctx: SessionContext,
+    options: TileDbReadOptions,
+}
+
+/// More memory than this is refused.
+const POOL: usize = 64 << 20;
+/// Tables with more rows than this are not read.
+const MAX_ROWS: u64 = 10_000;
+
+impl Reader {
+    fn new(options: TileDbReadOptions) -> Self {
+        let pool = Arc::new(GreedyMemoryPool::new(POOL));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(1).with_batch_size(64);
+        let ctx = SessionContext::new_with_config_rt(config, runtime);
+        ctx.enable_gridfusion();
+        Self { ctx, options }
+    }
+
+    /// Opens an array and reads all of it, values and statistics; the files that were opened, or
+    /// the first error.
+    async fn read(&self, files: &Files) -> Result<BTreeSet<String>, String> {
+        let folder = Arc::new(MemoryFolder { files: files.clone(), opened: Mutex::default() });
+        let as_folder = Arc::clone(&folder) as Arc<dyn Folder>;
+        let array = OpenedTileDb::open(as_folder, self.options.open.clone()).await;
+        let array = array.map_err(|error| checked(&error))?;
+        array.metadata().await.map_err(|error| checked(&error))?;
+        let table = GridTable::of_tiledb(&array, &self.options).map_err(|error| checked(&error))?;
+        let rows = table.array().grid().cells();
+        self.ctx.register_table("t", Arc::new(table)).unwrap();
+        let names = array.tiledb().schema().attributes.iter().map(|it| it.name.as_str());
+        let quoted =
+            |name: &str| if name.is_empty() { "value".into() } else { format!("\"{name}\"") };
+        let counts: Vec<String> = names.map(|it| format!("count({})", quoted(it))).collect();
+        let read = async {
+            if rows > MAX_ROWS {
+                let all = cell(&self.ctx, "SELECT count(*) FROM t").await;
+                assert_eq!(all, rows.to_string());
+                return query(&self.ctx, "SELECT * FROM t LIMIT 2").await;
+            }
+            let batches = query(&self.ctx, "SELECT * FROM t").await?;
+            assert_eq!(batches.iter().map(|it| it.num_rows() as u64).sum::<u64>(), rows);
+            query(&self.ctx, &format!("SELECT {} FROM t", counts.join(", "))).await
+        };
+        let read = read.await;
+        self.ctx.deregister_table("t").unwrap();
+        assert_eq!(self.ctx.runtime_env().memory_pool.reserved(), 0);
+        read.map_err(|error| checked_text(&error.to_string()))?;
+        let opened = folder.opened.lock().unwrap().clone();
+        Ok(opened)
+    }
+
+    /// The same, with an error for a panic and for what takes too long.
+    async fn survive(&self, files: &Files, what: &str) -> Result<BTreeSet<String>, String> {
+        let start = Instant::now();
+        let outcome = AssertUnwindSafe(self.read(files)).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|_| panic!("{what}: a panic"));
+        assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
+        outcome
+    }
+}
+
+/// An error that names its file and is not our bug.
+fn checked(error: &Error) -> String {
+    assert!(error.file().is_some_and(|file| file.starts_with(NAME)), "{error}");
+    assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
+    checked_text(&error.to_string())
+}
+
+fn checked_text(error: &str) -> String {
+    for bad in ["bug in", "panic", KEY] {
+        assert!(!error.contains(bad), "{error}");
+    }
+    error.to_owned()
+}
+
+/// Small arrays of every kind, with what opens them.
+fn small_arrays() -> Vec<(&'static str, Files, Reader)> {
+    let names = [
+        "overlap",
+        "varlen",
+        "filters",
+        "enums",
+        "commits",
+        "encrypted",
+        "nullable",
+        "evolved",
+        "consolidated",
+        "multivalue",
+        "metadata",
+    ];
+    let array = |name| {
+        let files = files_below(Path::new(&shipped(&format!("tests/data/tiledb/{name}"))));
+        let mut options = TileDbReadOptions::default();
+        if name == "encrypted" {
+            options.set("encryption_key", KEY).unwrap();
+        }
+        (name, files, Reader::new(options))
+    };
+    names.into_iter().map(array).collect()
+}
+
+/// Whether a file lists fragments: one that is cut off lists fewer.
+fn is_list(path: &str) -> bool {
+    [".con", ".vac", ".ign"].iter().any(|end| path.ends_with(end))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiledb_files_that_are_cut_off_are_errors() {
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut cuts = 0;
+    for (name, files, reader) in small_arrays() {
+        let read = reader.read(&files).await.unwrap();
+        let several = files.keys().filter(|path| path.ends_with("a0.tdb")).count() > 1;
+        for (path, bytes) in &files {
+            let most = bytes.len().min(20);
+            let mut lens: BTreeSet<usize> =
+                (0..most.min(8)).chain(bytes.len().checked_sub(1)).collect();
+            while lens.len() < most {
+                lens.insert(rng.random_range(0..bytes.len()));
+            }
+            for len in lens {
+                let mut files = files.clone();
+                files.insert(path.clone(), bytes[..len].to_vec());
+                let what = format!("{name}/{path} cut at byte {len} of {}", bytes.len());
+                let outcome = reader.survive(&files, &what).await;
+                // Newer fragments may hide the tiles that are gone.
+                let hidden = several && len > 0 && !path.contains("__fragment_metadata");
+                if read.contains(path) && !is_list(path) && !(hidden && path.contains("/a")) {
+                    assert!(outcome.is_err(), "{what} still reads");
+                }
+                cuts += 1;
+            }
+        }
+    }
+    assert!(cuts > 1_000, "{cuts}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_bytes_of_tiledb_files_are_survived() {
+    let before = peak_memory();
+    let mut rng = StdRng::seed_from_u64(2);
+    let (mut refused, mut total) = (0, 0);
+    for (name, files, reader) in small_arrays() {
+        for (path, bytes) in files.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+            for _ in 0..(bytes.len() / 8).clamp(15, 50) {
+                let mut files = files.clone();
+                let at = rng.random_range(0..bytes.len());
+                let flip = [0x01, 0x80, 0xff, rng.random_range(1..=255)][rng.random_range(0..4)];
+                files.get_mut(path).unwrap()[at] ^= flip;
+                let what = format!("{name}/{path} byte {at} ^ {flip:#x}");
+                refused += usize::from(reader.survive(&files, &what).await.is_err());
+                total += 1;
+            }
+        }
+    }
+    assert!(refused > total / 3, "only {refused} of {total} changes were noticed");
+    assert_grew_little(before);
+}
+
+/// The most memory that the process had so far, in bytes, where that is known.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = peak.and_then(|peak| peak.trim().split(' ').next()?.parse::<u64>().ok());
+    number.unwrap_or(0) * 1024
+}
+
+fn assert_grew_little(before: u64) {
+    let grown = peak_memory() - before;
+    assert!(grown < 500 << 20, "memory grew by {} MiB", grown >> 20);
+}
+
+/// Every file that is read is missed by its name, or the name of what is in it.
+#[tokio::test]
+async fn missing_tiledb_files_are_named() {
+    for (name, files, reader) in small_arrays() {
+        let read = reader.read(&files).await.unwrap();
+        for path in read.iter().filter(|path| !is_list(path) && !path.starts_with("__meta")) {
+            let mut files = files.clone();
+            files.remove(path);
+            let error = reader.survive(&files, path).await.unwrap_err();
+            let file = path.rsplit('/').next().unwrap();
+            let schemas = files.keys().any(|path| path.starts_with("__schema/__"));
+            let named = error.contains(file) || (!schemas && error.contains("__schema"));
+            assert!(named && error.contains(NAME), "{name} without {path}: {error}");
+        }
+    }
+}
+
+/// A plain array of 5 x 7 cells in tiles of 2 x 3, of one fragment over all of it.
+fn plain() -> TestArray {
+    let dimension = |name: &str, high, extent| TestDimension {
+        name: name.into(),
+        code: INT32,
+        domain: (1, high),
+        extent,
+    };
+    let attribute = |name: &str, code, values, nullable, fill: &[u8]| TestAttribute {
+        name: name.into(),
+        code,
+        values,
+        nullable,
+        fill: fill.into(),
+        fill_valid: false,
+        filters: Filters::None,
+    };
+    let schema = TestSchema {
+        time: 1,
+        dimensions: vec![dimension("y", 5, 2), dimension("x", 7, 3)],
+        attributes: vec![
+            attribute("v", INT32, Some(1), false, &[9, 0, 0, 0]),
+            attribute("s", UTF8, None, true, b"-"),
+        ],
+        column_major: [false, false],
+        current_domain: None,
+        offsets: Filters::None,
+        validity: Filters::None,
+    };
+    let cells = vec![
+        (0..35).map(|number| Some(integer(INT32, number))).collect(),
+        (0..35).map(|number| (number % 5 != 0).then(|| format!("s{number}").into())).collect(),
+    ];
+    let ranges = vec![(1, 5), (1, 7)];
+    let fragment = TestFragment { times: (2, 2), schema: 0, ranges, cells, noted: Noted::Figures };
+    TestArray {
+        schemas: vec![schema],
+        fragments: vec![fragment],
+        vacuums: vec![],
+        commit_list: false,
+    }
+}
+
+fn files_of(array: &TestArray) -> Files {
+    array.files(&mut StdRng::seed_from_u64(0))
+}
+
+fn metadata_path(array: &TestArray) -> String {
+    format!("__fragments/{}/__fragment_metadata.tdb", array.fragment_name(0))
+}
+
+/// Every number of the footer and the schema of a plain array, and many others, and what lies
+/// between numbers, replaced by numbers that cannot be.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn impossible_numbers_anywhere_in_a_tiledb_array() {
+    let before = peak_memory();
+    let files = files_of(&plain());
+    let readers =
+        [false, true].map(|full| Reader::new(TileDbReadOptions::default().with_full_domain(full)));
+    let (mut refused, mut total) = (0, 0);
+    for (path, bytes) in &files {
+        let footer = bytes.last_chunk().map_or(0, |len| u64::from_le_bytes(*len) as usize + 8);
+        for at in 0..bytes.len() {
+            let lies = [u64::MAX, u64::MAX >> 1, 1 << 63, 1 << 40];
+            let thorough = match path.ends_with("metadata.tdb") {
+                true => at + footer > bytes.len(),
+                false => path.starts_with("__schema"),
+            };
+            let chosen = if thorough { 0..4 } else { at % 12..at % 12 + 1 };
+            for lie in lies.get(chosen.start..chosen.end.min(4)).unwrap_or_default() {
+                let mut files = files.clone();
+                let room = &mut files.get_mut(path).unwrap()[at..];
+                let len = room.len().min(8);
+                room[..len].copy_from_slice(&lie.to_le_bytes()[..len]);
+                let what = format!("{path}: {lie:#x} at byte {at}");
+                let outcome = readers[total % 2].survive(&files, &what).await;
+                refused += usize::from(outcome.is_err());
+                total += 1;
+            }
+        }
+    }
+    assert!(refused > total / 3, "only {refused} of {total} lies were noticed");
+    assert_grew_little(before);
+}
+
+/// The error of reading a plain array to whose files something was done.
+async fn error_of(change: impl FnOnce(&TestArray, &mut Files)) -> String {
+    let array = plain();
+    let mut files = files_of(&array);
+    change(&array, &mut files);
+    let reader = Reader::new(TileDbReadOptions::default());
+    reader.survive(&files, "a lie").await.unwrap_err()
+}
+
+#[tokio::test]
+async fn tiledb_footers_that_contradict_their_array_are_refused() {
+    let name_len = plain().schemas[0].name().len();
+    let ranges = 12 + name_len + 2;
+    let low_high = |low: i32, high: i32| [low.to_le_bytes(), high.to_le_bytes()].concat();
+    for (at, bytes, expected) in [
+        (0, 24_u32.to_le_bytes().to_vec(), "TileDB format version 24"),
+        (0, 4_u32.to_le_bytes().to_vec(), "TileDB format version 4"),
+        (14, b"9".to_vec(), "which the array does not have"),
+        (12 + name_len, vec![0], "loose cells"),
+        (12 + name_len, vec![2], "corrupt fragment footer"),
+        (13 + name_len, vec![1], "a fragment without a domain"),
+        (ranges, low_high(0, 5), "cells from 0 to 5 in a domain of 1 to 5"),
+        (ranges, low_high(1, 7), "cells from 1 to 7 in a domain of 1 to 5"),
+        (ranges, low_high(i32::MIN, i32::MAX), "in a domain of 1 to 5"),
+        (ranges, low_high(4, 3), "the range 4 to 3 of dimension \"y\""),
+        (ranges, low_high(1, 2), "9 tiles, but the fragment covers 3"),
+    ] {
+        let error = error_of(|array, files| {
+            let file = files.get_mut(&metadata_path(array)).unwrap();
+            let footer = file.last_chunk().map_or(0, |len| u64::from_le_bytes(*len) as usize + 8);
+            let start = file.len() - footer + at;
+            file[start..start + bytes.len()].copy_from_slice(&bytes);
+        });
+        let error = error.await;
+        assert!(error.contains(expected), "expected {expected:?}: {error}");
+        assert!(error.contains(NAME) && error.contains("__fragments/__2_2_"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn tiledb_tiles_that_overlap_are_refused() {
+    let error = error_of(|array, files| {
+        let file = files.get_mut(&metadata_path(array)).unwrap();
+        // The first block with a number for each of the nine tiles: where those of "v" begin.
+        let block = file.windows(16).position(|at| at == words([9, 0])).unwrap();
+        file[block + 24..block + 32].copy_from_slice(&7_u64.to_le_bytes());
+    });
+    let error = error.await;
+    assert!(error.contains("a0.tdb that do not follow one another"), "{error}");
+}
+
+/// The array's schema after a change, beside what was written with the one before.
+#[tokio::test]
+async fn schemas_that_contradict_one_another_are_refused() {
+    let after = async |change: fn(&mut TestSchema)| {
+        error_of(|array, files| {
+            let mut later = TestSchema { time: 9, ..array.schemas[0].clone() };
+            change(&mut later);
+            files.insert(format!("__schema/{}", later.name()), generic_tile(&later.content()));
+        })
+        .await
+    };
+    let error = after(|schema| schema.attributes[0].code = UINT32).await;
+    assert!(error.contains("attribute \"v\" is of type INT32 in fragment __2_2_"), "{error}");
+    let error = after(|schema| schema.attributes[1].nullable = false).await;
+    assert!(error.contains("attribute \"s\" is nullable in fragment __2_2_"), "{error}");
+    let error = after(|schema| schema.dimensions[1].extent = 4).await;
+    assert!(error.contains("a schema with other dimensions than the array's"), "{error}");
+    let error = after(|schema| schema.current_domain = Some(vec![(1, 5), (1, 8)])).await;
+    assert!(error.contains("a current domain that leaves the domain"), "{error}");
+}
+
+/// Domains and tiles that no memory could hold cost nothing, and answer what they can.
+#[tokio::test]
+async fn enormous_tiledb_arrays_cost_nothing() {
+    let before = peak_memory();
+    for (high, extent) in [(i32::MAX, 1), (i32::MAX, i32::MAX), (5, i32::MAX), (1 << 20, 1 << 20)] {
+        for full in [false, true] {
+            let mut array = plain();
+            array.fragments.clear();
+            let axis = &mut array.schemas[0].dimensions[0];
+            (axis.domain.1, axis.extent) = (high.into(), extent.into());
+            let reader = Reader::new(TileDbReadOptions::default().with_full_domain(full));
+            let what = format!("{high} in tiles of {extent}, {full}");
+            let outcome = reader.survive(&files_of(&array), &what).await;
+            if let Err(error) = outcome {
+                let clean = ["tiles", "cells", "Resources exhausted"];
+                assert!(clean.iter().any(|part| error.contains(part)), "{what}: {error}");
+            }
+        }
+    }
+    assert_grew_little(before);
+}
+
+async fn open_error(location: &str, options: &TileDbReadOptions) -> Error {
+    let ctx = session(1, 8192);
+    let opened = open_tiledb(location, options, &ctx.runtime_env()).await;
+    match opened.and_then(|array| GridTable::of_tiledb(&array, options)) {
+        Ok(_) => panic!("{location} was opened"),
+        Err(error) => error,
+    }
+}
+
+/// The right key opens the array; no other does, and no error gives a key away.
+#[tokio::test]
+async fn keys_of_tiledb_arrays() {
+    let wrong = "wrongwrongwrongwrongwrongwrong!!";
+    let with = |key: &str| {
+        let key = EncryptionKey::new(key.as_bytes()).unwrap();
+        TileDbReadOptions::default().with_encryption_key(key)
+    };
+    let (encrypted, plain) =
+        (shipped("tests/data/tiledb/encrypted"), shipped("tests/data/tiledb/fill"));
+    for (location, options, kind, expected) in [
+        (&encrypted, with(wrong), ErrorKind::Corrupt, "the encryption key may be wrong"),
+        (
+            &encrypted,
+            TileDbReadOptions::default(),
+            ErrorKind::Usage,
+            "give option 'encryption_key'",
+        ),
+        (&plain, with(KEY), ErrorKind::Usage, "leave out option 'encryption_key'"),
+    ] {
+        let error = open_error(location, &options).await;
+        let shown = format!("{error} {error:?} {options:?}");
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(
+            shown.contains(expected) && error.to_string().contains(location.as_str()),
+            "{error}"
+        );
+        assert!(!shown.contains(KEY) && !shown.contains(wrong), "{shown}");
+    }
+    let ctx = session(1, 8192);
+    ctx.enable_gridfusion();
+    for (table, key) in [("a", wrong), ("b", KEY), ("c", "tooshort")] {
+        let sql = format!(
+            "CREATE EXTERNAL TABLE {table} STORED AS TILEDB LOCATION '{encrypted}' \
+             OPTIONS ('encryption_key' '{key}')"
+        );
+        let created = query(&ctx, &sql).await;
+        assert_eq!(created.is_ok(), key == KEY);
+        if let Err(error) = created {
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains(key) && shown.contains("key"), "{shown}");
+        }
+    }
+    for sql in ["SELECT * FROM b", "EXPLAIN SELECT * FROM b", "SHOW CREATE TABLE b"] {
+        let rows = format!("{:?}", query(&ctx, sql).await);
+        assert!(!rows.contains(KEY), "{sql}: {rows}");
+    }
+}
+
+/// What is no dense array says what it is instead.
+#[tokio::test]
+async fn what_is_no_dense_tiledb_array() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(here("empty")).unwrap();
+    std::fs::write(here("file"), b"no folder").unwrap();
+    std::fs::create_dir_all(here("no_schema/__schema")).unwrap();
+    put_in_folder(&files_of(&plain()), Path::new(&here("plain")));
+    let array = |name: &str| shipped(&format!("tests/data/tiledb/{name}"));
+    for (location, kind, expected) in [
+        (array("sparse"), ErrorKind::Unsupported, "sparse arrays are not read yet"),
+        (array("weather"), ErrorKind::Usage, "a TileDB group, not an array"),
+        (here("empty"), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),
+        (here(""), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),
+        (here("plain/__fragments"), ErrorKind::Usage, "not a TileDB array"),
+        (here("no_schema"), ErrorKind::Corrupt, "folder __schema has no schema in it"),
+        (here("file"), ErrorKind::Io, "cannot open the folder"),
+        (
+            shipped("examples/data/stations.tet"),
+            ErrorKind::Usage,
+            "a .tet file, not a TileDB array",
+        ),
+        (here("missing"), ErrorKind::Io, "cannot open the folder"),
+    ] {
+        let error = open_error(&location, &TileDbReadOptions::default()).await;
+        assert_eq!(error.kind(), kind, "{error}");
+        let text = error.to_string();
+        assert!(text.contains(expected) && text.contains(location.trim_end_matches('/')), "{text}");
+    }
+    let ctx = session(1, 8192);
+    ctx.register_tiledb("t", here("plain"), TileDbReadOptions::default()).await.unwrap();
+    assert_eq!(cell(&ctx, "SELECT sum(v) FROM t").await, "595");
+}

@@ -1,0 +1,8 @@
+//! What verification finds.
+
+/// In `.tet.d` packages.
+mod package;
+/// In `.tet` files.
+pub(crate) mod tet;
+/// In TileDB arrays.
+pub(crate) mod tiledb;

@@ -1,0 +1,248 @@
+//! Verification of TileDB arrays: those of libtiledb and random ones pass, and each kind of damage is found.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gridfusion::open_tiledb;
+use gridfusion::verify::{Depth, Progress, Report};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::support::tiledb_cases::{OF_ONE_WRITE, QUERIED, SMALL, random_array};
+use crate::support::tiledb_writer::{
+    FLOAT64, Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, integer, put_in_folder,
+};
+use crate::tiledb::libtiledb::{Case, shipped_cases};
+use crate::verify::tet::{failed, findings};
+
+async fn verify(path: &str, depth: Depth) -> Report {
+    let options = Default::default();
+    verify_with(path, &options, depth).await
+}
+
+async fn verify_with(path: &str, options: &gridfusion::TileDbReadOptions, depth: Depth) -> Report {
+    let array = match open_tiledb(path, options, &Default::default()).await {
+        Ok(array) => array,
+        Err(error) => return Report::of_error(path, depth, &error),
+    };
+    let progress = Arc::new(Progress::default());
+    let report = array.verify(depth, &progress).await;
+    assert_eq!(progress.done(), progress.total(), "{path}");
+    report
+}
+
+async fn verify_files(files: &Files, depth: Depth) -> Report {
+    let dir = tempfile::tempdir().unwrap();
+    put_in_folder(files, dir.path());
+    verify(dir.path().to_str().unwrap(), depth).await
+}
+
+/// Arrays of libtiledb pass, sparse ones as far as they are looked at.
+pub(crate) async fn assert_passes(case: &Case) -> bool {
+    let report = verify_with(&case.path, &case.options(), Depth::Cells).await;
+    assert_eq!(failed(&report), [""; 0], "{}: {}", case.name, findings(&report));
+    if !case.is_sparse() {
+        assert_eq!(findings(&report), "", "{}", case.name);
+    }
+    report.check("tile_decode").is_some_and(|check| check.detail() != "0 tiles")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arrays_of_the_reference_pass() {
+    let mut decoded = 0;
+    for case in shipped_cases() {
+        decoded += usize::from(assert_passes(&case).await);
+    }
+    assert!(decoded > 15, "{decoded}");
+}
+
+/// What a writer notes about NaN, infinities and sums that overflow is no reason to complain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_arrays_pass() {
+    let mut rng = StdRng::seed_from_u64(17);
+    for number in 0..150 {
+        let profile = [SMALL, QUERIED, OF_ONE_WRITE][number % 3];
+        let files = random_array(&mut rng, profile).files(&mut rng);
+        let report = verify_files(&files, Depth::Cells).await;
+        assert_eq!(failed(&report), [""; 0], "{number}: {}", findings(&report));
+    }
+}
+
+/// 4 × 6 cells in tiles of 2 × 3, with an attribute of integers that can be NULL and one of doubles.
+fn array() -> TestArray {
+    let dimension = |name: &str, high, extent| TestDimension {
+        name: name.into(),
+        code: INT32,
+        domain: (0, high),
+        extent,
+    };
+    let attribute = |name: &str, code, nullable, fill: &[u8]| TestAttribute {
+        name: name.into(),
+        code,
+        values: Some(1),
+        nullable,
+        fill: fill.to_vec(),
+        fill_valid: false,
+        filters: Filters::None,
+    };
+    let schema = TestSchema {
+        time: 1,
+        dimensions: vec![dimension("y", 3, 2), dimension("x", 5, 3)],
+        attributes: vec![
+            attribute("a", INT32, true, &[0; 4]),
+            attribute("b", FLOAT64, false, &[0; 8]),
+        ],
+        column_major: [false, true],
+        current_domain: None,
+        offsets: Filters::None,
+        validity: Filters::None,
+    };
+    let integers = (0..24).map(|cell| (cell % 7 != 3).then(|| integer(INT32, cell * 10))).collect();
+    let doubles =
+        (0..24).map(|cell| Some((f64::from(cell) / 3.0).to_le_bytes().to_vec())).collect();
+    let fragment = TestFragment {
+        times: (5, 5),
+        schema: 0,
+        ranges: vec![(0, 3), (0, 5)],
+        cells: vec![integers, doubles],
+        noted: Noted::Figures,
+    };
+    TestArray {
+        schemas: vec![schema],
+        fragments: vec![fragment],
+        vacuums: vec![],
+        commit_list: false,
+    }
+}
+
+/// The files of [`array`].
+fn files() -> Files {
+    array().files(&mut StdRng::seed_from_u64(1))
+}
+
+/// The path of a file of the only fragment.
+fn path_of(files: &Files, name: &str) -> String {
+    let found = files.keys().find(|path| path.ends_with(&format!("/{name}")));
+    found.unwrap_or_else(|| panic!("{name} among {:?}", files.keys())).clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_damage_is_found_by_its_check() {
+    type Damage = fn(&mut Files);
+    fn edit(files: &mut Files, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let path = path_of(files, name);
+        change(files.get_mut(&path).unwrap());
+    }
+    // The checks that fail without cells, and with them.
+    type Failing = [&'static [&'static str]; 2];
+    let damages: &[(&str, Damage, Failing, &str)] = &[
+        (
+            "shorter",
+            |it| edit(it, "a0.tdb", |bytes| bytes.truncate(bytes.len() - 1)),
+            [&["fragment_files", "tile_offsets"], &["fragment_files", "tile_offsets"]],
+            "\"a\", chunk [1, 1]",
+        ),
+        (
+            "missing",
+            |it| {
+                let path = path_of(it, "a1.tdb");
+                it.remove(&path);
+            },
+            [&["fragment_files", "tile_offsets"], &["fragment_files", "tile_offsets"]],
+            "it does not exist",
+        ),
+        (
+            "longer",
+            |it| edit(it, "a1.tdb", |bytes| bytes.push(0)),
+            [&["fragment_files"], &["fragment_files"]],
+            "the footer of the fragment says",
+        ),
+        // The length of the first chunk of the first tile.
+        (
+            "length",
+            |it| edit(it, "a1.tdb", |bytes| bytes[8] ^= 1),
+            [&[], &["tile_decode"]],
+            "\"b\", chunk [0, 0]",
+        ),
+        (
+            "value",
+            |it| edit(it, "a0.tdb", |bytes| *bytes.last_mut().unwrap() ^= 0x40),
+            [&[], &["tile_statistics_stale"]],
+            "\"a\", chunk [1, 1]: the fragment notes values from",
+        ),
+        (
+            "NULL",
+            |it| edit(it, "a0_validity.tdb", |bytes| *bytes.last_mut().unwrap() ^= 1),
+            [&[], &["tile_statistics_stale"]],
+            "NULLs, the tile has",
+        ),
+        (
+            "metadata",
+            |it| edit(it, "__fragment_metadata.tdb", |bytes| bytes.truncate(40)),
+            [&["parse"], &["parse"]],
+            "fragment footer",
+        ),
+    ];
+    assert_eq!(findings(&verify_files(&files(), Depth::Cells).await), "");
+    for (what, damage, [structure, cells], part) in damages {
+        let mut files = files();
+        damage(&mut files);
+        let report = verify_files(&files, Depth::Structure).await;
+        assert_eq!(failed(&report), *structure, "{what}: {}", findings(&report));
+        let report = verify_files(&files, Depth::Cells).await;
+        assert_eq!(failed(&report), *cells, "{what}: {}", findings(&report));
+        assert!(findings(&report).contains(part), "{what}: {}", findings(&report));
+    }
+}
+
+/// Every number that is not NULL has a part in the sum that is noted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_changed_integer_is_found() {
+    let files = files();
+    let path = path_of(&files, "a0.tdb");
+    for cell in 0..24 {
+        let mut other = array();
+        let Some(value) = &mut other.fragments[0].cells[0][cell] else { continue };
+        value[0] ^= 1;
+        let other = other.files(&mut StdRng::seed_from_u64(1));
+        let mut changed = files.clone();
+        changed.insert(path.clone(), other[&path].clone());
+        let report = verify_files(&changed, Depth::Cells).await;
+        assert_eq!(
+            failed(&report),
+            ["tile_statistics_stale"],
+            "cell {cell}: {}",
+            findings(&report)
+        );
+        assert_eq!(report.check("tile_statistics_stale").unwrap().failures(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_damage_does_harm() {
+    let mut rng = StdRng::seed_from_u64(9);
+    let files = files();
+    let dir = tempfile::tempdir().unwrap();
+    put_in_folder(&files, dir.path());
+    let paths: Vec<&String> = files.keys().collect();
+    for _ in 0..600 {
+        let path = paths[rng.random_range(0..paths.len())];
+        let mut bytes = files[path].clone();
+        if bytes.is_empty() {
+            continue;
+        }
+        let at = rng.random_range(0..bytes.len());
+        match rng.random_bool(0.2) {
+            true => bytes.truncate(at),
+            false => bytes[at] = rng.random(),
+        }
+        put(dir.path(), path, &bytes);
+        verify(dir.path().to_str().unwrap(), Depth::Cells).await;
+        put(dir.path(), path, &files[path]);
+    }
+}
+
+fn put(folder: &Path, path: &str, bytes: &[u8]) {
+    std::fs::write(folder.join(path), bytes).unwrap();
+}
