@@ -36,7 +36,7 @@ impl TetFile {
     }
 
     pub(super) fn embedded_zones(&self) -> Option<ZoneText> {
-        let at = Location { object: "".into(), range: self.zone_maps_at()? };
+        let at = Location::new("", self.zone_maps_at()?);
         Some(ZoneText { at, generation: None })
     }
 
@@ -58,7 +58,7 @@ impl TetFile {
     pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneText> {
         /// More than what is said of one chunk with eight axes, and more than what comes before.
         const MOST_PER_CHUNK: u64 = 1024;
-        let (len, chunks) = (at.len(), self.index_rows());
+        let (len, chunks) = (at.range.most().unwrap_or(u64::MAX), self.index_rows());
         if len > chunks.saturating_add(1).saturating_mul(MOST_PER_CHUNK) {
             let message = format!("{len} bytes, which is too much for {chunks} chunks");
             return Err(Error::corrupt_region("zone maps", message).in_file(&at.object));

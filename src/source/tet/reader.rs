@@ -277,7 +277,8 @@ impl TetReader {
         for (number, chunk) in (0..).zip(&stored) {
             let extents = grid.extents(&[number]);
             let tile =
-                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)?;
+                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)
+                    .map_err(|failed| failed.error)?;
             elements.extend_from_slice(tile.bytes());
         }
         Ok(elements.into())
@@ -311,7 +312,7 @@ impl TetReader {
     /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
     fn zone_maps_len(&self) -> Option<u64> {
         let within = self.file.zone_maps_at().map(|at| at.end - at.start);
-        within.or_else(|| Some(self.package.as_ref()?.zone_file()?.len()))
+        within.or_else(|| self.package.as_ref()?.zone_file()?.range.most())
     }
 
     /// The zone maps of each dataset, by id, read in one go; `None` if there are none.
