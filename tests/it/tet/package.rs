@@ -460,8 +460,10 @@ async fn mistakes_about_packages_are_named() {
         ),
     ] {
         let package = package.on_disk();
-        let options = ArrayOptions { generation, ..ArrayOptions::default() };
-        let runtime = session(1, 8192).runtime_env();
+        let options = match generation {
+            Some(generation) => ArrayOptions::default().with_option("generation", generation),
+            None => ArrayOptions::default(),
+        };
         let error =
             open_tet(package.location(), &options, &SessionContext::new()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");

@@ -20,7 +20,7 @@ pub(crate) async fn verification_passes(subject: &Subject<'_>) {
 /// What is wrong in the request is said before anything is read, and by name.
 pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
-    let (format, location) = (subject.format.name(), subject.location());
+    let location = subject.location();
     let stored_as = format!("STORED AS {} LOCATION '{location}'", format.to_uppercase());
     for (sql, named) in [
         (format!("SELECT * FROM read_{format}('{location}', nonsense => 1)"), "nonsense"),
@@ -46,7 +46,7 @@ pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
 /// Opens a damaged array, and reads some of it: rows of any number may be there now.
 async fn look(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.session(2, 8192);
-    let (format, location) = (subject.format.name(), subject.location());
+    let location = subject.location();
     doors::register(&ctx, "t", vec![location]).await?;
     query(&ctx, "SELECT count(*) FROM t").await?;
     query(&ctx, "SELECT * FROM t LIMIT 20").await?;
@@ -63,7 +63,7 @@ pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
         put(&file, bytes);
         let error = look(subject).await.expect_err("a damaged file");
         assert!(doors::is_damage(&error), "{}: {error:?}", subject.what());
-        let (ctx, format) = (subject.session(1, 8192), subject.format.name());
+        let ctx = subject.session(1, 8192);
         let report = doors::verify(&ctx, &subject.location()).await;
         assert!(!report.is_ok(), "{}", subject.what());
     }

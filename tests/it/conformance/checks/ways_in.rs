@@ -54,7 +54,6 @@ pub(crate) async fn object_store(subject: &Subject<'_>) {
 pub(crate) async fn schema(subject: &Subject<'_>) {
     let [_] = &subject.array.values[..] else { return };
     let ctx = subject.session(2, 8192);
-    let format = subject.format.name();
     doors::register_schema(&ctx, "s", &subject.location()).await.unwrap();
     subject.assert_rows(&ctx, &format!("s.{}", subject.array.name)).await;
     let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 's'";
