@@ -2,7 +2,7 @@
 
 use gridfusion::verify::{Check, Depth, Severity};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::info::columns::{counted, printable};
 
 /// The whole text.

@@ -65,8 +65,8 @@ impl ArrayFormat for TileDb {
         "TileDB"
     }
 
-    fn noun(&self) -> &'static str {
-        "TileDB array"
+    fn nouns(&self) -> &'static [&'static str] {
+        &["TileDB array"]
     }
 
     fn endings(&self) -> &'static [Ending] {
