@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use sql::session;
 use tet_writer::{F32, I32, Layout, TempTet, TestDataset, tet_bytes};
 use tokio::runtime::Runtime;
@@ -51,7 +51,7 @@ fn large() -> TempTet {
 
 async fn open(file: &TempTet) -> SessionContext {
     let ctx = session(2, 8192);
-    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     ctx
 }
 

@@ -28,7 +28,7 @@ use datafusion::config::TableParquetOptions;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use streamed::{PEAK, Streamed};
 use tokio::runtime::Runtime;
 
@@ -103,7 +103,7 @@ fn chunks_read(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
 
 async fn register(ctx: &SessionContext, path: &Path) {
     let path = path.to_str().unwrap();
-    ctx.register_tet("t", path, TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
 }
 
 /// The queries of few chunks, over any table of such rows.
@@ -177,12 +177,12 @@ fn with_settings(
     runtime: &Runtime,
     path: &Path,
     adds: bool,
-    options: TetReadOptions,
+    options: ArrayOptions,
     settings: &[&str],
 ) -> SessionContext {
     let ctx = if adds { reducing(2, 8192) } else { session(2, 8192) };
     runtime.block_on(async {
-        ctx.register_tet("t", path.to_str().unwrap(), options).await.unwrap();
+        ctx.register_array("t", path.to_str().unwrap(), options).await.unwrap();
         for setting in settings {
             query(&ctx, &format!("SET {setting} = false")).await.unwrap();
         }
@@ -218,7 +218,7 @@ fn each_alone(runtime: &Runtime, directory: &Path) {
     let (chunks, path) = (if is_small() { 16 } else { 256 }, directory.join("alone.tet"));
     line(chunks).write(&path);
     println!("\n{chunks} chunks, beside sessions that lack one thing");
-    let trusting = TetReadOptions::default;
+    let trusting = ArrayOptions::default;
     let full = with_settings(runtime, &path, true, trusting(), &[]);
     let compare = |what: &str, sql: &str, without: &SessionContext, lack: &str| {
         let [with, without] = in_turn(runtime, [&full, without], sql);
@@ -270,8 +270,8 @@ fn million_chunks(runtime: &Runtime, directory: &Path) {
     println!("\na grid of {} chunks, planned only", along * along);
     let plan = |what: &str, trusts: bool, predicate: String| {
         let ctx = reducing(2, 8192);
-        let options = TetReadOptions::default().with_trust_zone_maps(trusts);
-        runtime.block_on(ctx.register_tet("t", path.to_str().unwrap(), options)).unwrap();
+        let options = ArrayOptions::default().with_trust_zone_maps(trusts);
+        runtime.block_on(ctx.register_array("t", path.to_str().unwrap(), options)).unwrap();
         let sql = format!("SELECT * FROM t WHERE {predicate}");
         // The first plan reads the zone maps, which the table keeps.
         let (seconds, _) = median(|| {

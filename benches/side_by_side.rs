@@ -15,7 +15,7 @@ use std::time::Instant;
 use common::support::{F32, I32, Layout, TestDataset, reducing, tet_bytes};
 use common::{is_small, run, runtime};
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
@@ -83,10 +83,10 @@ fn wide(runtime: &Runtime, folder: &Path) {
         let ctx = reducing(2, 8192);
         runtime.block_on(async {
             let location = path.to_str().unwrap();
-            ctx.register_tet("wide", location, TetReadOptions::default()).await.unwrap();
+            ctx.register_array("wide", location, ArrayOptions::default()).await.unwrap();
             for dataset in ["a", "b"] {
-                let options = TetReadOptions::default().with_dataset(dataset);
-                ctx.register_tet(dataset, location, options).await.unwrap();
+                let options = ArrayOptions::default().with_dataset(dataset);
+                ctx.register_array(dataset, location, options).await.unwrap();
             }
         });
         let alone =
@@ -123,9 +123,9 @@ fn files(runtime: &Runtime, folder: &Path) {
     let ctx = reducing(2, 8192);
     runtime.block_on(async {
         let text = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-        let default = TetReadOptions::default;
-        ctx.register_tet("whole", text("whole.tet"), default()).await.unwrap();
-        ctx.register_tet("parts", text("part-*.tet"), default()).await.unwrap();
+        let default = ArrayOptions::default;
+        ctx.register_array("whole", text("whole.tet"), default()).await.unwrap();
+        ctx.register_array("parts", text("part-*.tet"), default()).await.unwrap();
     });
     for (what, sql) in [
         ("avg(value) GROUP BY station", "SELECT station, avg(value) FROM {} GROUP BY station"),
@@ -161,7 +161,7 @@ fn thousand(runtime: &Runtime, folder: &Path) {
     let register = || {
         let _ = ctx.deregister_table("days");
         runtime
-            .block_on(ctx.register_tet("days", pattern.as_str(), TetReadOptions::default()))
+            .block_on(ctx.register_array("days", pattern.as_str(), ArrayOptions::default()))
             .unwrap();
     };
     println!("{:64} {:>9.2}", format!("{count} files: register"), median(register));

@@ -24,7 +24,7 @@ use std::time::Instant;
 use common::support::reducing;
 use common::{is_small, runtime};
 use futures::StreamExt;
-use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -136,7 +136,7 @@ fn unshuffle(planes: &[u8], cells: &mut [u8]) {
 /// Opens the array and runs a query, batch by batch.
 async fn query(array: &str, sql: &str) {
     let ctx = reducing(2, 8192);
-    ctx.register_tiledb("t", array, TileDbReadOptions::default()).await.unwrap();
+    ctx.register_array("t", array, ArrayOptions::default()).await.unwrap();
     let mut batches = ctx.sql(sql).await.unwrap().execute_stream().await.unwrap();
     while let Some(batch) = batches.next().await {
         black_box(batch.unwrap());

@@ -6,7 +6,7 @@
 
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -15,8 +15,8 @@ async fn main() -> Result<()> {
     ctx.enable_gridfusion();
 
     // The files follow one another along the dimension in which they differ, which is time.
-    let options = TetReadOptions::default().with_file_column(true);
-    ctx.register_tet("climate", format!("{years}/*.tet"), options).await?;
+    let options = ArrayOptions::default().with_file_column(true);
+    ctx.register_array("climate", format!("{years}/*.tet"), options).await?;
     let per_file = ctx
         .sql("SELECT _file, avg(t2m) AS mean, max(tp) AS wettest FROM climate GROUP BY _file ORDER BY _file")
         .await?;
@@ -24,7 +24,7 @@ async fn main() -> Result<()> {
     per_file.show().await?;
 
     // A catalog has a schema for each file, which is opened when a query names it.
-    ctx.register_grid_catalog("years", years, TetReadOptions::default()).await?;
+    ctx.register_array_catalog("years", years, ArrayOptions::default()).await?;
     let warm = ctx
         .sql(
             "SELECT a.time, a.value AS later, b.value AS before

@@ -6,14 +6,14 @@
 
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
     // Opening reads the directory, the labels and no payload: every dataset becomes a table.
-    ctx.register_tet_schema("stations", path, TetReadOptions::default()).await?;
+    ctx.register_array_schema("stations", path, ArrayOptions::default()).await?;
     let wet_and_cold = ctx
         .sql(
             "SELECT t.station, e.value AS elevation, min(t.value) AS coldest, sum(p.value) AS rain

@@ -7,15 +7,15 @@
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     ctx.enable_gridfusion();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
-    let options = TetReadOptions::default().with_dataset("temperature");
-    ctx.register_tet("temperature", path, options).await?;
+    let options = ArrayOptions::default().with_dataset("temperature");
+    ctx.register_array("temperature", path, options).await?;
 
     let daily = ctx
         .sql(

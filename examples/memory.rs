@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use url::Url;
@@ -26,8 +26,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let ctx = SessionContext::new();
     ctx.register_object_store(&Url::parse("memory://archive")?, Arc::new(store));
 
-    let options = TetReadOptions::default().with_dataset("temperature");
-    ctx.register_tet("temperature", "memory://archive/2024/stations.tet", options).await?;
+    let options = ArrayOptions::default().with_dataset("temperature");
+    ctx.register_array("temperature", "memory://archive/2024/stations.tet", options).await?;
     let frost =
         ctx.sql("SELECT count(*) FROM temperature WHERE station = 'Oslo' AND value < 0").await?;
     let batches = frost.collect().await?;

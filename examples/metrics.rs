@@ -11,14 +11,14 @@ use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::SessionContext;
 use gridfusion::exec::GridScanExec;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
-    let options = TetReadOptions::default().with_dataset("temperature");
-    ctx.register_tet("temperature", path, options).await?;
+    let options = ArrayOptions::default().with_dataset("temperature");
+    ctx.register_array("temperature", path, options).await?;
 
     let sql = "SELECT time, value FROM temperature
                WHERE station = 'Oslo' AND time BETWEEN '2024-02-01' AND '2024-02-02'";

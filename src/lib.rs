@@ -62,6 +62,7 @@ compile_error!(
 );
 
 pub mod array;
+mod byte_range;
 mod error;
 pub mod exec;
 pub mod format;

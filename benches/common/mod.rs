@@ -21,7 +21,7 @@ pub(crate) mod support {
 use std::hint::black_box;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
@@ -81,7 +81,7 @@ pub(crate) fn file(data: Vec<u8>, zstd: bool) -> TempTet {
 }
 
 pub(crate) async fn table(file: &TempTet, ctx: SessionContext) -> SessionContext {
-    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     ctx
 }
 

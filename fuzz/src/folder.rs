@@ -43,6 +43,12 @@ impl Folder {
                 Step::Read(wanted) => {
                     Replies::Bytes(wanted.iter().map(|at| self.read(at)).collect())
                 }
+                Step::ReadIfPresent(wanted) => {
+                    let read = |at: &Location| {
+                        self.0.contains_key(&*at.object).then(|| self.read(at))
+                    };
+                    Replies::IfPresent(wanted.iter().map(read).collect())
+                }
             };
         }
         panic!("a machine that does not end");
@@ -52,8 +58,9 @@ impl Folder {
     pub fn read(&self, at: &Location) -> Bytes {
         let object = self.0.get(&*at.object);
         let object = object.unwrap_or_else(|| panic!("{at:?} was never listed"));
-        assert!(at.range.start <= at.range.end && at.range.end <= object.len() as u64, "{at:?}");
-        object.slice(at.range.start as usize..at.range.end as usize)
+        let range = at.range.within(object.len() as u64);
+        assert!(range.start <= range.end && range.end <= object.len() as u64, "{at:?}");
+        object.slice(range.start as usize..range.end as usize)
     }
 
     fn list(&self, folder: &str) -> Vec<Entry> {

@@ -17,6 +17,8 @@ pub mod tet;
 pub mod tiledb;
 pub mod tiles;
 
+#[path = "../../src/byte_range.rs"]
+pub mod byte_range;
 #[path = "../../src/error.rs"]
 pub mod error;
 #[path = "../../src/format/mod.rs"]

@@ -96,7 +96,7 @@ fn check_placement(placement: &Placement, extents: &[u64]) {
 fn decode(folder: &Folder, layer: &Layer) {
     let mut scratch = Scratch::default();
     for payload in layer.payloads().filter(|payload| payload.raw_len <= MOST_RAW) {
-        let Payload { at, raw_len, codec } = payload;
+        let Payload { at, raw_len, codec, .. } = payload;
         let decoded = payload.decode(folder.read(at), vec![0xAA; 9], &mut scratch);
         let Some(decoded) = check(decoded) else { continue };
         assert_eq!(decoded.bytes.len() as u64, *raw_len);

@@ -1,4 +1,23 @@
 //! Where the chunks of an array come from: what every format offers to a scan.
+//!
+//! ```text
+//!   ChunkTask ──locate──▶ StoredChunk: layers, oldest first ──fetch──▶ payloads ──▶ Tile
+//!                           each: where, how encoded, in which order, which cells
+//! ```
+//!
+//! A source says where the bytes are and never reads them itself. It need not know whether they are there,
+//! or how many they are:
+//!
+//! - A chunk that was never written has no layers, if the source knows; otherwise a layer that
+//!   [may be absent](crate::format::Layer::may_be_absent). Either way its cells are the fill value of the
+//!   value's [`CellFormat`](crate::tile::CellFormat), which must have one.
+//! - An object that is one chunk is [`ByteRange::Whole`](crate::format::ByteRange::Whole); its tile's
+//!   length stands in for its own where memory is planned.
+//! - Cells in another order than row-major, or only a part of the chunk, have a
+//!   [`Placement`](crate::format::Placement); words in another order than little-endian a
+//!   [`ByteOrder`](crate::format::ByteOrder).
+//! - What a writer noted about values is [`Zones`]. A format that has no such notes answers `None`; chunks
+//!   are then pruned by labels alone.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,7 +40,11 @@ pub(crate) trait ChunkSource: Debug + Send + Sync {
         MemoryBudget::default()
     }
 
-    /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
+    /// Finds where `values` of the chunks of `tasks` are stored: per task, in their order, one entry per
+    /// value, in their order.
+    ///
+    /// Many chunks are asked for at once, so that one request serves all of them where an index must be
+    /// read. What is found is worth keeping: each partition asks, and so does each query.
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>>;
 
     /// The zone maps of the chunks of `value`, at least those that hold a cell of

@@ -13,7 +13,8 @@ use super::values::ValueColumn;
 use crate::error::Result;
 use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
-use crate::tile::{Objects, Tile, layers};
+use crate::tile::layers::{self, Undecodable};
+use crate::tile::{Objects, Tile};
 
 /// One array, ready to be scanned: one row per cell, a column per dimension, a column per value.
 #[derive(Debug)]
@@ -172,9 +173,9 @@ impl GridArray {
             let spare = std::mem::take(spare);
             self.decode_value(task, value, stored, &mut payloads, spare, scratch)
         });
-        tiles.collect::<Result<_>>().map_err(|error| {
+        tiles.collect::<Result<_, Undecodable>>().map_err(|Undecodable { error, member }| {
             let what = format!("chunk {:?} of \"{}\"", task.coordinates, self.name);
-            self.objects().named(error.about(&what))
+            self.objects().named_in(member, error.about(&what))
         })
     }
 

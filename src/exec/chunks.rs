@@ -26,7 +26,7 @@ use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::plan::{ScanPlan, TaskNumber};
-use crate::tile::Tile;
+use crate::tile::{Request, Tile, leave_out_absent};
 
 /// Chunks whose index rows are looked up at once.
 const LOCATE_GROUP: usize = 256;
@@ -80,7 +80,7 @@ struct Fetch {
 enum Payloads {
     /// In memory or mapped: read when wanted.
     Resident,
-    Coming(SpawnedTask<crate::Result<Vec<Bytes>>>),
+    Coming(SpawnedTask<crate::Result<Vec<Option<Bytes>>>>),
 }
 
 /// A chunk that has arrived.
@@ -195,8 +195,8 @@ impl ChunkReader {
 
     /// Waits for a chunk and decodes it.
     async fn open(&mut self, fetch: Fetch, metrics: &ScanMetrics) -> Result<OpenChunk> {
-        let Fetch { task, stored, reserved, payloads } = fetch;
-        let payloads = self.payloads(&stored, payloads, metrics).await?;
+        let Fetch { task, mut stored, reserved, payloads } = fetch;
+        let payloads = self.payloads(&mut stored, payloads, metrics).await?;
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(bytes);
@@ -390,7 +390,7 @@ impl ChunkReader {
     /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
     fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
         let decoded = self.array.bytes_decoded(task, &self.values, stored);
-        let fetched = payloads_of(stored).map(|payload| payload.at.len());
+        let fetched = payloads_of(stored).map(|payload| payload.stored_len());
         let held = match self.array.objects().is_resident() {
             true => decoded,
             false => fetched.fold(decoded, u64::saturating_add),
@@ -403,26 +403,27 @@ impl ChunkReader {
             return Payloads::Resident;
         }
         let array = Arc::clone(&self.array);
-        let locations = locations_of(stored);
-        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().read(&locations).await }))
+        let requests = Request::of(stored);
+        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().fetch(&requests).await }))
     }
 
+    /// What has arrived of `stored`, of which absent layers are left out.
     async fn payloads(
         &self,
-        stored: &[StoredChunk],
+        stored: &mut [StoredChunk],
         payloads: Payloads,
         metrics: &ScanMetrics,
     ) -> Result<Vec<Bytes>> {
         let timer = metrics.time_fetch.timer();
         let read = match payloads {
-            Payloads::Resident => self.array.objects().read(&locations_of(stored)).await,
+            Payloads::Resident => self.array.objects().fetch(&Request::of(stored)).await,
             Payloads::Coming(task) => task
                 .join()
                 .await
                 .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?,
         };
         timer.done();
-        Ok(read?)
+        Ok(leave_out_absent(stored, read?))
     }
 }
 

@@ -5,27 +5,30 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::ByteRange;
 use crate::error::Result;
 
 /// Some bytes of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
+    /// The number of its array, where several are read as one; a format always says 0.
+    pub member: u32,
     /// The object's path in the folder of the array, with `/` between parts; empty for a format that
     /// is a single object.
     pub object: Arc<str>,
     /// Which of its bytes.
-    pub range: Range<u64>,
+    pub range: ByteRange,
 }
 
 impl Location {
-    /// The number of bytes.
-    pub fn len(&self) -> u64 {
-        self.range.end.saturating_sub(self.range.start)
+    /// These bytes of an object of the array.
+    pub fn new(object: impl Into<Arc<str>>, range: impl Into<ByteRange>) -> Self {
+        Self { member: 0, object: object.into(), range: range.into() }
     }
 
-    /// Whether there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Where the bytes begin; 0 if that is not known before the object is read.
+    pub fn start(&self) -> u64 {
+        self.range.start().unwrap_or_default()
     }
 }
 
@@ -43,6 +46,9 @@ pub struct Entry {
 pub enum Step<T> {
     /// Fetch these bytes and call `step` again with [`Replies::Bytes`].
     Read(Vec<Location>),
+    /// Fetch these bytes, of objects that may be absent, and call `step` again with
+    /// [`Replies::IfPresent`].
+    ReadIfPresent(Vec<Location>),
     /// List these folders, not what is below them, and call `step` again with [`Replies::Listings`]. A
     /// folder that is not there has no entries; the empty path is the array's own folder.
     List(Vec<String>),
@@ -54,7 +60,7 @@ impl<T> Step<T> {
     /// Asks for ranges of the only object.
     pub(super) fn read(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let object: Arc<str> = "".into();
-        let at = |range| Location { object: Arc::clone(&object), range };
+        let at = |range: Range<u64>| Location::new(Arc::clone(&object), range);
         Self::Read(ranges.into_iter().map(at).collect())
     }
 }
@@ -65,8 +71,10 @@ pub enum Replies {
     /// Nothing was asked for yet.
     #[default]
     Start,
-    /// Exactly the bytes of each location.
+    /// Exactly the bytes of each location; fewer only of a suffix of an object that has no more.
     Bytes(Vec<Bytes>),
+    /// Exactly the bytes of each location; `None` where the object is absent.
+    IfPresent(Vec<Option<Bytes>>),
     /// The entries of each folder, in any order.
     Listings(Vec<Vec<Entry>>),
 }
@@ -76,7 +84,15 @@ impl Replies {
     pub fn into_bytes(self) -> Vec<Bytes> {
         match self {
             Self::Bytes(bytes) => bytes,
-            Self::Start | Self::Listings(_) => vec![],
+            Self::Start | Self::IfPresent(_) | Self::Listings(_) => vec![],
+        }
+    }
+
+    /// The bytes of objects that may be absent, if such were asked for; else none.
+    pub fn into_present(self) -> Vec<Option<Bytes>> {
+        match self {
+            Self::IfPresent(bytes) => bytes,
+            Self::Start | Self::Bytes(_) | Self::Listings(_) => vec![],
         }
     }
 
@@ -84,7 +100,7 @@ impl Replies {
     pub fn into_listings(self) -> Vec<Vec<Entry>> {
         match self {
             Self::Listings(listings) => listings,
-            Self::Start | Self::Bytes(_) => vec![],
+            Self::Start | Self::Bytes(_) | Self::IfPresent(_) => vec![],
         }
     }
 }

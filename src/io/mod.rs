@@ -6,6 +6,7 @@
 
 mod file;
 mod folder;
+mod lru;
 mod mappings;
 mod memory;
 #[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
@@ -13,6 +14,8 @@ mod mmap;
 mod object;
 mod path;
 mod reopened;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -20,8 +23,10 @@ use std::ops::Range;
 use async_trait::async_trait;
 use bytes::Bytes;
 
+pub use crate::byte_range::ByteRange;
 pub use file::FileSource;
-pub use folder::{Folder, FolderEntry, LocalFolder, StoreFolder};
+pub use folder::{Existing, Folder, FolderEntry, LocalFolder, StoreFolder, Upload, WritableFolder};
+pub(crate) use lru::LruCache;
 pub use mappings::MappedFile;
 pub use memory::MemorySource;
 pub use mmap::MmapSource;
@@ -30,6 +35,11 @@ pub(crate) use path::last_part;
 pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};
+
+/// Objects that are read, and folders that are listed, at the same time.
+pub(crate) const MAX_CONCURRENT_IO: usize = 32;
+/// Objects that one array holds open; systems allow more, but not without end.
+pub(crate) const MAX_OPEN_OBJECTS: usize = 512;
 
 /// Random access to the bytes of one object whose length is known.
 #[async_trait]
@@ -64,6 +74,15 @@ pub trait ByteSource: Debug + Send + Sync {
     fn forget(&self, range: &Range<u64>) {
         let _ = range;
     }
+}
+
+/// Whether an object or file was not there, which is all that is wrong.
+pub fn is_not_found(error: &Error) -> bool {
+    let Some(cause) = std::error::Error::source(error) else { return false };
+    let of_system = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    let of_store = cause.downcast_ref::<object_store::Error>();
+    of_system == Some(std::io::ErrorKind::NotFound)
+        || matches!(of_store, Some(object_store::Error::NotFound { .. }))
 }
 
 /// Fails unless all `ranges` lie in an object of `size` bytes.

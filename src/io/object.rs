@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{
-    GetOptions, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt,
+    GetOptions, GetRange, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt,
     coalesce_ranges,
 };
 
-use super::{ByteSource, check_bounds};
+use super::{ByteRange, ByteSource, check_bounds};
 use crate::error::{Error, Result};
 
 /// One object of a store. Ranges that lie close together are fetched with one request.
@@ -48,13 +48,38 @@ impl ObjectSource {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let options = GetOptions {
-            range: Some(range.into()),
-            if_match: self.e_tag.clone(),
-            ..GetOptions::default()
-        };
-        self.store.get_opts(&self.path, options).await?.bytes().await
+        let read = get(&*self.store, &self.path, &range.into(), self.e_tag.clone()).await;
+        read.map(|(bytes, _)| bytes)
     }
+}
+
+/// Some bytes of an object, which must have this entity tag, and what the store says about the object.
+pub(super) async fn get(
+    store: &dyn ObjectStore,
+    path: &Path,
+    range: &ByteRange,
+    e_tag: Option<String>,
+) -> object_store::Result<(Bytes, ObjectMeta)> {
+    let range = match range {
+        ByteRange::Bounded(range) => Some(GetRange::Bounded(range.clone())),
+        ByteRange::Suffix(len) => Some(GetRange::Suffix(*len)),
+        ByteRange::Whole => None,
+    };
+    let options = GetOptions { range, if_match: e_tag, ..GetOptions::default() };
+    let reply = store.get_opts(path, options).await?;
+    let object = reply.meta.clone();
+    Ok((reply.bytes().await?, object))
+}
+
+/// The error for an object that was not read.
+pub(super) fn failed(name: &str, error: object_store::Error) -> Error {
+    let what = match error {
+        object_store::Error::Precondition { .. } => {
+            "the object was replaced since it was opened; open it again"
+        }
+        _ => "cannot read the object",
+    };
+    Error::io(what, error).in_file(name)
 }
 
 #[async_trait]
@@ -71,15 +96,7 @@ impl ByteSource for ObjectSource {
         check_bounds(self, ranges)?;
         let fetch = |range| self.fetch(range);
         let replies = coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
-        let replies = replies.map_err(|error| {
-            let what = match error {
-                object_store::Error::Precondition { .. } => {
-                    "the object was replaced since it was opened; open it again"
-                }
-                _ => "cannot read the object",
-            };
-            Error::io(what, error).in_file(&self.name)
-        })?;
+        let replies = replies.map_err(|error| failed(&self.name, error))?;
         let is_complete =
             |(it, range): (&Bytes, &Range<u64>)| it.len() as u64 == range.end - range.start;
         if replies.len() == ranges.len() && replies.iter().zip(ranges).all(is_complete) {

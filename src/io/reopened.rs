@@ -6,24 +6,22 @@
 //!   ReopenedSource ─┘                      └─▶ …               again when it is read
 //! ```
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::file::Stamp;
-use super::{ByteSource, FileSource, MmapSource};
+use super::{ByteSource, FileSource, LruCache, MmapSource};
 use crate::error::{Error, Result};
 
 /// Files that are held open, up to a number.
 #[derive(Debug)]
 pub struct OpenFiles {
     mmap: bool,
-    most: usize,
-    held: Mutex<HashMap<PathBuf, Held>>,
+    held: LruCache<PathBuf, Held>,
 }
 
 /// A file as it was when it was opened.
@@ -42,7 +40,7 @@ impl Held {
 impl OpenFiles {
     /// Holds at most `most` files, which are mapped or read by positioned reads.
     pub fn new(mmap: bool, most: usize) -> Arc<Self> {
-        Arc::new(Self { mmap, most, held: Mutex::default() })
+        Arc::new(Self { mmap, held: LruCache::new(most) })
     }
 
     /// Whether they are mapped.
@@ -52,15 +50,7 @@ impl OpenFiles {
 
     /// How many are open now.
     pub fn count(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, Held>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn held(&self, path: &Path) -> Option<Held> {
-        self.lock().get(path).cloned()
+        self.held.len()
     }
 
     fn open(&self, path: &Path) -> Result<Held> {
@@ -68,11 +58,7 @@ impl OpenFiles {
             true => Held::new(MmapSource::open(path)?, MmapSource::stamp),
             false => Held::new(FileSource::open(path)?, FileSource::stamp),
         };
-        let mut held = self.lock();
-        if held.len() >= self.most {
-            held.clear(); // whoever reads one of them holds it
-        }
-        held.insert(path.to_owned(), opened.clone());
+        self.held.insert(path.to_owned(), opened.clone());
         Ok(opened)
     }
 }
@@ -102,7 +88,7 @@ impl ReopenedSource {
     }
 
     fn source(&self) -> Result<Arc<dyn ByteSource>> {
-        let held = match self.files.held(&self.path) {
+        let held = match self.files.held.get(self.path.as_path()) {
             Some(held) => held,
             None => self.files.open(&self.path)?,
         };
@@ -135,11 +121,11 @@ impl ByteSource for ReopenedSource {
 
     fn unchanged(&self) -> Result<()> {
         // One that was closed is looked at when it is opened again.
-        self.files.held(&self.path).map_or(Ok(()), |held| held.source.unchanged())
+        self.files.held.get(self.path.as_path()).map_or(Ok(()), |held| held.source.unchanged())
     }
 
     fn forget(&self, range: &Range<u64>) {
-        if let Some(held) = self.files.held(&self.path) {
+        if let Some(held) = self.files.held.get(self.path.as_path()) {
             held.source.forget(range);
         }
     }

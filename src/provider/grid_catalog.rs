@@ -12,9 +12,9 @@ use super::ArrayOpener;
 use super::lazy_schema::{LazySchema, Reading};
 use crate::error::{Error, Result};
 use crate::format::{Entry, Foreign};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::options::{ArrayOptions, Scope};
 use crate::source::{Formats, Found, Place, holds};
-use crate::tile::AT_ONCE;
 
 /// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
 /// object store, a directory is a prefix, and the store must be able to list.
@@ -144,7 +144,8 @@ async fn places(place: &Place, listed: &[Entry], formats: &Formats) -> Vec<(Stri
             found.map(|found| (entry.name.clone(), found))
         })
         .collect();
-    let mut found: Vec<_> = stream::iter(looks).buffered(AT_ONCE).filter_map(ready).collect().await;
+    let mut found: Vec<_> =
+        stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready).collect().await;
     found.sort_by(|a, b| a.0.cmp(&b.0));
     found
 }

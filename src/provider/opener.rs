@@ -22,12 +22,12 @@ use super::table::{GridTable, TableOrigin};
 use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::exec::GridfusionConfig;
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::OpenFiles;
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions};
 use crate::source::{
     ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
 };
-use crate::tile::AT_ONCE;
 
 /// Of many files, so many are held open at once.
 const MOST_OPEN: usize = 512;
@@ -130,7 +130,7 @@ impl ArrayOpener {
                 self.formats.table(format, &place, options).await
             }
         });
-        stream::iter(files.collect::<Vec<_>>()).buffered(AT_ONCE).try_collect().await
+        stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await
     }
 
     /// The arrays at `location`, which may be a file, a package, an array, or a group of arrays.

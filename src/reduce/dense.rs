@@ -151,7 +151,20 @@ where
             return;
         }
         subtract_dropped(&mut self.counts, batch, keep, &mut self.dropped);
-        let keep = Some(keep);
+        self.fold(batch, Some(keep), summed);
+    }
+
+    /// Adds every cell; the sums may be there already.
+    fn add_all(&mut self, batch: Batch<'_, T::Native>, summed: bool) {
+        self.fold::<fn(T::Native) -> bool>(batch, None, summed);
+    }
+
+    fn fold<K: Fn(T::Native) -> bool + Copy>(
+        &mut self,
+        batch: Batch<'_, T::Native>,
+        keep: Option<K>,
+        summed: bool,
+    ) {
         if self.requested.sum && !summed {
             reduce::<T::Native, Sum, _>(&mut self.sums, batch, keep);
         }
@@ -166,25 +179,6 @@ where
         }
         if self.requested.spread {
             reduce::<T::Native, Spread, _>(&mut self.spreads, batch, keep);
-        }
-    }
-
-    /// Adds every cell; the sums may be there already.
-    fn add_all(&mut self, batch: Batch<'_, T::Native>, summed: bool) {
-        if self.requested.sum && !summed {
-            fold_all::<T::Native, Sum>(&mut self.sums, batch);
-        }
-        if self.requested.wide_sum {
-            fold_all::<T::Native, WideSum>(&mut self.wide_sums, batch);
-        }
-        if self.requested.min {
-            fold_all::<T::Native, Min>(&mut self.mins, batch);
-        }
-        if self.requested.max {
-            fold_all::<T::Native, Max>(&mut self.maxs, batch);
-        }
-        if self.requested.spread {
-            fold_all::<T::Native, Spread>(&mut self.spreads, batch);
         }
     }
 
@@ -232,10 +226,6 @@ where
     fn element(bound: &Bound) -> T::Native {
         T::from_bound(*bound)
     }
-}
-
-fn fold_all<T: Cell, S: Statistic<T>>(states: &mut [S::State], batch: Batch<'_, T>) {
-    reduce::<T, S, fn(T) -> bool>(states, batch, None);
 }
 
 impl<T: Element> Reducer for Dense<T>

@@ -16,8 +16,8 @@ use super::mosaic::{FileArrays, MosaicOptions};
 use super::place::{Place, parse_url};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar};
-use crate::tile::AT_ONCE;
 
 /// The formats of a session, in the order in which they are asked. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -140,13 +140,13 @@ impl Formats {
         }
         let looks: Vec<_> = listed
             .iter()
-            .take(AT_ONCE)
+            .take(MAX_CONCURRENT_IO)
             .map(|entry| async move {
                 let entries = place.child(&entry.name).ok()?.entries().await.ok()?;
                 self.of_folder(&entries).filter(|found| found.recognised.nests)
             })
             .collect();
-        let mut found = Box::pin(stream::iter(looks).buffered(AT_ONCE).filter_map(ready));
+        let mut found = Box::pin(stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready));
         let format = found.next().await?.format;
         let what = format!("a group or folder of {}s", format.noun()).into();
         let recognised = Recognised { what, nests: true };
@@ -375,7 +375,7 @@ mod tests {
             ("ätet", None),
         ] {
             let found = formats.of_name(name).map(|(found, _)| found.recognised.what);
-            assert_eq!(found, expected, "{name}");
+            assert_eq!(found.as_deref(), expected, "{name}");
         }
         for (name, expected) in [
             ("stations.tet", "stations"),

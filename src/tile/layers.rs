@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::cells::Tile;
 use super::runs::{cell_count, copy_cells, fill_cells, too_small};
-use super::tile::Tile;
 use crate::error::{Error, Result};
 use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
 
@@ -48,16 +48,28 @@ pub(crate) fn decode(
     format: &CellFormat,
     spare: Vec<u8>,
     scratch: &mut Scratch,
-) -> Result<Tile> {
-    let chunk = Chunk { extents, cells: cell_count(extents)?, format };
-    let mut opener = Opener { payloads, scratch };
-    match (stored.layers.as_slice(), format.width) {
-        ([layer], width) if layer.placement.is_none() => {
-            whole(opener.open(layer, spare)?, &chunk, width)
+) -> Result<Tile, Undecodable> {
+    let mut opener = Opener { payloads, scratch, member: 0 };
+    let tile = cell_count(extents).and_then(|cells| {
+        let chunk = Chunk { extents, cells, format };
+        match (stored.layers.as_slice(), format.width) {
+            ([layer], width) if layer.placement.is_none() => {
+                whole(opener.open(layer, spare)?, &chunk, width)
+            }
+            (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut opener),
+            (layers, None) => variable(layers, &chunk, spare, &mut opener),
         }
-        (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut opener),
-        (layers, None) => variable(layers, &chunk, spare, &mut opener),
-    }
+    });
+    tile.map_err(|error| Undecodable { error, member: opener.member })
+}
+
+/// Why a chunk has no tile.
+#[derive(Debug)]
+pub(crate) struct Undecodable {
+    /// Names the object, if it is one of several.
+    pub(crate) error: Error,
+    /// The array, of those that are read as one, whose object it is.
+    pub(crate) member: u32,
 }
 
 /// What is wanted of the layers.
@@ -69,7 +81,7 @@ struct Chunk<'a> {
 
 /// Bytes of memory of its own that [`decode`] takes, and its tile, of a chunk of so many cells.
 pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
-    let of_payload = |payload: &Payload| if payload.codec.is_raw() { 0 } else { payload.raw_len };
+    let of_payload = |payload: &Payload| if payload.is_view() { 0 } else { payload.raw_len };
     let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
     // Where layers are laid over one another, there is a tile besides the largest of them, and values
     // of any length are collected.
@@ -77,7 +89,9 @@ pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellForma
     let contents = stored.layers.iter().filter_map(|layer| layer.content.as_ref());
     let contents = contents.map(|content| content.raw_len).fold(0, u64::saturating_add);
     let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
-    let tile = match (format.width, stored.is_whole()) {
+    // Where one is absent, the tile is made of fill values.
+    let is_tile = stored.is_whole() && !stored.layers.iter().any(|layer| layer.may_be_absent);
+    let tile = match (format.width, is_tile) {
         (Some(_), true) => 0,
         (Some(width), false) => made(width),
         (None, true) => made(size_of::<Range<u64>>()),
@@ -90,6 +104,8 @@ pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellForma
 struct Opener<'a, P> {
     payloads: &'a mut P,
     scratch: &'a mut Scratch,
+    /// The array whose payload came last.
+    member: u32,
 }
 
 /// A layer whose payloads have been decoded.
@@ -113,6 +129,7 @@ impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
     }
 
     fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
+        self.member = payload.at.member;
         let stored = self.payloads.next();
         let stored = stored.ok_or_else(|| Error::internal("a payload that was not fetched"))?;
         let decoded = payload.decode(stored, memory, self.scratch);
@@ -316,8 +333,9 @@ mod tests {
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
+    use super::super::absent::leave_out_absent;
     use super::*;
-    use crate::format::{Codec, Location};
+    use crate::format::{ByteOrder, Codec, Location, StorageOrder};
     use crate::grid::{AxisSelection, ravel, unravel};
 
     /// A payload and its bytes: as they are, or compressed.
@@ -327,9 +345,9 @@ mod tests {
             true => (Codec::Raw, bytes),
             false => (Codec::Zstd, zstd::encode_all(&bytes[..], 1).unwrap()),
         };
-        let at = Location { object: "tile".into(), range: 0..stored.len() as u64 };
+        let at = Location::new("tile", 0..stored.len() as u64);
         fetched.push(stored.into());
-        Payload { at, raw_len, codec }
+        Payload::new(at, raw_len, codec)
     }
 
     /// Random layers of a random chunk, and the cells that should be seen.
@@ -404,7 +422,8 @@ mod tests {
                 }
             };
             let validity = validity.map(|valid| payload(valid.clone(), raw, fetched));
-            self.stored.layers.push(Layer { placement, values, content, validity });
+            let may_be_absent = rng.random_bool(0.3);
+            self.stored.layers.push(Layer { placement, values, content, validity, may_be_absent });
         }
 
         fn decode(&self, spare: Vec<u8>) -> Result<Tile> {
@@ -412,19 +431,20 @@ mod tests {
             let (extents, format) = (&self.extents, &self.format);
             let scratch = &mut Scratch::default();
             decode(&self.stored, &mut fetched, extents, format, spare, scratch)
+                .map_err(|failed| failed.error)
         }
     }
 
     /// Where a tile's cell is that is the chunk's `at`.
     fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
-        let Some(Placement { region, tile_shape, origin, column_major }) = placement else {
+        let Some(Placement { region, tile_shape, origin, order }) = placement else {
             return ravel(at, extents) as usize;
         };
         let moved = at.iter().zip(region).zip(origin);
         let mut at: Vec<u64> =
             moved.map(|((at, region), first)| at - region.start + first).collect();
         let mut shape = tile_shape.clone();
-        if *column_major {
+        if *order == StorageOrder::ColumnMajor {
             at.reverse();
             shape.reverse();
         }
@@ -443,7 +463,8 @@ mod tests {
             cells.end - cells.start + origin + rng.random_range(0..3)
         };
         let tile_shape = region.iter().zip(&origin).map(&mut shape).collect();
-        Placement { region, tile_shape, origin, column_major: rng.random() }
+        let order = if rng.random() { StorageOrder::RowMajor } else { StorageOrder::ColumnMajor };
+        Placement { region, tile_shape, origin, order }
     }
 
     fn cells(tile: &Tile, case: &Case) -> Vec<Option<Vec<u8>>> {
@@ -502,14 +523,9 @@ mod tests {
                 region: vec![row..row + 1, 0..1024],
                 tile_shape: extents.clone(),
                 origin: vec![row, 0],
-                column_major: false,
+                order: StorageOrder::RowMajor,
             };
-            layers.push(Layer {
-                placement: Some(placement),
-                values,
-                content: None,
-                validity: None,
-            });
+            layers.push(Layer { placement: Some(placement), ..Layer::whole(values) });
         }
         let stored = StoredChunk { layers };
         assert_eq!(bytes_decoded(&stored, 1 << 14, &format), 2 << 16);
@@ -520,5 +536,44 @@ mod tests {
             decode(&stored, &mut fetched.into_iter(), &extents, &format, vec![], scratch).unwrap();
         let expected: Vec<u8> = (0..1 << 16).map(|at| (at >> 12) as u8).collect();
         assert_eq!(tile.bytes(), expected);
+    }
+
+    #[test]
+    fn a_chunk_that_is_absent_is_fill_values() {
+        let format = CellFormat { fill: vec![7, 9], ..CellFormat::fixed(2) };
+        let (mut fetched, extents) = (vec![], [2, 3]);
+        let layer = |raw, fetched: &mut Vec<Bytes>| Layer {
+            may_be_absent: true,
+            ..Layer::whole(payload(vec![1; 12], raw, fetched))
+        };
+        let layers = [true, false].map(|raw| layer(raw, &mut fetched));
+        let mut stored = layers.map(|layer| StoredChunk { layers: vec![layer] });
+        // Room for the tile is kept even where it may be a view.
+        let needed = stored.each_ref().map(|stored| bytes_decoded(stored, 6, &format));
+        assert_eq!(needed, [12, 24]);
+        let replies = vec![None, Some(fetched[1].clone())];
+        let mut present = leave_out_absent(&mut stored, replies).into_iter();
+        for (stored, cells) in stored.iter().zip([[7, 9].repeat(6), vec![1; 12]]) {
+            let scratch = &mut Scratch::default();
+            let tile = decode(stored, &mut present, &extents, &format, vec![3; 50], scratch);
+            assert_eq!(tile.unwrap().bytes(), cells);
+        }
+    }
+
+    #[test]
+    fn big_endian_cells_are_made_and_never_viewed() {
+        let mut fetched = vec![];
+        let mut values = payload(vec![0, 1, 0, 2, 0, 3], true, &mut fetched);
+        values.byte_order = ByteOrder::big(2);
+        let stored = StoredChunk { layers: vec![Layer::whole(values)] };
+        let format = CellFormat::fixed(2);
+        assert_eq!(bytes_decoded(&stored, 3, &format), 6);
+        let (shared, scratch) = (fetched.clone(), &mut Scratch::default());
+        let mut payloads = fetched.into_iter();
+        let tile = decode(&stored, &mut payloads, &[3], &format, vec![], scratch).unwrap();
+        assert_eq!(
+            (tile.bytes(), &shared[0][..]),
+            (&[1, 0, 2, 0, 3, 0][..], &[0, 1, 0, 2, 0, 3][..])
+        );
     }
 }

@@ -3,14 +3,21 @@
 //! ```text
 //!   Objects ──fetch──▶ payloads ──layers: decode, lay over one another──▶ Tile
 //!   (drive feeds a format's machines)            └ runs: copy by runs of cells
+//!
+//!   Writer ──write: put, append, publish──▶ WritableFolder
 //! ```
 
+mod absent;
+mod cells;
+mod drive;
 pub(crate) mod layers;
 mod objects;
 mod runs;
-mod tile;
+mod write;
 
+pub(crate) use absent::leave_out_absent;
+pub use cells::Tile;
+pub use drive::drive;
 pub use layers::CellFormat;
-pub(crate) use objects::{AT_ONCE, object_of};
-pub use objects::{Objects, drive};
-pub use tile::Tile;
+pub use objects::{Objects, OpenFolder, Request};
+pub use write::{WriteSession, write_all};

@@ -1,67 +1,72 @@
-//! The objects of an array, and the loop that feeds a sans-IO machine from them.
+//! The objects of an array, or of several that are read as one.
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::error::{Error, Result};
-use crate::format::{Entry, Location, Machine, Replies, Step};
-use crate::io::{ByteSource, Folder};
+use crate::format::{ByteRange, Entry, Layer, Location, Payload, StoredChunk};
+use crate::io::{ByteSource, Folder, LruCache, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS, is_not_found};
 
 /// The objects that an array is made of.
 #[derive(Debug)]
 pub enum Objects {
     /// One object, whose path is empty.
     One(Arc<dyn ByteSource>),
-    /// The objects of a folder, opened when they are first read.
-    Many {
-        /// Where they are.
-        folder: Arc<dyn Folder>,
-        /// Those that are open.
-        opened: Mutex<HashMap<Arc<str>, Arc<dyn ByteSource>>>,
-    },
-    /// The objects of several arrays that are read as one; the number of its array stands before the path of an object.
+    /// The objects of a folder.
+    Many(OpenFolder),
+    /// The objects of several arrays that are read as one, told apart by [`Location::member`].
     Several {
         /// What errors call all of them.
         name: String,
-        /// Those of each array.
+        /// Those of each array, none of which is several.
         members: Vec<Arc<Objects>>,
     },
 }
 
-/// What stands around the number of a member before the path of its object: no path has it.
-const MARK: char = '\0';
-
-/// What the object at `path` of the member with this number is called among those of several.
-pub(crate) fn object_of(member: usize, path: &str) -> Arc<str> {
-    format!("{MARK}{member}{MARK}{path}").into()
+/// A folder whose objects are opened when they are first read, and held open, up to a number.
+#[derive(Debug)]
+pub struct OpenFolder {
+    folder: Arc<dyn Folder>,
+    opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
 }
 
-/// The number of the member and the path of its object.
-fn member_of(object: &str) -> Option<(usize, &str)> {
-    let (member, path) = object.strip_prefix(MARK)?.split_once(MARK)?;
-    Some((member.parse().ok()?, path))
+/// Bytes that are to be read.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where they are.
+    pub at: Location,
+    /// Whether it is no error if their object is absent.
+    pub may_be_absent: bool,
 }
 
-/// Files held open at once; systems allow more, but not without end.
-const MAX_OPEN: usize = 512;
-/// Objects read and folders listed at once.
-pub(crate) const AT_ONCE: usize = 32;
+impl Request {
+    /// What must be read for `stored` chunks: their payloads, in order.
+    pub fn of(stored: &[StoredChunk]) -> Vec<Self> {
+        let layers = stored.iter().flat_map(|chunk| &chunk.layers);
+        let of_layer = |layer: &Layer| -> Vec<Self> {
+            let may_be_absent = layer.may_be_absent;
+            let request = |payload: &Payload| Self { at: payload.at.clone(), may_be_absent };
+            layer.payloads().map(request).collect()
+        };
+        layers.flat_map(of_layer).collect()
+    }
+}
 
 impl Objects {
     /// The objects of a folder.
     pub fn many(folder: Arc<dyn Folder>) -> Self {
-        Self::Many { folder, opened: Mutex::default() }
+        Self::Many(OpenFolder { folder, opened: LruCache::new(MAX_OPEN_OBJECTS) })
     }
 
     /// What errors call the object or the folder.
     pub fn name(&self) -> &str {
         match self {
             Self::One(source) => source.name(),
-            Self::Many { folder, .. } => folder.name(),
+            Self::Many(OpenFolder { folder, .. }) => folder.name(),
             Self::Several { name, .. } => name,
         }
     }
@@ -70,14 +75,24 @@ impl Objects {
     pub fn named(&self, error: Error) -> Error {
         match self {
             Self::One(source) => error.in_file(source.name()),
-            Self::Many { folder, .. } => error.in_folder(folder.name()),
-            Self::Several { name, members } => match error.file().and_then(member_of) {
-                Some((member, path)) if member < members.len() => {
-                    let path = (!path.is_empty()).then(|| path.to_owned());
-                    members[member].named(error.in_file_instead(path))
-                }
-                _ => error.in_file(name),
-            },
+            Self::Many(OpenFolder { folder, .. }) => error.in_folder(folder.name()),
+            Self::Several { name, .. } => error.in_file(name),
+        }
+    }
+
+    /// Says in `error`, which may name an object of this member, where that object is.
+    pub fn named_in(&self, member: u32, error: Error) -> Error {
+        match self.member(member) {
+            Some(objects) => objects.named(error),
+            None => self.named(error),
+        }
+    }
+
+    /// The objects of one array.
+    fn member(&self, member: u32) -> Option<&Self> {
+        match self {
+            Self::One(_) | Self::Many(_) => Some(self),
+            Self::Several { members, .. } => members.get(member as usize).map(Arc::as_ref),
         }
     }
 
@@ -85,36 +100,76 @@ impl Objects {
     pub fn is_resident(&self) -> bool {
         match self {
             Self::One(source) => source.is_resident(),
-            Self::Many { folder, .. } => folder.is_resident(),
+            Self::Many(OpenFolder { folder, .. }) => folder.is_resident(),
             Self::Several { members, .. } => members.iter().all(|member| member.is_resident()),
         }
     }
 
-    /// Reads each location, in order; every reply is exactly as long as its range.
+    /// Reads each location, in order.
     ///
     /// # Errors
     /// `Io` if the bytes cannot be had.
     pub async fn read(&self, locations: &[Location]) -> Result<Vec<Bytes>> {
+        let read = self.read_each(locations.iter().map(|at| (at, false)).collect()).await?;
+        let all: Option<Vec<Bytes>> = read.into_iter().collect();
+        all.ok_or_else(|| self.named(Error::internal("bytes that were not delivered")))
+    }
+
+    /// Reads each location, in order; `None` where the object is absent.
+    ///
+    /// # Errors
+    /// `Io` if the bytes of an object that is there cannot be had.
+    pub async fn read_if_present(&self, locations: &[Location]) -> Result<Vec<Option<Bytes>>> {
+        self.read_each(locations.iter().map(|at| (at, true)).collect()).await
+    }
+
+    /// Reads what is requested, in order; `None` where an object is absent that may be.
+    ///
+    /// # Errors
+    /// `Io` if bytes cannot be had.
+    pub async fn fetch(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
+        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect()).await
+    }
+
+    async fn read_each(&self, requests: Vec<(&Location, bool)>) -> Result<Vec<Option<Bytes>>> {
         if let Self::One(source) = self {
-            let ranges: Vec<Range<u64>> = locations.iter().map(|at| at.range.clone()).collect();
-            return source.read(&ranges).await;
+            let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
+            return Ok(read_ranges(&**source, &ranges).await?.into_iter().map(Some).collect());
         }
-        let mut by_object: HashMap<Arc<str>, Wanted> = HashMap::new();
-        for (place, Location { object, range }) in locations.iter().enumerate() {
-            let wanted = by_object.entry(Arc::clone(object)).or_default();
-            wanted.places.push(place);
-            wanted.ranges.push(range.clone());
+        let mut by_object: HashMap<(u32, Arc<str>), Requested> = HashMap::new();
+        for (place, (Location { member, object, range }, may_be_absent)) in
+            requests.iter().enumerate()
+        {
+            let requested = by_object.entry((*member, Arc::clone(object))).or_default();
+            requested.places.push(place);
+            requested.ranges.push(range.clone());
+            requested.is_needed |= !may_be_absent;
         }
-        let reads = by_object.into_iter().map(|(object, wanted)| self.read_one(object, wanted));
-        let mut replies = vec![Bytes::new(); locations.len()];
-        let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
+        let reads =
+            by_object.into_iter().map(|(object, requested)| self.read_one(object, requested));
+        let mut replies = vec![None; requests.len()];
+        let mut reads = stream::iter(reads).buffer_unordered(MAX_CONCURRENT_IO);
         while let Some((bytes, places)) = reads.try_next().await? {
-            for (bytes, at) in bytes.into_iter().zip(places) {
-                replies[at] = bytes;
+            for (bytes, place) in bytes.into_iter().flatten().zip(places) {
+                replies[place] = Some(bytes);
             }
         }
         drop(reads);
         Ok(replies)
+    }
+
+    /// The bytes requested of one object, with the places of the replies.
+    async fn read_one(
+        &self,
+        (member, object): (u32, Arc<str>),
+        requested: Requested,
+    ) -> Result<(Option<Vec<Bytes>>, Vec<usize>)> {
+        let read = match self.member(member) {
+            Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,
+            Some(Self::One(source)) => Some(read_ranges(&**source, &requested.ranges).await?),
+            _ => return Err(Error::internal("an object of no array")),
+        };
+        Ok((read, requested.places))
     }
 
     /// Says that what was read from these locations has been used; with `forget`, that it will not be
@@ -124,61 +179,22 @@ impl Objects {
     /// `Io` if one of the objects was written since it was opened.
     pub fn used(&self, locations: &[Location], forget: bool) -> Result<()> {
         let mut unchanged = None;
-        for Location { object, range } in locations {
-            let Some(source) = self.opened(object) else { continue };
-            if unchanged != Some(object) {
+        for Location { member, object, range } in locations {
+            let source = match self.member(*member) {
+                Some(Self::One(source)) => Some(Arc::clone(source)),
+                Some(Self::Many(folder)) => folder.opened.get(object),
+                _ => None,
+            };
+            let Some(source) = source else { continue };
+            if unchanged != Some((member, object)) {
                 source.unchanged()?;
-                unchanged = Some(object);
+                unchanged = Some((member, object));
             }
             if forget {
-                source.forget(range);
+                source.forget(&range.within(source.size()));
             }
         }
         Ok(())
-    }
-
-    /// An object that is open.
-    fn opened(&self, object: &Arc<str>) -> Option<Arc<dyn ByteSource>> {
-        match self {
-            Self::One(source) => Some(Arc::clone(source)),
-            Self::Many { opened, .. } => {
-                opened.lock().unwrap_or_else(PoisonError::into_inner).get(object).cloned()
-            }
-            Self::Several { members, .. } => {
-                let (member, path) = member_of(object)?;
-                members.get(member)?.opened(&path.into())
-            }
-        }
-    }
-
-    async fn read_one(&self, object: Arc<str>, wanted: Wanted) -> Result<(Vec<Bytes>, Vec<usize>)> {
-        let source = match (self, member_of(&object)) {
-            (Self::Several { members, .. }, Some((member, path))) if member < members.len() => {
-                members[member].open(&path.into()).await?
-            }
-            _ => self.open(&object).await?,
-        };
-        Ok((source.read(&wanted.ranges).await?, wanted.places))
-    }
-
-    async fn open(&self, object: &Arc<str>) -> Result<Arc<dyn ByteSource>> {
-        let (folder, opened) = match self {
-            Self::One(source) => return Ok(Arc::clone(source)),
-            Self::Many { folder, opened } => (folder, opened),
-            Self::Several { .. } => return Err(Error::internal("an object of no array")),
-        };
-        let lock = || opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = lock().get(object).cloned();
-        if let Some(source) = held {
-            return Ok(source);
-        }
-        let source = folder.open(object).await?;
-        let mut opened = lock();
-        if opened.len() >= MAX_OPEN {
-            opened.clear(); // whoever reads one of them holds it
-        }
-        opened.insert(Arc::clone(object), Arc::clone(&source));
-        Ok(source)
     }
 
     /// The entries of each folder.
@@ -186,36 +202,182 @@ impl Objects {
     /// # Errors
     /// `Io` if one cannot be listed; `Internal` for a single object.
     pub async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
-        let Self::Many { folder, .. } = self else {
+        let Self::Many(OpenFolder { folder, .. }) = self else {
             return Err(Error::internal("the format of a single object asked for a listing"));
         };
         let list = |path: String| async move {
             let entries = folder.list(&path).await?.into_iter();
             Ok::<_, Error>(entries.map(|it| Entry { name: it.name, size: it.size }).collect())
         };
-        stream::iter(folders.into_iter().map(list)).buffered(AT_ONCE).try_collect().await
+        stream::iter(folders.into_iter().map(list)).buffered(MAX_CONCURRENT_IO).try_collect().await
     }
 }
 
-/// What is wanted of one object, and the places of the replies.
+/// What is requested of one object.
 #[derive(Default)]
-struct Wanted {
-    ranges: Vec<Range<u64>>,
+struct Requested {
+    ranges: Vec<ByteRange>,
+    /// The places of the replies.
     places: Vec<usize>,
+    /// Whether it is an error if the object is absent.
+    is_needed: bool,
 }
 
-/// Runs `machine` to its end, reading what it asks for from `objects`.
-///
-/// # Errors
-/// Those of the machine and of the objects, with the name of the object or folder.
-pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::Output> {
-    let mut replies = Replies::Start;
-    loop {
-        let step = machine.step(replies).map_err(|error| objects.named(error))?;
-        replies = match step {
-            Step::Read(locations) => Replies::Bytes(objects.read(&locations).await?),
-            Step::List(folders) => Replies::Listings(objects.list(folders).await?),
-            Step::Done(output) => return Ok(output),
-        };
+impl OpenFolder {
+    /// The bytes requested of an object; `None` if it is absent and may be.
+    async fn read_if_present(
+        &self,
+        object: &Arc<str>,
+        requested: &Requested,
+    ) -> Result<Option<Vec<Bytes>>> {
+        match self.read(object, &requested.ranges).await {
+            Err(error) if !requested.is_needed && is_not_found(&error) => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    async fn read(&self, object: &Arc<str>, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+        if let Some(source) = self.opened.get(object) {
+            return read_ranges(&*source, ranges).await;
+        }
+        // An object whose length is not needed is not opened for it: one that is a chunk is read once.
+        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges
+            && let Some(bytes) = self.folder.read_unopened(object, range).await?
+        {
+            return Ok(vec![bytes]);
+        }
+        let source = self.folder.open(object).await?;
+        // A source that has fetched the whole object is memory, which nobody accounts for.
+        if self.folder.reads_ranges() {
+            self.opened.insert(Arc::clone(object), Arc::clone(&source));
+        }
+        read_ranges(&*source, ranges).await
+    }
+}
+
+async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+    let size = source.size();
+    let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
+    // A format that does not know how long an object is cannot check what an index says of it.
+    if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
+        let message = format!("it has {size} bytes, and bytes {beyond:?} of it are referred to");
+        return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
+    }
+    source.read(&ranges).await
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::{ObjectStore, ObjectStoreExt};
+
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::io::testing::TestStore;
+    use crate::io::{LocalFolder, StoreFolder};
+
+    async fn store() -> TestStore {
+        let store = TestStore::new();
+        for (path, bytes) in [("a/x", "0123456789"), ("a/c/y", "abc"), ("b/x", "other")] {
+            store.put(&path.into(), bytes.into()).await.unwrap();
+        }
+        store.asked();
+        store
+    }
+
+    fn folder(store: &TestStore, prefix: &str) -> StoreFolder {
+        let store: Arc<dyn ObjectStore> = Arc::new(store.clone());
+        StoreFolder::new(format!("test://{prefix}"), store, prefix.into())
+    }
+
+    fn at(object: &str, range: impl Into<ByteRange>) -> Location {
+        Location::new(object, range)
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_read_whole_takes_one_request() {
+        let store = store().await;
+        let objects = Objects::many(Arc::new(folder(&store, "a")));
+        let read = objects.read(&[at("x", ByteRange::Whole)]).await.unwrap();
+        assert_eq!(
+            (read, store.asked()),
+            (vec![Bytes::from("0123456789")], vec!["get a/x".into()])
+        );
+        // What a suffix says of the object's length spares asking for it.
+        let read = objects.read(&[at("x", ByteRange::Suffix(3))]).await.unwrap();
+        assert_eq!(read, ["789"]);
+        let read = objects.read(&[at("x", 1..3)]).await.unwrap();
+        assert_eq!((read, store.asked()), (vec![Bytes::from("12")], vec!["get a/x".into(); 2]));
+        // An open object knows its length.
+        let ranges = [at("x", ByteRange::Suffix(99)), at("c/y", 0..1), at("x", ByteRange::Whole)];
+        let read = objects.read(&ranges).await.unwrap();
+        assert_eq!(read, ["0123456789", "a", "0123456789"]);
+        let mut asked = store.asked();
+        asked.sort();
+        asked.dedup();
+        assert_eq!(asked, ["get a/c/y", "get a/x", "head a/c/y"]);
+    }
+
+    #[tokio::test]
+    async fn a_store_of_whole_objects_is_enough() {
+        let store = store().await;
+        let objects = Objects::many(Arc::new(folder(&store, "a").of_whole_objects()));
+        let ranges = [at("x", 2..4), at("x", ByteRange::Suffix(1)), at("c/y", ByteRange::Whole)];
+        assert_eq!(objects.read(&ranges).await.unwrap(), ["23", "9", "abc"]);
+        let mut asked = store.asked();
+        asked.sort();
+        assert_eq!(asked, ["get a/c/y", "get a/x"]);
+    }
+
+    #[tokio::test]
+    async fn only_what_may_be_absent_is_told_from_an_error() {
+        let store = store().await;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), "0123456789").unwrap();
+        let folders: [Arc<dyn Folder>; 4] = [
+            Arc::new(folder(&store, "a")),
+            Arc::new(folder(&store, "a").of_whole_objects()),
+            Arc::new(LocalFolder::open(dir.path(), true).unwrap()),
+            Arc::new(LocalFolder::open(dir.path(), false).unwrap()),
+        ];
+        for folder in folders {
+            let objects = Objects::many(folder);
+            for range in [ByteRange::Whole, ByteRange::Suffix(2), ByteRange::Bounded(0..2)] {
+                let wanted =
+                    [at("none", range.clone()), at("x", 0..2), at("c/none/0", range.clone())];
+                let read = objects.read_if_present(&wanted).await.unwrap();
+                assert_eq!(read, [None, Some(Bytes::from("01")), None]);
+                let error = objects.read(&wanted).await.unwrap_err();
+                assert!(is_not_found(&error), "{error}");
+                // An object that one needs is needed.
+                let request = |may_be_absent| Request { at: wanted[0].clone(), may_be_absent };
+                assert_eq!(
+                    objects.fetch(&[request(true), request(true)]).await.unwrap(),
+                    [None, None]
+                );
+                assert!(objects.fetch(&[request(true), request(false)]).await.is_err());
+            }
+            // Other trouble stays trouble: a folder is no object, and bytes beyond the end are a mistake.
+            if objects.name().starts_with('/') {
+                std::fs::create_dir_all(dir.path().join("folder")).unwrap();
+                assert!(objects.read_if_present(&[at("folder", 0..1)]).await.is_err());
+            }
+            let error = objects.read_if_present(&[at("x", 5..50)]).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        }
+    }
+
+    #[tokio::test]
+    async fn members_are_told_apart_by_number() {
+        let store = store().await;
+        let members =
+            ["a", "b"].map(|prefix| Arc::new(Objects::many(Arc::new(folder(&store, prefix)))));
+        let objects = Objects::Several { name: "both".into(), members: members.to_vec() };
+        let of = |member| Location { member, ..at("x", ByteRange::Whole) };
+        assert_eq!(objects.read(&[of(1), of(0)]).await.unwrap(), ["other", "0123456789"]);
+        objects.used(&[of(0), of(1)], true).unwrap();
+        let error = objects.named_in(1, Error::usage("wrong").in_file("x")).to_string();
+        assert!(error.starts_with("test://b/x: "), "{error}");
+        assert!(objects.named(Error::usage("wrong")).to_string().starts_with("both: "));
+        assert!(objects.read(&[of(2)]).await.is_err());
     }
 }

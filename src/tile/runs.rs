@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::format::Placement;
+use crate::format::{Placement, StorageOrder};
 
 /// Copies the cells that a stored tile has of a chunk of these `extents`; each is `parts` elements.
 pub(crate) fn copy_cells<T: Clone>(
@@ -88,7 +88,7 @@ fn each_run(
     parts: usize,
     mut visit: impl FnMut(Run) -> Result<()>,
 ) -> Result<()> {
-    let Some(Placement { region, tile_shape, origin, column_major }) = placement else {
+    let Some(Placement { region, tile_shape, origin, order }) = placement else {
         let count = element_count(extents, parts)?;
         let run = Run { to: 0, from: 0, steps: Steps { count, to: 1, from: 1 } };
         return if count == 0 { Ok(()) } else { visit(run) };
@@ -96,8 +96,8 @@ fn each_run(
     // If these can be counted, no place among them overflows.
     element_count(extents, parts)?;
     element_count(tile_shape, parts)?;
-    let to_strides = strides(extents, parts, false);
-    let from_strides = strides(tile_shape, parts, *column_major);
+    let to_strides = strides(extents, parts, &StorageOrder::RowMajor)?;
+    let from_strides = strides(tile_shape, parts, order)?;
     let (mut to, mut from) = (0, 0);
     let mut axes = Vec::with_capacity(region.len() + 1);
     for (axis, cells) in region.iter().enumerate() {
@@ -129,19 +129,16 @@ fn element_count(shape: &[u64], parts: usize) -> Result<usize> {
 }
 
 /// Elements between neighbours on each axis of a box of cells of so many `parts`.
-fn strides(shape: &[u64], parts: usize, column_major: bool) -> Vec<usize> {
+fn strides(shape: &[u64], parts: usize, order: &StorageOrder) -> Result<Vec<usize>> {
+    let axes = order.fastest_first(shape.len());
+    let axes = axes.ok_or_else(|| Error::internal("a tile in an order of another rank"))?;
     let mut strides = vec![0; shape.len()];
     let mut stride = parts;
-    let mut visit = |axis: usize| {
+    for axis in axes {
         strides[axis] = stride;
         stride *= shape[axis] as usize;
-    };
-    if column_major {
-        (0..shape.len()).for_each(&mut visit);
-    } else {
-        (0..shape.len()).rev().for_each(&mut visit);
     }
-    strides
+    Ok(strides)
 }
 
 /// Adds an axis within those there are, to the last of them if the two are like one.
@@ -195,10 +192,30 @@ fn visit_axes(
 #[cfg(test)]
 mod tests {
     use rand::rngs::StdRng;
+    use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
 
     use super::*;
     use crate::grid::{ravel, unravel};
+
+    /// Any order of axes.
+    fn order(rank: usize, rng: &mut StdRng) -> StorageOrder {
+        let mut axes: Vec<usize> = (0..rank).collect();
+        axes.shuffle(rng);
+        match rng.random_range(0..4) {
+            0 => StorageOrder::RowMajor,
+            1 => StorageOrder::ColumnMajor,
+            _ => StorageOrder::permuted(axes).unwrap(),
+        }
+    }
+
+    /// Where the cell at these coordinates is in a stored tile.
+    fn place_in(shape: &[u64], at: &[u64], order: &StorageOrder) -> usize {
+        let slowest_first = || order.fastest_first(shape.len()).unwrap().into_iter().rev();
+        let at: Vec<u64> = slowest_first().map(|axis| at[axis]).collect();
+        let shape: Vec<u64> = slowest_first().map(|axis| shape[axis]).collect();
+        ravel(&at, &shape) as usize
+    }
 
     /// A random placement in a chunk of `extents`: often whole rows, and often a single cell of an axis.
     fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
@@ -216,12 +233,12 @@ mod tests {
             tile_shape.push(len + before + rng.random_range(0..2));
             origin.push(before + region[region.len() - 1].start);
         }
-        Placement { region, tile_shape, origin, column_major: rng.random() }
+        Placement { region, tile_shape, origin, order: order(extents.len(), rng) }
     }
 
     /// Every cell of the placement in the chunk's order: where it is there, and in the stored tile.
     fn places(placement: &Placement, extents: &[u64]) -> Vec<(usize, usize)> {
-        let Placement { region, tile_shape, origin, column_major } = placement;
+        let Placement { region, tile_shape, origin, order } = placement;
         let places = (0..extents.iter().product()).filter_map(|position| {
             let mut at = unravel(position, extents);
             if !at.iter().zip(region).all(|(at, region)| region.contains(at)) {
@@ -229,12 +246,7 @@ mod tests {
             }
             let moved = at.iter_mut().zip(region).zip(origin);
             moved.for_each(|((at, region), origin)| *at = *at - region.start + origin);
-            let mut shape = tile_shape.clone();
-            if *column_major {
-                at.reverse();
-                shape.reverse();
-            }
-            Some((position as usize, ravel(&at, &shape) as usize))
+            Some((position as usize, place_in(tile_shape, &at, order)))
         });
         places.collect()
     }
@@ -272,12 +284,14 @@ mod tests {
 
     #[test]
     fn axes_that_are_like_one_are_one_run() {
-        let runs = |region: &[Range<u64>], tile_shape: &[u64], column_major| {
+        let runs = |region: &[Range<u64>], tile_shape: &[u64], is_row_major: bool| {
+            let order =
+                if is_row_major { StorageOrder::RowMajor } else { StorageOrder::ColumnMajor };
             let placement = Placement {
                 region: region.to_vec(),
                 tile_shape: tile_shape.to_vec(),
                 origin: region.iter().map(|cells| cells.start).collect(),
-                column_major,
+                order,
             };
             let mut runs = 0;
             each_run(Some(&placement), &[3, 4, 5], 1, |_| {
@@ -287,14 +301,14 @@ mod tests {
             .unwrap();
             runs
         };
-        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], false), 1);
-        assert_eq!(runs(&[0..3, 0..4, 0..5], &[9, 4, 5], false), 1);
-        assert_eq!(runs(&[1..3, 1..3, 0..5], &[3, 4, 5], false), 2);
-        assert_eq!(runs(&[0..3, 0..4, 2..3], &[3, 4, 5], false), 1);
-        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 6], false), 12);
-        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], true), 12);
-        assert_eq!(runs(&[0..3, 1..2, 2..3], &[3, 4, 5], true), 1);
-        assert_eq!(runs(&[0..3, 1..1, 0..5], &[3, 4, 5], false), 0);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], true), 1);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[9, 4, 5], true), 1);
+        assert_eq!(runs(&[1..3, 1..3, 0..5], &[3, 4, 5], true), 2);
+        assert_eq!(runs(&[0..3, 0..4, 2..3], &[3, 4, 5], true), 1);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 6], true), 12);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], false), 12);
+        assert_eq!(runs(&[0..3, 1..2, 2..3], &[3, 4, 5], false), 1);
+        assert_eq!(runs(&[0..3, 1..1, 0..5], &[3, 4, 5], true), 0);
     }
 
     #[test]
@@ -303,7 +317,7 @@ mod tests {
             region: vec![0..2, 0..2],
             tile_shape: vec![2, 2],
             origin: vec![0, 0],
-            column_major: false,
+            order: StorageOrder::RowMajor,
         };
         let copy = |stored: usize, chunk: usize| {
             copy_cells(Some(&placement), &[2, 3], 1, &vec![1; stored], &mut vec![0; chunk])
@@ -311,6 +325,9 @@ mod tests {
         assert!(copy(4, 6).is_ok());
         assert!(copy(3, 6).is_err() && copy(4, 4).is_err());
         assert!(fill_cells(Some(&placement), &[2, 3], &1, &mut [0; 4]).is_err());
+        let order = StorageOrder::permuted(vec![2, 0, 1]).unwrap();
+        let other_rank = Placement { order, ..placement.clone() };
+        assert!(copy_cells(Some(&other_rank), &[2, 3], 1, &[1; 4], &mut [0; 6]).is_err());
         let huge = Placement { tile_shape: vec![1 << 40, 1 << 40], ..placement };
         assert!(copy_cells(Some(&huge), &[2, 3], 1, &[1; 4], &mut [0; 6]).is_err());
         assert!(copy_cells(None, &[1 << 62], 8, &[1; 4], &mut [0; 6]).is_err());

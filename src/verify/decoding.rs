@@ -124,7 +124,8 @@ impl<T: Decodable> Decoding<T> {
 }
 
 fn stored_bytes(chunk: &impl Decodable) -> u64 {
-    chunk.locations().iter().map(Location::len).fold(0, u64::saturating_add)
+    let bytes = |at: &Location| at.range.most().unwrap_or_default();
+    chunk.locations().iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Decodes chunks one after the other.

@@ -3,8 +3,9 @@
 //! The sooner a TopK has seen good rows, the more chunks its filter rules out. So chunks come by their
 //! best bound in the first sort key: the greatest value first for `ORDER BY value DESC LIMIT 10`.
 //!
-//! `benches/prune.rs` switches it off: of 256 chunks whose values rise, `ORDER BY value DESC` reads 3 with it and
-//! 128 without, in 0.04 of the time. Where the order of the grid is good already, it costs nothing that shows.
+//! `benches/prune.rs` switches it off. Of 256 chunks whose values rise, `ORDER BY value DESC LIMIT 10` reads 3 with
+//! it and 132 without, in a twentieth of the time. Where the order of the grid is the right one anyway, it costs a
+//! tenth of a millisecond.
 
 use std::collections::HashSet;
 use std::sync::Arc;

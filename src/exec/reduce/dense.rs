@@ -384,19 +384,19 @@ fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec)
     exact.then_some(value)
 }
 
+/// The number that `expr` is, if it is a literal one that is not NULL.
 fn number(expr: &PhysicalExprRef) -> Option<Number> {
-    Some(match expr.downcast_ref::<Literal>()?.value() {
-        ScalarValue::Float64(Some(number)) => Number::Float(*number),
-        ScalarValue::Float32(Some(number)) => Number::Float(f64::from(*number)),
-        ScalarValue::Float16(Some(number)) => Number::Float(f64::from(*number)),
-        ScalarValue::Int8(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::Int16(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::Int32(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::Int64(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::UInt8(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::UInt16(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::UInt32(Some(number)) => Number::Integer(i128::from(*number)),
-        ScalarValue::UInt64(Some(number)) => Number::Integer(i128::from(*number)),
+    let value = expr.downcast_ref::<Literal>()?.value();
+    let widest = match value.data_type() {
+        float if float.is_floating() => DataType::Float64,
+        unsigned if unsigned.is_unsigned_integer() => DataType::UInt64,
+        signed if signed.is_signed_integer() => DataType::Int64,
         _ => return None,
-    })
+    };
+    match value.cast_to(&widest).ok()? {
+        ScalarValue::Float64(number) => number.map(Number::Float),
+        ScalarValue::UInt64(number) => number.map(|number| Number::Integer(number.into())),
+        ScalarValue::Int64(number) => number.map(|number| Number::Integer(number.into())),
+        _ => None,
+    }
 }

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The chunks that promise most come first. `benches/prune.rs` switches it off: of 256 chunks that a selection
-//! cuts, `max(value)` reads 3 with it and all without, in 0.03 of the time, and in 0.07 of what DataFusion's own
-//! filter over rows takes, which chunks in the order of the grid feed.
+//! cuts, `max(value)` reads 3 with it and `min(value), max(value)` 5, in 0.03 of the time that all take. That is a
+//! tenth of what the same takes over rows, where DataFusion has such a filter too, but no order of chunks.
 
 use std::sync::Arc;
 

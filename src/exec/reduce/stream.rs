@@ -297,7 +297,7 @@ impl PartitionReducer {
         Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
     }
 
-    /// The rows of each group, which follow from its labels where no value has a say.
+    /// Rows per group, from selection sizes alone.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
         for task_number in self.tasks() {

@@ -148,8 +148,8 @@ impl Row {
         let codec = self.codec()?;
         self.check_raw_len(tile_len)?;
         self.check_stored_len(&codec)?;
-        let at = Location { object: Arc::clone(object), range: self.span(payload_end)? };
-        Ok(Payload { at, raw_len: self.raw_len, codec })
+        let at = Location::new(Arc::clone(object), self.span(payload_end)?);
+        Ok(Payload::new(at, self.raw_len, codec))
     }
 
     pub(super) fn codec(&self) -> Result<Codec> {

@@ -149,7 +149,7 @@ impl Locate {
         let stored = self.chunks.iter().zip(rows).map(|(&chunk, row)| {
             let coordinates = self.grid.chunk_coordinates(chunk);
             let values = self.file.payload(self.dataset, &coordinates, row, &object)?;
-            let layer = Layer { placement: None, values, content: None, validity: None };
+            let layer = Layer::whole(values);
             Ok(StoredChunk { layers: vec![layer] })
         });
         stored.collect::<Result<_>>().map(Step::Done)

@@ -42,10 +42,10 @@ const GUESS_LEN: u64 = 64 * 1024;
 ///     match open.step(replies)? {
 ///         Step::Read(wanted) => {
 ///             let bytes = |r: std::ops::Range<u64>| file.slice(r.start as usize..r.end as usize);
-///             replies = Replies::Bytes(wanted.into_iter().map(|at| bytes(at.range)).collect());
+///             replies = Replies::Bytes(wanted.into_iter().map(|at| bytes(at.range.within(file.len() as u64))).collect());
 ///         }
-///         Step::List(_) => unreachable!("a .tet file is one object"),
 ///         Step::Done(tet) => break tet,
+///         _ => unreachable!("a .tet file is one object, which is there"),
 ///     }
 /// };
 /// assert!(tet.datasets().is_empty());

@@ -12,8 +12,6 @@
 //! it change. What else is in a package (parts that are being written, manifests, indexes) is nothing
 //! to a reader.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde::Deserialize;
 
@@ -64,6 +62,7 @@ pub struct Generation {
 ///             _ => vec![],
 ///         }]),
 ///         Step::Read(_) => Replies::Bytes(vec!["{\"protocol_version\":2}".into(), "7\n".into()]),
+///         Step::ReadIfPresent(_) => unreachable!("a package lists its files"),
 ///         Step::Done(generation) => break generation,
 ///     };
 /// };
@@ -178,7 +177,7 @@ fn folder_of(generation: u64) -> String {
 
 /// All bytes of an object.
 fn whole(object: String, size: u64) -> Location {
-    Location { object: Arc::from(object), range: 0..size }
+    Location::new(object, 0..size)
 }
 
 /// Where a short text of the package is, if it is there.

@@ -36,7 +36,7 @@ impl TetFile {
     }
 
     pub(super) fn embedded_zones(&self) -> Option<ZoneText> {
-        let at = Location { object: "".into(), range: self.zone_maps_at()? };
+        let at = Location::new("", self.zone_maps_at()?);
         Some(ZoneText { at, generation: None })
     }
 
@@ -58,7 +58,7 @@ impl TetFile {
     pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneText> {
         /// More than what is said of one chunk with eight axes, and more than what comes before.
         const MOST_PER_CHUNK: u64 = 1024;
-        let (len, chunks) = (at.len(), self.index_rows());
+        let (len, chunks) = (at.range.most().unwrap_or(u64::MAX), self.index_rows());
         if len > chunks.saturating_add(1).saturating_mul(MOST_PER_CHUNK) {
             let message = format!("{len} bytes, which is too much for {chunks} chunks");
             return Err(Error::corrupt_region("zone maps", message).in_file(&at.object));
@@ -156,7 +156,7 @@ mod tests {
 
     fn parse_of(generation: Option<u64>, json: &str) -> Result<ZoneMaps> {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
-        let at = Location { object: "maps".into(), range: 0..0 };
+        let at = Location::new("maps", 0..0);
         let target = Target { dataset: 1, grid, element: ElementType::I16 };
         ReadZoneMaps::new(ZoneText { at, generation }, target).parse(json.as_bytes())
     }
@@ -222,7 +222,7 @@ mod tests {
             Ok(Target { dataset, grid, element: ElementType::I16 })
         };
         let targets = vec![target(0), target(1), Err(Error::unsupported("odd")), target(3)];
-        let at = Location { object: "maps".into(), range: 0..0 };
+        let at = Location::new("maps", 0..0);
         let entry = |dataset: u64, chunk: u64, cells: u64| {
             format!(
                 r#"{{"dataset_id":{dataset},"chunk_index":[{chunk}],"element_count":{cells},"null_count":1}}"#

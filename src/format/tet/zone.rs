@@ -108,7 +108,7 @@ impl ZoneText {
     pub(super) fn corrupt(&self, message: String) -> Error {
         const REGION: &str = "zone maps";
         match &*self.at.object {
-            "" => Error::corrupt(REGION, self.at.range.start, message),
+            "" => Error::corrupt(REGION, self.at.start(), message),
             file => Error::corrupt_region(REGION, message).in_file(file),
         }
     }

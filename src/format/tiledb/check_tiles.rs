@@ -53,7 +53,7 @@ impl FragmentTiles {
     /// `Corrupt` if it is not in its files.
     pub fn stored(&self, place: u64) -> Result<Layer> {
         let (values, content, validity) = self.index.payloads(place)?;
-        Ok(Layer { placement: None, values, content, validity })
+        Ok(Layer { content, validity, ..Layer::whole(values) })
     }
 
     /// Why nothing can be said of what is noted, if it is not as it should be.

@@ -74,7 +74,8 @@ pub fn footer(
     let fragment = Fragment::new(&commit, files, footer, &schema)?;
     let mut blocks = vec![];
     for field in 0..schema.attributes.len() {
-        blocks.extend(block_locations(&fragment, field)?.into_iter().map(|at| at.range));
+        blocks
+            .extend(block_locations(&fragment, field)?.into_iter().map(|at| at.range.within(len)));
     }
     Ok(blocks)
 }

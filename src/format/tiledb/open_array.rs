@@ -185,8 +185,8 @@ impl OpenArray {
                 let message = format!("{} has no {METADATA_FILE}", commit.folder);
                 Error::corrupt_region("fragment", message)
             })?;
-            let object = format!("{}/{METADATA_FILE}", commit.folder).into();
-            asked.push(Location { object, range: len.saturating_sub(TAIL_LEN)..len });
+            let object = format!("{}/{METADATA_FILE}", commit.folder);
+            asked.push(Location::new(object, len.saturating_sub(TAIL_LEN)..len));
         }
         asked.extend(self.enumeration_files()?.into_iter().flatten());
         if asked.is_empty() {
@@ -226,7 +226,8 @@ impl OpenArray {
         for (number, (location, tail)) in asked.iter().zip(tails).enumerate() {
             let about = |error: Error| error.about(&location.object);
             let version = self.commits.get(number).and_then(|commit| commit.time.version);
-            let (tail_at, end) = (location.range.start, location.range.end);
+            let tail_at = location.start();
+            let end = tail_at + tail.len() as u64;
             let range = footer_range(tail, end, version.unwrap_or_default(), old_schema);
             let range = range.map_err(about)?;
             let within = |at: u64| at.checked_sub(tail_at).map(to_usize);
@@ -237,7 +238,7 @@ impl OpenArray {
                 }
                 None => {
                     let object = Arc::clone(&location.object);
-                    longer.push((number, Location { object, range }));
+                    longer.push((number, Location::new(object, range)));
                     None
                 }
             };
@@ -266,7 +267,7 @@ impl OpenArray {
 
     fn parse_footers(&mut self, asked: &[(usize, Location)], bytes: &[Bytes]) -> Result<()> {
         for ((number, location), bytes) in asked.iter().zip(bytes) {
-            let footer = Footer::parse(bytes, location.range.start, &self.schemas)
+            let footer = Footer::parse(bytes, location.start(), &self.schemas)
                 .map_err(|error| error.about(&location.object))?;
             if let Some(place) = self.footers.get_mut(*number) {
                 *place = Some(footer);

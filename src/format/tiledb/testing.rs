@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::error::Result;
-use crate::format::{Entry, Machine, Replies, Step};
+use crate::format::{Entry, Location, Machine, Replies, Step};
 
 pub(super) const UUID: &str = "0123456789abcdef0123456789abcdef";
 pub(super) const SCHEMA_NAME: &str = "__1_1_0123456789abcdef0123456789abcdef";
@@ -269,6 +269,13 @@ impl Folder {
         entries
     }
 
+    /// The bytes of a location, which must be there.
+    pub(super) fn read(&self, at: &Location) -> Bytes {
+        let object = &self.0[&*at.object];
+        let range = at.range.within(object.len() as u64);
+        object.slice(range.start as usize..range.end as usize)
+    }
+
     /// Runs a machine to its end.
     pub(super) fn drive<M: Machine>(&self, machine: M) -> Result<M::Output> {
         self.drive_counting(machine).map(|(output, _)| output)
@@ -283,15 +290,10 @@ impl Folder {
                 Step::List(folders) => {
                     Replies::Listings(folders.iter().map(|folder| self.list(folder)).collect())
                 }
-                Step::Read(locations) => Replies::Bytes(
-                    locations
-                        .iter()
-                        .map(|at| {
-                            let range = at.range.start as usize..at.range.end as usize;
-                            self.0[&*at.object].slice(range)
-                        })
-                        .collect(),
-                ),
+                Step::Read(locations) => {
+                    Replies::Bytes(locations.iter().map(|at| self.read(at)).collect())
+                }
+                Step::ReadIfPresent(_) => unreachable!("folders are listed before they are read"),
             };
         }
         unreachable!()

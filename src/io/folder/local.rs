@@ -15,7 +15,7 @@ use crate::io::{ByteSource, FileSource, MmapSource, OpenFiles, ReopenedSource};
 #[derive(Debug)]
 pub struct LocalFolder {
     name: String,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     files: Files,
 }
 

@@ -1,15 +1,16 @@
 //! A prefix of an object store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use object_store::path::{Path, PathPart};
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::{Folder, FolderEntry};
 use crate::error::{Error, Result};
-use crate::io::{ByteSource, ObjectSource};
+use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource, object};
 
 /// The objects of a store whose paths begin with a prefix.
 ///
@@ -18,15 +19,33 @@ use crate::io::{ByteSource, ObjectSource};
 #[derive(Debug)]
 pub struct StoreFolder {
     name: String,
-    store: Arc<dyn ObjectStore>,
+    pub(super) store: Arc<dyn ObjectStore>,
     prefix: Path,
+    whole_objects: bool,
     listed: Mutex<HashMap<Path, ObjectMeta>>,
 }
 
 impl StoreFolder {
     /// The objects of `store` below `prefix`; `name` is what errors call the folder.
     pub fn new(name: String, store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
-        Self { name, store, prefix, listed: Mutex::default() }
+        Self { name, store, prefix, whole_objects: false, listed: Mutex::default() }
+    }
+
+    /// The same folder of a store that gives objects as a whole only.
+    #[must_use]
+    pub fn of_whole_objects(self) -> Self {
+        Self { whole_objects: true, ..self }
+    }
+
+    fn listed(&self) -> MutexGuard<'_, HashMap<Path, ObjectMeta>> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where an object is that is going to be another one: what a listing said of it is wrong then.
+    pub(super) fn path_to_write(&self, path: &str) -> Path {
+        let path = self.path(path);
+        self.listed().remove(&path);
+        path
     }
 
     fn path(&self, path: &str) -> Path {
@@ -34,7 +53,7 @@ impl StoreFolder {
         self.prefix.parts().chain(parts.map(PathPart::from)).collect()
     }
 
-    fn error_name(&self, path: &str) -> String {
+    pub(super) fn error_name(&self, path: &str) -> String {
         format!("{}/{path}", self.name.trim_end_matches('/'))
     }
 }
@@ -54,7 +73,7 @@ impl Folder for StoreFolder {
         let folders = listing.common_prefixes.iter();
         let mut entries: Vec<FolderEntry> =
             folders.map(|path| FolderEntry { name: name(path), size: None }).collect();
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed();
         for object in listing.objects {
             entries.push(FolderEntry { name: name(&object.location), size: Some(object.size) });
             listed.insert(object.location.clone(), object);
@@ -65,10 +84,40 @@ impl Folder for StoreFolder {
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
         let (name, path) = (self.error_name(path), self.path(path));
         let store = Arc::clone(&self.store);
-        let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+        let listed = self.listed().get(&path).cloned();
+        if self.whole_objects {
+            let e_tag = listed.and_then(|object| object.e_tag);
+            let read = object::get(&*store, &path, &ByteRange::Whole, e_tag).await;
+            let (bytes, _) = read.map_err(|error| object::failed(&name, error))?;
+            return Ok(Arc::new(MemorySource::new(name, bytes)));
+        }
         Ok(Arc::new(match listed {
             Some(object) => ObjectSource::listed(name, store, object),
             None => ObjectSource::open(name, store, path).await?,
         }))
+    }
+
+    fn reads_ranges(&self) -> bool {
+        !self.whole_objects
+    }
+
+    async fn read_unopened(&self, path: &str, range: &ByteRange) -> Result<Option<Bytes>> {
+        if self.whole_objects && *range != ByteRange::Whole {
+            return Ok(None);
+        }
+        let (name, path) = (self.error_name(path), self.path(path));
+        let e_tag = self.listed().get(&path).and_then(|object| object.e_tag.clone());
+        match object::get(&*self.store, &path, range, e_tag).await {
+            Ok((bytes, object)) => {
+                // A part is seldom all that is read of an object: opening it asks nothing more now.
+                if *range != ByteRange::Whole {
+                    self.listed().insert(path, object);
+                }
+                Ok(Some(bytes))
+            }
+            // Some stores cannot count from the end.
+            Err(object_store::Error::NotSupported { .. }) => Ok(None),
+            Err(error) => Err(object::failed(&name, error)),
+        }
     }
 }

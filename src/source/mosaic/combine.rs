@@ -173,31 +173,40 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
         }
     }
     let mut members: Vec<Arc<Objects>> = Vec::new();
+    let mut before: Option<(Arc<Objects>, u32)> = None;
     let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
     let mut grids: Vec<Vec<_>> = (0..variables).map(|_| Vec::new()).collect();
     for file in files {
         for (variable, array) in file.arrays.into_iter().enumerate() {
             grids[variable].push(array.grid().clone());
             let source = array.into_source();
-            let objects = source.objects();
             // Variables of one file have the same objects: if they were met, then just before.
-            if members.last().is_none_or(|member| !Arc::ptr_eq(member, objects)) {
-                members.push(Arc::clone(objects));
-            }
-            let member = members.len() - 1;
-            parts[variable].push(Part { source, member: Some(member) });
+            let objects = Arc::clone(source.objects());
+            let member = match &before {
+                Some((same, member)) if Arc::ptr_eq(same, &objects) => *member,
+                _ => add_members(&mut members, &objects)?,
+            };
+            before = Some((objects, member));
+            parts[variable].push(Part { source, member });
         }
     }
     let objects = match members.as_slice() {
-        [one] => {
-            parts.iter_mut().flatten().for_each(|part| part.member = None);
-            Arc::clone(one)
-        }
+        [one] => Arc::clone(one),
         _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
     };
     let grid = table_grid(&grids, axis, &widths, chunk_bytes)?;
     let layout = Arc::new(Layout::new(grid, axis, starts, grids));
     Ok(Mosaic::new(objects, layout, parts, values))
+}
+
+/// Adds an array's objects, those of its members if it is several; gives the number of the first.
+fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Result<u32> {
+    let first = u32::try_from(members.len());
+    match &**objects {
+        Objects::Several { members: several, .. } => members.extend(several.iter().cloned()),
+        _ => members.push(Arc::clone(objects)),
+    }
+    first.map_err(|_| Error::unsupported("a table of more than 4294967296 files"))
 }
 
 /// How the stored elements of a column compare, if the column has their order.

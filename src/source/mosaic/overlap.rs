@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::format::{Layer, Placement, StoredChunk};
+use crate::format::{Layer, Placement, StorageOrder, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, ravel};
 
 /// A stored chunk as a part of a chunk of the table.
@@ -113,7 +113,7 @@ impl Overlap {
                     region: self.region.clone(),
                     tile_shape: self.extents.clone(),
                     origin: self.origin.clone(),
-                    column_major: false,
+                    order: StorageOrder::RowMajor,
                 },
             };
             Some(Layer { placement: Some(placement), ..layer })

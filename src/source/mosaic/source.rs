@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 
 use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
-use crate::tile::{AT_ONCE, Objects, object_of};
+use crate::io::MAX_CONCURRENT_IO;
+use crate::tile::Objects;
 
 /// The stored side of arrays that are shown as one.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(super) struct Mosaic {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) source: Arc<dyn ChunkSource>,
-    /// Which of the table's objects are its own, if they are several.
-    pub(super) member: Option<usize>,
+    /// The number of its objects among those of the table.
+    pub(super) member: u32,
 }
 
 /// A value of the table as one of a variable's arrays.
@@ -137,12 +138,8 @@ impl Mosaic {
 impl Part {
     /// A stored chunk, with its objects under the names that they have in the table.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
-        if let Some(member) = self.member {
-            let layers = chunk.layers.iter_mut();
-            for payload in layers.flat_map(|layer| layer.payloads_mut()) {
-                payload.at.object = object_of(member, &payload.at.object);
-            }
-        }
+        let layers = chunk.layers.iter_mut();
+        layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);
         chunk
     }
 }
@@ -162,7 +159,7 @@ impl ChunkSource for Mosaic {
         let mut chunks = vec![vec![StoredChunk::default(); values.len()]; tasks.len()];
         let requests = self.requests(tasks, values);
         let located = requests.into_iter().map(|request| self.locate_part(request, values));
-        let mut located = stream::iter(located).buffered(AT_ONCE);
+        let mut located = stream::iter(located).buffered(MAX_CONCURRENT_IO);
         while let Some(of_part) = located.try_next().await? {
             for (task, at, chunk) in of_part {
                 chunks[task][at].layers.extend(chunk.layers);
@@ -188,7 +185,7 @@ impl ChunkSource for Mosaic {
             let selection = self.layout.within_file(selection, file);
             (file, parts[file].source.zones(value, &selection, share).await)
         });
-        let read: Vec<_> = stream::iter(read).buffered(AT_ONCE).collect().await;
+        let read: Vec<_> = stream::iter(read).buffered(MAX_CONCURRENT_IO).collect().await;
         let mut of_files = vec![None; parts.len()];
         for (file, zones) in read {
             of_files[file] = zones;

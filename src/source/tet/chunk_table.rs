@@ -77,8 +77,8 @@ impl Fact {
         match self {
             Self::Dataset => text(|it| Some(&it.dataset)),
             Self::Chunk => number_lists(chunks.iter().map(|it| Some(&*it.coordinates))),
-            Self::FileOffset => number(|it| Some(it.payload.at.range.start)),
-            Self::StoredBytes => number(|it| Some(it.payload.at.len())),
+            Self::FileOffset => number(|it| Some(it.payload.at.start())),
+            Self::StoredBytes => number(|it| Some(it.payload.stored_len())),
             Self::RawBytes => number(|it| Some(it.payload.raw_len)),
             Self::Codec => {
                 let codecs = chunks.iter().map(|it| it.payload.codec.to_string());

@@ -85,26 +85,10 @@ impl ArrayFormat for Tet {
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
-        let file = open(place, options.number("generation")).await?;
+        let file = TetReader::open_place(place, options).await?;
         let read = options.read(&self.read_defaults());
         Ok(Arc::new(TetGroup { file, location: place.location().to_owned(), read }))
     }
-}
-
-async fn open(place: &Place, generation: Option<u64>) -> Result<TetReader> {
-    // A store has no folders to ask about, so there the name decides.
-    let is_package = match place.local_path() {
-        Some(path) => path.is_dir(),
-        None => place.path().trim_end_matches('/').ends_with(".tet.d"),
-    };
-    if is_package {
-        return TetReader::open_package(place.folder()?, generation).await;
-    }
-    if generation.is_some() {
-        let message = "a file has no generations; option 'generation' is for .tet.d packages";
-        return Err(Error::usage(message).in_file(place.location()));
-    }
-    TetReader::open(place.object().await?).await
 }
 
 /// The datasets of one file.

@@ -84,7 +84,7 @@ impl StoredInfo {
             Codec::Raw | Codec::Custom(_) => StoredCodec::Raw,
         };
         self.chunks += 1;
-        self.bytes = self.bytes.saturating_add(payload.at.len());
+        self.bytes = self.bytes.saturating_add(payload.stored_len());
         self.raw_bytes = self.raw_bytes.saturating_add(payload.raw_len);
         self.codec = match self.codec {
             Some(before) if before != codec => Some(StoredCodec::Mixed),

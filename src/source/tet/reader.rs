@@ -18,6 +18,8 @@ use crate::format::tet::{DimSpec, LabelSource, OpenFile, TetFile, ZoneMaps};
 use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::io::{ByteSource, Folder};
+use crate::options::ResolvedOptions;
+use crate::source::place::Place;
 use crate::tile::{CellFormat, Objects, drive, layers};
 
 /// A file whose directory and metadata have been read.
@@ -64,6 +66,27 @@ impl TetReader {
     pub async fn open_package(folder: Arc<dyn Folder>, generation: Option<u64>) -> Result<Self> {
         let (package, file) = Package::open(folder, generation).await?;
         Ok(Self { package: Some(Arc::new(package)), ..file })
+    }
+
+    /// Opens the file or package at `place`; of a package, the generation that the options name.
+    ///
+    /// # Errors
+    /// Those of [`TetReader::open`] and [`TetReader::open_package`]; `Usage` for a generation of a file.
+    pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
+        let generation = options.number("generation");
+        // A store has no folders to ask about, so there the name decides.
+        let is_package = match place.local_path() {
+            Some(path) => path.is_dir(),
+            None => place.path().trim_end_matches('/').ends_with(".tet.d"),
+        };
+        if is_package {
+            return Self::open_package(place.folder()?, generation).await;
+        }
+        if generation.is_some() {
+            let message = "a file has no generations; option 'generation' is for .tet.d packages";
+            return Err(Error::usage(message).in_file(place.location()));
+        }
+        Self::open(place.object().await?).await
     }
 
     /// Which generation of a package the file is; `None` for a file alone.
@@ -277,7 +300,8 @@ impl TetReader {
         for (number, chunk) in (0..).zip(&stored) {
             let extents = grid.extents(&[number]);
             let tile =
-                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)?;
+                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)
+                    .map_err(|failed| failed.error)?;
             elements.extend_from_slice(tile.bytes());
         }
         Ok(elements.into())
@@ -311,7 +335,7 @@ impl TetReader {
     /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
     fn zone_maps_len(&self) -> Option<u64> {
         let within = self.file.zone_maps_at().map(|at| at.end - at.start);
-        within.or_else(|| Some(self.package.as_ref()?.zone_file()?.len()))
+        within.or_else(|| self.package.as_ref()?.zone_file()?.range.most())
     }
 
     /// The zone maps of each dataset, by id, read in one go; `None` if there are none.

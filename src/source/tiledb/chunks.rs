@@ -50,6 +50,9 @@ impl ChunkSource for TileDbChunks {
         const NOTED: u64 = 32;
         /// So many bytes of them are read whatever is to be gained.
         const CHEAP: u64 = 1 << 16;
+        if let Some(zones) = self.zones[value].get() {
+            return zones.clone();
+        }
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
         let worthwhile = tiles.saturating_mul(NOTED) <= bytes_to_read.max(CHEAP);
         if !self.view.read.trust_zone_maps || !worthwhile {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::group::{FRAGMENTS, INFO, METADATA, Reading, TileDbGroup};
+use super::reader::open_options;
 use super::view::TileDbView;
 use crate::array::ReadOptions;
 use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
-use crate::format::tiledb::{EncryptionKey, FolderKind, OpenOptions, folder_kind};
+use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 use crate::source::mosaic::FileArrays;
@@ -134,12 +135,5 @@ impl ArrayFormat for TileDb {
 }
 
 fn reading(options: &ResolvedOptions) -> Result<Reading> {
-    let key =
-        options.secret("encryption_key").map(|key| EncryptionKey::new(key.expose().as_bytes()));
-    let open = OpenOptions {
-        start: options.number("timestamp_start").unwrap_or_default(),
-        end: options.number("timestamp"),
-        key: key.transpose()?,
-    };
-    Ok(Reading { open, view: TileDbView::new(options) })
+    Ok(Reading { open: open_options(options)?, view: TileDbView::new(options) })
 }

@@ -13,12 +13,12 @@ use super::view::TileDbView;
 use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::format::tiledb::OpenOptions;
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::last_part;
 use crate::source::array_format::{ArrayGroup, OpenedArray, mixed, with_axes};
 use crate::source::description::{Description, Detail};
 use crate::source::fact_table::{FactTable, Facts};
 use crate::source::place::Place;
-use crate::tile::AT_ONCE;
 use crate::verify::{Depth, Progress, Report};
 
 /// How arrays are opened and shown.
@@ -117,7 +117,7 @@ impl ArrayGroup for TileDbGroup {
                 (name.as_str(), array.map(|array| array.with_name(name)))
             })
             .collect();
-        let mut opened: Vec<_> = stream::iter(each).buffered(AT_ONCE).collect().await;
+        let mut opened: Vec<_> = stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await;
         opened.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
         let location = self.place.location();
         if opened.is_empty() {

@@ -7,9 +7,10 @@ use futures::stream::{self, StreamExt};
 use crate::error::{Error, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, OpenOptions, ReadGroup, folder_kind};
+use crate::io::MAX_CONCURRENT_IO;
 use crate::io::last_part;
 use crate::source::place::Place;
-use crate::tile::{AT_ONCE, Objects, drive};
+use crate::tile::{Objects, drive};
 
 /// What is found at a place.
 #[derive(Debug, Default)]
@@ -104,7 +105,7 @@ impl Members {
             }
         });
         let looks: Vec<_> = looks.collect();
-        let mut looks = stream::iter(looks).buffered(AT_ONCE);
+        let mut looks = stream::iter(looks).buffered(MAX_CONCURRENT_IO);
         let mut members = Vec::new();
         while let Some(looked) = looks.next().await {
             match looked {

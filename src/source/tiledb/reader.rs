@@ -11,9 +11,12 @@ use super::view::TileDbView;
 use crate::array::{GridArray, Value};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    DimensionDomain, DimensionSchema, MetadataValue, OpenArray, OpenOptions, TileDbArray,
+    DimensionDomain, DimensionSchema, EncryptionKey, MetadataValue, OpenArray, OpenOptions,
+    TileDbArray,
 };
 use crate::io::{Folder, last_part};
+use crate::options::ResolvedOptions;
+use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
 /// A TileDB array whose schema and fragments are known.
@@ -39,6 +42,14 @@ impl TileDbReader {
         let objects = Arc::new(Objects::many(folder));
         let array = Arc::new(drive(OpenArray::new(options), &objects).await?);
         Ok(Self { array, objects })
+    }
+
+    /// Opens the array at `place`, with the times and the key that the options say.
+    ///
+    /// # Errors
+    /// Those of [`TileDbReader::open`], and `Usage` for a key of another length.
+    pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
+        Self::open(place.folder()?, open_options(options)?).await
     }
 
     /// The format's view of the array.
@@ -130,4 +141,12 @@ impl TileDbReader {
         let (name, grid) = (self.name().to_owned(), window.grid.clone());
         Ok(GridArray::new(name, Arc::new(source), grid, dims, values, view.read.index_columns))
     }
+}
+
+/// Which fragments are seen, and the key.
+pub(super) fn open_options(options: &ResolvedOptions) -> Result<OpenOptions> {
+    let key = options.secret("encryption_key");
+    let key = key.map(|key| EncryptionKey::new(key.expose().as_bytes())).transpose()?;
+    let start = options.number("timestamp_start").unwrap_or_default();
+    Ok(OpenOptions { start, end: options.number("timestamp"), key })
 }

@@ -26,7 +26,7 @@ impl Default for TileDbView {
 
 impl TileDbView {
     /// What the options say.
-    pub(crate) fn new(options: &ResolvedOptions) -> Self {
+    pub fn new(options: &ResolvedOptions) -> Self {
         let built_in = Self::default();
         let flag = |name: &str, built_in: bool| options.flag(name).unwrap_or(built_in);
         Self {

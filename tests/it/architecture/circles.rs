@@ -23,8 +23,6 @@ const KNOWN: &[&[&str]] = &[
     ],
     &["cli/src/verify/document.rs", "cli/src/verify/mod.rs", "cli/src/verify/text.rs"],
     &["src/array/values/declared.rs", "src/array/values/number.rs"],
-    &["src/exec/reduce/node.rs", "src/exec/reduce/stream.rs"],
-    &["src/exec/scan.rs", "src/exec/stream.rs"],
     &["src/format/codec.rs", "src/format/tiledb/filter/tile.rs"],
     &[
         "src/format/tet/check_index.rs",

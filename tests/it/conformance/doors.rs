@@ -2,59 +2,40 @@
 //!
 //! Every table shows the declared fill value as NULL.
 
-use std::sync::Arc;
-
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
-use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{
-    Error, GridfusionSessionContextExt, Kind, TetReadOptions, TileDbReadOptions, open, open_tiledb,
-};
+use gridfusion::verify::{Depth, Report};
+use gridfusion::{ArrayOptions, Error, ErrorKind, GridfusionSessionContextExt};
 
 /// The option that every table is opened with, as SQL has it.
 pub(crate) const FILL: &str = "fill_as_null";
 
-fn tet() -> TetReadOptions {
-    TetReadOptions::default().with_fill_as_null(true)
-}
-
-fn tiledb() -> TileDbReadOptions {
-    TileDbReadOptions::default().with_fill_as_null(true)
+fn options() -> ArrayOptions {
+    ArrayOptions::default().with_fill_as_null(true)
 }
 
 /// Registers what is at these locations as a table.
 pub(crate) async fn register(
     ctx: &SessionContext,
-    format: &str,
     table: &str,
     locations: Vec<String>,
 ) -> Result<()> {
-    match format {
-        "tet" => ctx.register_tet(table, locations, tet()).await,
-        _ => ctx.register_tiledb(table, locations, tiledb()).await,
-    }
+    ctx.register_array(table, locations, options()).await
 }
 
 /// Counts the rows of what is at a location, without a table.
-pub(crate) async fn read(ctx: &SessionContext, format: &str, location: &str) -> Result<usize> {
-    let frame = match format {
-        "tet" => ctx.read_tet(location, tet()).await,
-        _ => ctx.read_tiledb(location, tiledb()).await,
-    };
+pub(crate) async fn read(ctx: &SessionContext, location: &str) -> Result<usize> {
+    let frame = ctx.read_array(location, options()).await;
     frame?.count().await
 }
 
 /// Registers what is at a location as a schema.
 pub(crate) async fn register_schema(
     ctx: &SessionContext,
-    format: &str,
     schema: &str,
     location: &str,
 ) -> Result<()> {
-    match format {
-        "tet" => ctx.register_tet_schema(schema, location, tet()).await,
-        _ => ctx.register_tiledb_schema(schema, location, tiledb()).await,
-    }
+    ctx.register_array_schema(schema, location, options()).await
 }
 
 /// Registers a directory as a catalog; its tables have what the session says.
@@ -63,7 +44,7 @@ pub(crate) async fn register_catalog(
     catalog: &str,
     location: &str,
 ) -> Result<()> {
-    ctx.register_grid_catalog(catalog, location, tet()).await
+    ctx.register_array_catalog(catalog, location, options()).await
 }
 
 /// Lets sessions find tables by quoted paths.
@@ -72,20 +53,8 @@ pub(crate) fn enable_paths(ctx: &SessionContext) {
 }
 
 /// Verifies what is at a location, cells too.
-pub(crate) async fn verify(ctx: &SessionContext, format: &str, location: &str) -> Report {
-    let (runtime, depth) = (ctx.runtime_env(), Depth::Cells);
-    let progress = Arc::new(Progress::default());
-    let report = match format {
-        "tet" => match open(location, &tet(), &runtime).await {
-            Ok(file) => Ok(file.verify(depth, &progress).await),
-            Err(error) => Err(error),
-        },
-        _ => match open_tiledb(location, &tiledb(), &runtime).await {
-            Ok(array) => Ok(array.verify(depth, &progress).await),
-            Err(error) => Err(error),
-        },
-    };
-    report.unwrap_or_else(|error| Report::of_error(location, depth, &error))
+pub(crate) async fn verify(ctx: &SessionContext, location: &str) -> Report {
+    crate::support::open::verify(location, &options(), Depth::Cells, ctx).await
 }
 
 /// Whether the error blames the request.
@@ -98,7 +67,7 @@ pub(crate) fn is_damage(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::NotImplemented(_) => true,
         DataFusionError::External(cause) => {
-            cause.downcast_ref::<Error>().is_some_and(|error| error.kind() == Kind::Corrupt)
+            cause.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Corrupt)
         }
         _ => false,
     }

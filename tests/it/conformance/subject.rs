@@ -58,7 +58,7 @@ impl<'a> Subject<'a> {
     /// A session with the array as the table `t`.
     pub(crate) async fn table(&self, partitions: usize, batch_size: usize) -> SessionContext {
         let ctx = self.session(partitions, batch_size);
-        let opened = doors::register(&ctx, self.format.name(), "t", vec![self.location()]).await;
+        let opened = doors::register(&ctx, "t", vec![self.location()]).await;
         opened.unwrap_or_else(|error| panic!("{}: {error}", self.what()));
         ctx
     }

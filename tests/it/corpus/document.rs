@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::TetReadOptions;
+use gridfusion::ArrayOptions;
 use serde_json::Value;
 
 use super::Result;
@@ -13,9 +13,9 @@ use super::tables::{columns, quoted, rows};
 pub(crate) type Number = Option<f64>;
 
 /// The readings of a file: which of NaN and fill values are NULL.
-pub(crate) fn schemas() -> [(&'static str, TetReadOptions); 4] {
+pub(crate) fn schemas() -> [(&'static str, ArrayOptions); 4] {
     let read = |nan, fill| {
-        let options = TetReadOptions::default().with_index_columns(true);
+        let options = ArrayOptions::default().with_index_columns(true);
         options.with_nan_as_null(nan).with_fill_as_null(fill)
     };
     [

@@ -1,6 +1,6 @@
 //! The package of the corpus, generation by generation.
 
-use gridfusion::TetReadOptions;
+use gridfusion::ArrayOptions;
 use gridfusion::format::Location;
 use gridfusion::io::LocalFolder;
 use gridfusion::source::TetReader;
@@ -28,7 +28,7 @@ async fn packages() {
     for (generation, parts) in pinned.into_iter().chain([current]) {
         report.subject = format!("generation {generation:?} of {PACKAGE}");
         let schemas = [plain(), indexed(), raw()]
-            .map(|(schema, options)| (schema, TetReadOptions { generation, ..options }));
+            .map(|(schema, options)| (schema, of_generation(options, generation)));
         let opened = open(&files.join(PACKAGE), &schemas).await;
         let Some(ctx) = report.note(opened) else { continue };
         let mut expected = 0;
@@ -56,14 +56,21 @@ async fn zone_files_say_what_the_file_says() {
         let path = format!("generations/{generation:08}");
         let size = |name: &str| std::fs::metadata(files.join(PACKAGE).join(name)).unwrap().len();
         let (packed, zones) = (format!("{path}/packed.tet"), format!("{path}/ZONE.json"));
-        let at = Location { object: zones.as_str().into(), range: 0..size(&zones) };
+        let at = Location::new(zones.as_str(), 0..size(&zones));
         let within = file.tet().zone_maps_at().expect("zone maps are embedded");
         for dataset in 0..file.tet().datasets().len() {
             let beside = file.tet().read_zone_file(dataset, at.clone(), generation).unwrap();
             let beside = drive(beside, &objects).await.unwrap();
-            let at = Location { object: packed.as_str().into(), range: within.clone() };
+            let at = Location::new(packed.as_str(), within.clone());
             let embedded = file.tet().read_zone_file(dataset, at, generation).unwrap();
             assert_eq!(beside, drive(embedded, &objects).await.unwrap());
         }
+    }
+}
+
+fn of_generation(options: ArrayOptions, generation: Option<u64>) -> ArrayOptions {
+    match generation {
+        Some(generation) => options.with_option("generation", generation),
+        None => options,
     }
 }

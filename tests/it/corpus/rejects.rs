@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use datafusion::error::DataFusionError;
-use gridfusion::TetReadOptions;
+use gridfusion::ArrayOptions;
 
 use super::tables::{aggregate, columns, dataset_names, open, plain, rows};
 use super::{Report, corpus, relative, tet_files};
@@ -144,7 +144,7 @@ async fn zone_maps_never_change_answers() {
             if file.ends_with("zone_lies.tet") { &[false] } else { &[true, false] };
         for &trust in trusts {
             report.subject = format!("{file} with trust_zone_maps = {trust}");
-            let options = TetReadOptions::default().with_trust_zone_maps(trust);
+            let options = ArrayOptions::default().with_trust_zone_maps(trust);
             let opened = open(&files.join(file), &[("f", options)]).await;
             let Some(ctx) = report.note(opened) else { continue };
             let sql =

@@ -4,36 +4,33 @@ use std::path::Path;
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use crate::support::{query, rows_of};
 
 pub(crate) type Result<T> = std::result::Result<T, DataFusionError>;
 
 /// The schema `f`: a file as users see it by default.
-pub(crate) fn plain() -> (&'static str, TetReadOptions) {
-    ("f", TetReadOptions::default())
+pub(crate) fn plain() -> (&'static str, ArrayOptions) {
+    ("f", ArrayOptions::default())
 }
 
 /// The schema `indexed`: with index columns.
-pub(crate) fn indexed() -> (&'static str, TetReadOptions) {
-    ("indexed", TetReadOptions::default().with_index_columns(true))
+pub(crate) fn indexed() -> (&'static str, ArrayOptions) {
+    ("indexed", ArrayOptions::default().with_index_columns(true))
 }
 
 /// The schema `raw`: stored values as they are.
-pub(crate) fn raw() -> (&'static str, TetReadOptions) {
-    ("raw", TetReadOptions::default().with_nan_as_null(false).with_fill_as_null(false))
+pub(crate) fn raw() -> (&'static str, ArrayOptions) {
+    ("raw", ArrayOptions::default().with_nan_as_null(false).with_fill_as_null(false))
 }
 
 /// A session with `path` registered under each schema.
-pub(crate) async fn open(
-    path: &Path,
-    schemas: &[(&str, TetReadOptions)],
-) -> Result<SessionContext> {
+pub(crate) async fn open(path: &Path, schemas: &[(&str, ArrayOptions)]) -> Result<SessionContext> {
     let ctx = SessionContext::new();
     let location = path.to_str().expect("corpus paths are UTF-8");
     for (schema, options) in schemas {
-        ctx.register_tet_schema(schema, location, options.clone()).await?;
+        ctx.register_array_schema(schema, location, options.clone()).await?;
     }
     Ok(ctx)
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use gridfusion::ArrayOptions;
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{TetReadOptions, open};
+
+use crate::support::open::open_tet;
 
 use super::{corpus, relative, tet_files};
 use crate::tiledb::libtiledb::corpus_cases;
@@ -95,7 +97,9 @@ const FILES: &[(&str, &[&str], &str)] = &[
 ];
 
 async fn verify(location: &str) -> Report {
-    match open(location, &TetReadOptions::default(), &Default::default()).await {
+    match open_tet(location, &ArrayOptions::default(), &datafusion::prelude::SessionContext::new())
+        .await
+    {
         Ok(file) => file.verify(Depth::Cells, &Arc::new(Progress::default())).await,
         Err(error) => Report::of_error(location, Depth::Cells, &error),
     }

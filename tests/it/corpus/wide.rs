@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::collect;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use super::corpus;
 use crate::plan::dynamic::metric;
@@ -16,10 +16,10 @@ async fn corpus_variables_of_a_climate_file_are_one_table() {
     let Some(corpus) = corpus() else { return };
     let location = corpus.join(SHARED).to_str().unwrap().to_owned();
     let ctx = reducing(2, 8192);
-    ctx.register_tet("climate", location.as_str(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("climate", location.as_str(), ArrayOptions::default()).await.unwrap();
     for dataset in ["temperature", "precipitation"] {
-        let options = TetReadOptions::default().with_dataset(dataset);
-        ctx.register_tet(dataset, location.as_str(), options).await.unwrap();
+        let options = ArrayOptions::default().with_dataset(dataset);
+        ctx.register_array(dataset, location.as_str(), options).await.unwrap();
     }
 
     let wide = "SELECT lat, round(corr(temperature, precipitation), 9) AS r FROM climate GROUP BY lat ORDER BY lat";

@@ -12,7 +12,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::{DFParser, Statement};
-use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 
 use crate::docs::blocks::{Block, Output, Page, agrees, pages};
 
@@ -32,7 +32,7 @@ async fn session() -> SessionContext {
     let ctx = SessionContext::new_with_state(state);
     for file in FILES {
         let path = format!("examples/data/{file}.tet");
-        ctx.register_tet_schema(file, &path, TetReadOptions::default()).await.unwrap();
+        ctx.register_array_schema(file, &path, ArrayOptions::default()).await.unwrap();
     }
     let catalog = ctx.catalog("datafusion").unwrap();
     let datasets = |file: &str| catalog.schema(file).unwrap().table_names();

@@ -8,7 +8,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
 use gridfusion::source::TetReader;
-use gridfusion::{GridTable, GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use rand::SeedableRng;
 
 use crate::support::{I32, Layout, TempTet, TestDataset, cell, query, session, tet_bytes};
@@ -70,7 +70,7 @@ async fn memory_is_accounted() {
             .unwrap();
         let config = SessionConfig::new().with_target_partitions(1);
         let ctx = SessionContext::new_with_config_rt(config, runtime);
-        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+        ctx.register_array("t", temp.location(), ArrayOptions::default().with_io(io))
             .await
             .unwrap();
         let result = query(&ctx, "SELECT max(value) FROM t").await;

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{Accumulator, Volatility, create_udaf};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::scalar::ScalarValue;
 use gridfusion::io::{ByteSource, FileSource, MmapSource};
-use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 
 use crate::support::{F64, Layout, TempTet, TestDataset, query, tet_bytes};
 
@@ -31,7 +31,7 @@ async fn limited(limit: usize, file: &TempTet) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(1);
     let ctx = SessionContext::new_with_config_rt(config, runtime);
     ctx.enable_gridfusion();
-    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     ctx
 }
 
@@ -134,8 +134,8 @@ async fn a_file_that_is_written_is_an_error() {
         let opened = std::fs::OpenOptions::new().write(true).open(&file.path).unwrap();
         opened.set_modified(long_ago).unwrap();
         let ctx = SessionContext::new();
-        let options = TetReadOptions::default().with_io(io);
-        ctx.register_tet("t", file.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_io(io);
+        ctx.register_array("t", file.location(), options).await.unwrap();
         query(&ctx, "SELECT sum(value) FROM t").await.unwrap();
         std::fs::write(&file.path, std::fs::read(&file.path).unwrap()).unwrap();
         let error = query(&ctx, "SELECT sum(value) FROM t").await.unwrap_err().to_string();

@@ -6,7 +6,7 @@ use datafusion::prelude::SessionContext;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, FileSource, MemorySource, MmapSource, ObjectSource};
 use gridfusion::source::TetReader;
-use gridfusion::{GridTable, GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
@@ -95,13 +95,13 @@ async fn locations_reach_every_store() {
     for location in &locations {
         for io in [IoMode::Mmap, IoMode::Pread] {
             ctx.deregister_table("t").unwrap();
-            let options = TetReadOptions::default().with_io(io);
-            ctx.register_tet("t", location, options).await.unwrap();
+            let options = ArrayOptions::default().with_io(io);
+            ctx.register_array("t", location, options).await.unwrap();
             check(&ctx, "t", location).await;
         }
     }
     let error =
-        ctx.register_tet("u", "s3://nowhere/x.tet", TetReadOptions::default()).await.unwrap_err();
+        ctx.register_array("u", "s3://nowhere/x.tet", ArrayOptions::default()).await.unwrap_err();
     assert!(
         error.to_string().contains("no object store is registered for 's3://nowhere"),
         "{error}"
@@ -122,7 +122,7 @@ async fn few_requests_are_made() {
         .unwrap();
     let ctx = session(1, 8192);
     ctx.register_object_store(&url::Url::parse(&server.url).unwrap(), Arc::new(http));
-    ctx.register_tet("t", format!("{}/v.tet", server.url), TetReadOptions::default())
+    ctx.register_array("t", format!("{}/v.tet", server.url), ArrayOptions::default())
         .await
         .unwrap();
     let to_open = server.gets();
@@ -142,7 +142,7 @@ async fn raw_chunks_are_not_copied() {
     let temp = TempTet::new(&tet_bytes(&[dataset], &Layout::default()));
     for (io, shared) in [(IoMode::Mmap, true), (IoMode::Pread, false)] {
         let ctx = session(1, 1024);
-        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+        ctx.register_array("t", temp.location(), ArrayOptions::default().with_io(io))
             .await
             .unwrap();
         let mut places = Vec::new();
@@ -171,7 +171,7 @@ async fn a_replaced_object_is_an_error() {
     let ctx = session(1, 8192);
     let store: Arc<dyn ObjectStore> = Arc::<InMemory>::clone(&memory);
     ctx.register_object_store(&url::Url::parse("mem://bucket").unwrap(), store);
-    ctx.register_tet("t", "mem://bucket/v.tet", TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", "mem://bucket/v.tet", ArrayOptions::default()).await.unwrap();
     check(&ctx, "t", "before").await;
     memory.put(&"v.tet".into(), file().into()).await.unwrap();
     let error =
@@ -185,7 +185,7 @@ async fn a_file_that_shrinks_is_an_error() {
     for io in [IoMode::Mmap, IoMode::Pread] {
         let temp = TempTet::new(&file());
         let ctx = session(1, 8192);
-        ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(io))
+        ctx.register_array("t", temp.location(), ArrayOptions::default().with_io(io))
             .await
             .unwrap();
         std::fs::OpenOptions::new().write(true).open(&temp.path).unwrap().set_len(400).unwrap();
@@ -201,7 +201,7 @@ async fn dropping_a_stream_stops_it() {
     use futures::StreamExt;
     let temp = TempTet::new(&file());
     let ctx = session(2, 8);
-    ctx.register_tet("t", temp.location(), TetReadOptions::default().with_io(IoMode::Pread))
+    ctx.register_array("t", temp.location(), ArrayOptions::default().with_io(IoMode::Pread))
         .await
         .unwrap();
     let mut stream = ctx.sql("SELECT * FROM t").await.unwrap().execute_stream().await.unwrap();

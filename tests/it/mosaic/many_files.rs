@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use insta::assert_snapshot;
 use serde_json::json;
 
@@ -73,9 +73,9 @@ fn year_file(year: i32, stations: &[&str], units: &str) -> Vec<TestDataset> {
 async fn error(
     ctx: &SessionContext,
     locations: impl Into<gridfusion::Locations> + Send,
-    options: TetReadOptions,
+    options: ArrayOptions,
 ) -> String {
-    ctx.register_tet("x", locations, options).await.unwrap_err().to_string()
+    ctx.register_array("x", locations, options).await.unwrap_err().to_string()
 }
 
 #[tokio::test]
@@ -88,8 +88,8 @@ async fn a_pattern_is_one_table_whatever_the_order() {
         ("list", vec![named("2003"), named("2001"), named("2002")]),
         ("twice", vec![named("2003"), named("200[1-3]")]),
     ] {
-        let options = TetReadOptions::default().with_file_column(true).with_index_columns(true);
-        ctx.register_tet(table, locations, options).await.unwrap();
+        let options = ArrayOptions::default().with_file_column(true).with_index_columns(true);
+        ctx.register_array(table, locations, options).await.unwrap();
         let rows = rows_from(
             &ctx,
             &format!("SELECT * FROM {table} WHERE time_idx IN (9, 10) AND station = 'B'"),
@@ -146,9 +146,9 @@ async fn files_that_labels_rule_out_are_not_opened_again() {
     let files = 1_100;
     let ctx = reducing(2, 8192);
     for io in [IoMode::Mmap, IoMode::Pread] {
-        let options = TetReadOptions::default().with_io(io);
+        let options = ArrayOptions::default().with_io(io);
         let name = format!("t_{io}");
-        ctx.register_tet(name.as_str(), years.text("year-*.tet"), options).await.unwrap();
+        ctx.register_array(name.as_str(), years.text("year-*.tet"), options).await.unwrap();
     }
     for year in 0..files {
         if year != 500 {
@@ -175,7 +175,7 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     let years = Years::new(2);
     let ctx = session(1, 8192);
     let pattern = || years.text("year-*.tet");
-    let default = TetReadOptions::default;
+    let default = ArrayOptions::default;
     let third = years.text("year-2003.tet");
     let mut only_rain = year_file(2, &["A", "B"], "K");
     only_rain.remove(0);
@@ -232,7 +232,7 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     let mut other_order = year_file(2, &["A", "B"], "degC");
     other_order.swap(0, 1);
     years.write("year-2003.tet", &other_order);
-    ctx.register_tet("t", pattern(), default()).await.unwrap();
+    ctx.register_array("t", pattern(), default()).await.unwrap();
     let last = "SELECT temperature, rain FROM t ORDER BY time DESC, station DESC LIMIT 1";
     assert_eq!(rows_from(&ctx, last).await, [["29.25", "59"]]);
 }
@@ -249,21 +249,20 @@ async fn a_dimension_can_be_named() {
             TestDataset::new("v", I32, &[2], &[2], data).with_metadata(json!({"dim_names": ["x"]}));
         years.write(name, &[values]);
     }
-    let same = error(&ctx, dir("[ab].tet"), TetReadOptions::default()).await;
+    let same = error(&ctx, dir("[ab].tet"), ArrayOptions::default()).await;
     assert!(
         same.contains("the same labels on every dimension (x)")
             && same.contains("'concat_dimension'"),
         "{same}"
     );
-    let wrong = TetReadOptions::default().with_concat_dimension("y");
+    let wrong = ArrayOptions::default().with_concat_dimension("y");
     let wrong = error(&ctx, dir("[ab].tet"), wrong).await;
     assert!(wrong.contains("no dimension \"y\"") && wrong.ends_with("there are x"), "{wrong}");
-    let options = TetReadOptions::default().with_concat_dimension("x");
-    ctx.register_tet("t", dir("[ab].tet"), options).await.unwrap();
+    let options = ArrayOptions::default().with_concat_dimension("x");
+    ctx.register_array("t", dir("[ab].tet"), options).await.unwrap();
     let rows = rows_from(&ctx, "SELECT * FROM t").await;
     assert_eq!(rows, [["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]]);
-    let found =
-        error(&ctx, dir("year-*.tet"), TetReadOptions::default().with_dataset("snow")).await;
+    let found = error(&ctx, dir("year-*.tet"), ArrayOptions::default().with_dataset("snow")).await;
     assert!(
         found.contains("no dataset \"snow\"; the file has \"temperature\", \"rain\", \"time\""),
         "{found}"
@@ -282,8 +281,8 @@ async fn plan(ctx: &SessionContext, years: &Years, sql: &str) -> String {
 async fn plans_reach_across_files() {
     let years = Years::new(4);
     let ctx = reducing(1, 8192);
-    let options = TetReadOptions::default().with_file_column(true);
-    ctx.register_tet("t", years.text("year-*.tet"), options).await.unwrap();
+    let options = ArrayOptions::default().with_file_column(true);
+    ctx.register_array("t", years.text("year-*.tet"), options).await.unwrap();
     let one_file =
         plan(&ctx, &years, "SELECT rain FROM t WHERE _file LIKE '%2002.tet' AND station = 'A'");
     assert_snapshot!(one_file.await, @"GridScanExec: dataset=DIR/year-*.tet, chunks=1/4, selection=[time=2001-01-11T00:00:00..2001-01-20T00:00:00, station=A], projection=[rain]");
@@ -326,12 +325,12 @@ async fn variables_are_put_together_by_name() {
     let mut swapped = named(1, ["temperature", "rain"]);
     swapped.swap(0, 1);
     years.write("year-2002.tet", &swapped);
-    ctx.register_tet("t", pattern(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", pattern(), ArrayOptions::default()).await.unwrap();
     let wet = "SELECT min(rain), max(rain) FROM t";
     assert_eq!(rows_from(&ctx, wet).await, [["0.0", "39.0"]]);
 
     years.write("year-2002.tet", &named(1, ["temperature", "snow"]));
-    let found = error(&ctx, pattern(), TetReadOptions::default()).await;
+    let found = error(&ctx, pattern(), ArrayOptions::default()).await;
     let expected = "its variables are temperature, snow, not temperature, rain";
     assert!(found.contains(expected), "{found}");
 
@@ -341,7 +340,7 @@ async fn variables_are_put_together_by_name() {
         datasets.remove(1);
         years.write(&format!("year-{}.tet", 2001 + year), &datasets);
     }
-    let found = error(&ctx, pattern(), TetReadOptions::default()).await;
+    let found = error(&ctx, pattern(), ArrayOptions::default()).await;
     assert!(found.contains("its variables are snow, not temperature"), "{found}");
 }
 
@@ -360,7 +359,7 @@ async fn dimensions_without_labels_do_not_follow_those_with() {
         let datasets: Vec<TestDataset> = [values].into_iter().chain(labels).collect();
         years.write(name, &datasets);
     }
-    let options = TetReadOptions::default().with_dataset("v").with_concat_dimension("x");
+    let options = ArrayOptions::default().with_dataset("v").with_concat_dimension("x");
     let found = error(&ctx, years.text("*.tet"), options).await;
     assert!(found.contains("b.tet: its \"x\" has no labels, unlike there"), "{found}");
 }
@@ -378,12 +377,12 @@ async fn times_in_other_calendars_are_counted_from_one_moment() {
     };
     write(0, "days since 2001-01-01");
     write(1, "days since 2002-01-01");
-    let found = error(&ctx, years.text("year-*.tet"), TetReadOptions::default()).await;
+    let found = error(&ctx, years.text("year-*.tet"), ArrayOptions::default()).await;
     let expected =
         "its labels of \"time\" are in days since 2002-01-01, not in days since 2001-01-01";
     assert!(found.contains(expected), "{found}");
     write(1, "days since 2001-01-01");
-    ctx.register_tet("t", years.text("year-*.tet"), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", years.text("year-*.tet"), ArrayOptions::default()).await.unwrap();
 }
 
 /// Names of files are never listed for each element of an axis that no memory could hold.
@@ -400,8 +399,8 @@ async fn long_axes_have_names_of_files_too() {
     for name in ["a.tet", "b.tet"] {
         std::fs::write(years.path(name), &file).unwrap();
     }
-    let options = TetReadOptions::default().with_concat_dimension("dim_0").with_file_column(true);
-    ctx.register_tet("t", years.text("[ab].tet"), options).await.unwrap();
+    let options = ArrayOptions::default().with_concat_dimension("dim_0").with_file_column(true);
+    ctx.register_array("t", years.text("[ab].tet"), options).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, (2 * long).to_string());
     let rows = rows_from(&ctx, "SELECT right(_file, 5) FROM t LIMIT 1").await;
     assert_eq!(rows, [["a.tet"]]);
@@ -425,8 +424,8 @@ async fn objects_of_a_store_have_odd_names() {
     }
     for folder in ["my dir", "my%20dir"] {
         let pattern = format!("mem://bucket/{folder}/*.tet");
-        let options = TetReadOptions::default().with_file_column(true);
-        ctx.register_tet(folder, pattern.as_str(), options).await.unwrap();
+        let options = ArrayOptions::default().with_file_column(true);
+        ctx.register_array(folder, pattern.as_str(), options).await.unwrap();
         let last = format!("SELECT count(*), max(_file) FROM \"{folder}\"");
         assert_eq!(rows_from(&ctx, &last).await, [["50", "mem://bucket/my%20dir/e*.tet"]]);
     }

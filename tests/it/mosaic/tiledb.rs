@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::datasource::MemTable;
-use gridfusion::{GridfusionSessionContextExt, IoMode, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rand::rngs::StdRng;
@@ -80,7 +80,7 @@ async fn arrays_one_after_the_other_agree_with_their_models() {
     for number in 0..60 {
         let profile = *[QUERIED, OF_ONE_WRITE].choose(&mut rng).unwrap();
         let array = random_array(&mut rng, profile);
-        let options = TileDbReadOptions::default()
+        let options = ArrayOptions::default()
             .with_fill_as_null(rng.random_bool(0.3))
             .with_concat_dimension("d0");
         let seen = Seen::new(&array, &options);
@@ -98,7 +98,7 @@ async fn arrays_one_after_the_other_agree_with_their_models() {
         let folder = tempfile::tempdir().unwrap();
         let files = [array.files(&mut rng), other.files(&mut rng)];
         let locations = put(&mut rng, &ours, folder.path(), [&files[0], &files[1]]).await;
-        ours.register_tiledb("t", locations, options.clone()).await.unwrap();
+        ours.register_array("t", locations, options.clone()).await.unwrap();
         let theirs = session(1, 8192);
         let table = MemTable::try_new(rows.schema(), vec![vec![rows.clone()]]).unwrap();
         theirs.register_table("t", Arc::new(table)).unwrap();
@@ -164,8 +164,8 @@ async fn only_some_files_of_many_arrays_are_open() {
     let pattern = format!("{}/*.tdb", folder.path().display());
     for io in [IoMode::Mmap, IoMode::Pread] {
         let ctx = reducing(2, 8192);
-        let options = TileDbReadOptions::default().with_io(io);
-        ctx.register_tiledb("t", pattern.as_str(), options).await.unwrap();
+        let options = ArrayOptions::default().with_io(io);
+        ctx.register_array("t", pattern.as_str(), options).await.unwrap();
         let found = rows_from(&ctx, "SELECT count(*), sum(v), max(x) FROM t").await;
         let row = [count * 4, count * 6, count * 4 - 1].map(|number| number.to_string());
         assert_eq!(found, [row]);

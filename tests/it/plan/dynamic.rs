@@ -7,7 +7,7 @@ use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::SessionContext;
 use gridfusion::exec::{GridReduceExec, GridScanExec};
-use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -53,8 +53,8 @@ fn file() -> TempTet {
 }
 
 /// The file as table `t`, and a table of stations, three of which are in Iceland.
-async fn register(ctx: &SessionContext, file: &TempTet, options: TetReadOptions) {
-    ctx.register_tet("t", file.location(), options).await.unwrap();
+async fn register(ctx: &SessionContext, file: &TempTet, options: ArrayOptions) {
+    ctx.register_array("t", file.location(), options).await.unwrap();
     let stations = "SELECT * FROM (VALUES ('S003', 'IS'), ('S005', 'IS'), ('S070', 'IS'), ('S100', 'NO'), \
                     ('S255', 'FI'), (NULL, 'XX')) AS stations(station, country)";
     let batches = query(ctx, stations).await.unwrap();
@@ -102,7 +102,7 @@ async fn run<const N: usize>(
 /// A session in which nothing is pruned, nothing is reduced and nothing reordered.
 async fn plain(file: &TempTet) -> SessionContext {
     let ctx = session(1, 8192);
-    register(&ctx, file, TetReadOptions::default().with_trust_zone_maps(false)).await;
+    register(&ctx, file, ArrayOptions::default().with_trust_zone_maps(false)).await;
     for option in ["enable_dynamic_filter_pushdown", "enable_sort_pushdown"] {
         query(&ctx, &format!("SET datafusion.optimizer.{option} = false")).await.unwrap();
     }
@@ -121,7 +121,7 @@ async fn a_join_reads_only_its_stations() {
     for partitions in [1, 3] {
         for io in [IoMode::Mmap, IoMode::Pread] {
             let ctx = session(partitions, 8192);
-            register(&ctx, &file, TetReadOptions::default().with_io(io)).await;
+            register(&ctx, &file, ArrayOptions::default().with_io(io)).await;
             let (found, read) = run(&ctx, sql, READ).await;
             assert_eq!(found, expected);
             // S003 and S005 are in one column of chunks, S070 in another.
@@ -130,7 +130,7 @@ async fn a_join_reads_only_its_stations() {
     }
     // No station at all: the join does not even ask.
     let ctx = session(1, 8192);
-    register(&ctx, &file, TetReadOptions::default()).await;
+    register(&ctx, &file, ArrayOptions::default()).await;
     let none = "SELECT * FROM t JOIN stations USING (station) WHERE country = 'SE'";
     assert_eq!(run(&ctx, none, READ).await, (vec![], [0, 0, 0]));
     // What stands still is settled first.
@@ -144,7 +144,7 @@ async fn the_best_chunks_come_first() {
     let file = file();
     let plain = plain(&file).await;
     let ctx = reducing(1, 1024);
-    register(&ctx, &file, TetReadOptions::default()).await;
+    register(&ctx, &file, ArrayOptions::default()).await;
     for (sql, chunks) in [
         ("SELECT * FROM t ORDER BY value DESC NULLS LAST LIMIT 5", 1),
         ("SELECT * FROM t ORDER BY value LIMIT 5", 1),
@@ -175,7 +175,7 @@ async fn extremes_leave_chunks_unread() {
     let over_rows = session(2, 8192);
     let reduced = reducing(1, 8192);
     for ctx in [&over_rows, &reduced] {
-        register(ctx, &file, TetReadOptions::default()).await;
+        register(ctx, &file, ArrayOptions::default()).await;
     }
     // The selection cuts every chunk, so that no zone map answers for one.
     for (sql, expected, chunks) in [
@@ -209,14 +209,14 @@ async fn a_reduction_skips_groups_that_a_join_drops() {
         assert_eq!(expected.len(), 3);
         for partitions in [1, 2] {
             let ctx = reducing(partitions, 8192);
-            register(&ctx, &file, TetReadOptions::default()).await;
+            register(&ctx, &file, ArrayOptions::default()).await;
             let (found, read) = run(&ctx, &sql, READ).await;
             assert_eq!((found, read), (expected.clone(), [16, 16, 3]), "{sql}");
         }
     }
     // Groups that share chunks with those that are wanted are not there either.
     let ctx = reducing(1, 8192);
-    register(&ctx, &file, TetReadOptions::default()).await;
+    register(&ctx, &file, ArrayOptions::default()).await;
     let by_hour = "SELECT time, n FROM (VALUES (3), (70)) AS hours(time) \
                    JOIN (SELECT time, count(value) AS n FROM t GROUP BY time) USING (time)";
     let (found, read) = run(&ctx, by_hour, READ).await;
@@ -227,7 +227,7 @@ async fn a_reduction_skips_groups_that_a_join_drops() {
 async fn plans_show_what_was_pushed_down() {
     let file = file();
     let ctx = reducing(2, 8192);
-    register(&ctx, &file, TetReadOptions::default()).await;
+    register(&ctx, &file, ArrayOptions::default()).await;
     let shown = async |sql| displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string();
     assert_snapshot!(shown("SELECT value FROM t ORDER BY value DESC LIMIT 5").await, @r"
     SortPreservingMergeExec: [value@0 DESC], fetch=5
@@ -263,7 +263,7 @@ async fn plans_show_what_was_pushed_down() {
 async fn ranges_of_labels_spare_a_repartition() {
     let file = file();
     let ctx = session(4, 8192);
-    register(&ctx, &file, TetReadOptions::default()).await;
+    register(&ctx, &file, ArrayOptions::default()).await;
     let shown = async |sql| displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string();
     let by_hour = "SELECT time, array_agg(value) FROM t WHERE station < 'S064' GROUP BY time";
     assert_snapshot!(shown(by_hour).await, @r"

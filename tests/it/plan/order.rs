@@ -12,7 +12,7 @@ use datafusion::physical_plan::{
 use datafusion::prelude::SessionContext;
 use futures::TryStreamExt;
 use gridfusion::exec::GridScanExec;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use insta::assert_snapshot;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -22,8 +22,8 @@ use crate::support::cases::{Case, name};
 use crate::support::{F32, I32, Layout, TempTet, TestDataset, query, rows_of, session, tet_bytes};
 
 async fn register(ctx: &SessionContext, case: &Case) {
-    let options = TetReadOptions::default().with_dataset("v").with_index_columns(true);
-    ctx.register_tet("t", case.file.location(), options).await.unwrap();
+    let options = ArrayOptions::default().with_dataset("v").with_index_columns(true);
+    ctx.register_array("t", case.file.location(), options).await.unwrap();
 }
 
 async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
@@ -201,7 +201,7 @@ async fn sorts_that_are_not_needed_are_gone() {
     let shown = async |stations_per_chunk, partitions, sql: &str| {
         let file = file(stations_per_chunk);
         let ctx = session(partitions, 8192);
-        ctx.register_tet("t", file.location(), TetReadOptions::default().with_dataset("t"))
+        ctx.register_array("t", file.location(), ArrayOptions::default().with_dataset("t"))
             .await
             .unwrap();
         displayable(plan(&ctx, sql).await.as_ref()).indent(false).to_string()
@@ -248,8 +248,8 @@ async fn sorts_that_are_not_needed_are_gone() {
 async fn reordered_partitions_are_the_same_ranges() {
     let file = file(2);
     let ctx = session(2, 8192);
-    let options = TetReadOptions::default().with_dataset("t");
-    ctx.register_tet("t", file.location(), options).await.unwrap();
+    let options = ArrayOptions::default().with_dataset("t");
+    ctx.register_array("t", file.location(), options).await.unwrap();
     for setting in ["optimizer.prefer_hash_join = false", "optimizer.repartition_joins = true"] {
         query(&ctx, &format!("SET datafusion.{setting}")).await.unwrap();
     }
@@ -272,12 +272,12 @@ async fn ranges_outlive_sorts_and_limits() {
     );
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[values], &layout));
-    let options = TetReadOptions::default().with_index_columns(true);
+    let options = ArrayOptions::default().with_index_columns(true);
     let whole = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
     for partitions in 2..5 {
         let (ours, plain) = (session(partitions, 16), session(1, 8192));
         for ctx in [&ours, &plain] {
-            ctx.register_tet("t", file.location(), options.clone()).await.unwrap();
+            ctx.register_array("t", file.location(), options.clone()).await.unwrap();
             query(ctx, "SET datafusion.optimizer.prefer_hash_join = false").await.unwrap();
         }
         query(&plain, "SET datafusion.optimizer.enable_sort_pushdown = false").await.unwrap();

@@ -14,7 +14,7 @@ use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
@@ -292,7 +292,7 @@ async fn check_tet(numbers: impl Iterator<Item = u64>) -> Tested {
         let io = choose(&[IoMode::Mmap, IoMode::Pread], &mut rng);
         for (ctx, trusted) in [(&contexts.pruned, true), (&contexts.unpruned, false)] {
             let options = options.clone().with_io(io).with_trust_zone_maps(trusted);
-            ctx.register_tet("t", case.file.location(), options).await.unwrap();
+            ctx.register_array("t", case.file.location(), options).await.unwrap();
         }
         let table = Table { rows: &case.rows, rank: case.axes.len() };
         let checked = check_queries(&mut rng, &contexts, table, QUERIES, &mut tested).await;
@@ -309,13 +309,13 @@ async fn check_tiledb(numbers: impl Iterator<Item = u64>) -> Tested {
         let mut rng = StdRng::seed_from_u64(seed(number));
         let array = random_array(&mut rng, OF_ONE_WRITE);
         let place = Place::in_memory(&array.files(&mut rng)).await;
-        let options = TileDbReadOptions::default();
+        let options = ArrayOptions::default();
         let seen = Seen::new(&array, &options);
         let Ok(rows) = seen.rows() else { continue };
         let contexts = Contexts::new(&mut rng, &rows);
         for (ctx, trusted) in [(&contexts.pruned, true), (&contexts.unpruned, false)] {
             let options = options.clone().with_trust_zone_maps(trusted);
-            ctx.register_tiledb("t", place.location(ctx), options).await.unwrap();
+            ctx.register_array("t", place.location(ctx), options).await.unwrap();
         }
         let table = Table { rows: &rows, rank: seen.schema.dimensions.len() };
         let checked = check_queries(&mut rng, &contexts, table, QUERIES, &mut tested).await;
@@ -390,7 +390,7 @@ async fn the_least_integer_is_its_own_negative() {
     let layout = Layout { history_version: Some(2), zones, ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[dataset], &layout));
     let ctx = session(1, 8192);
-    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     for (predicate, expected) in [("-value <= 2147483646", ("4", 2)), ("value > 4", ("2", 1))] {
         let sql = format!("SELECT count(*) FROM t WHERE {predicate}");
         let (rows, read) = run(&ctx, &sql).await.unwrap();

@@ -7,7 +7,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::exec::{GridReduceExec, GridReduceRule};
-use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -50,8 +50,8 @@ fn file(zones: bool) -> TempTet {
 }
 
 async fn register(ctx: &SessionContext, file: &TempTet) {
-    let options = TetReadOptions::default().with_dataset("t").with_index_columns(true);
-    ctx.register_tet("t", file.location(), options).await.unwrap();
+    let options = ArrayOptions::default().with_dataset("t").with_index_columns(true);
+    ctx.register_array("t", file.location(), options).await.unwrap();
 }
 
 async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
@@ -313,8 +313,8 @@ async fn zone_maps_answer_for_chunks() {
     }
     // NaN is a value there: the map's NULLs are none.
     let kept = reducing(1, 8192);
-    let options = TetReadOptions::default().with_dataset("t").with_nan_as_null(false);
-    kept.register_tet("t", file.location(), options).await.unwrap();
+    let options = ArrayOptions::default().with_dataset("t").with_nan_as_null(false);
+    kept.register_array("t", file.location(), options).await.unwrap();
     assert_eq!(cell(&kept, "SELECT count(value) FROM t").await, "576");
     assert_eq!(cell(&kept, "SELECT sum(value) FROM t").await, "NaN");
     assert_eq!(cell(&kept, "SELECT max(value) FROM t").await, "NaN");
@@ -340,8 +340,8 @@ async fn keys_that_come_back_are_not_sampled() {
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let file = TempTet::new(&tet_bytes(&[values, time], &layout));
     let ctx = reducing(2, 8192);
-    let options = TetReadOptions::default().with_dataset("t");
-    ctx.register_tet("t", file.location(), options).await.unwrap();
+    let options = ArrayOptions::default().with_dataset("t");
+    ctx.register_array("t", file.location(), options).await.unwrap();
     let sql = "SELECT CAST(time AS TIME) AS t, sum(value) FROM t GROUP BY 1 ORDER BY 1";
     assert!(explain(&ctx, sql).await.contains("groups=4"));
     let counts: Vec<String> =

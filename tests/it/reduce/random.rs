@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -238,8 +238,8 @@ async fn compare_cases(
         let partitions = rng.random_range(1..=7);
         let batch_size = *[3, 64, 8192].choose(&mut rng).unwrap();
         let ours = reducing(partitions, batch_size);
-        let options = TetReadOptions::default().with_dataset("v");
-        ours.register_tet("t", case.file.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_dataset("v");
+        ours.register_array("t", case.file.location(), options).await.unwrap();
         let theirs = case.in_memory();
         for _ in 0..queries {
             let (sql, keys) = sql(&case, &mut rng);

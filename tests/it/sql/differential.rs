@@ -1,7 +1,7 @@
 //! Random arrays and random queries: the table against a MemTable that holds the same rows.
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -15,8 +15,8 @@ impl Case {
         let batch_size = *[1, 3, 16, 8192].choose(rng).unwrap();
         let ours = session(partitions, batch_size);
         let io = if rng.random_bool(0.5) { IoMode::Mmap } else { IoMode::Pread };
-        let options = TetReadOptions::default().with_dataset("v").with_io(io);
-        ours.register_tet("t", self.file.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_dataset("v").with_io(io);
+        ours.register_array("t", self.file.location(), options).await.unwrap();
         (ours, self.in_memory())
     }
 
@@ -103,8 +103,8 @@ async fn index_columns_agree_too() {
     for _ in 0..60 {
         let case = Case::random(&mut rng);
         let ctx = session(2, 5);
-        let options = TetReadOptions::default().with_dataset("v").with_index_columns(true);
-        ctx.register_tet("t", case.file.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_dataset("v").with_index_columns(true);
+        ctx.register_array("t", case.file.location(), options).await.unwrap();
         let rank = case.axes.len();
         let keys: Vec<String> = (0..rank).map(|axis| format!("d{axis}_idx")).collect();
         let at = rng.random_range(0..3);

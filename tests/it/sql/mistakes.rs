@@ -5,7 +5,7 @@ use std::path::Path;
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use crate::support::{F32, Layout, TestDataset, query, reducing, tet_bytes};
 
@@ -60,25 +60,25 @@ async fn locations() {
         ["none.tet", "empty.tet", "text.tet", "nothing.tet", "mixed.tet", "folder", "broken.tet.d"]
     {
         let location = format!("{directory}/{name}");
-        let options = TetReadOptions::default();
-        let table = ctx.register_tet("t", &location, options.clone()).await;
+        let options = ArrayOptions::default();
+        let table = ctx.register_array("t", &location, options.clone()).await;
         found.note(&format!("a table of {location}"), table);
         if !["nothing.tet", "mixed.tet"].contains(&name) {
-            let schema = ctx.register_tet_schema("s", &location, options).await;
+            let schema = ctx.register_array_schema("s", &location, options).await;
             found.note(&format!("a schema of {location}"), schema);
         }
     }
     for location in ["s3://bucket/x.tet", "nowhere://x.tet", "file://host/x.tet", ""] {
-        let table = ctx.register_tet("t", location, TetReadOptions::default()).await;
+        let table = ctx.register_array("t", location, ArrayOptions::default()).await;
         found.note(&format!("a table of '{location}'"), table);
     }
     for location in [STATIONS, "tests/data/none", "tests/data", "tests/data/tiledb/sparse"] {
-        let table = ctx.register_tiledb("t", location, TileDbReadOptions::default()).await;
+        let table = ctx.register_array("t", location, ArrayOptions::default()).await;
         found.note(&format!("an array of {location}"), table);
     }
     found.note(
         &format!("a table of {OVERLAP}"),
-        ctx.register_tet("t", OVERLAP, TetReadOptions::default()).await,
+        ctx.register_array("t", OVERLAP, ArrayOptions::default()).await,
     );
     insta::assert_snapshot!(found.messages, @r#"
     a table of DIR/none.tet
@@ -166,15 +166,15 @@ async fn other_formats_are_named_at_every_door() {
         "v3",
     ] {
         let location = format!("{directory}/{name}");
-        let table = ctx.register_tet("t", &location, TetReadOptions::default()).await;
+        let table = ctx.register_array("t", &location, ArrayOptions::default()).await;
         found.note(name, table);
         // Every other door says the same.
         let said = found.messages.trim_end().rsplit_once("    ").unwrap().1.to_owned();
         let mut others = Mistakes { directory: things.path(), messages: String::new() };
-        let schema = ctx.register_tet_schema("s", &location, TetReadOptions::default()).await;
+        let schema = ctx.register_array_schema("s", &location, ArrayOptions::default()).await;
         others.note("a schema", schema);
         if name != "named.tet" {
-            let array = ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await;
+            let array = ctx.register_array("t", &location, ArrayOptions::default()).await;
             others.note("an array", array);
         }
         let sql = format!("CREATE EXTERNAL TABLE t STORED AS TET LOCATION '{location}'");
@@ -219,10 +219,10 @@ async fn a_place_without_arrays_lists_ten_names() {
     }
     let mut found = Mistakes { directory: directory.path(), messages: String::new() };
     let (ctx, location) = (reducing(1, 8192), directory.path().to_str().unwrap());
-    let (tet, tiledb) = (TetReadOptions::default(), TileDbReadOptions::default());
-    found.note("table", ctx.register_tet("t", location, tet.clone()).await);
-    found.note("array", ctx.register_tiledb("t", location, tiledb).await);
-    found.note("catalog", ctx.register_grid_catalog("c", location, tet).await);
+    let (tet, tiledb) = (ArrayOptions::default(), ArrayOptions::default());
+    found.note("table", ctx.register_array("t", location, tet.clone()).await);
+    found.note("array", ctx.register_array("t", location, tiledb).await);
+    found.note("catalog", ctx.register_array_catalog("c", location, tet).await);
     insta::assert_snapshot!(found.messages, @r#"
     table
         Error during planning: DIR: this folder is no .tet.d package: it has no PROTOCOL; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
@@ -266,8 +266,8 @@ async fn names_and_options() {
     ] {
         found.sql(&ctx, sql).await;
     }
-    let options = TetReadOptions::default().with_dataset("tempreture");
-    found.note("a dataset from Rust", ctx.register_tet("t", STATIONS, options).await);
+    let options = ArrayOptions::default().with_dataset("tempreture");
+    found.note("a dataset from Rust", ctx.register_array("t", STATIONS, options).await);
     insta::assert_snapshot!(found.messages, @r#"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet'
         Error during planning: examples/data/stations.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "temperature" (time: 1440, station: 6), "precipitation" (time: 1440, station: 6), "elevation" (station: 6)
@@ -311,7 +311,7 @@ async fn queries_and_calls() {
     let things = wrong_things();
     let mut found = Mistakes { directory: things.path(), messages: String::new() };
     let ctx = reducing(1, 8192);
-    ctx.register_tet_schema("stations", STATIONS, TetReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("stations", STATIONS, ArrayOptions::default()).await.unwrap();
     for sql in [
         "SELECT value FROM stations.tempreture",
         "SELECT station_idx FROM stations.temperature",

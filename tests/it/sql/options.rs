@@ -1,8 +1,8 @@
 //! Options: one table of names, said in every way, and which of them counts.
 
 use datafusion::prelude::SessionContext;
-use gridfusion::options::{OPTIONS, OptionInfo, Scope};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions};
+use gridfusion::options::SESSION;
+use gridfusion::{ArrayOptions, Formats, GridfusionSessionContextExt, OptionInfo};
 
 use crate::support::{cell, query, reducing, rows_from, shipped};
 
@@ -36,23 +36,18 @@ fn with_table(document: &str, head: &str, rows: &[String]) -> String {
 /// `UPDATE_DOCS=1` writes what it should be.
 #[test]
 fn the_documents_say_what_the_table_says() {
+    let formats = Formats::default();
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
     };
-    let everywhere = |it: &OptionInfo| {
-        let mark = |scope: Scope| if it.scopes.contains(&scope) { "✓" } else { "" };
-        let marks = [Scope::Tet, Scope::TileDb, Scope::Session].map(mark).join(" | ");
-        format!("{}| {marks} |\n", row(it).trim_end_matches("|\n").trim_end().to_owned() + " ")
+    let of = |format: &str| -> Vec<String> {
+        formats.get(format).unwrap().option_table().options().map(row).collect()
     };
     let head = "| option | values | default | meaning |";
     for (document, head, rows) in [
-        ("README.md", head.to_owned(), Scope::Tet.options().map(row).collect::<Vec<_>>()),
-        ("docs/tiledb.md", head.to_owned(), Scope::TileDb.options().map(row).collect()),
-        (
-            "docs/options.md",
-            format!("{head} `.tet` | TileDB | `SET` |"),
-            OPTIONS.iter().map(everywhere).collect(),
-        ),
+        ("README.md", head.to_owned(), of("tet")),
+        ("docs/tiledb.md", head.to_owned(), of("tiledb")),
+        ("docs/options.md", format!("{head} `.tet` | TileDB | `SET` |"), everywhere(&formats)),
     ] {
         let path = shipped(document);
         let found = std::fs::read_to_string(&path).unwrap();
@@ -65,12 +60,29 @@ fn the_documents_say_what_the_table_says() {
     }
 }
 
-#[test]
-fn names_are_unique_and_have_a_place() {
-    for (at, option) in OPTIONS.iter().enumerate() {
-        assert!(!option.scopes.is_empty(), "{}", option.name);
-        assert!(OPTIONS[..at].iter().all(|other| other.name != option.name), "{}", option.name);
+/// A row per option of any format or session: its default in each format where they differ, and where it
+/// may be set.
+fn everywhere(formats: &Formats) -> Vec<String> {
+    let mut options: Vec<&OptionInfo> = Vec::new();
+    let of_formats = formats.iter().flat_map(|format| format.option_table().options());
+    for option in of_formats.chain(SESSION) {
+        if !options.iter().any(|it| it.name == option.name) {
+            options.push(option);
+        }
     }
+    let row = |it: &&OptionInfo| {
+        let has = |format: &str| formats.get(format).unwrap().option_table().find(it.name);
+        let (tet, tiledb) = (has("tet"), has("tiledb"));
+        let differs = tiledb.filter(|other| tet.is_some() && other.default != it.default);
+        let default = match differs {
+            Some(other) => format!("{}; of TileDB {}", it.default, other.default),
+            None => it.default.to_owned(),
+        };
+        let mark = |yes: bool| if yes { "✓" } else { "" };
+        let marks = [tet.is_some(), tiledb.is_some(), it.session].map(mark).join(" | ");
+        format!("| `{}` | {} | {default} | {} | {marks} |\n", it.name, it.kind, it.meaning)
+    };
+    options.iter().map(row).collect()
 }
 
 /// Built in, then the session, then what is said of the table: for each way to a table.
@@ -78,7 +90,7 @@ fn names_are_unique_and_have_a_place() {
 async fn what_is_said_nearest_counts() {
     let ctx = reducing(1, 8192);
     let location = stations();
-    let temperature = || TetReadOptions::default().with_dataset("temperature");
+    let temperature = || ArrayOptions::default().with_dataset("temperature");
     let create = |name: &str, options: &str| {
         format!(
             "CREATE EXTERNAL TABLE {name} STORED AS TET LOCATION '{location}' OPTIONS (dataset 'temperature'{options})"
@@ -100,9 +112,9 @@ async fn what_is_said_nearest_counts() {
                 None => temperature(),
             };
             let name = format!("{way}_{at}");
-            ctx.register_tet(&*format!("rust_{name}"), &location, options.clone()).await.unwrap();
+            ctx.register_array(&*format!("rust_{name}"), &location, options.clone()).await.unwrap();
             assert_eq!(columns(&ctx, &format!("rust_{name}")).await, expected, "{set} {way}");
-            let frame = ctx.read_tet(&location, options).await.unwrap();
+            let frame = ctx.read_array(&location, options).await.unwrap();
             assert_eq!(frame.schema().fields().len(), expected.len(), "{set} {way}");
 
             let in_sql = said.map_or(String::new(), |yes| format!(", index_columns '{yes}'"));
@@ -115,7 +127,7 @@ async fn what_is_said_nearest_counts() {
             assert_eq!(rows_from(&ctx, &call).await[0].len(), expected.len(), "{set} {way}");
         }
         let schema = format!("schema_{at}");
-        ctx.register_tet_schema(&schema, &location, TetReadOptions::default()).await.unwrap();
+        ctx.register_array_schema(&schema, &location, ArrayOptions::default()).await.unwrap();
         assert_eq!(columns(&ctx, &format!("{schema}.temperature")).await, expected, "{set}");
     }
     // What is open already stays as it is.
@@ -131,11 +143,11 @@ async fn tiledb_tables_follow_the_session_too() {
     query(&ctx, "SET gridfusion.fill_as_null = true").await.unwrap();
     let nulls = cell(&ctx, &count).await;
     assert_ne!(nulls, "0");
-    ctx.register_tiledb("t", &location, TileDbReadOptions::default()).await.unwrap();
+    ctx.register_array("t", &location, ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM t").await, nulls);
     let said = count.replace("')", "', fill_as_null => false)");
     assert_eq!(cell(&ctx, &said).await, "0");
-    ctx.register_tiledb_schema("s", &location, TileDbReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("s", &location, ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM s.overlap").await, nulls);
 }
 

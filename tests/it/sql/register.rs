@@ -2,7 +2,7 @@
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 use serde_json::json;
 
 use crate::support::{
@@ -67,7 +67,7 @@ async fn external_tables_take_every_spelling_of_options() {
 async fn a_schema_lists_the_datasets_of_its_file() {
     let ctx = session(2, 8192);
     let location = shipped("examples/data/stations.tet");
-    ctx.register_tet_schema("stations", &location, TetReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("stations", &location, ArrayOptions::default()).await.unwrap();
     let listed = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'stations' ORDER BY 1";
     assert_eq!(
         rows_from(&ctx, listed).await,
@@ -102,7 +102,7 @@ async fn awkward_names_work_quoted() {
         &Layout { history_version: Some(2), ..Layout::default() },
     ));
     let ctx = session(1, 8192);
-    ctx.register_tet_schema("f", temp.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("f", temp.location(), ArrayOptions::default()).await.unwrap();
     let sql = r#"SELECT "Tag 1", "Ä", value FROM f."Größe/été 1" WHERE "Ä" = 1 AND "Tag 1" = 1"#;
     assert_eq!(rows_from(&ctx, sql).await, [["1", "1", "3.0"]]);
     assert_eq!(cell(&ctx, "SELECT count(value) FROM f.same").await, "2");
@@ -151,7 +151,7 @@ async fn labels_come_from_the_first_source_that_fits() {
         &Layout { history_version: Some(1), ..Layout::default() },
     ));
     let ctx = session(1, 8192);
-    ctx.register_tet_schema("f", temp.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("f", temp.location(), ArrayOptions::default()).await.unwrap();
     for (table, dims, first, last) in [
         ("by_name", "x, y", ["p", "0"], ["r", "1"]),
         ("by_axis", "x, y", ["p", "0"], ["r", "1"]),
@@ -185,7 +185,7 @@ async fn packing_is_applied_once() {
         let layout = Layout { history_version: Some(2), history, ..Layout::default() };
         let temp = TempTet::new(&tet_bytes(&datasets, &layout));
         let ctx = session(1, 8192);
-        ctx.register_tet_schema("s", temp.location(), TetReadOptions::default()).await.unwrap();
+        ctx.register_array_schema("s", temp.location(), ArrayOptions::default()).await.unwrap();
         assert_eq!(cell(&ctx, "SELECT max(value) FROM s.i").await, "102.0", "{source}");
         assert_eq!(cell(&ctx, "SELECT max(value) FROM s.f").await, float, "{source}");
     }
@@ -204,7 +204,7 @@ async fn packed_times_are_unpacked() {
     let layout = Layout { history_version: Some(2), ..Layout::default() };
     let temp = TempTet::new(&tet_bytes(&[value, time], &layout));
     let ctx = session(1, 8192);
-    ctx.register_tet("v", temp.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("v", temp.location(), ArrayOptions::default()).await.unwrap();
     let rows = rows_from(&ctx, "SELECT time FROM v ORDER BY time").await;
     assert_eq!(rows, [["2024-01-01T06:00:00"], ["2024-01-01T07:30:00"]]);
 }
@@ -229,8 +229,8 @@ async fn zone_maps_are_believed_on_request() {
             Layout { history_version: Some(2), zones: Some(zones.clone()), ..Layout::default() };
         let temp = TempTet::new(&tet_bytes(std::slice::from_ref(&dataset), &layout));
         let ctx = session(1, 8192);
-        let options = TetReadOptions::default().with_trust_zone_maps(trust);
-        ctx.register_tet("v", temp.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_trust_zone_maps(trust);
+        ctx.register_array("v", temp.location(), options).await.unwrap();
         assert_eq!(
             cell(&ctx, "SELECT count(*) - count(value) FROM v").await,
             nulls,
@@ -251,7 +251,7 @@ async fn mistakes_about_files_are_named() {
         (&shipped("Cargo.toml"), "corrupt superblock at byte 0"),
     ] {
         let error = ctx
-            .register_tet("t", location, TetReadOptions::default())
+            .register_array("t", location, ArrayOptions::default())
             .await
             .unwrap_err()
             .to_string();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridCatalog, GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOpener, ArrayOptions, GridCatalog, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt, path::Path as ObjectPath};
 use tempfile::TempDir;
@@ -166,8 +166,8 @@ async fn a_directory_is_a_catalog() {
     for (catalog, location) in
         [("climate", local), ("slash", &format!("{local}/")), ("store", "memory://bucket/data")]
     {
-        let options = TetReadOptions::default().with_io(IoMode::Pread).with_index_columns(true);
-        ctx.register_grid_catalog(catalog, location, options).await.unwrap();
+        let options = ArrayOptions::default().with_io(IoMode::Pread).with_index_columns(true);
+        ctx.register_array_catalog(catalog, location, options).await.unwrap();
         let sql = |what: &str| what.replace("CATALOG", catalog);
         for (query, expected) in [
             ("SELECT value FROM CATALOG.stations.elevation WHERE station_idx = 2", "94.0"),
@@ -196,7 +196,7 @@ async fn files_of_a_catalog_are_opened_when_they_are_asked_for() {
     let dir = directory();
     let ctx = reducing(1, 8192);
     let location = dir.path().to_str().unwrap();
-    ctx.register_grid_catalog("c", location, TetReadOptions::default()).await.unwrap();
+    ctx.register_array_catalog("c", location, ArrayOptions::default()).await.unwrap();
     fs::remove_file(dir.path().join("twice.tet")).unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) FROM c.stations.elevation").await, "6");
     let message = error(&ctx, "SELECT * FROM c.\"twice.tet\".elevation").await;
@@ -215,7 +215,7 @@ async fn mistakes_about_directories_are_named() {
     let ctx = reducing(1, 8192);
     let dir = directory();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let default = TetReadOptions::default;
+    let default = ArrayOptions::default;
     for (location, options, expected) in [
         (at("empty"), default(), "empty: no .tet file, .tet.d package or TileDB array"),
         (at("nowhere"), default(), "nowhere: cannot open the folder"),
@@ -225,14 +225,17 @@ async fn mistakes_about_directories_are_named() {
         (at(""), default().with_dataset("t"), "'dataset' and 'generation' do not apply"),
         ("s3://bucket/data".into(), default(), "no object store is registered"),
     ] {
-        let error = ctx.register_grid_catalog("c", &location, options).await.unwrap_err();
+        let error = ctx.register_array_catalog("c", &location, options).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{location}: {error}");
     }
-    let catalog = GridCatalog::open(&at(""), default(), ctx.runtime_env()).await.unwrap();
+    let catalog =
+        GridCatalog::open(&at(""), &default(), &ArrayOpener::of(&ctx.state())).await.unwrap();
     let places: Vec<_> = catalog.places().map(|(name, _)| name.to_owned()).collect();
     assert_eq!(places.len(), 7, "{places:?}");
-    assert!(catalog.has_tet());
-    let found = GridCatalog::find(&at("weather"), default(), ctx.runtime_env()).await.unwrap();
+    assert_eq!(catalog.group_format(), None);
+    let found = GridCatalog::find(&at("weather"), &default(), &ArrayOpener::of(&ctx.state()))
+        .await
+        .unwrap();
     assert!(found.is_none());
 }
 

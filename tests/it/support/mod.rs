@@ -4,6 +4,8 @@
 pub(crate) mod cases;
 /// The columns of a table, for random queries.
 pub(crate) mod columns;
+/// Arrays that the library opens.
+pub(crate) mod open;
 /// Sessions, queries, rows as text.
 mod sql;
 /// `.tet` files, byte by byte.

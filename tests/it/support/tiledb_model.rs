@@ -14,7 +14,9 @@ use arrow::datatypes::{
     TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use chrono::NaiveDate;
-use gridfusion::TileDbReadOptions;
+use gridfusion::ArrayOptions;
+
+use crate::support::open::{open_options, view};
 
 use crate::support::positions;
 use crate::support::tiledb_figures::{float, whole};
@@ -26,7 +28,7 @@ use crate::support::tiledb_writer::{
 
 /// The cells of an array as an open sees them.
 pub(crate) struct Seen<'a> {
-    options: &'a TileDbReadOptions,
+    options: &'a ArrayOptions,
     pub(crate) schema: &'a TestSchema,
     /// Those that are visible, by number, the oldest first.
     fragments: Vec<&'a TestFragment>,
@@ -44,10 +46,9 @@ fn place_in(ranges: &[(i128, i128)], at: &[i128]) -> Option<usize> {
 }
 
 /// The fragments that an open sees, the oldest first.
-fn visible<'a>(array: &'a TestArray, options: &TileDbReadOptions) -> Vec<&'a TestFragment> {
-    let inside = |(t1, t2): (u64, u64)| {
-        options.open.start <= t1 && options.open.end.is_none_or(|end| t2 <= end)
-    };
+fn visible<'a>(array: &'a TestArray, options: &ArrayOptions) -> Vec<&'a TestFragment> {
+    let open = open_options(options);
+    let inside = |(t1, t2): (u64, u64)| open.start <= t1 && open.end.is_none_or(|end| t2 <= end);
     let vacuums = array.vacuums.iter().filter(|vacuum| inside(vacuum.times));
     let gone: Vec<usize> = vacuums.flat_map(|vacuum| vacuum.fragments.clone()).collect();
     let mut numbers: Vec<usize> = (0..array.fragments.len())
@@ -58,8 +59,9 @@ fn visible<'a>(array: &'a TestArray, options: &TileDbReadOptions) -> Vec<&'a Tes
 }
 
 impl<'a> Seen<'a> {
-    pub(crate) fn new(array: &'a TestArray, options: &'a TileDbReadOptions) -> Self {
-        let in_time = |at: &&TestSchema| options.open.end.is_none_or(|end| at.time <= end);
+    pub(crate) fn new(array: &'a TestArray, options: &'a ArrayOptions) -> Self {
+        let end = open_options(options).end;
+        let in_time = |at: &&TestSchema| end.is_none_or(|end| at.time <= end);
         let schema = array.schemas.iter().rfind(in_time).unwrap_or(&array.schemas[0]);
         let fragments = visible(array, options);
         let domain: Vec<_> = schema.dimensions.iter().map(|axis| axis.domain).collect();
@@ -73,7 +75,7 @@ impl<'a> Seen<'a> {
         };
         let window = match &schema.current_domain {
             Some(ranges) => Some(ranges.clone()),
-            None if options.view().full_domain => Some(domain.clone()),
+            None if view(options).full_domain => Some(domain.clone()),
             None => union.map(clip),
         };
         Self { options, schema, fragments, schemas: &array.schemas, window }
@@ -189,7 +191,7 @@ impl<'a> Seen<'a> {
         if !errors.is_empty() {
             return Err(errors);
         }
-        if self.options.view().read.index_columns {
+        if view(self.options).read.index_columns {
             for (axis, dimension) in self.schema.dimensions.iter().enumerate() {
                 let low = self.window.as_ref().map_or(0, |window| window[axis].0);
                 let indices =
@@ -212,22 +214,21 @@ impl<'a> Seen<'a> {
             Ok(cell.filter(|bytes| !self.is_null(attribute, bytes)))
         };
         let cells: Vec<Cell> = all.iter().map(cell).collect::<Result<_, _>>()?;
-        let is_missing = |bytes: &[u8]| {
-            self.options.view().read.nan_as_null && is_missing(attribute.code, bytes)
-        };
+        let is_missing =
+            |bytes: &[u8]| view(self.options).read.nan_as_null && is_missing(attribute.code, bytes);
         let shown = TestAttribute { code: self.shown(attribute.code), ..attribute.clone() };
-        column(&shown, &cells, self.options.view().text_as_binary, is_missing)
+        column(&shown, &cells, view(self.options).text_as_binary, is_missing)
     }
 
     /// The code of the type that a column shows: of times perhaps one that Arrow has no type for.
     fn shown(&self, code: u8) -> u8 {
         const DATETIME_AS: u8 = 30;
-        if self.options.view().time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
+        if view(self.options).time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
     }
 
     /// Whether the content of a cell makes it NULL.
     fn is_null(&self, attribute: &TestAttribute, bytes: &[u8]) -> bool {
-        let read = self.options.view().read;
+        let read = view(self.options).read;
         let missing = attribute.values == Some(1) && is_missing(attribute.code, bytes);
         (read.fill_as_null && bytes == attribute.fill) || (read.nan_as_null && missing)
     }

@@ -11,7 +11,7 @@ use arrow::datatypes::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use gridfusion::TetReadOptions;
+use gridfusion::ArrayOptions;
 use half::f16;
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -146,7 +146,7 @@ impl Pattern {
 pub(crate) struct Zoned {
     pub(crate) case: Case,
     /// The same for every table of it.
-    pub(crate) options: TetReadOptions,
+    pub(crate) options: ArrayOptions,
 }
 
 /// The lengths of the axes of arrays of one, two, … axes, and of their chunks.
@@ -171,7 +171,7 @@ impl Zoned {
         let (shape, chunk): (Vec<u64>, Vec<u64>) = (lens(longest), lens(of_chunk));
         let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
         let tag = choose(&[1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 9, 10, 10], rng);
-        let options = TetReadOptions::default()
+        let options = ArrayOptions::default()
             .with_dataset("v")
             .with_nan_as_null(rng.random_bool(0.85))
             .with_fill_as_null(rng.random_bool(0.85));
@@ -261,10 +261,11 @@ fn random_numbers(rng: &mut StdRng, tag: u32, grid: &Grid, fill: Option<Number>)
 }
 
 /// The numbers as bytes, and as the column that a table with these options shows.
-fn values(tag: u32, numbers: &[Number], fill: Option<Number>, options: &TetReadOptions) -> Values {
+fn values(tag: u32, numbers: &[Number], fill: Option<Number>, options: &ArrayOptions) -> Values {
     let is_null = |number: &Number| {
-        options.read().nan_as_null && number.is_nan()
-            || options.read().fill_as_null && is_fill(tag, *number, fill)
+        crate::support::open::read_options(options).nan_as_null && number.is_nan()
+            || crate::support::open::read_options(options).fill_as_null
+                && is_fill(tag, *number, fill)
     };
     let data: Vec<u8> = numbers.iter().flat_map(|number| number.bytes(tag)).collect();
     let nulls: NullBuffer = numbers.iter().map(|number| !is_null(number)).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gridfusion::verify::{Depth, Severity};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::json;
 
 use crate::support::{I32, Layout, TempTet, TestDataset, query, reducing, rows_of, tet_bytes};
@@ -31,8 +31,8 @@ async fn shown(units: &str, calendar: Option<&str>, labels: &[i32], sql: &str) -
     let mut rows = vec![];
     let log = logged(file.location(), async || {
         let ctx = reducing(1, 8192);
-        let options = TetReadOptions::default().with_dataset("v");
-        ctx.register_tet("t", file.location(), options).await.unwrap();
+        let options = ArrayOptions::default().with_dataset("v");
+        ctx.register_array("t", file.location(), options).await.unwrap();
         rows = rows_of(&query(&ctx, sql).await.unwrap());
     });
     let log = log.await;

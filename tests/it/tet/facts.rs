@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::TetReadOptions;
+use gridfusion::ArrayOptions;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
 use gridfusion::source::{StoredCodec, TetReader};
@@ -356,10 +356,14 @@ async fn damaged_files_do_no_harm() {
 #[tokio::test]
 async fn errors_name_the_file_and_what_there_is() {
     let ctx = SessionContext::new();
-    let runtime = ctx.runtime_env();
     let file = TempTet::new(&tet_bytes(&datasets(), &Layout::default()));
-    let file =
-        gridfusion::open(file.location(), &TetReadOptions::default(), &runtime).await.unwrap();
+    let file = crate::support::open::open_tet(
+        file.location(),
+        &ArrayOptions::default(),
+        &SessionContext::new(),
+    )
+    .await
+    .unwrap();
     let error = file.dataset_id("nope").unwrap_err().to_string();
     assert!(error.contains("no dataset \"nope\"; the file has \"n\", \"level\""), "{error}");
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use datafusion::prelude::SessionContext;
 use gridfusion::verify::{Depth, Report};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use half::f16;
 use serde_json::json;
 use tetration::catalog::DATASET_DTYPE_TAG_V1;
@@ -95,7 +95,7 @@ async fn assert_right(path: &str, expected: &[Option<f64>], what: &str) {
     let above = values.iter().filter(|it| **it > 0.0).count() as f64;
     for partitions in [1, 2] {
         let ctx = reducing(partitions, 8192);
-        ctx.register_tet("t", path, TetReadOptions::default()).await.unwrap();
+        ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
         let all: Vec<Vec<Option<f64>>> = expected.iter().map(|it| vec![*it]).collect();
         assert_eq!(numbers_of(&ctx, "SELECT value FROM t ORDER BY dim_0").await, all, "{what}");
         for (sql, expected) in [
@@ -176,7 +176,7 @@ async fn so_are_those_of_packed_values_and_of_other_attributes() {
 /// Chunks that the plan of a query over the file visits.
 async fn chunks_of(path: &str, condition: &str) -> String {
     let ctx = reducing(1, 8192);
-    ctx.register_tet("t", path, TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
     let plan = rows_from(&ctx, &format!("EXPLAIN SELECT value FROM t WHERE {condition}")).await;
     let plan = plan.concat().concat();
     let (_, chunks) = plan.split_once("chunks=").unwrap_or_else(|| panic!("{plan}"));
@@ -262,7 +262,7 @@ async fn doubles_in_base64_are_understood() {
     ]);
     let ctx = reducing(1, 8192);
     let lines = logged(file.location(), async || {
-        ctx.register_tet_schema("f", file.location(), TetReadOptions::default()).await.unwrap();
+        ctx.register_array_schema("f", file.location(), ArrayOptions::default()).await.unwrap();
         for (dataset, expected) in [
             ("f64", [["11.0", "1.0"], ["13.0", "3.0"], ["NULL", "NULL"]]),
             ("f32", [["11.0", "1.0"], ["13.0", "3.0"], ["NULL", "NULL"]]),
@@ -299,8 +299,8 @@ async fn what_cannot_be_understood_is_never_silent() {
             let file = zarr(&[made("v"), made("x")]);
             let ctx = reducing(1, 8192);
             let lines = logged(file.location(), async || {
-                let options = TetReadOptions::default().with_dataset("v");
-                ctx.register_tet("t", file.location(), options).await.unwrap();
+                let options = ArrayOptions::default().with_dataset("v");
+                ctx.register_array("t", file.location(), options).await.unwrap();
             });
             let lines = lines.await;
             assert!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use half::f16;
 use tetration::catalog::{CHUNK_PAYLOAD_CODEC_V1, CoordAxisV1, DATASET_DTYPE_TAG_V1};
 use tetration::prelude::{TetDatasetWrite, TetWriterSession};
@@ -119,7 +119,7 @@ async fn every_type_codec_and_rank() {
                 let path = writer.commit().unwrap();
 
                 let ctx = session(2, 8);
-                ctx.register_tet("v", path.to_str().unwrap(), TetReadOptions::default())
+                ctx.register_array("v", path.to_str().unwrap(), ArrayOptions::default())
                     .await
                     .unwrap();
                 let dims: Vec<String> = (0..rank).map(|axis| format!("dim_{axis}")).collect();
@@ -159,7 +159,7 @@ async fn labels_fills_and_attributes_come_along() {
     let path = writer.commit().unwrap();
 
     let ctx = session(1, 8192);
-    ctx.register_tet_schema("f", path.to_str().unwrap(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("f", path.to_str().unwrap(), ArrayOptions::default()).await.unwrap();
     let sql = r#"SELECT day, "Station", value FROM f."deep/temp été" WHERE day > '2024-02-28' ORDER BY 1, 2, 3"#;
     let expected = [
         ["2024-02-29", "007", "1.5"],
@@ -173,8 +173,8 @@ async fn labels_fills_and_attributes_come_along() {
     let table = ctx.table(r#"f."deep/temp été""#).await.unwrap();
     let field = table.schema().field(2);
     assert_eq!(field.metadata().get("units").map(String::as_str), Some("K"));
-    let kept = TetReadOptions::default().with_nan_as_null(false).with_fill_as_null(false);
-    let frame = ctx.read_tet(path.to_str().unwrap(), kept).await.unwrap();
+    let kept = ArrayOptions::default().with_nan_as_null(false).with_fill_as_null(false);
+    let frame = ctx.read_array(path.to_str().unwrap(), kept).await.unwrap();
     let values = column(&frame.collect().await.unwrap(), 2);
     assert!(values.contains(&-9.0) && values.iter().any(|value| value.is_nan()));
 }
@@ -190,7 +190,7 @@ async fn integers_beyond_doubles_are_exact() {
     writer.push_dataset(dataset).unwrap();
     let path = writer.commit().unwrap();
     let ctx = session(1, 8192);
-    ctx.register_tet("v", path.to_str().unwrap(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("v", path.to_str().unwrap(), ArrayOptions::default()).await.unwrap();
     let batches = query(&ctx, "SELECT value FROM v ORDER BY dim_0").await.unwrap();
     let values: Vec<i64> = batches
         .iter()

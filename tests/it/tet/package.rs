@@ -7,11 +7,12 @@ use std::sync::Arc;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
 use gridfusion::exec::GridScanExec;
-use gridfusion::{ErrorKind, GridfusionSessionContextExt, IoMode, TetReadOptions};
+use gridfusion::{ArrayOptions, ErrorKind, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::{Value, json};
 
+use crate::support::open::open_tet;
 use crate::support::{
     I32, Layout, TempTet, TestDataset, cell, query, reducing, rows_of, session, tet_bytes,
 };
@@ -135,9 +136,9 @@ impl OnDisk {
     }
 }
 
-async fn open(location: &str, options: TetReadOptions) -> SessionContext {
+async fn open(location: &str, options: ArrayOptions) -> SessionContext {
     let ctx = session(2, 8192);
-    ctx.register_tet("t", location, options).await.unwrap();
+    ctx.register_array("t", location, options).await.unwrap();
     ctx
 }
 
@@ -182,16 +183,16 @@ async fn reads_two_cells(ctx: &SessionContext, expected: [u64; 2], how: &str) {
 async fn a_package_is_opened_wherever_a_file_is() {
     let package = Package::new().on_disk();
     let location = package.location();
-    let pinned = TetReadOptions::default().with_generation(1);
-    for (options, generation) in [(TetReadOptions::default(), 2), (pinned, 1)] {
+    let pinned = ArrayOptions::default().with_option("generation", 1);
+    for (options, generation) in [(ArrayOptions::default(), 2), (pinned, 1)] {
         let ctx = reducing(2, 8192);
-        ctx.register_tet("t", location, options.clone()).await.unwrap();
+        ctx.register_array("t", location, options.clone()).await.unwrap();
         assert_eq!(generation_of(&ctx, "t").await, generation);
-        ctx.register_tet_schema("s", location, options.clone()).await.unwrap();
+        ctx.register_array_schema("s", location, options.clone()).await.unwrap();
         assert_eq!(generation_of(&ctx, "s.v").await, generation);
-        let frame = ctx.read_tet(location, options.clone()).await.unwrap();
+        let frame = ctx.read_array(location, options.clone()).await.unwrap();
         assert_eq!(frame.count().await.unwrap() as u64, CHUNKS * CELLS);
-        let file = gridfusion::open(location, &options, &ctx.runtime_env()).await.unwrap();
+        let file = open_tet(location, &options, &ctx).await.unwrap();
         assert_eq!(file.generation(), Some(generation));
         let name = format!("{location}/generations/0000000{generation}/packed.tet");
         assert_eq!(file.name(), name);
@@ -202,7 +203,7 @@ async fn a_package_is_opened_wherever_a_file_is() {
         assert_eq!(generation_of(&ctx, "x").await, generation);
     }
     let url = url::Url::from_directory_path(&package.root).unwrap();
-    assert_eq!(generation_of(&open(url.as_str(), TetReadOptions::default()).await, "t").await, 2);
+    assert_eq!(generation_of(&open(url.as_str(), ArrayOptions::default()).await, "t").await, 2);
 }
 
 #[tokio::test]
@@ -211,7 +212,7 @@ async fn current_may_be_json() {
         ["{\"generation\":1}", "{ \"generation\": 1, \"more\": [] }\n", "1", "00000001\n"]
     {
         let package = Package::new().with("CURRENT", current).on_disk();
-        let ctx = open(package.location(), TetReadOptions::default()).await;
+        let ctx = open(package.location(), ArrayOptions::default()).await;
         assert_eq!(generation_of(&ctx, "t").await, 1, "{current}");
     }
 }
@@ -221,7 +222,7 @@ async fn current_may_be_json() {
 async fn later_generations_are_for_later_tables() {
     for io in [IoMode::Mmap, IoMode::Pread] {
         let package = Package::new().with("CURRENT", "1\n").on_disk();
-        let options = TetReadOptions::default().with_io(io);
+        let options = ArrayOptions::default().with_io(io);
         let old = open(package.location(), options.clone()).await;
         assert_eq!(generation_of(&old, "t").await, 1);
         std::fs::write(package.root.join("CURRENT"), "2\n").unwrap();
@@ -243,14 +244,14 @@ async fn packages_lie_in_object_stores() {
     };
     let location = "mem://bucket/some/test.tet.d";
     let old = session();
-    old.register_tet("t", location, TetReadOptions::default()).await.unwrap();
+    old.register_array("t", location, ArrayOptions::default()).await.unwrap();
     store.put(&"some/test.tet.d/CURRENT".into(), "{\"generation\":2}".into()).await.unwrap();
     let new = session();
-    new.register_tet("t", "mem://bucket/some/test.tet.d/", TetReadOptions::default())
+    new.register_array("t", "mem://bucket/some/test.tet.d/", ArrayOptions::default())
         .await
         .unwrap();
-    let pinned = TetReadOptions::default().with_generation(1);
-    new.register_tet("first", location, pinned).await.unwrap();
+    let pinned = ArrayOptions::default().with_option("generation", 1);
+    new.register_array("first", location, pinned).await.unwrap();
     assert_eq!(generation_of(&old, "t").await, 1);
     assert_eq!(generation_of(&new, "t").await, 2);
     assert_eq!(generation_of(&new, "first").await, 1);
@@ -260,11 +261,11 @@ async fn packages_lie_in_object_stores() {
         ("mem://bucket/other.tet.d", "mem://bucket/other.tet.d: this folder is no .tet.d package"),
         ("mem://bucket/some", "cannot open the object"),
     ] {
-        let error = new.register_tet("x", location, TetReadOptions::default()).await.unwrap_err();
+        let error = new.register_array("x", location, ArrayOptions::default()).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
-    let wanted = TetReadOptions::default().with_generation(3);
-    let error = new.register_tet("x", location, wanted).await.unwrap_err().to_string();
+    let wanted = ArrayOptions::default().with_option("generation", 3);
+    let error = new.register_array("x", location, wanted).await.unwrap_err().to_string();
     assert!(error.contains("test.tet.d: no generation 3; the package has 1, 2"), "{error}");
 }
 
@@ -296,10 +297,10 @@ async fn zone_files_prune_chunks() {
     ] {
         let package = package.on_disk();
         for io in [IoMode::Mmap, IoMode::Pread] {
-            let options = TetReadOptions::default().with_io(io);
+            let options = ArrayOptions::default().with_io(io);
             reads_two_cells(&open(package.location(), options).await, expected, how).await;
         }
-        let distrust = TetReadOptions::default().with_trust_zone_maps(false);
+        let distrust = ArrayOptions::default().with_trust_zone_maps(false);
         reads_two_cells(&open(package.location(), distrust).await, ALL, how).await;
     }
 }
@@ -309,7 +310,7 @@ async fn zone_files_prune_chunks() {
 async fn lies_are_told_only_to_those_who_trust() {
     let package = Package::new().with(&zone_file(2), lies(2).to_string()).on_disk();
     for (trust, expected) in [(true, [0, 0]), (false, ALL)] {
-        let options = TetReadOptions::default().with_trust_zone_maps(trust);
+        let options = ArrayOptions::default().with_trust_zone_maps(trust);
         let ctx = open(package.location(), options).await;
         let (rows, read) = read(&ctx, TWO_CELLS).await;
         assert_eq!((rows.len(), read), (if trust { 0 } else { 2 }, expected), "{trust}");
@@ -335,18 +336,17 @@ async fn zone_files_that_do_not_fit_are_ignored() {
         ("nothing", String::new()),
     ] {
         let package = Package::new().with(&zone_file(2), content).on_disk();
-        let ctx = open(package.location(), TetReadOptions::default()).await;
+        let ctx = open(package.location(), ArrayOptions::default()).await;
         // A scan that reads less than the zone file costs does not look into it.
         reads_two_cells(&ctx, ALL, how).await;
         assert_eq!(generation_of(&ctx, "t").await, 2, "{how}");
     }
     let as_folder = Package::new().without(&zone_file(2)).with(&format!("{}/x", zone_file(2)), "");
     let package = as_folder.on_disk();
-    reads_two_cells(&open(package.location(), TetReadOptions::default()).await, ALL, "folder")
-        .await;
+    reads_two_cells(&open(package.location(), ArrayOptions::default()).await, ALL, "folder").await;
 
     let package = Package::new().on_disk();
-    let ctx = open(package.location(), TetReadOptions::default()).await;
+    let ctx = open(package.location(), ArrayOptions::default()).await;
     std::fs::remove_file(package.root.join(zone_file(2))).unwrap();
     reads_two_cells(&ctx, ALL, "gone before it was read").await;
 }
@@ -363,7 +363,7 @@ async fn zone_files_are_no_longer_than_the_chunks_warrant() {
         let zones = lie.to_string() + &" ".repeat(spaces);
         let package = Package::new().with(&zone_file(2), zones);
         let package = package.with(&format!("{}/packed.tet", folder(2)), file.clone()).on_disk();
-        let ctx = open(package.location(), TetReadOptions::default()).await;
+        let ctx = open(package.location(), ArrayOptions::default()).await;
         let found = rows_of(&query(&ctx, "SELECT value FROM t WHERE value = 77").await.unwrap());
         assert_eq!(found.len(), rows, "{spaces}");
     }
@@ -384,7 +384,7 @@ async fn zone_files_are_read_only_where_they_pay() {
     for (spaces, rows) in [(0, 0), (1 << 16, 1)] {
         let package = Package::new().with(&zone_file(2), lies.clone() + &" ".repeat(spaces));
         let package = package.with(&format!("{}/packed.tet", folder(2)), file.clone()).on_disk();
-        let ctx = open(package.location(), TetReadOptions::default()).await;
+        let ctx = open(package.location(), ArrayOptions::default()).await;
         let found = rows_of(&query(&ctx, "SELECT value FROM t WHERE value = 77").await.unwrap());
         assert_eq!(found.len(), rows, "{spaces}");
     }
@@ -460,9 +460,12 @@ async fn mistakes_about_packages_are_named() {
         ),
     ] {
         let package = package.on_disk();
-        let options = TetReadOptions { generation, ..TetReadOptions::default() };
-        let runtime = session(1, 8192).runtime_env();
-        let error = gridfusion::open(package.location(), &options, &runtime).await.unwrap_err();
+        let options = match generation {
+            Some(generation) => ArrayOptions::default().with_option("generation", generation),
+            None => ArrayOptions::default(),
+        };
+        let error =
+            open_tet(package.location(), &options, &SessionContext::new()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(expected), "{error}\nexpected {expected}");
     }
@@ -471,7 +474,7 @@ async fn mistakes_about_packages_are_named() {
 /// What `CURRENT` is does not matter to who names a generation.
 #[tokio::test]
 async fn a_named_generation_needs_no_current_one() {
-    let pinned = TetReadOptions::default().with_generation(1);
+    let pinned = ArrayOptions::default().with_option("generation", 1);
     for package in [Package::new().without("CURRENT"), Package::new().with("CURRENT", "?")] {
         let package = package.on_disk();
         let ctx = open(package.location(), pinned.clone()).await;
@@ -489,6 +492,6 @@ async fn a_file_has_no_generations() {
     );
     let error = query(&ctx, &create).await.unwrap_err().to_string();
     assert!(error.contains("test.tet: a file has no generations"), "{error}");
-    ctx.register_tet("t", file.location(), TetReadOptions::default()).await.unwrap();
+    ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT min(value) FROM t").await, "1000000");
 }

@@ -2,7 +2,7 @@
 //! here as it answered; `random` has arrays of all kinds, and a model.
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -68,17 +68,17 @@ fn write(time: u64, number: usize, (low, high): (i128, i128), code: u8) -> TestF
     TestFragment { times: (time, time), schema: number, ranges, cells, noted: Noted::Figures }
 }
 
-async fn table(array: &TestArray, options: TileDbReadOptions) -> SessionContext {
+async fn table(array: &TestArray, options: ArrayOptions) -> SessionContext {
     let files = array.files(&mut StdRng::seed_from_u64(5));
     let place = Place::in_memory(&files).await;
     let ctx = session(2, 8192);
     let location = place.location(&ctx);
-    ctx.register_tiledb("t", &location, options.with_full_domain(true)).await.unwrap();
+    ctx.register_array("t", &location, options.with_option("full_domain", true)).await.unwrap();
     ctx
 }
 
 /// The values of `b`, as text.
-async fn seen(array: &TestArray, options: TileDbReadOptions) -> Vec<String> {
+async fn seen(array: &TestArray, options: ArrayOptions) -> Vec<String> {
     let ctx = table(array, options).await;
     let rows = rows_from(&ctx, "SELECT b FROM t ORDER BY x").await;
     rows.into_iter().map(|mut row| row.remove(0)).collect()
@@ -102,10 +102,10 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
         ((1, 2), (0, 3), [o, o, o, o, o, o, o, o, o, o]),
     ] {
         let array = array(INT32, vec![write(10, 0, old, INT32), write(30, 1, new, INT32)]);
-        let found = seen(&array, TileDbReadOptions::default()).await;
+        let found = seen(&array, ArrayOptions::default()).await;
         assert_eq!(found, expected(&values), "{old:?} under {new:?}");
         // Neither do figures of what is gone count.
-        let ctx = table(&array, TileDbReadOptions::default()).await;
+        let ctx = table(&array, ArrayOptions::default()).await;
         let most = values.iter().max().unwrap().to_string();
         assert_eq!(rows_from(&ctx, "SELECT max(b) FROM t").await, [[most]]);
     }
@@ -113,7 +113,7 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
     let halves = [write(30, 1, (0, 1), INT32), write(31, 1, (2, 3), INT32)];
     let mut fragments = vec![write(10, 0, (0, 3), INT32)];
     fragments.extend(halves);
-    let found = seen(&array(INT32, fragments), TileDbReadOptions::default()).await;
+    let found = seen(&array(INT32, fragments), ArrayOptions::default()).await;
     assert_eq!(found, expected(&[100, 101, 102, 103, o, o, o, o, o, o]));
 }
 
@@ -132,7 +132,7 @@ async fn consolidation_takes_dropped_attributes_from_the_past() {
         ],
     );
     array.vacuums.push(TestVacuum { times: (10, 12), fragments: vec![0, 1] });
-    let at = |time| TileDbReadOptions::default().with_timestamp(time);
+    let at = |time| ArrayOptions::default().with_option("timestamp", time);
     let o = NULL;
     let all = expected(&[100, 101, 102, 103, 104, 105, 106, 107, 108, 109]);
     assert_eq!(seen(&array, at(11)).await, all);
@@ -153,12 +153,12 @@ async fn only_what_is_seen_of_another_type_is_refused() {
         let mut fragments = vec![old()];
         let times = 50..;
         fragments.extend(times.zip(parts).map(|(time, part)| write(time, 2, part, FLOAT64)));
-        let found = seen(&array(FLOAT64, fragments), TileDbReadOptions::default()).await;
+        let found = seen(&array(FLOAT64, fragments), ArrayOptions::default()).await;
         let halves = ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5", "3.0", "3.5", "4.0", "4.5"];
         assert_eq!(found, halves);
     }
     let partly = array(FLOAT64, vec![old(), write(50, 2, (1, 9), FLOAT64)]);
-    let ctx = table(&partly, TileDbReadOptions::default()).await;
+    let ctx = table(&partly, ArrayOptions::default()).await;
     let error = query(&ctx, "SELECT b FROM t").await.unwrap_err().to_string();
     assert!(error.contains("\"b\" is of type INT32 in fragment __10_10_"), "{error}");
     // Tiles without such cells are read, and other attributes are.

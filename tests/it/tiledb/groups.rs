@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions, open_tiledb};
+use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 use insta::assert_snapshot;
 
 use crate::support::{query, reducing, rows_from};
@@ -11,8 +11,8 @@ use crate::support::{query, reducing, rows_from};
 const GROUP: &str = "tests/data/tiledb/stations";
 const TET: &str = "examples/data/stations.tet";
 
-fn options() -> TileDbReadOptions {
-    TileDbReadOptions::default()
+fn options() -> ArrayOptions {
+    ArrayOptions::default()
 }
 
 async fn error(ctx: &SessionContext, sql: &str) -> String {
@@ -25,8 +25,8 @@ async fn all_doors_lead_to_the_same_columns() {
     let ctx = reducing(2, 8192);
     ctx.enable_gridfusion_urls();
     let both = "temperature, precipitation";
-    ctx.register_tet("tet", TET, TetReadOptions::default().with_dataset(both)).await.unwrap();
-    ctx.register_tiledb("rust", GROUP, options().with_dataset(both)).await.unwrap();
+    ctx.register_array("tet", TET, ArrayOptions::default().with_dataset(both)).await.unwrap();
+    ctx.register_array("rust", GROUP, options().with_dataset(both)).await.unwrap();
     let create = format!(
         "CREATE EXTERNAL TABLE sql STORED AS TILEDB LOCATION '{GROUP}' OPTIONS (dataset '{both}')"
     );
@@ -42,7 +42,7 @@ async fn all_doors_lead_to_the_same_columns() {
     ] {
         assert_eq!(rows_from(&ctx, &format!("{select} {table}")).await, expected, "{table}");
     }
-    let frame = ctx.read_tiledb(GROUP, options().with_dataset(both)).await.unwrap();
+    let frame = ctx.read_array(GROUP, options().with_dataset(both)).await.unwrap();
     let names: Vec<&str> = frame.schema().fields().iter().map(|it| it.name().as_str()).collect();
     assert_eq!(names, ["time_idx", "station_idx", "temperature", "precipitation"]);
     // One of them is a table as it would be by itself.
@@ -112,13 +112,13 @@ async fn mistakes_are_explained() {
     ] {
         found += &format!("{sql}\n    {}\n", error(&ctx, sql).await);
     }
-    let schema = ctx.register_tiledb_schema("s", GROUP, options().with_dataset("t")).await;
+    let schema = ctx.register_array_schema("s", GROUP, options().with_dataset("t")).await;
     found += &format!("a schema\n    {}\n", schema.unwrap_err());
-    let schema = ctx.register_tiledb_schema("s", TET, options()).await;
+    let schema = ctx.register_array_schema("s", TET, options()).await;
     found += &format!("a schema of a file\n    {}\n", schema.unwrap_err());
-    let schema = ctx.register_tet_schema("s", GROUP, TetReadOptions::default()).await;
+    let schema = ctx.register_array_schema("s", GROUP, ArrayOptions::default()).await;
     found += &format!("a schema of a group\n    {}\n", schema.unwrap_err());
-    let array = open_tiledb(TET, &options(), &ctx.runtime_env()).await;
+    let array = ArrayOpener::of(&ctx.state()).group(TET, Some("tiledb"), &options()).await;
     found += &format!("an opened file\n    {}\n", array.unwrap_err());
     assert_snapshot!(found, @r#"
     SELECT * FROM read_tiledb('tests/data/tiledb/stations')

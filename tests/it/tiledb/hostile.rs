@@ -16,15 +16,13 @@ use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
-use gridfusion::format::tiledb::EncryptionKey;
 use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
-use gridfusion::source::OpenedTileDb;
-use gridfusion::{
-    Error, ErrorKind, GridTable, GridfusionSessionContextExt, TileDbReadOptions, open_tiledb,
-};
+use gridfusion::source::TileDbReader;
+use gridfusion::{ArrayOptions, Error, ErrorKind, GridTable, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::support::open::{open_options, open_tiledb, view};
 use crate::support::tiledb_writer::{
     Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
     TestSchema, UINT32, UTF8, generic_tile, integer, put_in_folder, words,
@@ -99,7 +97,7 @@ const KEY: &str = "0123456789abcdef0123456789ABCDEF";
 /// What reads damaged arrays.
 struct Reader {
     ctx: SessionContext,
-    options: TileDbReadOptions,
+    options: ArrayOptions,
 }
 
 /// More memory than this is refused.
@@ -108,7 +106,7 @@ const POOL: usize = 64 << 20;
 const MAX_ROWS: u64 = 10_000;
 
 impl Reader {
-    fn new(options: TileDbReadOptions) -> Self {
+    fn new(options: ArrayOptions) -> Self {
         let pool = Arc::new(GreedyMemoryPool::new(POOL));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
         let config = SessionConfig::new().with_target_partitions(1).with_batch_size(64);
@@ -122,10 +120,11 @@ impl Reader {
     async fn read(&self, files: &Files) -> Result<BTreeSet<String>, String> {
         let folder = Arc::new(MemoryFolder { files: files.clone(), opened: Mutex::default() });
         let as_folder = Arc::clone(&folder) as Arc<dyn Folder>;
-        let array = OpenedTileDb::open(as_folder, self.options.open.clone()).await;
+        let array = TileDbReader::open(as_folder, open_options(&self.options)).await;
         let array = array.map_err(|error| checked(&error))?;
         array.metadata().await.map_err(|error| checked(&error))?;
-        let table = GridTable::of_tiledb(&array, &self.options).map_err(|error| checked(&error))?;
+        let shown = array.array(&view(&self.options)).map_err(|error| checked(&error))?;
+        let table = GridTable::new(Arc::new(shown));
         let rows = table.array().grid().cells();
         self.ctx.register_table("t", Arc::new(table)).unwrap();
         let names = array.tiledb().schema().attributes.iter().map(|it| it.name.as_str());
@@ -191,9 +190,9 @@ fn small_arrays() -> Vec<(&'static str, Files, Reader)> {
     ];
     let array = |name| {
         let files = files_below(Path::new(&shipped(&format!("tests/data/tiledb/{name}"))));
-        let mut options = TileDbReadOptions::default();
+        let mut options = ArrayOptions::default();
         if name == "encrypted" {
-            options.set("encryption_key", KEY).unwrap();
+            options = options.with_option("encryption_key", KEY);
         }
         (name, files, Reader::new(options))
     };
@@ -345,8 +344,8 @@ fn metadata_path(array: &TestArray) -> String {
 async fn impossible_numbers_anywhere_in_a_tiledb_array() {
     let before = peak_memory();
     let files = files_of(&plain());
-    let readers =
-        [false, true].map(|full| Reader::new(TileDbReadOptions::default().with_full_domain(full)));
+    let readers = [false, true]
+        .map(|full| Reader::new(ArrayOptions::default().with_option("full_domain", full)));
     let (mut refused, mut total) = (0, 0);
     for (path, bytes) in &files {
         let footer = bytes.last_chunk().map_or(0, |len| u64::from_le_bytes(*len) as usize + 8);
@@ -378,7 +377,7 @@ async fn error_of(change: impl FnOnce(&TestArray, &mut Files)) -> String {
     let array = plain();
     let mut files = files_of(&array);
     change(&array, &mut files);
-    let reader = Reader::new(TileDbReadOptions::default());
+    let reader = Reader::new(ArrayOptions::default());
     reader.survive(&files, "a lie").await.unwrap_err()
 }
 
@@ -455,7 +454,7 @@ async fn enormous_tiledb_arrays_cost_nothing() {
             array.fragments.clear();
             let axis = &mut array.schemas[0].dimensions[0];
             (axis.domain.1, axis.extent) = (high.into(), extent.into());
-            let reader = Reader::new(TileDbReadOptions::default().with_full_domain(full));
+            let reader = Reader::new(ArrayOptions::default().with_option("full_domain", full));
             let what = format!("{high} in tiles of {extent}, {full}");
             let outcome = reader.survive(&files_of(&array), &what).await;
             if let Err(error) = outcome {
@@ -467,10 +466,10 @@ async fn enormous_tiledb_arrays_cost_nothing() {
     assert_grew_little(before);
 }
 
-async fn open_error(location: &str, options: &TileDbReadOptions) -> Error {
+async fn open_error(location: &str, options: &ArrayOptions) -> Error {
     let ctx = session(1, 8192);
-    let opened = open_tiledb(location, options, &ctx.runtime_env()).await;
-    match opened.and_then(|array| GridTable::of_tiledb(&array, options)) {
+    let opened = open_tiledb(location, options, &ctx).await;
+    match opened.and_then(|array| array.array(&view(options))) {
         Ok(_) => panic!("{location} was opened"),
         Err(error) => error,
     }
@@ -480,20 +479,12 @@ async fn open_error(location: &str, options: &TileDbReadOptions) -> Error {
 #[tokio::test]
 async fn keys_of_tiledb_arrays() {
     let wrong = "wrongwrongwrongwrongwrongwrong!!";
-    let with = |key: &str| {
-        let key = EncryptionKey::new(key.as_bytes()).unwrap();
-        TileDbReadOptions::default().with_encryption_key(key)
-    };
+    let with = |key: &str| ArrayOptions::default().with_option("encryption_key", key);
     let (encrypted, plain) =
         (shipped("tests/data/tiledb/encrypted"), shipped("tests/data/tiledb/fill"));
     for (location, options, kind, expected) in [
         (&encrypted, with(wrong), ErrorKind::Corrupt, "the encryption key may be wrong"),
-        (
-            &encrypted,
-            TileDbReadOptions::default(),
-            ErrorKind::Usage,
-            "give option 'encryption_key'",
-        ),
+        (&encrypted, ArrayOptions::default(), ErrorKind::Usage, "give option 'encryption_key'"),
         (&plain, with(KEY), ErrorKind::Usage, "leave out option 'encryption_key'"),
     ] {
         let error = open_error(location, &options).await;
@@ -550,12 +541,12 @@ async fn what_is_no_dense_tiledb_array() {
         ),
         (here("missing"), ErrorKind::Io, "cannot open the folder"),
     ] {
-        let error = open_error(&location, &TileDbReadOptions::default()).await;
+        let error = open_error(&location, &ArrayOptions::default()).await;
         assert_eq!(error.kind(), kind, "{error}");
         let text = error.to_string();
         assert!(text.contains(expected) && text.contains(location.trim_end_matches('/')), "{text}");
     }
     let ctx = session(1, 8192);
-    ctx.register_tiledb("t", here("plain"), TileDbReadOptions::default()).await.unwrap();
+    ctx.register_array("t", here("plain"), ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT sum(v) FROM t").await, "595");
 }

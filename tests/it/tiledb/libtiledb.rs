@@ -11,7 +11,9 @@ use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use chrono::{Datelike, NaiveDate, TimeDelta};
 use datafusion::prelude::SessionContext;
 use gridfusion::format::tiledb::ArrayKind;
-use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions, open_tiledb};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+use crate::support::open::open_tiledb;
 use serde_json::Value;
 
 use crate::support::{query, rows_of, session, shipped};
@@ -28,12 +30,12 @@ impl Case {
         self.expected["schema"]["sparse"] == true
     }
 
-    pub(crate) fn options(&self) -> TileDbReadOptions {
-        let mut options = TileDbReadOptions::default();
-        if let Some(key) = self.expected["encryption_key"].as_str() {
-            options.set("encryption_key", key).unwrap();
+    pub(crate) fn options(&self) -> ArrayOptions {
+        let options = ArrayOptions::default();
+        match self.expected["encryption_key"].as_str() {
+            Some(key) => options.with_option("encryption_key", key),
+            None => options,
         }
-        options
     }
 }
 
@@ -88,10 +90,10 @@ async fn check_all(cases: &[Case]) -> usize {
 async fn refused(case: &Case) -> Result<usize, String> {
     let ctx = SessionContext::new();
     let options = case.options();
-    let opened = open_tiledb(&case.path, &options, &ctx.runtime_env()).await;
+    let opened = open_tiledb(&case.path, &options, &ctx).await;
     let opened = opened.map_err(|error| error.to_string())?;
     assert_eq!(opened.tiledb().schema().kind, ArrayKind::Sparse);
-    match ctx.register_tiledb("t", &case.path, options).await {
+    match ctx.register_array("t", &case.path, options).await {
         Ok(()) => Err("a sparse array was opened".into()),
         Err(error) if error.to_string().contains("sparse") => Ok(0),
         Err(error) => Err(format!("refused for another reason: {error}")),
@@ -125,21 +127,21 @@ async fn open_read(
     match &read["timestamp"] {
         Value::Null => {}
         Value::Array(window) => {
-            options = options.with_timestamp_start(window[0].as_u64().unwrap());
-            options = options.with_timestamp(window[1].as_u64().unwrap());
+            options = options.with_option("timestamp_start", window[0].as_u64().unwrap());
+            options = options.with_option("timestamp", window[1].as_u64().unwrap());
         }
-        end => options = options.with_timestamp(end.as_u64().unwrap()),
+        end => options = options.with_option("timestamp", end.as_u64().unwrap()),
     }
     let ctx = session(2, 1000);
     let dims = case.expected["schema"]["dims"].as_array().unwrap();
     let domain: Vec<_> =
         dims.iter().map(|dim| pairs(&Value::Array(vec![dim["domain"].clone()]))[0]).collect();
-    let whole = options.clone().with_full_domain(true);
-    if ctx.register_tiledb("t", &case.path, whole).await.is_ok() {
+    let whole = options.clone().with_option("full_domain", true);
+    if ctx.register_array("t", &case.path, whole).await.is_ok() {
         return Ok(Some((ctx, domain.iter().map(|(low, _)| *low).collect())));
     }
     // A domain too large for a table: the part that is in use then.
-    let opened = ctx.register_tiledb("t", &case.path, options).await;
+    let opened = ctx.register_array("t", &case.path, options).await;
     opened.map_err(|error| error.to_string())?;
     let used = pairs(&read["nonempty_domain"]);
     let wanted = pairs(&read["subarray"]);

@@ -9,7 +9,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{Field, Schema};
 use datafusion::datasource::MemTable;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -102,7 +102,7 @@ fn array(rng: &mut StdRng, ranges: [Range; 2], attribute_count: usize) -> TestAr
 
 /// What a table over the array alone has.
 fn rows(array: &TestArray) -> RecordBatch {
-    Seen::new(array, &TileDbReadOptions::default()).rows().unwrap()
+    Seen::new(array, &ArrayOptions::default()).rows().unwrap()
 }
 
 fn write(rng: &mut StdRng, array: &TestArray, folder: &Path) {
@@ -181,9 +181,9 @@ async fn arrays_that_follow_one_another() {
         let name = ["x", "y"][along];
         let door = match case % 3 {
             0 => {
-                let options = TileDbReadOptions::default().with_file_column(true);
+                let options = ArrayOptions::default().with_file_column(true);
                 let options = options.with_concat_dimension(name);
-                ours.register_tiledb("t", at("a-*"), options).await.unwrap();
+                ours.register_array("t", at("a-*"), options).await.unwrap();
                 None
             }
             1 => Some(format!(
@@ -272,13 +272,13 @@ async fn arrays_side_by_side() {
         let theirs = in_memory(concat_batches(&all[0].schema(), &all).unwrap());
         let ours = reducing(rng.random_range(1..4), *[1, 7, 8192].choose(&mut rng).unwrap());
         let options = match case % 2 {
-            0 => TileDbReadOptions::default(),
-            _ => TileDbReadOptions::default().with_dataset("rain, wind"),
+            0 => ArrayOptions::default(),
+            _ => ArrayOptions::default().with_dataset("rain, wind"),
         };
         let pattern = dir.path().join(if all.len() == 1 { "g-0" } else { "g-*" });
         let pattern = pattern.to_str().unwrap();
         let concat = options.with_concat_dimension("x");
-        ours.register_tiledb("t", pattern, concat).await.unwrap();
+        ours.register_array("t", pattern, concat).await.unwrap();
         let queries = [
             "SELECT * FROM t".to_owned(),
             "SELECT y, sum(rain * v), count(f), max(s) FROM t GROUP BY y".to_owned(),

@@ -11,7 +11,7 @@ use datafusion::datasource::MemTable;
 use datafusion::physical_plan::collect;
 use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, IoMode, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rand::rngs::StdRng;
@@ -70,24 +70,24 @@ impl Place {
 const MAX_CELLS: i128 = 1_500;
 
 /// Options that change what the table shows.
-fn random_options(rng: &mut StdRng, array: &TestArray) -> TileDbReadOptions {
-    let mut options = TileDbReadOptions::default()
+fn random_options(rng: &mut StdRng, array: &TestArray) -> ArrayOptions {
+    let mut options = ArrayOptions::default()
         .with_fill_as_null(rng.random_bool(0.3))
         .with_nan_as_null(rng.random_bool(0.8))
-        .with_text_as_binary(rng.random_bool(0.1))
-        .with_time_as_integer(rng.random_bool(0.2))
+        .with_option("text_as_binary", rng.random_bool(0.1))
+        .with_option("time_as_integer", rng.random_bool(0.2))
         .with_index_columns(rng.random_bool(0.2))
         .with_io(if rng.random_bool(0.5) { IoMode::Mmap } else { IoMode::Pread });
     if rng.random_bool(0.5) {
-        options = options.with_timestamp(rng.random_range(8..40));
+        options = options.with_option("timestamp", rng.random_range(8..40));
     }
     if rng.random_bool(0.2) {
-        options = options.with_timestamp_start(rng.random_range(8..30));
+        options = options.with_option("timestamp_start", rng.random_range(8..30));
     }
     let lens = array.schemas[0].dimensions.iter().map(|axis| axis.domain.1 - axis.domain.0 + 1);
     let cells = lens.into_iter().try_fold(1_i128, |cells, len| cells.checked_mul(len));
     let small = cells.is_some_and(|cells| cells <= MAX_CELLS);
-    options.with_full_domain(small && rng.random_bool(0.5))
+    options.with_option("full_domain", small && rng.random_bool(0.5))
 }
 
 fn quoted(names: impl Iterator<Item = String>) -> String {
@@ -118,7 +118,7 @@ async fn check_table(
     let context = format!("{options:?}");
     let seen = Seen::new(array, &options);
     let expected = seen.rows();
-    let opened = ctx.register_tiledb("t", &location, options.clone()).await;
+    let opened = ctx.register_array("t", &location, options.clone()).await;
     opened.map_err(|error| format!("{context}: {error}"))?;
     let keys = quoted(seen.schema.dimensions.iter().map(|axis| axis.name.clone()));
     let found = query(&ctx, &format!("SELECT * FROM t ORDER BY {keys}")).await;
@@ -207,7 +207,7 @@ impl Tables {
     async fn new(
         rng: &mut StdRng,
         place: &Place,
-        options: &TileDbReadOptions,
+        options: &ArrayOptions,
         rows: &RecordBatch,
     ) -> Self {
         let (partitions, batch_size) =
@@ -219,7 +219,7 @@ impl Tables {
             };
             let location = place.location(&ctx);
             let options = options.clone().with_trust_zone_maps(trusts);
-            ctx.register_tiledb("t", &location, options).await.unwrap();
+            ctx.register_array("t", &location, options).await.unwrap();
             ctx
         };
         let reduced = make(true, true).await;
@@ -309,7 +309,7 @@ async fn check_queries(seed: u64, arrays: usize, queries: usize) -> Taken {
         let array = random_array(&mut rng, profile);
         let files = array.files(&mut rng);
         let place = Place::random(&mut rng, &files).await;
-        let options = random_options(&mut rng, &array).with_text_as_binary(false);
+        let options = random_options(&mut rng, &array).with_option("text_as_binary", false);
         let seen = Seen::new(&array, &options);
         let Ok(rows) = seen.rows() else { continue };
         *taken.entry("tiles of several layers").or_default() += seen.layered_tiles();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::collect;
 use datafusion::prelude::SessionContext;
-use gridfusion::{GridfusionSessionContextExt, TetReadOptions, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use url::Url;
@@ -16,8 +16,8 @@ fn array(name: &str) -> String {
     shipped(&format!("tests/data/tiledb/{name}"))
 }
 
-async fn open(ctx: &SessionContext, name: &str, options: TileDbReadOptions) {
-    ctx.register_tiledb(name, array(name), options).await.unwrap();
+async fn open(ctx: &SessionContext, name: &str, options: ArrayOptions) {
+    ctx.register_array(name, array(name), options).await.unwrap();
 }
 
 async fn error(ctx: &SessionContext, sql: &str) -> String {
@@ -29,10 +29,10 @@ async fn all_doors_lead_to_the_same_table() {
     let ctx = reducing(2, 8192);
     let location = array("overlap");
     let expected = "sum(a), count(s), min(r), max(c)";
-    open(&ctx, "overlap", TileDbReadOptions::default()).await;
+    open(&ctx, "overlap", ArrayOptions::default()).await;
     let now = rows_from(&ctx, &format!("SELECT {expected} FROM overlap")).await;
-    let as_of = TileDbReadOptions::default().with_timestamp(20);
-    ctx.register_tiledb("then", &location, as_of.clone()).await.unwrap();
+    let as_of = ArrayOptions::default().with_option("timestamp", 20);
+    ctx.register_array("then", &location, as_of.clone()).await.unwrap();
     let then = rows_from(&ctx, &format!("SELECT {expected} FROM \"then\"")).await;
     assert_ne!(now, then);
 
@@ -53,7 +53,7 @@ async fn all_doors_lead_to_the_same_table() {
     ] {
         assert_eq!(&rows_from(&ctx, &format!("SELECT {expected} FROM {function}")).await, found);
     }
-    let frame = ctx.read_tiledb(&location, as_of).await.unwrap();
+    let frame = ctx.read_array(&location, as_of).await.unwrap();
     let rows: usize = rows_from(&ctx, "SELECT count(*) FROM \"then\"").await[0][0].parse().unwrap();
     assert_eq!(frame.count().await.unwrap(), rows);
     // A table function works in a runtime that has one thread, too; this test is one.
@@ -66,8 +66,8 @@ async fn all_doors_lead_to_the_same_table() {
 #[tokio::test]
 async fn groups_and_folders_are_schemas() {
     let ctx = reducing(2, 8192);
-    let options = TileDbReadOptions::default;
-    ctx.register_tiledb_schema("weather", &array("weather"), options()).await.unwrap();
+    let options = ArrayOptions::default;
+    ctx.register_array_schema("weather", &array("weather"), options()).await.unwrap();
     let named = rows_from(
         &ctx,
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'weather' ORDER BY 1",
@@ -76,17 +76,17 @@ async fn groups_and_folders_are_schemas() {
     assert_eq!(named, [["station"], ["temperature"]]);
     assert_ne!(cell(&ctx, "SELECT count(*) FROM weather.station").await, "0");
 
-    ctx.register_tiledb_schema("all", &shipped("tests/data/tiledb"), options()).await.unwrap();
+    ctx.register_array_schema("all", &shipped("tests/data/tiledb"), options()).await.unwrap();
     assert_ne!(cell(&ctx, "SELECT count(*) FROM \"all\".overlap").await, "0");
     assert_ne!(cell(&ctx, "SELECT count(*) FROM \"all\".\"weather/station\"").await, "0");
     // Listed, and its own error when it is asked for.
     assert!(error(&ctx, "SELECT * FROM \"all\".sparse").await.contains("sparse"));
 
-    ctx.register_tiledb_schema("one", &array("fill"), options()).await.unwrap();
+    ctx.register_array_schema("one", &array("fill"), options()).await.unwrap();
     assert_ne!(cell(&ctx, "SELECT count(*) FROM one.fill").await, "0");
     let nothing = tempfile::tempdir().unwrap();
     let empty = nothing.path().to_str().unwrap();
-    let error = ctx.register_tiledb_schema("none", empty, options()).await.unwrap_err();
+    let error = ctx.register_array_schema("none", empty, options()).await.unwrap_err();
     assert!(error.to_string().contains("no TileDB array"), "{error}");
 }
 
@@ -145,7 +145,7 @@ const READ: [&str; 3] = ["chunks_read", "bytes_read", "chunks_answered"];
 async fn statistics_of_fragments_answer_without_reading_tiles() {
     let ctx = reducing(2, 8192);
     let table = "filters";
-    open(&ctx, table, TileDbReadOptions::default()).await;
+    open(&ctx, table, ArrayOptions::default()).await;
     let sql = format!(
         "SELECT sum(zstd), min(zstd), max(zstd), count(zstd), avg(zstd), max(lz4) FROM {table}"
     );
@@ -153,12 +153,12 @@ async fn statistics_of_fragments_answer_without_reading_tiles() {
     assert_eq!(found[..2], [0, 0], "{found:?}");
     assert!(found[2] > 1, "{found:?}");
     let by_rows = session(2, 8192);
-    open(&by_rows, table, TileDbReadOptions::default()).await;
+    open(&by_rows, table, ArrayOptions::default()).await;
     assert_eq!(rows_from(&ctx, &sql).await, rows_from(&by_rows, &sql).await);
 
     // A part of a tile must be read, tiles that are covered whole need not.
     let distrusting = reducing(2, 8192);
-    open(&distrusting, table, TileDbReadOptions::default().with_trust_zone_maps(false)).await;
+    open(&distrusting, table, ArrayOptions::default().with_trust_zone_maps(false)).await;
     let found = metrics(&distrusting, &sql, &READ).await;
     assert!(found[0] > 1 && found[2] == 0, "{found:?}");
     assert_eq!(rows_from(&ctx, &sql).await, rows_from(&distrusting, &sql).await);
@@ -167,14 +167,14 @@ async fn statistics_of_fragments_answer_without_reading_tiles() {
 #[tokio::test]
 async fn values_prune_tiles_and_only_asked_for_attributes_are_read() {
     let ctx = session(1, 8192);
-    open(&ctx, "chunks", TileDbReadOptions::default()).await;
+    open(&ctx, "chunks", ArrayOptions::default()).await;
     let one = metrics(&ctx, "SELECT zstd FROM chunks WHERE y = 7", &READ).await;
     let all = metrics(&ctx, "SELECT * FROM chunks WHERE y = 7", &READ).await;
     assert!(one[0] == 1 && all[0] == 1 && one[1] * 2 < all[1], "{one:?} {all:?}");
     let none = metrics(&ctx, "SELECT x FROM chunks WHERE y = 7", &READ).await;
     assert_eq!(none[..2], [0, 0]);
 
-    open(&ctx, "filters", TileDbReadOptions::default()).await;
+    open(&ctx, "filters", ArrayOptions::default()).await;
     let greatest = cell(&ctx, "SELECT max(lz4) FROM filters").await;
     let sql = format!("SELECT x FROM filters WHERE lz4 >= {greatest}");
     let found = metrics(&ctx, &sql, &READ).await;
@@ -190,12 +190,12 @@ async fn both_formats_give_the_same_answers() {
     for (reduce, partitions) in [(true, 3), (false, 1), (true, 1)] {
         let make = || if reduce { reducing(partitions, 100) } else { session(partitions, 100) };
         let (tet, tiledb) = (make(), make());
-        let options = TetReadOptions::default().with_index_columns(true);
-        tet.register_tet_schema("s", &shipped("examples/data/stations.tet"), options)
+        let options = ArrayOptions::default().with_index_columns(true);
+        tet.register_array_schema("s", &shipped("examples/data/stations.tet"), options)
             .await
             .unwrap();
-        let options = TileDbReadOptions::default();
-        tiledb.register_tiledb_schema("s", &array("stations"), options).await.unwrap();
+        let options = ArrayOptions::default();
+        tiledb.register_array_schema("s", &array("stations"), options).await.unwrap();
         for sql in [
             "SELECT time_idx, station_idx, value FROM s.temperature ORDER BY 1, 2",
             "SELECT station_idx, mean(value), min(value), max(value), count(value), count(*)
@@ -226,12 +226,12 @@ async fn both_formats_give_the_same_answers() {
 async fn both_formats_give_the_same_answers_through_every_door() {
     let (tet, tiledb) = (shipped("examples/data/stations.tet"), array("stations/temperature"));
     let ctx = reducing(2, 100);
-    let options = TetReadOptions::default().with_dataset("temperature").with_index_columns(true);
-    ctx.register_tet("registered_tet", &tet, options.clone()).await.unwrap();
-    ctx.register_tiledb("registered_tiledb", &tiledb, TileDbReadOptions::default()).await.unwrap();
-    let frame = ctx.read_tet(&tet, options).await.unwrap().into_view();
+    let options = ArrayOptions::default().with_dataset("temperature").with_index_columns(true);
+    ctx.register_array("registered_tet", &tet, options.clone()).await.unwrap();
+    ctx.register_array("registered_tiledb", &tiledb, ArrayOptions::default()).await.unwrap();
+    let frame = ctx.read_array(&tet, options).await.unwrap().into_view();
     ctx.register_table("read_tet", frame).unwrap();
-    let frame = ctx.read_tiledb(&tiledb, TileDbReadOptions::default()).await.unwrap().into_view();
+    let frame = ctx.read_array(&tiledb, ArrayOptions::default()).await.unwrap().into_view();
     ctx.register_table("read_tiledb_frame", frame).unwrap();
     for sql in [
         format!(
@@ -295,7 +295,7 @@ async fn groups_in_circles_have_an_end() {
 
     let ctx = reducing(1, 100);
     let location = folder.path().to_str().unwrap();
-    let opened = ctx.register_tiledb_schema("s", location, TileDbReadOptions::default()).await;
+    let opened = ctx.register_array_schema("s", location, ArrayOptions::default()).await;
     let error = opened.unwrap_err().to_string();
     assert!(error.contains("groups within groups"), "{error}");
 }
@@ -316,15 +316,15 @@ async fn object_stores_hold_arrays_too() {
     let url = Url::parse("memory://bucket").unwrap();
     ctx.runtime_env().register_object_store(&url, store as Arc<dyn ObjectStore>);
     for name in ["overlap", "filters", "enums"] {
-        open(&ctx, name, TileDbReadOptions::default()).await;
+        open(&ctx, name, ArrayOptions::default()).await;
         let location = format!("memory://bucket/arrays/{name}");
-        ctx.register_tiledb("remote", &location, TileDbReadOptions::default()).await.unwrap();
+        ctx.register_array("remote", &location, ArrayOptions::default()).await.unwrap();
         let sql = |table: &str| format!("SELECT * FROM {table}");
         assert_eq!(rows_from(&ctx, &sql(name)).await, rows_from(&ctx, &sql("remote")).await);
         ctx.deregister_table("remote").unwrap();
     }
     let all = "memory://bucket/arrays";
-    ctx.register_tiledb_schema("r", all, TileDbReadOptions::default()).await.unwrap();
+    ctx.register_array_schema("r", all, ArrayOptions::default()).await.unwrap();
     let count = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'r'";
     assert_eq!(cell(&ctx, count).await, "5");
     assert_ne!(cell(&ctx, "SELECT count(*) FROM r.\"weather/temperature\"").await, "0");
@@ -351,9 +351,8 @@ async fn answers_do_not_depend_on_how_they_are_found() {
         let mut answers = Vec::new();
         for (partitions, batch, io) in [(1, 8192, "mmap"), (4, 3, "pread"), (2, 100, "mmap")] {
             let ctx = reducing(partitions, batch);
-            let mut options = case.options();
-            options.set("io", io).unwrap();
-            ctx.register_tiledb("t", &case.path, options).await.unwrap();
+            let options = case.options().with_option("io", io);
+            ctx.register_array("t", &case.path, options).await.unwrap();
             let mut rows = rows_from(&ctx, "SELECT * FROM t").await;
             rows.sort();
             answers.push((rows, rows_from(&ctx, "SELECT count(*) FROM t").await));

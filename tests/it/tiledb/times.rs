@@ -1,6 +1,6 @@
 //! Times that are none, and times that Arrow has no value for.
 
-use gridfusion::{GridfusionSessionContextExt, TileDbReadOptions};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -55,13 +55,13 @@ fn array(code: u8, domain: (i128, i128), attributes: Vec<(TestAttribute, Vec<u8>
 /// The rows of a query, or what is wrong.
 async fn ask(
     array: &TestArray,
-    options: TileDbReadOptions,
+    options: ArrayOptions,
     sql: &str,
 ) -> Result<Vec<Vec<String>>, String> {
     let place = Place::in_memory(&array.files(&mut StdRng::seed_from_u64(5))).await;
     let ctx = session(2, 8192);
     let location = place.location(&ctx);
-    let opened = ctx.register_tiledb("t", &location, options.with_full_domain(true)).await;
+    let opened = ctx.register_array("t", &location, options.with_option("full_domain", true)).await;
     opened.map_err(|error| error.to_string())?;
     query(&ctx, sql).await.map_err(|error| error.to_string())?;
     Ok(rows_from(&ctx, sql).await)
@@ -79,7 +79,7 @@ async fn what_is_missing_in_a_list_is_null() {
         (attribute("floats", FLOAT32, Some(2), nan.repeat(2)), pair),
     ];
     let array = array(INT32, (0, 1), attributes);
-    let options = TileDbReadOptions::default;
+    let options = ArrayOptions::default;
     let sql = "SELECT * EXCEPT (d) FROM t ORDER BY d";
     assert_eq!(
         ask(&array, options(), sql).await.unwrap(),
@@ -103,7 +103,8 @@ async fn what_is_missing_in_a_list_is_null() {
     );
     let error = ask(&array, kept.clone(), "SELECT list FROM t").await.unwrap_err();
     assert!(error.contains("nan_as_null") && error.contains("time_as_integer"), "{error}");
-    let counts = ask(&array, kept.with_time_as_integer(true), "SELECT list FROM t WHERE d = 0");
+    let counts =
+        ask(&array, kept.with_option("time_as_integer", true), "SELECT list FROM t WHERE d = 0");
     assert_eq!(counts.await.unwrap(), [["[1, -9223372036854775808]"]]);
 }
 
@@ -112,12 +113,12 @@ async fn dates_beyond_arrow_are_integers_by_option() {
     let year = |years: i128| integer(DATETIME_YEAR, years);
     let cells = vec![(attribute("v", DATETIME_YEAR, Some(1), year(NOT_A_TIME)), year(-400_000))];
     let far = array(DATETIME_YEAR, (-400_000, -399_997), cells);
-    let options = TileDbReadOptions::default;
+    let options = ArrayOptions::default;
     let error = ask(&far, options(), "SELECT * FROM t").await.unwrap_err();
     let expected = "dimension \"d\": -400000 Years, which is beyond what Date32 holds; \
                     time_as_integer = 'true'";
     assert!(error.contains(expected), "{error}");
-    let integers = options().with_time_as_integer(true);
+    let integers = options().with_option("time_as_integer", true);
     let rows = ask(&far, integers.clone(), "SELECT d, v FROM t WHERE d > -400000 ORDER BY d").await;
     assert_eq!(rows.unwrap(), [["-399999", "-400000"], ["-399998", "NULL"], ["-399997", "NULL"]]);
     let sql = "SELECT min(v), count(v), count(*), arrow_typeof(min(d)) FROM t";

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gridfusion::ArrayOptions;
 use gridfusion::io::LocalFolder;
 use gridfusion::source::TetReader;
 use gridfusion::verify::{Depth, Progress, Report};
-use gridfusion::{TetReadOptions, open};
+
+use crate::support::open::open_tet;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -62,7 +64,9 @@ fn package(root: &Path) {
 
 async fn verify(root: &Path, depth: Depth) -> Report {
     let location = root.to_str().unwrap();
-    let opened = open(location, &TetReadOptions::default(), &Default::default()).await;
+    let opened =
+        open_tet(location, &ArrayOptions::default(), &datafusion::prelude::SessionContext::new())
+            .await;
     let progress = Arc::new(Progress::default());
     let report = match opened {
         Ok(file) => file.verify(depth, &progress).await,

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gridfusion::open_tiledb;
+use datafusion::prelude::SessionContext;
 use gridfusion::verify::{Depth, Progress, Report};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::support::open::open_tiledb;
 use crate::support::tiledb_cases::{OF_ONE_WRITE, QUERIED, SMALL, random_array};
 use crate::support::tiledb_writer::{
     FLOAT64, Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
@@ -21,8 +22,9 @@ async fn verify(path: &str, depth: Depth) -> Report {
     verify_with(path, &options, depth).await
 }
 
-async fn verify_with(path: &str, options: &gridfusion::TileDbReadOptions, depth: Depth) -> Report {
-    let array = match open_tiledb(path, options, &Default::default()).await {
+async fn verify_with(path: &str, options: &gridfusion::ArrayOptions, depth: Depth) -> Report {
+    let ctx = SessionContext::new();
+    let array = match open_tiledb(path, options, &ctx).await {
         Ok(array) => array,
         Err(error) => return Report::of_error(path, depth, &error),
     };

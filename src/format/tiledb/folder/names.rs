@@ -64,7 +64,7 @@ pub(in crate::format::tiledb) fn whole_file(folder: &str, entry: &Entry) -> Opti
         "" => entry.name.clone(),
         folder => format!("{folder}/{}", entry.name),
     };
-    Some(Location { object: object.into(), range: 0..entry.size? })
+    Some(Location::new(object, 0..entry.size?))
 }
 
 #[cfg(test)]

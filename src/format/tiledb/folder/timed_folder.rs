@@ -96,7 +96,7 @@ impl Machine for ReadTimedFolder {
         match replies {
             Replies::Start => Ok(Step::List(vec![self.folder.to_owned()])),
             Replies::Listings(listings) => Ok(self.ask(&listings.concat())),
-            Replies::Bytes(bytes) => self.parse(&bytes).map(Step::Done),
+            replies => self.parse(&replies.into_bytes()).map(Step::Done),
         }
     }
 }
@@ -108,6 +108,7 @@ pub(in crate::format::tiledb) fn map_done<T>(
 ) -> Result<Step<T>> {
     Ok(match step {
         Step::Read(locations) => Step::Read(locations),
+        Step::ReadIfPresent(locations) => Step::ReadIfPresent(locations),
         Step::List(folders) => Step::List(folders),
         Step::Done(files) => Step::Done(meaning(files)?),
     })

@@ -94,7 +94,7 @@ pub(in crate::format::tiledb) fn locations(
         let offset = column.get(field).copied();
         let offset = offset.ok_or_else(|| Error::internal("a block that this version lacks"))?;
         let range = fragment.footer.block(offset).map_err(|error| error.about(&object))?;
-        Ok(Location { object: Arc::clone(&object), range })
+        Ok(Location::new(Arc::clone(&object), range))
     };
     columns.iter().map(location).collect()
 }
@@ -114,7 +114,7 @@ impl TileIndex {
         key: Option<&EncryptionKey>,
     ) -> Result<Self> {
         let mut columns = locations.iter().zip(blocks).map(|(at, block)| {
-            let parsed = parse_block(block, at.range.start, fragment.tiles, key);
+            let parsed = parse_block(block, at.start(), fragment.tiles, key);
             parsed.map_err(|error| error.about(&at.object))
         });
         let mut column =
@@ -272,8 +272,8 @@ impl TileFile {
             let message = format!("{found}, expected a tile at bytes {range:?} of it");
             return Err(Error::corrupt("fragment", range.start, message));
         }
-        let at = Location { object: Arc::clone(&self.object), range };
-        Ok(Payload { at, raw_len, codec: self.codec.clone() })
+        let at = Location::new(Arc::clone(&self.object), range);
+        Ok(Payload::new(at, raw_len, self.codec.clone()))
     }
 
     fn range(&self, tile: u64) -> Option<Range<u64>> {
@@ -318,10 +318,7 @@ mod tests {
         folder.put(&format!("__commits/{name}.wrt"), b"");
         let array = folder.drive(OpenArray::new(OpenOptions::default()))?;
         let locations = block_locations(&array.fragments[0], 0)?;
-        let bytes: Vec<Bytes> = locations
-            .iter()
-            .map(|at| folder.0[&*at.object].slice(at.range.start as usize..at.range.end as usize))
-            .collect();
+        let bytes: Vec<Bytes> = locations.iter().map(|at| folder.read(at)).collect();
         let index = TileIndex::parse(&array.fragments[0], 0, &locations, &bytes, None)?;
         array.keep_tile_index(0, 0, index);
         Ok(array)
@@ -333,7 +330,7 @@ mod tests {
         let index = array.tile_index(0, 0).unwrap();
         let shown = |payload: Payload| {
             let file = payload.at.object.rsplit('/').next().unwrap().to_owned();
-            (file, payload.at.range, payload.raw_len)
+            (file, payload.at.range.within(0), payload.raw_len)
         };
         for (tile, offsets, content, validity) in
             [(0, 0..60, (10..80, 7), 5..20), (1, 60..100, (80..200, 9), 20..50)]

@@ -63,7 +63,7 @@ impl Figures {
     ) -> Result<Option<Self>> {
         let mut contents = vec![];
         for (at, block) in locations.iter().zip(blocks) {
-            contents.push(generic_tile::decode(REGION, at.range.start, block, key)?);
+            contents.push(generic_tile::decode(REGION, at.start(), block, key)?);
         }
         let mut contents = contents.iter().map(|content| Reader::new(REGION, 0, content));
         let empty = || Reader::new(REGION, 0, &[]);

@@ -17,7 +17,9 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::array::TileDbArray;
 use crate::format::tiledb::fragments::{Fragment, TileIndex, block_locations};
 use crate::format::tiledb::schema::{CellOrder, TileAxis};
-use crate::format::{Layer, Location, Machine, Placement, Replies, Step, StoredChunk};
+use crate::format::{
+    Layer, Location, Machine, Placement, Replies, Step, StorageOrder, StoredChunk,
+};
 
 impl TileDbArray {
     /// A machine that finds where `attributes` (their places in the schema) of `chunks`
@@ -161,7 +163,7 @@ impl Locate {
         let place = fragment.tile_box.place(tile, fragment.schema.tile_order);
         let (values, content, validity) = index.payloads(place)?;
         let placement = self.placement(chunk, region, fragment, piece);
-        Ok(Layer { placement, values, content, validity })
+        Ok(Layer { placement, content, validity, ..Layer::whole(values) })
     }
 
     /// How a fragment's tile lies in a chunk; `None` if it is the chunk.
@@ -184,7 +186,8 @@ impl Locate {
         let origin = origin.collect();
         let region = piece.region.iter().zip(region).map(relative).collect();
         let tile_shape = self.window.grid.chunk_shape().collect();
-        Some(Placement { region, tile_shape, origin, column_major })
+        let order = if column_major { StorageOrder::ColumnMajor } else { StorageOrder::RowMajor };
+        Some(Placement { region, tile_shape, origin, order })
     }
 }
 
@@ -236,9 +239,7 @@ mod tests {
     fn cells(folder: &Folder, chunk: &StoredChunk, extents: &[u64]) -> Vec<i32> {
         let mut cells = vec![FILL; extents.iter().product::<u64>() as usize];
         for layer in &chunk.layers {
-            let at = &layer.values.at;
-            let range = at.range.start as usize..at.range.end as usize;
-            let stored = folder.0[&*at.object].slice(range);
+            let stored = folder.read(&layer.values.at);
             let tile = layer.values.decode(stored, vec![], &mut Scratch::default()).unwrap().bytes;
             for (position, cell) in cells.iter_mut().enumerate() {
                 let at = unravel(position as u64, extents);
@@ -254,7 +255,7 @@ mod tests {
                         let mut at: Vec<u64> =
                             moved.map(|((at, axis), first)| at - axis.start + first).collect();
                         let mut shape = placed.tile_shape.clone();
-                        if placed.column_major {
+                        if placed.order == StorageOrder::ColumnMajor {
                             at.reverse();
                             shape.reverse();
                         }

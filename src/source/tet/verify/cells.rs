@@ -79,7 +79,7 @@ impl CellChecks {
             self.progress.advance(1, 0);
             return Ok(());
         };
-        let Some(left) = self.bytes_left.checked_sub(payload.at.len()) else {
+        let Some(left) = self.bytes_left.checked_sub(payload.stored_len()) else {
             self.cut_off += 1;
             self.progress.advance(1, 0);
             return Ok(());

@@ -1,7 +1,6 @@
 //! The files beside a generation of a package: what they say of themselves, and their hashes.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -50,7 +49,7 @@ impl Sidecars<'_> {
     }
 
     async fn read(&self, name: &str, range: std::ops::Range<u64>) -> Result<Bytes> {
-        let at = Location { object: Arc::from(self.path(name)), range };
+        let at = Location::new(self.path(name), range);
         let read = self.objects.read(&[at]).await?;
         read.into_iter().next().ok_or_else(|| Error::internal("bytes that were not delivered"))
     }

@@ -63,7 +63,8 @@ impl Decodable for StoredTile {
         let chunk = StoredChunk { layers: vec![self.layer.clone()] };
         let shape = self.tiles.tile_shape();
         let mut payloads = payloads.into_iter();
-        let tile = layers::decode(&chunk, &mut payloads, &shape, &format, memory, scratch)?;
+        let tile = layers::decode(&chunk, &mut payloads, &shape, &format, memory, scratch)
+            .map_err(|failed| failed.error)?;
         Ok((self.stale(&tile), tile.into_spare()))
     }
 

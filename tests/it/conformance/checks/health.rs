@@ -12,7 +12,7 @@ use crate::support::query;
 
 pub(crate) async fn verification_passes(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
-    let report = doors::verify(&ctx, subject.format.name(), &subject.location()).await;
+    let report = doors::verify(&ctx, &subject.location()).await;
     assert!(report.is_ok(), "{}: {report:#?}", subject.what());
     assert!(report.checks().len() > 2, "{}: {report:#?}", subject.what());
 }
@@ -20,7 +20,7 @@ pub(crate) async fn verification_passes(subject: &Subject<'_>) {
 /// What is wrong in the request is said before anything is read, and by name.
 pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
-    let (format, location) = (subject.format.name(), subject.location());
+    let location = subject.location();
     let stored_as = format!("STORED AS {} LOCATION '{location}'", format.to_uppercase());
     for (sql, named) in [
         (format!("SELECT * FROM read_{format}('{location}', nonsense => 1)"), "nonsense"),
@@ -39,15 +39,15 @@ pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     }
     let nowhere = format!("{}-nowhere{}", subject.array.name, subject.format.suffix());
     let path = subject.folder.path().join(&nowhere).to_str().unwrap().to_owned();
-    let error = doors::register(&ctx, format, "t", vec![path]).await.unwrap_err();
+    let error = doors::register(&ctx, "t", vec![path]).await.unwrap_err();
     assert!(error.to_string().contains(&nowhere), "{error}");
 }
 
 /// Opens a damaged array, and reads some of it: rows of any number may be there now.
 async fn look(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.session(2, 8192);
-    let (format, location) = (subject.format.name(), subject.location());
-    doors::register(&ctx, format, "t", vec![location]).await?;
+    let location = subject.location();
+    doors::register(&ctx, "t", vec![location]).await?;
     query(&ctx, "SELECT count(*) FROM t").await?;
     query(&ctx, "SELECT * FROM t LIMIT 20").await?;
     Ok(())
@@ -63,8 +63,8 @@ pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
         put(&file, bytes);
         let error = look(subject).await.expect_err("a damaged file");
         assert!(doors::is_damage(&error), "{}: {error:?}", subject.what());
-        let (ctx, format) = (subject.session(1, 8192), subject.format.name());
-        let report = doors::verify(&ctx, format, &subject.location()).await;
+        let ctx = subject.session(1, 8192);
+        let report = doors::verify(&ctx, &subject.location()).await;
         assert!(!report.is_ok(), "{}", subject.what());
     }
     // Of other bytes some mean little: whatever is opened, nothing panics.

@@ -24,7 +24,7 @@ pub(crate) async fn table_function(subject: &Subject<'_>) {
     subject.assert_rows(&ctx, &format!("read_{format}(['{location}'], {FILL} => 'true')")).await;
     let options = format!("{FILL} => true, io => 'pread', trust_zone_maps => false");
     subject.assert_rows(&ctx, &format!("read_{format}('{location}', {options})")).await;
-    let count = doors::read(&ctx, format, &location).await.unwrap();
+    let count = doors::read(&ctx, &location).await.unwrap();
     assert_eq!(count, subject.rows.num_rows(), "{}", subject.what());
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn object_store(subject: &Subject<'_>) {
     let name = subject.path().file_name().unwrap().to_str().unwrap().to_owned();
     let location = format!("memory://bucket/data/{name}");
     subject.assert_rows(&ctx, &format!("'{location}'")).await;
-    doors::register(&ctx, subject.format.name(), "t", vec![location]).await.unwrap();
+    doors::register(&ctx, "t", vec![location]).await.unwrap();
     subject.assert_rows(&ctx, "t").await;
 }
 
@@ -54,8 +54,7 @@ pub(crate) async fn object_store(subject: &Subject<'_>) {
 pub(crate) async fn schema(subject: &Subject<'_>) {
     let [_] = &subject.array.values[..] else { return };
     let ctx = subject.session(2, 8192);
-    let format = subject.format.name();
-    doors::register_schema(&ctx, format, "s", &subject.location()).await.unwrap();
+    doors::register_schema(&ctx, "s", &subject.location()).await.unwrap();
     subject.assert_rows(&ctx, &format!("s.{}", subject.array.name)).await;
     let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 's'";
     let listed = rows_from(&ctx, sql).await;
@@ -97,7 +96,7 @@ pub(crate) async fn several_files(subject: &Subject<'_>) {
     let halves = subject.array.halves();
     let [a, b] = [("part-2", &halves[0]), ("part-1", &halves[1])].map(write);
     let ctx = subject.session(2, 8192);
-    doors::register(&ctx, format, "t", vec![b.clone(), a.clone()]).await.unwrap();
+    doors::register(&ctx, "t", vec![b.clone(), a.clone()]).await.unwrap();
     subject.assert_rows(&ctx, "t").await;
     let pattern = format!("{}/part-*{suffix}", folder.path().display());
     for files in [format!("['{a}', '{b}']"), format!("'{pattern}'")] {
@@ -105,6 +104,6 @@ pub(crate) async fn several_files(subject: &Subject<'_>) {
     }
     // Labels that two files have are refused.
     let again = write(("again", &halves[0]));
-    let twice = doors::register(&ctx, format, "u", vec![a, again]).await.unwrap_err();
+    let twice = doors::register(&ctx, "u", vec![a, again]).await.unwrap_err();
     assert!(doors::is_mistake(&twice), "{}: {twice}", subject.what());
 }

@@ -1,0 +1,161 @@
+//! Writing to a local folder: each file is written under another name, and then takes its place.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::LocalFolder;
+use super::write::{Existing, Upload, WritableFolder, exists};
+use crate::error::{Error, Result};
+
+fn failed(path: &Path, error: std::io::Error) -> Error {
+    let name = path.display().to_string();
+    match error.kind() {
+        ErrorKind::AlreadyExists => exists(&name),
+        _ => Error::io("cannot write the file", error).in_file(&name),
+    }
+}
+
+/// Runs what may wait for a disk, which is about the file at `path`.
+async fn blocking<T: Send + 'static>(
+    path: PathBuf,
+    work: impl FnOnce(&Path) -> std::io::Result<T> + Send + 'static,
+) -> Result<T> {
+    let (name, at) = (path.display().to_string(), path.clone());
+    let done = tokio::task::spawn_blocking(move || work(&at)).await;
+    done.map_err(|error| Error::io("writing was cancelled", error).in_file(&name))?
+        .map_err(|error| failed(&path, error))
+}
+
+/// A file that takes its place when it is complete. If it is dropped before, it is gone.
+#[derive(Debug)]
+struct Draft {
+    file: File,
+    /// Its name until then; `None` once it is not there any more.
+    draft: Option<PathBuf>,
+    path: PathBuf,
+}
+
+impl Draft {
+    fn create(path: &Path) -> std::io::Result<Self> {
+        static DRAFTS: AtomicU64 = AtomicU64::new(0);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        fs::create_dir_all(folder)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = folder.join(format!(".{name}.{}-{number}.draft", std::process::id()));
+        let file = File::create_new(&draft)?;
+        Ok(Self { file, draft: Some(draft), path: path.to_owned() })
+    }
+
+    fn complete(mut self, existing: Existing) -> std::io::Result<()> {
+        self.file.sync_all()?;
+        let Some(draft) = &self.draft else { return Ok(()) };
+        match existing {
+            Existing::Replace => {
+                fs::rename(draft, &self.path)?;
+                self.draft = None;
+            }
+            // A link is refused where there is a file; dropping the draft removes its other name.
+            Existing::Refuse => fs::hard_link(draft, &self.path)?,
+        }
+        sync_folder_of(&self.path)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(draft) = &self.draft
+            && let Err(error) = fs::remove_file(draft)
+        {
+            log::warn!("{} is left over: {error}", draft.display());
+        }
+    }
+}
+
+/// Makes a name last, where the system does that.
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    match path.parent() {
+        Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+#[async_trait]
+impl WritableFolder for LocalFolder {
+    fn name(&self) -> &str {
+        super::Folder::name(self)
+    }
+
+    async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+        blocking(self.path.join(path), move |path| {
+            let mut draft = Draft::create(path)?;
+            draft.file.write_all(&bytes)?;
+            draft.complete(existing)
+        })
+        .await
+    }
+
+    async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
+        let draft = blocking(self.path.join(path), Draft::create).await?;
+        Ok(Box::new(LocalUpload(Some(draft), self.path.join(path))))
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let from = self.path.join(from);
+        blocking(self.path.join(to), move |to| {
+            if to.try_exists()? {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            to.parent().map(fs::create_dir_all).transpose()?;
+            fs::rename(from, to)?;
+            sync_folder_of(to)
+        })
+        .await
+    }
+
+    async fn delete(&self, path: &str) -> Result<()> {
+        blocking(self.path.join(path), |path| match fs::remove_file(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        })
+        .await
+    }
+}
+
+/// A file that grows; it has its draft while nobody writes to that.
+#[derive(Debug)]
+struct LocalUpload(Option<Draft>, PathBuf);
+
+impl LocalUpload {
+    fn take(&mut self) -> Result<Draft> {
+        let draft = self.0.take();
+        draft.ok_or_else(|| failed(&self.1, std::io::Error::other("writing to it failed before")))
+    }
+}
+
+#[async_trait]
+impl Upload for LocalUpload {
+    async fn append(&mut self, bytes: Bytes) -> Result<()> {
+        let mut draft = self.take()?;
+        let draft = blocking(self.1.clone(), move |_| {
+            draft.file.write_all(&bytes)?;
+            Ok(draft)
+        });
+        self.0 = Some(draft.await?);
+        Ok(())
+    }
+
+    async fn complete(mut self: Box<Self>, existing: Existing) -> Result<()> {
+        let draft = self.take()?;
+        blocking(self.1, move |_| draft.complete(existing)).await
+    }
+
+    async fn abort(self: Box<Self>) -> Result<()> {
+        Ok(()) // dropping the draft takes it away
+    }
+}

@@ -1,0 +1,95 @@
+//! Writing to a prefix of an object store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, WriteMultipart};
+
+use super::StoreFolder;
+use super::write::{Existing, Upload, WritableFolder, exists};
+use crate::error::{Error, Result};
+
+/// Stores want the parts of an object to be this large at least, and all of one size.
+const PART_BYTES: usize = 8 << 20;
+/// Parts on their way at the same time.
+const MAX_PARTS: usize = 4;
+
+fn failed(name: &str, error: object_store::Error) -> Error {
+    match error {
+        object_store::Error::AlreadyExists { .. } => exists(name),
+        error => Error::io("cannot write the object", error).in_file(name),
+    }
+}
+
+#[async_trait]
+impl WritableFolder for StoreFolder {
+    fn name(&self) -> &str {
+        super::Folder::name(self)
+    }
+
+    async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+        let mode = match existing {
+            Existing::Refuse => PutMode::Create,
+            Existing::Replace => PutMode::Overwrite,
+        };
+        let put = self.store.put_opts(&self.path_to_write(path), bytes.into(), mode.into()).await;
+        put.map(drop).map_err(|error| failed(&self.error_name(path), error))
+    }
+
+    async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
+        let (name, path) = (self.error_name(path), self.path_to_write(path));
+        let parts = self.store.put_multipart(&path).await.map_err(|error| failed(&name, error))?;
+        let parts = WriteMultipart::new_with_chunk_size(parts, PART_BYTES);
+        Ok(Box::new(StoreUpload { name, store: Arc::clone(&self.store), path, parts }))
+    }
+
+    async fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let [at, goes] = [from, to].map(|path| self.path_to_write(path));
+        let renamed = self.store.rename_if_not_exists(&at, &goes).await;
+        renamed.map_err(|error| failed(&self.error_name(to), error))
+    }
+
+    async fn delete(&self, path: &str) -> Result<()> {
+        match self.store.delete(&self.path_to_write(path)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => {
+                Err(Error::io("cannot delete the object", error).in_file(&self.error_name(path)))
+            }
+        }
+    }
+}
+
+/// An object that is sent in parts.
+#[derive(Debug)]
+struct StoreUpload {
+    name: String,
+    store: Arc<dyn ObjectStore>,
+    path: Path,
+    parts: WriteMultipart,
+}
+
+#[async_trait]
+impl Upload for StoreUpload {
+    async fn append(&mut self, bytes: Bytes) -> Result<()> {
+        let ready = self.parts.wait_for_capacity(MAX_PARTS).await;
+        ready.map_err(|error| failed(&self.name, error))?;
+        self.parts.put(bytes);
+        Ok(())
+    }
+
+    async fn complete(self: Box<Self>, existing: Existing) -> Result<()> {
+        // No store refuses this by itself; another writer may still come in between.
+        if existing == Existing::Refuse && self.store.head(&self.path).await.is_ok() {
+            let name = self.name.clone();
+            self.abort().await?;
+            return Err(exists(&name));
+        }
+        self.parts.finish().await.map(drop).map_err(|error| failed(&self.name, error))
+    }
+
+    async fn abort(self: Box<Self>) -> Result<()> {
+        self.parts.abort().await.map_err(|error| failed(&self.name, error))
+    }
+}

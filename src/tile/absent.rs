@@ -1,0 +1,49 @@
+//! Objects that are not there: which layers are left of a chunk.
+
+use bytes::Bytes;
+
+use crate::format::StoredChunk;
+
+/// Leaves out layers of which something is absent that may be. `payloads` are those of all `stored`
+/// chunks; what is there of them is left.
+pub(crate) fn leave_out_absent(
+    stored: &mut [StoredChunk],
+    payloads: Vec<Option<Bytes>>,
+) -> Vec<Bytes> {
+    let mut present = Vec::with_capacity(payloads.len());
+    let mut payloads = payloads.into_iter();
+    for chunk in stored {
+        chunk.layers.retain(|layer| {
+            let before = present.len();
+            let mut is_whole = true;
+            for payload in payloads.by_ref().take(layer.payloads().count()) {
+                is_whole &= payload.is_some();
+                present.extend(payload);
+            }
+            if !is_whole {
+                present.truncate(before);
+            }
+            is_whole
+        });
+    }
+    present
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{ByteRange, Codec, Layer, Location, Payload};
+
+    #[test]
+    fn a_layer_of_which_a_part_is_absent_is_left_out() {
+        let payload = || Payload::new(Location::new("tile", ByteRange::Whole), 4, Codec::Raw);
+        let mut layers: Vec<Layer> = (0..3).map(|_| Layer::whole(payload())).collect();
+        layers[1].validity = Some(payload());
+        let mut stored = [StoredChunk::default(), StoredChunk { layers }];
+        let replies = [Some(0_u8), Some(1), None, Some(2)];
+        let replies = replies.map(|byte| byte.map(|byte| Bytes::from(vec![byte; 4]))).to_vec();
+        let present = leave_out_absent(&mut stored, replies);
+        assert_eq!(present, [vec![0; 4], vec![2; 4]]);
+        assert_eq!(stored[1].layers.len(), 2);
+    }
+}

@@ -1,0 +1,24 @@
+//! The loop that feeds a sans-IO machine from objects.
+
+use super::objects::Objects;
+use crate::error::Result;
+use crate::format::{Machine, Replies, Step};
+
+/// Runs `machine` to its end, reading what it asks for from `objects`.
+///
+/// # Errors
+/// Those of the machine and of the objects, with the name of the object or folder.
+pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::Output> {
+    let mut replies = Replies::Start;
+    loop {
+        let step = machine.step(replies).map_err(|error| objects.named(error))?;
+        replies = match step {
+            Step::Read(locations) => Replies::Bytes(objects.read(&locations).await?),
+            Step::ReadIfPresent(locations) => {
+                Replies::IfPresent(objects.read_if_present(&locations).await?)
+            }
+            Step::List(folders) => Replies::Listings(objects.list(folders).await?),
+            Step::Done(output) => return Ok(output),
+        };
+    }
+}

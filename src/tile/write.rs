@@ -1,0 +1,396 @@
+//! The loop that writes what a sans-IO writer says.
+//!
+//! ```text
+//!   chunks ──▶ Writer ──Put, Append, …──▶ WriteSession ──▶ WritableFolder     an error, or a session that
+//!                     ──Publish─────────▶                                     is dropped, takes all back
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Content, Publish, Write, Writer};
+use crate::io::{Existing, MAX_CONCURRENT_IO, Upload, WritableFolder};
+
+/// Writes all `chunks` and publishes them. If anything fails before, nothing is visible.
+///
+/// # Errors
+/// Those of the chunks, of the writer and of the folder.
+pub async fn write_all<W: Writer>(
+    mut writer: W,
+    chunks: impl Stream<Item = Result<W::Chunk>>,
+    folder: Arc<dyn WritableFolder>,
+) -> Result<()> {
+    let mut session = WriteSession::new(folder);
+    let mut chunks = std::pin::pin!(chunks);
+    let written = async {
+        while let Some(chunk) = chunks.try_next().await? {
+            session.write(writer.write(chunk)?).await?;
+        }
+        let (rest, publish) = writer.finish()?;
+        session.write(rest).await?;
+        session.publish(publish).await
+    };
+    match written.await {
+        Err(error) => {
+            session.abort().await;
+            Err(error)
+        }
+        done => done,
+    }
+}
+
+type Uploads = BTreeMap<Arc<str>, Box<dyn Upload>>;
+
+/// What has been written and is not published yet.
+#[derive(Debug)]
+pub struct WriteSession {
+    folder: Arc<dyn WritableFolder>,
+    /// Objects that nobody knows of yet.
+    put: Mutex<Vec<Arc<str>>>,
+    /// Those that have not got all their bytes.
+    uploads: Uploads,
+}
+
+impl WriteSession {
+    /// Nothing is written yet.
+    pub fn new(folder: Arc<dyn WritableFolder>) -> Self {
+        Self { folder, put: Mutex::default(), uploads: BTreeMap::new() }
+    }
+
+    /// Does what a writer says, one after the other.
+    ///
+    /// # Errors
+    /// `Usage` if an object exists already, `Io` if one cannot be written.
+    pub async fn write(&mut self, writes: Vec<Write>) -> Result<()> {
+        for write in writes {
+            match write {
+                Write::Put(objects) => put(&self.folder, &self.put, objects).await?,
+                Write::Append(content) => self.append(content).await?,
+                Write::Complete(object) => {
+                    self.upload(&object)?.complete(Existing::Refuse).await?;
+                    note(&self.put, object);
+                }
+                Write::Rename { from, to } => {
+                    self.folder.rename(&from, &to).await?;
+                    self.renamed(&from, &to);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes all that was written visible; after that, nothing is taken back.
+    ///
+    /// # Errors
+    /// `Usage` if the object exists already and must not be replaced, `Io` if it cannot be written.
+    pub async fn publish(&mut self, publish: Publish) -> Result<()> {
+        let (folder, existing) = (Arc::clone(&self.folder), |replace| match replace {
+            true => Existing::Replace,
+            false => Existing::Refuse,
+        });
+        let published = match publish {
+            Publish::Create(it) => folder.put(&it.object, it.bytes, Existing::Refuse).await,
+            Publish::Replace(it) => folder.put(&it.object, it.bytes, Existing::Replace).await,
+            Publish::Complete { object, replace } => {
+                self.upload(&object)?.complete(existing(replace)).await
+            }
+        };
+        // Whoever gets no answer does not know what happened. The objects may be known by now, so they
+        // stay, unless the folder says that another one has the name.
+        if !matches!(&published, Err(error) if error.kind() == ErrorKind::Usage) {
+            self.take_put();
+        }
+        published
+    }
+
+    /// Takes back what was written and not published. What cannot be taken back is no part of any array.
+    pub async fn abort(mut self) {
+        let uploads = std::mem::take(&mut self.uploads);
+        take_back(Arc::clone(&self.folder), self.take_put(), uploads).await;
+    }
+
+    async fn append(&mut self, Content { object, bytes }: Content) -> Result<()> {
+        let upload = match self.uploads.remove(&object) {
+            Some(upload) => upload,
+            None => self.folder.begin(&object).await?,
+        };
+        self.uploads.entry(object).or_insert(upload).append(bytes).await
+    }
+
+    fn upload(&mut self, object: &str) -> Result<Box<dyn Upload>> {
+        let upload = self.uploads.remove(object);
+        upload.ok_or_else(|| Error::internal(format!("nothing was appended to \"{object}\"")))
+    }
+
+    fn take_put(&self) -> Vec<Arc<str>> {
+        std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes where the objects are that were at `from`, or in that folder.
+    fn renamed(&self, from: &str, to: &str) {
+        for object in self.put.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
+            match object.strip_prefix(from) {
+                Some("") => *object = to.into(),
+                Some(below) if below.starts_with('/') => *object = format!("{to}{below}").into(),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for WriteSession {
+    fn drop(&mut self) {
+        let (put, uploads) = (self.take_put(), std::mem::take(&mut self.uploads));
+        if put.is_empty() && uploads.is_empty() {
+            return;
+        }
+        // Without a runtime, what was put stays, and is no part of any array.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn(take_back(Arc::clone(&self.folder), put, uploads)));
+        }
+    }
+}
+
+/// Puts objects side by side, and notes those that are there.
+async fn put(
+    folder: &Arc<dyn WritableFolder>,
+    noted: &Mutex<Vec<Arc<str>>>,
+    objects: Vec<Content>,
+) -> Result<()> {
+    let put = objects.into_iter().map(|Content { object, bytes }| async move {
+        let put = folder.put(&object, bytes, Existing::Refuse).await;
+        // Noted at once: whoever drops the session does not wait for the others.
+        put.map(|()| note(noted, object))
+    });
+    // All are finished, so that none comes after what was put has been taken back.
+    let put: Vec<Result<()>> =
+        stream::iter(put).buffer_unordered(MAX_CONCURRENT_IO).collect().await;
+    put.into_iter().collect()
+}
+
+fn note(noted: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {
+    noted.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+}
+
+/// Takes away what nobody knows of.
+async fn take_back(folder: Arc<dyn WritableFolder>, put: Vec<Arc<str>>, uploads: Uploads) {
+    let deleted = put.into_iter().map(|object| {
+        let folder = &folder;
+        async move { folder.delete(&object).await }
+    });
+    let mut results: Vec<Result<()>> =
+        stream::iter(deleted).buffer_unordered(MAX_CONCURRENT_IO).collect().await;
+    for (_, upload) in uploads {
+        results.push(upload.abort().await);
+    }
+    for error in results.into_iter().filter_map(Result::err) {
+        log::warn!("something is left of an array that was not written to the end: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use bytes::Bytes;
+    use object_store::ObjectStore;
+
+    use super::*;
+    use crate::io::testing::TestStore;
+    use crate::io::{Folder, LocalFolder, StoreFolder};
+
+    /// Puts a block per chunk, a log in one object from its beginning to its end, and a header last.
+    struct Blocks {
+        written: u64,
+        /// Whether the log is what makes the rest visible, instead of a header.
+        by_log: bool,
+        replace: bool,
+    }
+
+    impl Blocks {
+        const HEADER: Self = Self { written: 0, by_log: false, replace: false };
+    }
+
+    impl Writer for Blocks {
+        type Chunk = Bytes;
+
+        fn write(&mut self, chunk: Bytes) -> Result<Vec<Write>> {
+            let number = self.written;
+            self.written += 1;
+            let log = Content::new("log", format!("{number}\n"));
+            let blocks = ["a", "b"].map(|value| format!("draft/{number}/{value}"));
+            let blocks = blocks.map(|object| Content::new(object, chunk.clone()));
+            Ok(vec![Write::Append(log), Write::Put(blocks.to_vec())])
+        }
+
+        fn finish(&mut self) -> Result<(Vec<Write>, Publish)> {
+            let moved = |number| {
+                let [from, to] = ["draft", "blocks"].map(|at| format!("{at}/{number}/a").into());
+                Write::Rename { from, to }
+            };
+            let mut writes: Vec<Write> = (0..self.written).map(moved).collect();
+            let header = Content::new("header", format!("{} blocks", self.written));
+            Ok(if self.by_log {
+                (writes, Publish::Complete { object: "log".into(), replace: self.replace })
+            } else {
+                writes.push(Write::Complete("log".into()));
+                let publish = if self.replace { Publish::Replace } else { Publish::Create };
+                (writes, publish(header))
+            })
+        }
+    }
+
+    async fn run(writer: Blocks, folder: Arc<dyn WritableFolder>) -> Result<()> {
+        let chunks = (0..3).map(|byte| Ok(Bytes::from(vec![byte; 5])));
+        write_all(writer, stream::iter(chunks), folder).await
+    }
+
+    fn local(path: &Path) -> Arc<LocalFolder> {
+        Arc::new(LocalFolder::open(path, true).unwrap())
+    }
+
+    fn remote(store: &TestStore) -> Arc<StoreFolder> {
+        let store: Arc<dyn ObjectStore> = Arc::new(store.clone());
+        Arc::new(StoreFolder::new("test://".into(), store, "array".into()))
+    }
+
+    /// All objects below `path`.
+    async fn objects(folder: &dyn Folder, path: &str) -> Vec<String> {
+        let mut found = vec![];
+        for entry in folder.list(path).await.unwrap() {
+            let path = format!("{path}{}", entry.name);
+            match entry.size {
+                Some(_) => found.push(path),
+                None => found.extend(Box::pin(objects(folder, &format!("{path}/"))).await),
+            }
+        }
+        found.sort();
+        found
+    }
+
+    async fn text(folder: &dyn Folder, path: &str) -> Vec<u8> {
+        let source = folder.open(path).await.unwrap();
+        source.read(std::slice::from_ref(&(0..source.size()))).await.unwrap()[0].to_vec()
+    }
+
+    #[tokio::test]
+    async fn what_is_written_is_there_and_written_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
+        let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
+            [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
+        for (to, from) in folders {
+            run(Blocks::HEADER, Arc::clone(&to)).await.unwrap();
+            let expected = [
+                "blocks/0/a",
+                "blocks/1/a",
+                "blocks/2/a",
+                "draft/0/b",
+                "draft/1/b",
+                "draft/2/b",
+                "header",
+                "log",
+            ];
+            assert_eq!(objects(&*from, "").await, expected);
+            assert_eq!(text(&*from, "header").await, b"3 blocks");
+            assert_eq!(text(&*from, "blocks/2/a").await, [2; 5]);
+            assert_eq!(text(&*from, "log").await, b"0\n1\n2\n");
+
+            // Another one changes nothing.
+            let error = run(Blocks::HEADER, Arc::clone(&to)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+            assert!(error.to_string().contains("exists already"), "{error}");
+            assert_eq!(objects(&*from, "").await, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn publishing_replaces_only_if_it_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let (local, remote) = (local(dir.path()), remote(&TestStore::new()));
+        let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
+            [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
+        for (to, from) in folders {
+            for (by_log, object) in [(true, "log"), (false, "header")] {
+                let old = Bytes::from_static(b"old");
+                to.put(object, old, Existing::Replace).await.unwrap();
+                let writer = |replace| Blocks { written: 0, by_log, replace };
+                let error = run(writer(false), Arc::clone(&to)).await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+                assert_eq!(objects(&*from, "").await, [object]);
+                assert_eq!(text(&*from, object).await, b"old");
+                run(writer(true), Arc::clone(&to)).await.unwrap();
+                assert_ne!(text(&*from, object).await, b"old");
+                for object in objects(&*from, "").await {
+                    to.delete(&object).await.unwrap();
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_fails_at_any_moment_shows_nothing() {
+        for by_log in [false, true] {
+            for writes in 0.. {
+                let store = TestStore::failing_after(writes);
+                let folder = remote(&store);
+                let writer = Blocks { by_log, ..Blocks::HEADER };
+                let written = run(writer, Arc::clone(&folder) as _).await;
+                let there = objects(&*folder, "").await;
+                if written.is_ok() {
+                    assert!(writes > 10 && there.len() >= 7, "{writes} {there:?}");
+                    break;
+                }
+                let shown = if by_log { "log" } else { "header" };
+                assert!(!there.iter().any(|object| object == shown), "{writes} {there:?}");
+                // Only where publishing itself failed, what was put stays: it may be known.
+                let asked = store.asked();
+                let publishing = asked
+                    .iter()
+                    .any(|it| it == "put array/header" || (by_log && it == "part array/log"));
+                assert!(there.is_empty() || publishing, "{writes} {there:?} {asked:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_dropped_takes_all_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = TestStore::new();
+        let (local, remote) = (local(dir.path()), remote(&store));
+        let folders: [(Arc<dyn WritableFolder>, Arc<dyn Folder>); 2] =
+            [(Arc::clone(&local) as _, local), (Arc::clone(&remote) as _, remote)];
+        for (to, from) in folders {
+            let mut session = WriteSession::new(to);
+            let mut writer = Blocks::HEADER;
+            session.write(writer.write(Bytes::from_static(b"cells")).unwrap()).await.unwrap();
+            let is_block = |object: &String| object.starts_with("draft/");
+            assert_eq!(objects(&*from, "").await.iter().filter(|it| is_block(it)).count(), 2);
+            drop(session);
+            for _ in 0..1_000 {
+                if objects(&*from, "").await.is_empty() {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            assert_eq!(objects(&*from, "").await, Vec::<String>::new());
+        }
+        assert!(store.asked().contains(&"abort array/log".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn an_error_of_the_chunks_takes_all_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = local(dir.path());
+        let chunks = [Ok(Bytes::from_static(b"cells")), Err(Error::usage("no more"))];
+        let to: Arc<dyn WritableFolder> = Arc::clone(&folder) as _;
+        // In a task of its own, as a sink of a query is.
+        let writing = tokio::spawn(write_all(Blocks::HEADER, stream::iter(chunks), to));
+        let error = writing.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert_eq!(objects(&*folder, "").await, Vec::<String>::new());
+    }
+}

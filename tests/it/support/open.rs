@@ -1,0 +1,86 @@
+//! Arrays opened by the library, for tests that look at more than tables.
+
+use std::sync::Arc;
+
+use datafusion::prelude::SessionContext;
+use gridfusion::array::ReadOptions;
+use gridfusion::format::tiledb::{EncryptionKey, OpenOptions};
+use gridfusion::options::ResolvedOptions;
+use gridfusion::source::{Place, TetReader, TileDbReader, TileDbView};
+use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Formats, Result};
+
+/// The arrays at a location.
+pub(crate) async fn open(
+    location: &str,
+    options: &ArrayOptions,
+    ctx: &SessionContext,
+) -> Result<Arc<dyn ArrayGroup>> {
+    ArrayOpener::of(&ctx.state()).group(location, None, options).await
+}
+
+/// What the options mean to a format.
+pub(crate) fn resolved(format: &str, options: &ArrayOptions) -> Result<ResolvedOptions> {
+    let formats = Formats::default();
+    let format = formats.get(format).expect("a format");
+    formats.resolve(format, options, &ArrayOptions::default())
+}
+
+/// What of a TileDB array is shown.
+pub(crate) fn view(options: &ArrayOptions) -> TileDbView {
+    TileDbView::new(&resolved("tiledb", options).expect("options of TileDB"))
+}
+
+fn place(location: &str, options: &ResolvedOptions, ctx: &SessionContext) -> Result<Place> {
+    Ok(ArrayOpener::of(&ctx.state()).place(location)?.with_io(options.io()))
+}
+
+/// A `.tet` file, or a generation of a package.
+pub(crate) async fn open_tet(
+    location: &str,
+    options: &ArrayOptions,
+    ctx: &SessionContext,
+) -> Result<TetReader> {
+    let options = resolved("tet", options)?;
+    TetReader::open_place(&place(location, &options, ctx)?, &options).await
+}
+
+/// A TileDB array.
+pub(crate) async fn open_tiledb(
+    location: &str,
+    options: &ArrayOptions,
+    ctx: &SessionContext,
+) -> Result<TileDbReader> {
+    let options = resolved("tiledb", options)?;
+    TileDbReader::open_place(&place(location, &options, ctx)?, &options).await
+}
+
+/// The report about one file or array.
+pub(crate) async fn verify(
+    location: &str,
+    options: &ArrayOptions,
+    depth: Depth,
+    ctx: &SessionContext,
+) -> Report {
+    let progress = Arc::new(Progress::default());
+    match open(location, options, ctx).await {
+        Ok(group) => group.verify(depth, &progress).await.remove(0).1,
+        Err(error) => Report::of_error(location, depth, &error),
+    }
+}
+
+/// Which fragments of a TileDB array are seen, and the key.
+pub(crate) fn open_options(options: &ArrayOptions) -> OpenOptions {
+    let options = resolved("tiledb", options).expect("options of TileDB");
+    let key = options.secret("encryption_key");
+    OpenOptions {
+        start: options.number("timestamp_start").unwrap_or_default(),
+        end: options.number("timestamp"),
+        key: key.map(|key| EncryptionKey::new(key.expose().as_bytes()).expect("a key")),
+    }
+}
+
+/// How stored data of a `.tet` file becomes SQL values.
+pub(crate) fn read_options(options: &ArrayOptions) -> ReadOptions {
+    resolved("tet", options).expect("options of .tet").read(&ReadOptions::default())
+}
