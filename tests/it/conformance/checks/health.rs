@@ -20,7 +20,7 @@ pub(crate) async fn verification_passes(subject: &Subject<'_>) {
 /// What is wrong in the request is said before anything is read, and by name.
 pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
-    let location = subject.location();
+    let (format, location) = (subject.format.name(), subject.location());
     let stored_as = format!("STORED AS {} LOCATION '{location}'", format.to_uppercase());
     for (sql, named) in [
         (format!("SELECT * FROM read_{format}('{location}', nonsense => 1)"), "nonsense"),
