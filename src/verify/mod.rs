@@ -15,15 +15,17 @@
 //! ```
 //! use std::sync::Arc;
 //! use gridfusion::verify::{Depth, Progress};
-//! use gridfusion::{TetReadOptions, open};
+//! use datafusion::prelude::SessionContext;
+//! use gridfusion::{ArrayOpener, ArrayOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> gridfusion::Result<()> {
-//! let runtime = Default::default();
-//! let file = open("examples/data/stations.tet", &TetReadOptions::default(), &runtime).await?;
+//! let opener = ArrayOpener::of(&SessionContext::new().state());
+//! let options = ArrayOptions::default();
+//! let file = opener.group("examples/data/stations.tet", None, &options).await?;
 //! let progress = Arc::new(Progress::default());
-//! let report = file.verify(Depth::Cells, &progress).await;
-//! assert!(report.is_ok());
+//! let reports = file.verify(Depth::Cells, &progress).await;
+//! assert!(reports.iter().all(|(_, report)| report.is_ok()));
 //! assert_eq!(progress.done(), progress.total());
 //! # Ok(())
 //! # }
