@@ -8,14 +8,14 @@
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
-//! use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+//! use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> datafusion::error::Result<()> {
 //! let ctx = SessionContext::new();
 //! ctx.enable_gridfusion();
-//! let options = TetReadOptions::default().with_dataset("temperature");
-//! ctx.register_tet("temperature", "examples/data/stations.tet", options).await?;
+//! let options = ArrayOptions::default().with_dataset("temperature");
+//! ctx.register_array("temperature", "examples/data/stations.tet", options).await?;
 //! ctx.sql("SELECT station, mean(value) FROM temperature GROUP BY station").await?.show().await?;
 //! # Ok(())
 //! # }
@@ -25,10 +25,14 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb`; `register_grid_catalog` for a directory |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, `read_tet('path')`, `read_tiledb('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
-//! | my own catalog | [`open_table`] or [`open_tiledb_table`], or [`TetSchema`], [`TileDbSchema`], [`GridCatalog`], [`GridUrlTables`] |
-//! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `register_array` for a table, `read_array` for a data frame, `register_array_schema` for all arrays of a place, `register_array_catalog` for a directory |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
+//! | my own catalog | [`ArrayOpener`] for tables and groups, or [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
+//! | arrays in a format of my own | [`ArrayFormat`], and `register_array_format` |
+//! | no DataFusion | [`source`] for arrays, [`plan`] for Arrow, [`format`](mod@format) for bytes |
+//!
+//! `docs/rust.md` is about programs that embed the crate: features, errors, threads, memory and paths that
+//! others choose.
 //!
 //! # Examples
 //!
@@ -47,12 +51,18 @@
 //! # Layers
 //!
 //! ```text
-//! provider ── exec ── options ── scan ──┬── format   bytes <-> meaning, no I/O
-//!                                       ├── io       byte ranges, no arrays
-//!                                       └── grid     N-d index arithmetic
+//! provider   tables, catalogs, SQL                ┐ these know DataFusion
+//! exec       operators, pruning, optimizer rules  ┘
+//! source     formats behind one trait, many files as one array
+//! plan       what a scan reads    reduce   groups    verify   faults
+//! options    names, values, meanings
+//! array      dimensions, labels, values as columns
+//! tile       fetch, decode, lay over one another
+//! format     bytes <-> meaning, no I/O
+//! grid       N-d index arithmetic    io   byte ranges, no arrays
 //! ```
 //!
-//! A module imports only what stands to its right; nothing at or below `scan` knows DataFusion.
+//! A module imports only what stands below it, or before it in its line.
 //!
 //! [DataFusion]: https://datafusion.apache.org
 
@@ -96,3 +106,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/options.md")]
 struct OptionsPage;
+
+/// Compiles and runs the Rust of the page about programs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rust.md")]
+struct RustPage;
