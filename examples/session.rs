@@ -10,8 +10,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::exec::GridReduceExec;
-use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
+use gridfusion::{GridReduceExec, GridfusionConfig, GridfusionSessionStateBuilderExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {

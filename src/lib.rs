@@ -25,14 +25,45 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `register_array` for a table, `read_array` for a data frame, `register_array_schema` for all arrays of a place, `register_array_catalog` for a directory |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
-//! | my own catalog | [`ArrayOpener`] for tables and groups, or [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
-//! | arrays in a format of my own | [`ArrayFormat`], and `register_array_format` |
-//! | no DataFusion | [`source`] for arrays, [`plan`] for Arrow, [`format`](mod@format) for bytes |
+//! | my own catalog | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
+//! | a format of my own | [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | a question of health | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
-//! `docs/rust.md` is about programs that embed the crate: features, errors, threads, memory and paths that
-//! others choose.
+//! All of them recognise the format. [`ArrayOptions`] says how arrays are read. `docs/rust.md` is about programs that
+//! embed the crate: threads, memory, cancelling, and SQL that others write.
+//!
+//! # Errors
+//!
+//! [`Error`] says whose fault it is ([`ErrorKind`]), in which file, and where in it. In a
+//! [`DataFusionError`](datafusion::error::DataFusionError), a mistake of the request is `Plan`, something that this
+//! version does not read is `NotImplemented`, and all else is `External`, which a downcast turns back:
+//!
+//! ```
+//! use datafusion::error::DataFusionError;
+//! use gridfusion::{Error, ErrorKind};
+//!
+//! fn is_damaged(error: &DataFusionError) -> bool {
+//!     let DataFusionError::External(cause) = error.find_root() else { return false };
+//!     cause.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Corrupt)
+//! }
+//! # assert!(is_damaged(&Error::corrupt("footer", 8, "odd").into()));
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `tiledb` | yes | TileDB arrays, with the compression and cryptography of their filters |
+//! | `aws`, `azure`, `gcp`, `http` | no | object stores, for programs that register them |
+//!
+//! # Compatibility
+//!
+//! A minor version of gridfusion goes with one major version of DataFusion: this one with 55, whose types are in its
+//! signatures. The minimum Rust is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and fields in a
+//! patch. Modules that the documentation does not show are internals for benches, fuzzing and the command line, and
+//! change without notice.
 //!
 //! # Examples
 //!
@@ -48,22 +79,6 @@
 //! | `export` | a query as a Parquet file, and back |
 //! | `make_stations`, `make_climate` | write the files that the others and the documentation read |
 //!
-//! # Layers
-//!
-//! ```text
-//! provider   tables, catalogs, SQL                ┐ these know DataFusion
-//! exec       operators, pruning, optimizer rules  ┘
-//! source     formats behind one trait, many files as one array
-//! plan       what a scan reads    reduce   groups    verify   faults
-//! options    names, values, meanings
-//! array      dimensions, labels, values as columns
-//! tile       fetch, decode, lay over one another
-//! format     bytes <-> meaning, no I/O
-//! grid       N-d index arithmetic    io   byte ranges, no arrays
-//! ```
-//!
-//! A module imports only what stands below it, or before it in its line.
-//!
 //! [DataFusion]: https://datafusion.apache.org
 
 #[cfg(target_endian = "big")]
@@ -71,25 +86,39 @@ compile_error!(
     "gridfusion hands stored little-endian elements to Arrow as they are and needs a little-endian target"
 );
 
+// Rooms that the documentation hides are open for benches, fuzzing, tests and the command line.
+#[doc(hidden)]
 pub mod array;
 mod byte_range;
 mod error;
+#[doc(hidden)]
 pub mod exec;
+#[doc(hidden)]
 pub mod format;
+#[doc(hidden)]
 pub mod grid;
+#[doc(hidden)]
 pub mod io;
+#[doc(hidden)]
 pub mod options;
+#[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
 pub mod provider;
+#[doc(hidden)]
 pub mod reduce;
+#[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
 pub mod tile;
 pub mod verify;
 
 pub use error::{Error, ErrorKind, Result};
-pub use exec::GridfusionConfig;
+pub use exec::{BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig};
 pub use io::MappedFile;
-pub use options::{ArrayOptions, IoMode, OptionInfo, OptionValue, Secret, ValueKind};
+pub use options::{
+    ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
+};
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, TableOrigin,

@@ -1,12 +1,93 @@
 //! What arrays and groups are, at a glance.
 
-use super::group::TileDbGroup;
+use super::described::DescribedArray;
+use super::members::Members;
+use super::reading::Reading;
 use crate::error::Result;
-use crate::source::description::{Description, Detail, Fact};
+use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
+use crate::source::place::Place;
+use crate::source::show::{shape_text, size_text};
+use crate::verify::counted;
 
-/// What is known of the arrays of a group.
-pub(super) async fn describe(group: &TileDbGroup, detail: &Detail) -> Result<Description> {
-    let _ = detail;
-    let location = group.place.location().to_owned();
-    Ok(Description { document: Fact::Text(location), pages: vec![] })
+/// What is known of the array at the place, or of those in the folder there.
+pub(super) async fn describe(
+    place: &Place,
+    members: &Members,
+    reading: &Reading,
+    detail: &Detail,
+) -> Result<Description> {
+    let located: Vec<(&String, &String)> = members.arrays.iter().collect();
+    if let [(name, location)] = located[..]
+        && location == place.location()
+    {
+        let array = array(name, &place.at(location)?, reading, detail).await?;
+        return Ok(Description { document: array.document(), pages: vec![array.page()] });
+    }
+    let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
+    for (name, location) in located {
+        let described = match place.at(location) {
+            Ok(place) => array(name, &place, reading, detail).await,
+            Err(error) => Err(error),
+        };
+        match described {
+            Ok(array) => arrays.push(array),
+            Err(error) => warnings.push(format!("array \"{name}\": {error}")),
+        }
+    }
+    let document = Fact::Record(vec![
+        ("path", place.location().into()),
+        ("format", "tiledb_folder".into()),
+        ("arrays", Fact::List(arrays.iter().map(DescribedArray::document).collect())),
+        ("warnings", warnings.clone().into()),
+    ]);
+    let mut pages = vec![Page {
+        title: place.location().to_owned(),
+        lines: vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
+        tables: vec![table(&arrays)],
+        warnings,
+    }];
+    // Who asks for more gets it array by array.
+    if detail.metadata || detail.listed.is_some() {
+        pages.extend(arrays.iter().map(DescribedArray::page));
+    }
+    Ok(Description { document, pages })
+}
+
+async fn array(
+    name: &str,
+    place: &Place,
+    reading: &Reading,
+    detail: &Detail,
+) -> Result<DescribedArray> {
+    let opened = reading.open(place).await?;
+    DescribedArray::of(name, place.location(), opened, &reading.view, detail).await
+}
+
+fn table(arrays: &[DescribedArray]) -> PageTable {
+    let columns = [
+        ("ARRAY", Side::Left),
+        ("KIND", Side::Left),
+        ("SHAPE", Side::Left),
+        ("TILE", Side::Left),
+        ("FRAGMENTS", Side::Right),
+        ("STORED", Side::Right),
+        ("DIMENSIONS", Side::Left),
+        ("ATTRIBUTES", Side::Left),
+    ];
+    let rows = arrays.iter().map(|it| {
+        let schema = it.schema();
+        let dimensions: Vec<&str> = schema.dimensions.iter().map(|it| it.name.as_str()).collect();
+        let attributes: Vec<&str> = schema.attributes.iter().map(|it| it.name.as_str()).collect();
+        [
+            Some(it.name().to_owned()),
+            Some(schema.kind.to_string()),
+            it.shape().as_deref().map(shape_text),
+            it.tile_shape().as_deref().map(shape_text),
+            Some(it.fragments().len().to_string()),
+            Some(size_text(it.stored_bytes())),
+            Some(dimensions.join(", ")),
+            Some(attributes.join(", ")),
+        ]
+    });
+    PageTable::new(columns, rows)
 }

@@ -8,11 +8,9 @@ use futures::stream::{self, StreamExt};
 use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
-use super::reader::TileDbReader;
-use super::view::TileDbView;
+use super::reading::Reading;
 use crate::array::GridArray;
 use crate::error::{Error, Result};
-use crate::format::tiledb::OpenOptions;
 use crate::io::MAX_CONCURRENT_IO;
 use crate::io::last_part;
 use crate::source::array_format::{ArrayGroup, OpenedArray, mixed, with_axes};
@@ -20,25 +18,6 @@ use crate::source::description::{Description, Detail};
 use crate::source::fact_table::{FactTable, Facts};
 use crate::source::place::Place;
 use crate::verify::{Depth, Progress, Report};
-
-/// How arrays are opened and shown.
-#[derive(Debug, Clone)]
-pub(super) struct Reading {
-    pub(super) open: OpenOptions,
-    pub(super) view: TileDbView,
-}
-
-impl Reading {
-    /// Opens the array at a place.
-    pub(super) async fn open(&self, place: &Place) -> Result<TileDbReader> {
-        TileDbReader::open(place.folder()?, self.open.clone()).await
-    }
-
-    /// The array at a place, as a table.
-    pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
-        self.open(place).await?.array(&self.view)
-    }
-}
 
 /// An array, or the arrays of a TileDB group or of a folder.
 ///
@@ -154,7 +133,7 @@ impl ArrayGroup for TileDbGroup {
     }
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {
-        describe(self, detail).await
+        describe(&self.place, &self.members, &self.reading, detail).await
     }
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {

@@ -3,11 +3,13 @@
 mod chunks;
 mod columns;
 mod describe;
+mod described;
 mod fact_rows;
 mod format;
 mod group;
 mod members;
 mod reader;
+mod reading;
 mod verify;
 mod view;
 
