@@ -2,11 +2,11 @@
 //! meets.
 //!
 //! ```text
-//!   TetReader::verify ────▶ tet ──┬─ index       rows, grids, places of payloads
-//!                                  ├─ zones       zone maps, in the file and beside it
-//!                                  ├─ cells       every payload decoded, zone maps made again
-//!                                  └─ package     manifests, hashes, other generations
-//!   OpenedTileDb::verify ──▶ tiledb ─ tiles       every tile of every fragment, and its figures
+//!   ArrayGroup::verify ──┬▶ source/tet ──┬─ index     rows, grids, places of payloads
+//!                        │               ├─ zones     zone maps, in the file and beside it
+//!                        │               ├─ cells     every payload decoded, zone maps made again
+//!                        │               └─ package   manifests, hashes, other generations
+//!                        └▶ source/tiledb ─ tiles     every tile of every fragment, and its figures
 //! ```
 //!
 //! The result is a [`Report`] of named [`Check`]s; `docs/verify.md` says what each is about. A file that
@@ -14,17 +14,16 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use gridfusion::verify::{Depth, Progress};
 //! use datafusion::prelude::SessionContext;
+//! use gridfusion::verify::{Depth, Progress};
 //! use gridfusion::{ArrayOpener, ArrayOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> gridfusion::Result<()> {
 //! let opener = ArrayOpener::of(&SessionContext::new().state());
-//! let options = ArrayOptions::default();
-//! let file = opener.group("examples/data/stations.tet", None, &options).await?;
+//! let group = opener.group("examples/data/stations.tet", None, &ArrayOptions::default()).await?;
 //! let progress = Arc::new(Progress::default());
-//! let reports = file.verify(Depth::Cells, &progress).await;
+//! let reports = group.verify(Depth::Cells, &progress).await;
 //! assert!(reports.iter().all(|(_, report)| report.is_ok()));
 //! assert_eq!(progress.done(), progress.total());
 //! # Ok(())
