@@ -9,9 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use gridfusion::source::size_text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-
-use crate::info::bytes;
 
 /// What is done sooner shows nothing.
 const DELAY: Duration = Duration::from_millis(500);
@@ -117,7 +116,7 @@ fn message(done: Done, elapsed: Duration) -> String {
     }
     if done.bytes > 0 {
         let rate = done.bytes as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-        parts.push(format!("{}, {}/s", bytes(done.bytes), bytes(rate as u64)));
+        parts.push(format!("{}, {}/s", size_text(done.bytes), size_text(rate as u64)));
     }
     parts.push(format!("{} s", elapsed.as_secs()));
     parts.join(", ")

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
+use gridfusion::source::size_text;
 
-use crate::info::bytes;
 use crate::progress::{Done, Progress};
 
 /// Chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables that
@@ -99,7 +99,7 @@ impl fmt::Display for Reads {
         if *answered > 0 {
             write!(f, ", {answered} answered by zone maps")?;
         }
-        write!(f, ", {chunks} in all; {} read", bytes(self.bytes))
+        write!(f, ", {chunks} in all; {} read", size_text(self.bytes))
     }
 }
 

@@ -42,6 +42,11 @@ impl Dimension {
         self.is_labelled
     }
 
+    /// Attributes of its labels, such as `units`.
+    pub(crate) fn attributes(&self) -> &BTreeMap<String, String> {
+        &self.attributes
+    }
+
     /// The unit of numeric labels that are times; labels of different units cannot be concatenated.
     pub(crate) fn unit(&self) -> Option<&str> {
         if self.labels.data_type().is_temporal() {

@@ -92,6 +92,11 @@ impl GridArray {
         self.source.objects()
     }
 
+    /// [`GridArray::objects`], to be kept.
+    pub(crate) fn shared_objects(&self) -> &Arc<Objects> {
+        self.source.objects()
+    }
+
     /// The chunk grid.
     pub fn grid(&self) -> &ChunkGrid {
         &self.grid
@@ -161,19 +166,31 @@ impl GridArray {
         payloads: Vec<Bytes>,
         workspace: &mut Workspace,
     ) -> Result<Vec<Tile>> {
-        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
         let Workspace { scratch, spares } = workspace;
         spares.resize(values.len(), vec![]);
         let mut payloads = payloads.into_iter();
         let tiles = values.iter().zip(stored).zip(spares).map(|((&value, stored), spare)| {
-            let cells = &self.values[value].cells;
             let spare = std::mem::take(spare);
-            layers::decode(stored, &mut payloads, &extents, cells, spare, scratch)
+            self.decode_value(task, value, stored, &mut payloads, spare, scratch)
         });
         tiles.collect::<Result<_, Undecodable>>().map_err(|Undecodable { error, member }| {
             let what = format!("chunk {:?} of \"{}\"", task.coordinates, self.name);
             self.objects().named_in(member, error.about(&what))
         })
+    }
+
+    /// Decodes one value of the chunk of `task`, of which it takes the payloads.
+    pub(crate) fn decode_value(
+        &self,
+        task: &ChunkTask,
+        value: usize,
+        stored: &StoredChunk,
+        payloads: &mut impl Iterator<Item = Bytes>,
+        spare: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<Tile> {
+        let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
+        layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
     }
 
     /// Bytes of memory of its own that decoding `values` of the chunk of `task` takes, and that its tiles

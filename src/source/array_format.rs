@@ -23,6 +23,7 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::mosaic::FileArrays;
 use super::place::Place;
+use super::provided::{Named, describe_arrays, verify_arrays};
 use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result};
 use crate::format::Entry;
@@ -192,16 +193,50 @@ pub trait ArrayGroup: Debug + Send + Sync {
     ///
     /// # Errors
     /// `Usage` for a name that no array has; else if the facts cannot be read.
-    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>>;
+    async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let _ = dataset;
+        Err(Error::internal(format!("no facts called {function}")))
+    }
 
-    /// What there is to know at a glance, for people and as one JSON document.
+    /// What there is to know at a glance, for people and as one JSON document: dimensions, chunks and columns
+    /// of each array, where the format has nothing of its own to tell.
     ///
     /// # Errors
     /// If the facts cannot be read.
-    async fn describe(&self, detail: &Detail) -> Result<Description>;
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        describe_arrays(self.location(), &opened(self).await, self.left_out(), detail)
+    }
 
-    /// Looks for everything that is wrong: a report per file or array, with its path or URL.
-    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)>;
+    /// Looks for everything that is wrong: a report per file or array, with its path or URL. A format that
+    /// does not look for itself has one about the place: whether arrays can be opened, and chunks decoded.
+    async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
+        let (location, arrays) = (self.location(), opened(self).await);
+        let report = verify_arrays(location, arrays, self.left_out(), depth, progress).await;
+        vec![(location.to_owned(), report)]
+    }
+}
+
+/// The arrays of a group by name: together, so that labels are read once, or each alone if one fails.
+async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
+    let names = group.names();
+    match group.arrays(&names).await {
+        Ok(all) if all.len() == names.len() => {
+            names.into_iter().zip(all.into_iter().map(OpenedArray::into_grid)).collect()
+        }
+        _ => {
+            let mut each = Vec::with_capacity(names.len());
+            for name in names {
+                let array = one(group, &name).await.and_then(OpenedArray::into_grid);
+                each.push((name, array));
+            }
+            each
+        }
+    }
+}
+
+async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArray> {
+    let opened = group.arrays(&[name.to_owned()]).await?.pop();
+    opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
 }
 
 impl dyn ArrayGroup {
@@ -217,8 +252,7 @@ impl dyn ArrayGroup {
 
     /// The one array of this name.
     pub(crate) async fn array(&self, name: &str) -> Result<OpenedArray> {
-        let opened = self.arrays(&[name.to_owned()]).await?.pop();
-        opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
+        one(self, name).await
     }
 }
 

@@ -127,8 +127,24 @@ pub struct PageTable {
     pub columns: Vec<(&'static str, Side)>,
     /// A cell per column.
     pub rows: Vec<Vec<Option<String>>>,
-    /// A line below the table.
-    pub note: Option<String>,
+    /// How many rows there are beside these.
+    pub more: u64,
+}
+
+impl PageTable {
+    /// A table with these columns and rows.
+    pub fn new<const N: usize>(
+        columns: [(&'static str, Side); N],
+        rows: impl IntoIterator<Item = [Option<String>; N]>,
+    ) -> Self {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Self { columns: columns.to_vec(), rows, more: 0 }
+    }
+
+    /// The same table, which shows some of so many rows.
+    pub(crate) fn of_all(self, rows: u64) -> Self {
+        Self { more: rows.saturating_sub(self.rows.len() as u64), ..self }
+    }
 }
 
 /// Where the cells of a column are aligned.

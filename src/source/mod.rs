@@ -12,8 +12,11 @@ mod description;
 mod elsewhere;
 mod fact_table;
 mod formats;
+mod known;
 pub(crate) mod mosaic;
 mod place;
+mod provided;
+mod show;
 pub(crate) mod tet;
 #[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
@@ -27,6 +30,7 @@ pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use place::{Place, Stores};
 pub(crate) use place::{bad_url, child, parse_url, path_of};
+pub use show::size_text;
 pub use tet::{
     ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo, TetReader,
 };

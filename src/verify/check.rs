@@ -109,7 +109,7 @@ impl Check {
 }
 
 /// `1 chunk`, `2 chunks`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
+pub fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }

@@ -77,6 +77,13 @@ impl<T: Decodable> Decoding<T> {
         }
     }
 
+    /// What comes is in these objects.
+    pub(crate) async fn turn_to(&mut self, objects: &Arc<Objects>) -> Result<()> {
+        self.start().await?;
+        self.objects = Arc::clone(objects);
+        Ok(())
+    }
+
     /// Decodes a chunk, once there are enough of them.
     pub(crate) async fn add(&mut self, chunk: T) -> Result<()> {
         self.bytes = self.bytes.saturating_add(stored_bytes(&chunk));
@@ -89,6 +96,9 @@ impl<T: Decodable> Decoding<T> {
 
     /// Decodes the batch beside others.
     async fn start(&mut self) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
         self.bytes = 0;
         let batch = std::mem::take(&mut self.batch);
         let (objects, progress) = (Arc::clone(&self.objects), Arc::clone(&self.progress));

@@ -38,8 +38,7 @@ mod progress;
 mod report;
 
 pub(crate) use cell_statistics::{CellStatistics, is_same, range_text};
-pub use check::Check;
-pub(crate) use check::counted;
+pub use check::{Check, counted};
 pub(crate) use decoding::{Decodable, Decoding};
 pub use finding::{Finding, Severity};
 pub use progress::Progress;

@@ -1,6 +1,4 @@
-//! Aligned columns, and numbers as people read them.
-
-use std::fmt::Write;
+//! Aligned columns of text.
 
 use gridfusion::source::Side;
 
@@ -18,13 +16,14 @@ impl Columns {
         Self { header: header.to_vec(), rows: vec![] }
     }
 
-    /// Adds a row with a cell for each column of the header.
+    /// Adds a row; columns beyond its cells have nothing to say.
     pub(super) fn add(&mut self, cells: impl IntoIterator<Item = Option<String>>) {
         let shown = |cell: Option<String>| match cell {
             Some(text) if !text.is_empty() => printable(&text),
             _ => NOTHING.to_owned(),
         };
-        self.rows.push(cells.into_iter().map(shown).collect());
+        let cells = cells.into_iter().chain(std::iter::repeat(None)).take(self.header.len());
+        self.rows.push(cells.map(shown).collect());
     }
 
     /// Appends the table, unless it has no rows; columns in which nothing stands are left out.
@@ -71,59 +70,9 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// `512 B`, `1.5 GiB`: three digits or more.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if count < 1024 {
-        return format!("{count} B");
-    }
-    let mut size = count as f64;
-    let mut unit = "B";
-    for larger in UNITS {
-        // What would be shown as 1024.0 is one of the next.
-        if size < 1023.95 {
-            break;
-        }
-        size /= 1024.0;
-        unit = larger;
-    }
-    format!("{size:.1} {unit}")
-}
-
-/// `1440 × 6`.
-pub(super) fn shape(lengths: &[u64]) -> String {
-    let mut text = String::new();
-    for (axis, length) in lengths.iter().enumerate() {
-        let separator = if axis == 0 { "" } else { " × " };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}{length}");
-    }
-    text
-}
-
-/// `1 array`, `2 arrays`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes() {
-        for (count, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            (1536 << 20, "1.5 GiB"),
-            ((1 << 20) - 1, "1.0 MiB"),
-            (u64::MAX, "16.0 EiB"),
-        ] {
-            assert_eq!(bytes(count), text);
-        }
-    }
 
     #[test]
     fn cells_are_aligned_and_harmless() {
@@ -136,14 +85,5 @@ mod tests {
         assert_eq!(text, "NAME         N\ngrün         7\n\\u{1b}[2J  123\n");
         Columns::new(&[("NAME", Side::Left)]).print(&mut text);
         assert_eq!(text.lines().count(), 3);
-    }
-
-    #[test]
-    fn shapes_and_counts() {
-        assert_eq!((shape(&[1440, 6]), shape(&[])), ("1440 × 6".to_owned(), String::new()));
-        assert_eq!(
-            (counted(1, "array"), counted(0, "array")),
-            ("1 array".into(), "0 arrays".into())
-        );
     }
 }

@@ -15,7 +15,6 @@ use datafusion::execution::context::SessionContext;
 use gridfusion::source::{Description, Detail};
 use gridfusion::{Error, Formats};
 
-pub(crate) use self::columns::bytes;
 use crate::args::InfoArgs;
 use crate::options::PathOptions;
 use crate::place::Place;

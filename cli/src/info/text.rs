@@ -24,7 +24,9 @@ fn page(page: &Page) -> String {
         if !lines.is_empty() {
             text.extend(["\n", &lines]);
         }
-        text.extend(table.note.iter().flat_map(|note| [note.as_str(), "\n"]));
+        if table.more > 0 {
+            text.push_str(&format!("… and {} more; -n inf shows all\n", table.more));
+        }
     }
     if !page.warnings.is_empty() {
         text.push_str("\nWARNINGS\n");

@@ -1,9 +1,9 @@
 //! The reports as a text for people: a line per check, what is wrong below it, and the verdict at the end.
 
-use gridfusion::verify::{Check, Depth, Severity};
+use gridfusion::verify::{Check, Depth, Severity, counted};
 
 use super::Subject;
-use crate::info::columns::{counted, printable};
+use crate::info::columns::printable;
 
 /// The whole text.
 pub(super) fn of(depth: Depth, subjects: &[Subject]) -> String {

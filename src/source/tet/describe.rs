@@ -1,9 +1,17 @@
 //! What a file is, at a glance.
 
+use super::chunk_list::ChunkInfo;
+use super::info::{DatasetInfo, DimensionInfo};
 use super::reader::TetReader;
 use crate::array::ReadOptions;
 use crate::error::Result;
-use crate::source::description::{Description, Detail, Fact};
+use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
+use crate::source::known::{KnownAttribute, KnownDimension};
+use crate::source::show::{chunks_text, shape_text, size_text, utc_seconds};
+use crate::verify::counted;
+
+/// The only one that there is.
+const LAYOUT_VERSION: u32 = 1;
 
 /// What is known of a file.
 pub(super) async fn describe(
@@ -12,6 +20,252 @@ pub(super) async fn describe(
     options: &ReadOptions,
     detail: &Detail,
 ) -> Result<Description> {
-    let _ = (file, options, detail);
-    Ok(Description { document: Fact::Text(location.to_owned()), pages: vec![] })
+    let datasets = file.dataset_info(None).await?;
+    let dimensions = file.dimension_info(options).await;
+    let chunks = match detail.listed {
+        Some(most) => Some(first_chunks(file, most).await?),
+        None => None,
+    };
+    let known = KnownFile {
+        file,
+        location,
+        warnings: warnings(file, &datasets, &dimensions),
+        attributes: detail.metadata.then(|| attributes(file, &datasets)),
+        dimensions: dimensions.into_iter().map(dimension).collect(),
+        datasets,
+        chunks,
+    };
+    Ok(Description { document: known.document(), pages: vec![known.page()] })
+}
+
+struct KnownFile<'a> {
+    file: &'a TetReader,
+    location: &'a str,
+    datasets: Vec<DatasetInfo>,
+    dimensions: Vec<KnownDimension>,
+    warnings: Vec<String>,
+    /// If they are wanted.
+    attributes: Option<Vec<KnownAttribute>>,
+    /// If they are wanted.
+    chunks: Option<Vec<ChunkInfo>>,
+}
+
+fn warnings(
+    file: &TetReader,
+    datasets: &[DatasetInfo],
+    dimensions: &[DimensionInfo],
+) -> Vec<String> {
+    let mut all = file.tet().warnings().to_vec();
+    for dataset in datasets {
+        let own = dataset.warnings.iter();
+        all.extend(own.map(|warning| format!("dataset \"{}\": {warning}", dataset.name)));
+    }
+    for dimension in dimensions {
+        let own = dimension.warnings.iter();
+        all.extend(own.map(|warning| format!("dimension \"{}\": {warning}", dimension.name)));
+    }
+    all
+}
+
+fn attributes(file: &TetReader, datasets: &[DatasetInfo]) -> Vec<KnownAttribute> {
+    let known = |of: Option<&str>, (key, value): (&String, &String)| KnownAttribute {
+        of: of.map(str::to_owned),
+        key: key.clone(),
+        value: value.clone(),
+    };
+    let own = file.tet().file_attributes().iter().map(|entry| known(None, entry));
+    let theirs = datasets.iter().flat_map(|dataset| {
+        dataset.attributes.iter().map(move |entry| known(Some(&dataset.name), entry))
+    });
+    own.chain(theirs).collect()
+}
+
+fn dimension(known: DimensionInfo) -> KnownDimension {
+    KnownDimension {
+        length: Some(known.len),
+        data_type: known.data_type.map(|data_type| data_type.to_string()),
+        first: known.first,
+        last: known.last,
+        units: known.attributes.get("units").cloned(),
+        name: known.name,
+    }
+}
+
+/// The first chunks in the order of the index, no more than `most`.
+async fn first_chunks(file: &TetReader, most: usize) -> Result<Vec<ChunkInfo>> {
+    let mut list = file.list_chunks(None, true);
+    let mut chunks = Vec::new();
+    while chunks.len() < most
+        && let Some(next) = list.next().await?
+    {
+        chunks.extend(next.into_iter().take(most - chunks.len()));
+    }
+    Ok(chunks)
+}
+
+impl KnownFile<'_> {
+    fn document(&self) -> Fact {
+        let dimensions = self.dimensions.iter().map(|it| Fact::Record(it.fields()));
+        let history = self.file.tet().history().iter().map(|event| {
+            Fact::Record(vec![
+                ("op", event.op.as_str().into()),
+                ("source", event.source.as_str().into()),
+                ("at", event.at.as_str().into()),
+            ])
+        });
+        let mut fields = vec![
+            ("path", self.location.into()),
+            ("format", "tet".into()),
+            ("layout_version", LAYOUT_VERSION.into()),
+            ("size_bytes", self.file.size().into()),
+            ("generation", self.file.generation().into()),
+            ("datasets", Fact::List(self.datasets.iter().map(dataset_fact).collect())),
+            ("dimensions", Fact::List(dimensions.collect())),
+            ("history", Fact::List(history.collect())),
+            ("warnings", self.warnings.clone().into()),
+        ];
+        fields.extend(self.attributes.as_deref().map(|it| ("metadata", KnownAttribute::list(it))));
+        let chunks = self.chunks.as_ref().map(|all| Fact::List(all.iter().map(chunk).collect()));
+        fields.extend(chunks.map(|chunks| ("chunk_list", chunks)));
+        Fact::Record(fields)
+    }
+
+    fn page(&self) -> Page {
+        let what = match self.file.generation() {
+            Some(generation) => format!(".tet.d package, generation {generation}"),
+            None => ".tet file".to_owned(),
+        };
+        let zone_maps = match self.datasets.iter().filter(|it| it.has_zone_maps).count() {
+            0 => "no zone maps".to_owned(),
+            all if all == self.datasets.len() => "zone maps".to_owned(),
+            some => format!("zone maps of {some}"),
+        };
+        let facts = [
+            what,
+            format!("layout version {LAYOUT_VERSION}"),
+            size_text(self.file.size()),
+            counted(self.datasets.len() as u64, "dataset"),
+            zone_maps,
+        ];
+        let mut tables = vec![
+            dataset_table(&self.datasets),
+            KnownDimension::table(&self.dimensions),
+            self.history_table(),
+        ];
+        tables.extend(self.attributes.as_deref().map(KnownAttribute::table));
+        tables.extend(self.chunks.as_deref().map(|chunks| self.chunk_table(chunks)));
+        Page {
+            title: self.location.to_owned(),
+            lines: vec![facts.join(", ")],
+            tables,
+            warnings: self.warnings.clone(),
+        }
+    }
+
+    fn history_table(&self) -> PageTable {
+        let columns = [("HISTORY", Side::Left), ("OPERATION", Side::Left), ("SOURCE", Side::Left)];
+        let rows = self.file.tet().history().iter().map(|event| {
+            let date = event.at.parse().ok().and_then(utc_seconds);
+            let time = date.unwrap_or_else(|| event.at.clone());
+            [Some(time), Some(event.op.clone()), Some(event.source.clone())]
+        });
+        PageTable::new(columns, rows)
+    }
+
+    fn chunk_table(&self, chunks: &[ChunkInfo]) -> PageTable {
+        let columns = [
+            ("CHUNK", Side::Left),
+            ("DATASET", Side::Left),
+            ("OFFSET", Side::Right),
+            ("STORED", Side::Right),
+            ("RAW", Side::Right),
+            ("CODEC", Side::Left),
+            ("NULLS", Side::Right),
+            ("LEAST", Side::Right),
+            ("GREATEST", Side::Right),
+        ];
+        let rows = chunks.iter().map(|it| {
+            [
+                Some(format!("{:?}", it.coordinates)),
+                Some(it.dataset.to_string()),
+                Some(it.payload.at.range.start.to_string()),
+                Some(it.payload.at.len().to_string()),
+                Some(it.payload.raw_len.to_string()),
+                Some(it.payload.codec.to_string()),
+                it.null_count.map(|count| count.to_string()),
+                it.min.clone(),
+                it.max.clone(),
+            ]
+        });
+        let stored = self.datasets.iter().map(|it| it.stored.chunks).fold(0, u64::saturating_add);
+        PageTable::new(columns, rows).of_all(stored)
+    }
+}
+
+fn dataset_fact(known: &DatasetInfo) -> Fact {
+    let attribute = |key: &str| known.attributes.get(key).cloned();
+    let grid = known.grid.as_ref();
+    Fact::Record(vec![
+        ("name", known.name.as_str().into()),
+        ("element_type", known.element.map(|element| element.to_string()).into()),
+        ("shape", known.shape.clone().into()),
+        ("chunk_shape", grid.map(|grid| grid.chunk_shape().collect::<Vec<_>>()).into()),
+        ("dimensions", known.dimensions.clone().into()),
+        ("chunks", grid.map(|grid| grid.chunks()).into()),
+        ("stored_chunks", known.stored.chunks.into()),
+        ("stored_bytes", known.stored.bytes.into()),
+        ("raw_bytes", known.stored.raw_bytes.into()),
+        ("ratio", known.stored.ratio().into()),
+        ("codec", known.stored.codec.map(|codec| codec.name()).into()),
+        ("units", attribute("units").into()),
+        ("long_name", attribute("long_name").into()),
+        ("is_coordinate", known.is_coordinate.into()),
+        ("has_zone_maps", known.has_zone_maps.into()),
+    ])
+}
+
+fn dataset_table(datasets: &[DatasetInfo]) -> PageTable {
+    let columns = [
+        ("DATASET", Side::Left),
+        ("TYPE", Side::Left),
+        ("SHAPE", Side::Left),
+        ("CHUNKS", Side::Left),
+        ("CODEC", Side::Left),
+        ("STORED", Side::Right),
+        ("RATIO", Side::Right),
+        ("UNITS", Side::Left),
+        ("DIMENSIONS", Side::Left),
+    ];
+    let chunks = |it: &DatasetInfo| {
+        let grid = it.grid.as_ref()?;
+        Some(chunks_text(grid.chunks(), &grid.chunk_shape().collect::<Vec<_>>()))
+    };
+    let rows = datasets.iter().map(|it| {
+        [
+            Some(it.name.clone()),
+            it.element.map(|element| element.to_string()),
+            Some(shape_text(&it.shape)),
+            chunks(it),
+            it.stored.codec.map(|codec| codec.name().to_owned()),
+            Some(size_text(it.stored.bytes)),
+            it.stored.ratio().map(|ratio| format!("{ratio:.2}")),
+            it.attributes.get("units").cloned(),
+            Some(it.dimensions.join(", ")),
+        ]
+    });
+    PageTable::new(columns, rows)
+}
+
+fn chunk(known: &ChunkInfo) -> Fact {
+    Fact::Record(vec![
+        ("dataset", (&*known.dataset).into()),
+        ("chunk", known.coordinates.clone().into()),
+        ("file_offset", known.payload.at.range.start.into()),
+        ("stored_bytes", known.payload.at.len().into()),
+        ("raw_bytes", known.payload.raw_len.into()),
+        ("codec", known.payload.codec.to_string().into()),
+        ("null_count", known.null_count.into()),
+        ("min_value", known.min.clone().into()),
+        ("max_value", known.max.clone().into()),
+    ])
 }

@@ -1,12 +1,82 @@
 //! What arrays and groups are, at a glance.
 
+use super::described::DescribedArray;
 use super::group::TileDbGroup;
 use crate::error::Result;
-use crate::source::description::{Description, Detail, Fact};
+use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
+use crate::source::show::{shape_text, size_text};
+use crate::verify::counted;
 
-/// What is known of the arrays of a group.
+/// What is known of the array at the place, or of those in the folder there.
 pub(super) async fn describe(group: &TileDbGroup, detail: &Detail) -> Result<Description> {
-    let _ = detail;
-    let location = group.place.location().to_owned();
-    Ok(Description { document: Fact::Text(location), pages: vec![] })
+    let located: Vec<(&String, &String)> = group.members.arrays.iter().collect();
+    if let [(name, location)] = located[..]
+        && location == group.place.location()
+    {
+        let array = array(group, name, location, detail).await?;
+        return Ok(Description { document: array.document(), pages: vec![array.page()] });
+    }
+    let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
+    for (name, location) in located {
+        match array(group, name, location, detail).await {
+            Ok(array) => arrays.push(array),
+            Err(error) => warnings.push(format!("array \"{name}\": {error}")),
+        }
+    }
+    let document = Fact::Record(vec![
+        ("path", group.place.location().into()),
+        ("format", "tiledb_folder".into()),
+        ("arrays", Fact::List(arrays.iter().map(DescribedArray::document).collect())),
+        ("warnings", warnings.clone().into()),
+    ]);
+    let mut pages = vec![Page {
+        title: group.place.location().to_owned(),
+        lines: vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
+        tables: vec![table(&arrays)],
+        warnings,
+    }];
+    // Who asks for more gets it array by array.
+    if detail.metadata || detail.listed.is_some() {
+        pages.extend(arrays.iter().map(DescribedArray::page));
+    }
+    Ok(Description { document, pages })
+}
+
+async fn array(
+    group: &TileDbGroup,
+    name: &str,
+    location: &str,
+    detail: &Detail,
+) -> Result<DescribedArray> {
+    let opened = group.reading.open(&group.place.at(location)?).await?;
+    DescribedArray::of(name, location, opened, &group.reading.view, detail).await
+}
+
+fn table(arrays: &[DescribedArray]) -> PageTable {
+    let columns = [
+        ("ARRAY", Side::Left),
+        ("KIND", Side::Left),
+        ("SHAPE", Side::Left),
+        ("TILE", Side::Left),
+        ("FRAGMENTS", Side::Right),
+        ("STORED", Side::Right),
+        ("DIMENSIONS", Side::Left),
+        ("ATTRIBUTES", Side::Left),
+    ];
+    let rows = arrays.iter().map(|it| {
+        let schema = it.schema();
+        let dimensions: Vec<&str> = schema.dimensions.iter().map(|it| it.name.as_str()).collect();
+        let attributes: Vec<&str> = schema.attributes.iter().map(|it| it.name.as_str()).collect();
+        [
+            Some(it.name().to_owned()),
+            Some(schema.kind.to_string()),
+            it.shape().as_deref().map(shape_text),
+            it.tile_shape().as_deref().map(shape_text),
+            Some(it.fragments().len().to_string()),
+            Some(size_text(it.stored_bytes())),
+            Some(dimensions.join(", ")),
+            Some(attributes.join(", ")),
+        ]
+    });
+    PageTable::new(columns, rows)
 }

@@ -3,6 +3,7 @@
 mod chunks;
 mod columns;
 mod describe;
+mod described;
 mod fact_rows;
 mod format;
 mod group;

@@ -1,0 +1,101 @@
+//! What descriptions of every format say in the same words: dimensions and attributes.
+
+use super::description::{Fact, PageTable, Side};
+use crate::array::Dimension;
+use crate::error::Result;
+
+/// What is known of a dimension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownDimension {
+    pub(crate) name: String,
+    pub(crate) length: Option<u64>,
+    /// The type of its labels.
+    pub(crate) data_type: Option<String>,
+    pub(crate) first: Option<String>,
+    pub(crate) last: Option<String>,
+    pub(crate) units: Option<String>,
+}
+
+impl KnownDimension {
+    pub(crate) fn of(dimension: &Dimension) -> Result<Self> {
+        let [first, last] = ends(dimension)?;
+        Ok(Self {
+            name: dimension.name().to_owned(),
+            length: Some(dimension.len()),
+            data_type: Some(dimension.labels().data_type().to_string()),
+            first,
+            last,
+            units: dimension.attributes().get("units").cloned(),
+        })
+    }
+
+    pub(crate) fn fields(&self) -> Vec<(&'static str, Fact)> {
+        vec![
+            ("name", self.name.as_str().into()),
+            ("length", self.length.into()),
+            ("type", self.data_type.as_deref().into()),
+            ("first", self.first.as_deref().into()),
+            ("last", self.last.as_deref().into()),
+            ("units", self.units.as_deref().into()),
+        ]
+    }
+
+    pub(crate) fn table<'a>(all: impl IntoIterator<Item = &'a Self>) -> PageTable {
+        let columns = [
+            ("DIMENSION", Side::Left),
+            ("LENGTH", Side::Right),
+            ("TYPE", Side::Left),
+            ("FIRST", Side::Left),
+            ("LAST", Side::Left),
+            ("UNITS", Side::Left),
+        ];
+        let rows = all.into_iter().map(|it| {
+            [
+                Some(it.name.clone()),
+                it.length.map(|length| length.to_string()),
+                it.data_type.clone(),
+                it.first.clone(),
+                it.last.clone(),
+                it.units.clone(),
+            ]
+        });
+        PageTable::new(columns, rows)
+    }
+}
+
+/// The first and the last label, if there are any.
+pub(crate) fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
+    let labels = dimension.labels();
+    Ok(match dimension.len().checked_sub(1) {
+        Some(last) => [labels.text(0)?, labels.text(last)?],
+        None => [None, None],
+    })
+}
+
+/// An attribute, or a key of metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownAttribute {
+    /// What it is about; `None` for the file or the array itself.
+    pub(crate) of: Option<String>,
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+impl KnownAttribute {
+    pub(crate) fn list(all: &[Self]) -> Fact {
+        let record = |it: &Self| {
+            Fact::Record(vec![
+                ("dataset", it.of.as_deref().into()),
+                ("key", it.key.as_str().into()),
+                ("value", it.value.as_str().into()),
+            ])
+        };
+        Fact::List(all.iter().map(record).collect())
+    }
+
+    pub(crate) fn table(all: &[Self]) -> PageTable {
+        let columns = [("ATTRIBUTE", Side::Left), ("OF", Side::Left), ("VALUE", Side::Left)];
+        let row = |it: &Self| [Some(it.key.clone()), it.of.clone(), Some(it.value.clone())];
+        PageTable::new(columns, all.iter().map(row))
+    }
+}

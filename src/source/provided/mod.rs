@@ -1,0 +1,15 @@
+//! What a group tells of its arrays, if its format has nothing of its own to tell.
+
+mod describe;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub(crate) use describe::describe_arrays;
+pub(crate) use verify::verify_arrays;
+
+use crate::array::GridArray;
+use crate::error::Result;
+
+/// The name of an array, and the array, or why it cannot be opened.
+pub(crate) type Named = (String, Result<GridArray>);

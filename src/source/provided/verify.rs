@@ -1,0 +1,193 @@
+//! Verification of arrays of any format: each is opened, and each chunk located, read and decoded.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Named;
+use crate::array::GridArray;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Layer, Location, Scratch, StoredChunk};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::verify::{Check, Decodable, Decoding, Depth, Finding, Progress, Report, counted};
+
+/// Chunks that are located at once.
+const LOCATED_AT_ONCE: u64 = 256;
+
+/// What is wrong with the arrays at `location`.
+pub(crate) async fn verify_arrays(
+    location: &str,
+    arrays: Vec<Named>,
+    left_out: &[Error],
+    depth: Depth,
+    progress: &Arc<Progress>,
+) -> Report {
+    let mut report = Report::new(depth);
+    let (mut opened, mut check) = (Vec::new(), Check::new("arrays"));
+    for (name, array) in arrays {
+        match array {
+            Ok(array) => opened.push(Arc::new(array)),
+            Err(error) => check.add(finding_of(&error).in_dataset(&name)),
+        }
+    }
+    check.extend(left_out.iter().map(finding_of));
+    report.add(check.with_detail(counted(opened.len() as u64, "array")));
+    if depth == Depth::Cells {
+        verify_cells(&opened, progress).await.into_iter().for_each(|check| report.add(check));
+    }
+    report.relative_to(location)
+}
+
+/// What this version does not read may be right all the same.
+fn finding_of(error: &Error) -> Finding {
+    match error.kind() {
+        ErrorKind::Unsupported => Finding::of_error(error).into_warning(),
+        _ => Finding::of_error(error),
+    }
+}
+
+async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Vec<Check> {
+    let Some(first) = arrays.first() else { return vec![] };
+    for array in arrays {
+        progress.expect(array.grid().chunks().saturating_mul(array.values().len() as u64));
+    }
+    let mut cells = Cells {
+        located: Check::new("chunk_locations"),
+        decoding: Decoding::new(first.shared_objects(), progress, ["chunk_decode", "statistics"]),
+        progress,
+        chunks: 0,
+    };
+    let mut died = None;
+    for array in arrays {
+        if let Err(error) = cells.each_chunk(array).await {
+            died = Some(error);
+            break;
+        }
+    }
+    let located = cells.located.with_detail(counted(cells.chunks, "chunk"));
+    let finished = match died {
+        Some(error) => Err(error),
+        None => cells.decoding.finish("chunk").await,
+    };
+    let decoded = finished.map(|[payloads, _]| payloads);
+    let failed = |error| Check::new("chunk_decode").with(Finding::of_error(&error));
+    vec![located, decoded.unwrap_or_else(failed)]
+}
+
+/// The checks of cells, as chunks come.
+struct Cells<'a> {
+    located: Check,
+    decoding: Decoding<ArrayChunk>,
+    progress: &'a Progress,
+    chunks: u64,
+}
+
+impl Cells<'_> {
+    async fn each_chunk(&mut self, array: &Arc<GridArray>) -> Result<()> {
+        self.decoding.turn_to(array.shared_objects()).await?;
+        let grid = array.grid();
+        let mut next = 0;
+        while next < grid.chunks() {
+            let end = next.saturating_add(LOCATED_AT_ONCE).min(grid.chunks());
+            let tasks: Vec<ChunkTask> = (next..end).map(|number| whole(grid, number)).collect();
+            next = end;
+            match locate(array, &tasks).await {
+                Ok(chunks) => self.add(array, tasks, chunks).await?,
+                Err(_) => self.each_alone(array, tasks).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Locates chunk by chunk, to find out which of them fail.
+    async fn each_alone(&mut self, array: &Arc<GridArray>, tasks: Vec<ChunkTask>) -> Result<()> {
+        for task in tasks {
+            match locate(array, std::slice::from_ref(&task)).await {
+                Ok(chunks) => self.add(array, vec![task], chunks).await?,
+                Err(error) => {
+                    let finding = Finding::of_error(&array.objects().named(error));
+                    self.located.add(finding.in_dataset(array.name()).of_chunk(&task.coordinates));
+                    self.progress.advance(array.values().len() as u64, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the values of located chunks decoded, as far as they are stored at all.
+    async fn add(
+        &mut self,
+        array: &Arc<GridArray>,
+        tasks: Vec<ChunkTask>,
+        chunks: Vec<Vec<StoredChunk>>,
+    ) -> Result<()> {
+        for (task, values) in tasks.into_iter().zip(chunks) {
+            let task = Arc::new(task);
+            for (value, stored) in values.into_iter().enumerate() {
+                self.chunks += 1;
+                if stored.layers.is_empty() {
+                    self.progress.advance(1, 0);
+                    continue;
+                }
+                let (array, task) = (Arc::clone(array), Arc::clone(&task));
+                self.decoding.add(ArrayChunk { array, task, value, stored }).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where all values of chunks are.
+async fn locate(array: &GridArray, tasks: &[ChunkTask]) -> Result<Vec<Vec<StoredChunk>>> {
+    let values: Vec<usize> = (0..array.values().len()).collect();
+    let chunks = array.locate(tasks, &values).await?;
+    match chunks.len() == tasks.len() && chunks.iter().all(|it| it.len() == values.len()) {
+        true => Ok(chunks),
+        false => Err(Error::internal("a chunk that was not located")),
+    }
+}
+
+/// All cells of a chunk.
+fn whole(grid: &ChunkGrid, chunk_number: u64) -> ChunkTask {
+    let coordinates = grid.chunk_coordinates(chunk_number);
+    let extents = grid.extents(&coordinates);
+    ChunkTask {
+        chunk_number,
+        rows: extents.iter().product(),
+        selection: extents.into_iter().map(AxisSelection::all).collect(),
+        coordinates,
+    }
+}
+
+/// A value of a chunk, to be decoded.
+#[derive(Debug)]
+struct ArrayChunk {
+    array: Arc<GridArray>,
+    task: Arc<ChunkTask>,
+    value: usize,
+    stored: StoredChunk,
+}
+
+impl Decodable for ArrayChunk {
+    fn locations(&self) -> Vec<Location> {
+        let payloads = self.stored.layers.iter().flat_map(Layer::payloads);
+        payloads.map(|payload| payload.at.clone()).collect()
+    }
+
+    fn decode(
+        &self,
+        payloads: Vec<Bytes>,
+        memory: Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<(Option<Finding>, Vec<u8>)> {
+        let mut payloads = payloads.into_iter();
+        let Self { array, task, value, stored } = self;
+        let tile = array.decode_value(task, *value, stored, &mut payloads, memory, scratch);
+        let tile = tile.map_err(|error| array.objects().named(error))?;
+        Ok((None, tile.into_spare()))
+    }
+
+    fn located(&self, finding: Finding) -> Finding {
+        finding.in_dataset(self.array.name()).of_chunk(&self.task.coordinates)
+    }
+}

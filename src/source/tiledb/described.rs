@@ -1,0 +1,320 @@
+//! What one array is, at a glance.
+
+use super::reader::TileDbReader;
+use super::view::TileDbView;
+use crate::array::GridArray;
+use crate::error::Result;
+use crate::format::tiledb::{ArraySchema, Attribute, DimensionSchema, Fragment};
+use crate::source::description::{Detail, Fact, Page, PageTable, Side};
+use crate::source::known::{KnownAttribute, KnownDimension, ends};
+use crate::source::show::{shape_text, size_text, utc_milliseconds};
+use crate::verify::counted;
+
+/// What is known of an array.
+pub(super) struct DescribedArray {
+    name: String,
+    location: String,
+    opened: TileDbReader,
+    /// Unless it cannot be one.
+    table: Option<GridArray>,
+    dimensions: Vec<KnownDimension>,
+    warnings: Vec<String>,
+    /// If it is wanted.
+    metadata: Option<Vec<KnownAttribute>>,
+    /// How many fragments are listed, if a list is wanted.
+    listed: Option<usize>,
+}
+
+impl DescribedArray {
+    pub(super) async fn of(
+        name: &str,
+        location: &str,
+        opened: TileDbReader,
+        view: &TileDbView,
+        detail: &Detail,
+    ) -> Result<Self> {
+        let (table, warnings) = match opened.array(view) {
+            Ok(table) => (Some(table), vec![]),
+            Err(error) => (None, vec![format!("not a table: {error}")]),
+        };
+        let metadata = match detail.metadata {
+            true => Some(metadata(&opened).await?),
+            false => None,
+        };
+        let described = opened.tiledb().schema().dimensions.iter().enumerate();
+        let dimensions = described.map(|(axis, it)| dimension(it, axis, table.as_ref()));
+        Ok(Self {
+            dimensions: dimensions.collect::<Result<_>>()?,
+            name: name.to_owned(),
+            location: location.to_owned(),
+            opened,
+            table,
+            warnings,
+            metadata,
+            listed: detail.listed,
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn schema(&self) -> &ArraySchema {
+        self.opened.tiledb().schema()
+    }
+
+    pub(super) fn fragments(&self) -> &[Fragment] {
+        self.opened.tiledb().fragments()
+    }
+
+    /// Cells per axis of the table.
+    pub(super) fn shape(&self) -> Option<Vec<u64>> {
+        self.table.as_ref().map(|table| table.grid().shape().to_vec())
+    }
+
+    pub(super) fn tile_shape(&self) -> Option<Vec<u64>> {
+        self.table.as_ref().map(|table| table.grid().chunk_shape().collect())
+    }
+
+    pub(super) fn stored_bytes(&self) -> u64 {
+        self.fragments().iter().map(Fragment::bytes).fold(0, u64::saturating_add)
+    }
+
+    /// When the first and the last fragment were written.
+    fn written(&self) -> [Option<String>; 2] {
+        let from = self.fragments().iter().map(|it| it.t1).min();
+        let to = self.fragments().iter().map(|it| it.t2).max();
+        [from, to].map(|time| time.map(utc_milliseconds))
+    }
+
+    fn listed(&self) -> Option<&[Fragment]> {
+        self.listed.map(|most| &self.fragments()[..most.min(self.fragments().len())])
+    }
+
+    pub(super) fn document(&self) -> Fact {
+        let schema = self.schema();
+        let dimensions = self.dimensions.iter().zip(&schema.dimensions);
+        let dimensions = dimensions.map(|(known, it)| self.dimension_fact(known, it));
+        let [written_from, written_to] = self.written();
+        let mut fields = vec![
+            ("path", self.location.as_str().into()),
+            ("format", "tiledb".into()),
+            ("name", self.name.as_str().into()),
+            ("kind", schema.kind.to_string().into()),
+            ("format_version", schema.version.into()),
+            ("tile_order", schema.tile_order.to_string().into()),
+            ("cell_order", schema.cell_order.to_string().into()),
+            ("shape", self.shape().into()),
+            ("tile_shape", self.tile_shape().into()),
+            ("dimensions", Fact::List(dimensions.collect())),
+            ("attributes", Fact::List(self.stored().map(|it| it.document()).collect())),
+            ("fragments", (self.fragments().len() as u64).into()),
+            ("stored_bytes", self.stored_bytes().into()),
+            ("written_from", written_from.into()),
+            ("written_to", written_to.into()),
+            ("warnings", self.warnings.clone().into()),
+        ];
+        fields.extend(self.metadata.as_deref().map(|it| ("metadata", KnownAttribute::list(it))));
+        let fragments = self.listed().map(|all| Fact::List(all.iter().map(fragment).collect()));
+        fields.extend(fragments.map(|fragments| ("fragment_list", fragments)));
+        Fact::Record(fields)
+    }
+
+    fn dimension_fact(&self, known: &KnownDimension, dimension: &DimensionSchema) -> Fact {
+        let mut fields = known.fields();
+        let domain = self.opened.domain_text(dimension);
+        fields.extend(domain.map(|ends| ("domain", Vec::from(ends).into())));
+        fields.extend(dimension.extent_text().map(|extent| ("tile_extent", extent.into())));
+        Fact::Record(fields)
+    }
+
+    /// What is stored of each attribute.
+    fn stored(&self) -> impl Iterator<Item = StoredAttribute<'_>> {
+        let attributes = self.schema().attributes.iter().enumerate();
+        attributes.map(|(number, attribute)| {
+            let (name, fragments) = (attribute.name.as_str(), self.fragments());
+            let bytes = fragments.iter().map(|it| it.attribute_bytes(name));
+            let mut raw_bytes = fragments.iter().map(|it| it.attribute_raw_bytes(name));
+            StoredAttribute {
+                attribute,
+                enumeration: self.opened.tiledb().enumeration(number).map(|it| it.name.clone()),
+                bytes: bytes.fold(0, u64::saturating_add),
+                raw_bytes: raw_bytes.try_fold(0_u64, |sum, bytes| sum.checked_add(bytes?)),
+            }
+        })
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let schema = self.schema();
+        let mut fragments = counted(self.fragments().len() as u64, "fragment");
+        match self.written() {
+            [Some(from), Some(to)] if from == to => fragments += &format!(" of {from}"),
+            [Some(from), Some(to)] => fragments += &format!(" of {from} to {to}"),
+            _ => {}
+        }
+        let facts = [
+            format!("{} TileDB array", schema.kind),
+            format!("format version {}", schema.version),
+            size_text(self.stored_bytes()),
+            fragments,
+        ];
+        let shape = self.tile_shape().map(|lengths| shape_text(&lengths) + " ").unwrap_or_default();
+        let (tile_order, cell_order) = (schema.tile_order, schema.cell_order);
+        let tiles = format!("{tile_order} tiles of {shape}{cell_order} cells");
+        let mut tables = vec![self.dimension_table(), self.attribute_table()];
+        tables.extend(self.metadata.as_deref().map(KnownAttribute::table));
+        tables.extend(
+            self.listed()
+                .map(|listed| fragment_table(listed).of_all(self.fragments().len() as u64)),
+        );
+        Page {
+            title: self.location.clone(),
+            lines: vec![facts.join(", "), tiles],
+            tables,
+            warnings: self.warnings.clone(),
+        }
+    }
+
+    fn dimension_table(&self) -> PageTable {
+        let columns = [
+            ("DIMENSION", Side::Left),
+            ("TYPE", Side::Left),
+            ("LENGTH", Side::Right),
+            ("FIRST", Side::Left),
+            ("LAST", Side::Left),
+            ("TILE", Side::Right),
+            ("DOMAIN", Side::Left),
+        ];
+        let rows = self.dimensions.iter().zip(&self.schema().dimensions).map(|(known, it)| {
+            [
+                Some(known.name.clone()),
+                known.data_type.clone(),
+                known.length.map(|length| length.to_string()),
+                known.first.clone(),
+                known.last.clone(),
+                it.extent_text(),
+                self.opened.domain_text(it).map(|ends| ends.join(" to ")),
+            ]
+        });
+        PageTable::new(columns, rows)
+    }
+
+    fn attribute_table(&self) -> PageTable {
+        let columns = [
+            ("ATTRIBUTE", Side::Left),
+            ("TYPE", Side::Left),
+            ("VALUES", Side::Left),
+            ("NULL", Side::Left),
+            ("STORED", Side::Right),
+            ("RATIO", Side::Right),
+            ("FILTERS", Side::Left),
+            ("ENUMERATION", Side::Left),
+        ];
+        let mut attributes = self.schema().attributes.iter();
+        let one_value = attributes.all(|it| it.values_per_cell.to_string() == "1");
+        let rows = self.stored().map(|it| {
+            let values = it.attribute.values_per_cell.to_string();
+            [
+                Some(it.attribute.name.clone()),
+                Some(it.attribute.datatype.to_string()),
+                (!one_value).then_some(values),
+                it.attribute.nullable.then(|| "yes".to_owned()),
+                Some(size_text(it.bytes)),
+                it.ratio().map(|ratio| format!("{ratio:.2}")),
+                Some(it.attribute.pipeline.to_string()),
+                it.enumeration.clone(),
+            ]
+        });
+        PageTable::new(columns, rows)
+    }
+}
+
+async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
+    let pairs = opened.metadata().await?.into_iter();
+    let known =
+        pairs.map(|(key, value)| KnownAttribute { of: None, key, value: value.to_string() });
+    Ok(known.collect())
+}
+
+fn dimension(
+    dimension: &DimensionSchema,
+    axis: usize,
+    table: Option<&GridArray>,
+) -> Result<KnownDimension> {
+    let [first, last] = match table {
+        Some(table) => ends(&table.dims()[axis])?,
+        None => [None, None],
+    };
+    Ok(KnownDimension {
+        name: dimension.name.clone(),
+        length: table.map(|table| table.grid().shape()[axis]),
+        data_type: Some(dimension.datatype.to_string()),
+        first,
+        last,
+        units: None,
+    })
+}
+
+/// What is stored of an attribute, in all fragments.
+struct StoredAttribute<'a> {
+    attribute: &'a Attribute,
+    enumeration: Option<String>,
+    bytes: u64,
+    /// Bytes of its tiles, if values have one length.
+    raw_bytes: Option<u64>,
+}
+
+impl StoredAttribute<'_> {
+    fn ratio(&self) -> Option<f64> {
+        let raw_bytes = self.raw_bytes.filter(|_| self.bytes > 0);
+        raw_bytes.map(|raw_bytes| raw_bytes as f64 / self.bytes as f64)
+    }
+
+    fn document(&self) -> Fact {
+        Fact::Record(vec![
+            ("name", self.attribute.name.as_str().into()),
+            ("datatype", self.attribute.datatype.to_string().into()),
+            ("values_per_cell", self.attribute.values_per_cell.to_string().into()),
+            ("nullable", self.attribute.nullable.into()),
+            ("enumeration", self.enumeration.as_deref().into()),
+            ("filters", self.attribute.pipeline.to_string().into()),
+            ("stored_bytes", self.bytes.into()),
+            ("raw_bytes", self.raw_bytes.into()),
+            ("ratio", self.ratio().into()),
+        ])
+    }
+}
+
+fn fragment(known: &Fragment) -> Fact {
+    Fact::Record(vec![
+        ("name", known.name.as_str().into()),
+        ("written_from", utc_milliseconds(known.t1).into()),
+        ("written_to", utc_milliseconds(known.t2).into()),
+        ("format_version", known.version.into()),
+        ("tiles", known.tiles.into()),
+        ("cells", known.cells.into()),
+        ("stored_bytes", known.bytes().into()),
+    ])
+}
+
+fn fragment_table(fragments: &[Fragment]) -> PageTable {
+    let columns = [
+        ("FRAGMENT", Side::Left),
+        ("FROM", Side::Left),
+        ("TO", Side::Left),
+        ("TILES", Side::Right),
+        ("CELLS", Side::Right),
+        ("STORED", Side::Right),
+    ];
+    let rows = fragments.iter().map(|it| {
+        [
+            Some(it.name.clone()),
+            Some(utc_milliseconds(it.t1)),
+            Some(utc_milliseconds(it.t2)),
+            Some(it.tiles.to_string()),
+            it.cells.map(|cells| cells.to_string()),
+            Some(size_text(it.bytes())),
+        ]
+    });
+    PageTable::new(columns, rows)
+}
