@@ -188,7 +188,7 @@ impl GridArray {
         payloads: &mut impl Iterator<Item = Bytes>,
         spare: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<Tile> {
+    ) -> Result<Tile, Undecodable> {
         let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
         layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
     }

@@ -192,7 +192,21 @@ impl ArrayOpener {
             true => format!("no {} in this folder", self.formats.nouns()),
             false => format!("this is no {}", self.formats.nouns()),
         };
-        described(Error::usage(message).in_file(place.location()), place).await
+        let unread = match is_folder {
+            true => None,
+            false => self.unread(place).await,
+        };
+        let error = unread.unwrap_or_else(|| Error::usage(message).in_file(place.location()));
+        described(error, place).await
+    }
+
+    /// What a format misses in a file, if it is the only format of files.
+    async fn unread(&self, place: &Place) -> Option<Error> {
+        let is_of_files =
+            |format: &&Arc<dyn ArrayFormat>| format.endings().iter().any(|it| !it.folder);
+        let mut of_files = self.formats.iter().filter(is_of_files);
+        let (format, None) = (of_files.next()?, of_files.next()) else { return None };
+        self.formats.open(format, place, &ResolvedOptions::default()).await.err()
     }
 }
 

@@ -9,18 +9,18 @@ use super::finding::Finding;
 use super::pool::Pool;
 use super::progress::Progress;
 use crate::error::Result;
-use crate::format::{Location, Scratch};
-use crate::tile::Objects;
+use crate::format::Scratch;
+use crate::tile::{Objects, Request};
 
 /// A chunk or a tile.
 pub(crate) trait Decodable: Send + Sync + 'static {
-    /// Where its payloads are.
-    fn locations(&self) -> Vec<Location>;
+    /// Its payloads.
+    fn requests(&self) -> Vec<Request>;
 
-    /// Decodes its payloads into `memory`. Gives what is wrong with its stored statistics, and the memory.
+    /// Decodes its payloads, of which those are `None` that may be absent and are, into `memory`. Gives what is wrong with its stored statistics, and the memory.
     fn decode(
         &self,
-        payloads: Vec<Bytes>,
+        payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)>;
@@ -124,8 +124,8 @@ impl<T: Decodable> Decoding<T> {
 }
 
 fn stored_bytes(chunk: &impl Decodable) -> u64 {
-    let bytes = |at: &Location| at.range.most().unwrap_or_default();
-    chunk.locations().iter().map(bytes).fold(0, u64::saturating_add)
+    let bytes = |it: &Request| it.at.range.most().unwrap_or_default();
+    chunk.requests().iter().map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Decodes chunks one after the other.
@@ -134,10 +134,10 @@ async fn decode<T: Decodable>(
     progress: Arc<Progress>,
     batch: Vec<T>,
 ) -> Outcome {
-    let locations: Vec<Vec<Location>> = batch.iter().map(T::locations).collect();
+    let requests: Vec<Vec<Request>> = batch.iter().map(T::requests).collect();
     let (mut scratch, mut memory) = (Scratch::default(), vec![]);
     let mut outcome = Outcome::default();
-    for (chunk, payloads) in batch.iter().zip(read_each(&objects, &locations).await) {
+    for (chunk, payloads) in batch.iter().zip(read_each(&objects, &requests).await) {
         let spare = std::mem::take(&mut memory);
         match payloads.and_then(|payloads| chunk.decode(payloads, spare, &mut scratch)) {
             Ok((wrong, spare)) => {
@@ -153,14 +153,14 @@ async fn decode<T: Decodable>(
 }
 
 /// Reads the payloads of each chunk. If that fails, reads those of each chunk alone, to find out which fails.
-async fn read_each(objects: &Objects, chunks: &[Vec<Location>]) -> Vec<Result<Vec<Bytes>>> {
-    if let Ok(read) = objects.read(&chunks.concat()).await {
+async fn read_each(objects: &Objects, chunks: &[Vec<Request>]) -> Vec<Result<Vec<Option<Bytes>>>> {
+    if let Ok(read) = objects.fetch(&chunks.concat()).await {
         let mut read = read.into_iter();
-        return chunks.iter().map(|at| Ok(read.by_ref().take(at.len()).collect())).collect();
+        return chunks.iter().map(|of| Ok(read.by_ref().take(of.len()).collect())).collect();
     }
     let mut replies = Vec::with_capacity(chunks.len());
-    for at in chunks {
-        replies.push(objects.read(at).await);
+    for requests in chunks {
+        replies.push(objects.fetch(requests).await);
     }
     replies
 }

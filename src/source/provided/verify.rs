@@ -7,8 +7,10 @@ use bytes::Bytes;
 use super::Named;
 use crate::array::GridArray;
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{Layer, Location, Scratch, StoredChunk};
+use crate::format::{Scratch, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::tile::layers::Undecodable;
+use crate::tile::{Request, leave_out_absent};
 use crate::verify::{Check, Decodable, Decoding, Depth, Finding, Progress, Report, counted};
 
 /// Chunks that are located at once.
@@ -169,22 +171,26 @@ struct ArrayChunk {
 }
 
 impl Decodable for ArrayChunk {
-    fn locations(&self) -> Vec<Location> {
-        let payloads = self.stored.layers.iter().flat_map(Layer::payloads);
-        payloads.map(|payload| payload.at.clone()).collect()
+    fn requests(&self) -> Vec<Request> {
+        Request::of(std::slice::from_ref(&self.stored))
     }
 
     fn decode(
         &self,
-        payloads: Vec<Bytes>,
+        payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)> {
-        let mut payloads = payloads.into_iter();
         let Self { array, task, value, stored } = self;
-        let tile = array.decode_value(task, *value, stored, &mut payloads, memory, scratch);
-        let tile = tile.map_err(|error| array.objects().named(error))?;
-        Ok((None, tile.into_spare()))
+        let mut present = [stored.clone()];
+        let mut payloads = leave_out_absent(&mut present, payloads).into_iter();
+        let [stored] = present;
+        if stored.layers.is_empty() {
+            return Ok((None, memory));
+        }
+        let tile = array.decode_value(task, *value, &stored, &mut payloads, memory, scratch);
+        let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);
+        Ok((None, tile.map_err(named)?.into_spare()))
     }
 
     fn located(&self, finding: Finding) -> Finding {

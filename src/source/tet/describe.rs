@@ -188,8 +188,8 @@ impl KnownFile<'_> {
             [
                 Some(format!("{:?}", it.coordinates)),
                 Some(it.dataset.to_string()),
-                Some(it.payload.at.range.start.to_string()),
-                Some(it.payload.at.len().to_string()),
+                Some(it.payload.at.start().to_string()),
+                Some(it.payload.stored_len().to_string()),
                 Some(it.payload.raw_len.to_string()),
                 Some(it.payload.codec.to_string()),
                 it.null_count.map(|count| count.to_string()),
@@ -260,8 +260,8 @@ fn chunk(known: &ChunkInfo) -> Fact {
     Fact::Record(vec![
         ("dataset", (&*known.dataset).into()),
         ("chunk", known.coordinates.clone().into()),
-        ("file_offset", known.payload.at.range.start.into()),
-        ("stored_bytes", known.payload.at.len().into()),
+        ("file_offset", known.payload.at.start().into()),
+        ("stored_bytes", known.payload.stored_len().into()),
         ("raw_bytes", known.payload.raw_len.into()),
         ("codec", known.payload.codec.to_string().into()),
         ("null_count", known.null_count.into()),

@@ -7,8 +7,9 @@ use bytes::Bytes;
 use crate::array::declared_fill;
 use crate::error::Result;
 use crate::format::tet::{CheckedRow, ZoneMaps};
-use crate::format::{Bound, ElementType, Location, Payload, Scratch, Zone, Zones};
+use crate::format::{Bound, ElementType, Payload, Scratch, Zone, Zones};
 use crate::source::tet::reader::TetReader;
+use crate::tile::Request;
 use crate::verify::{
     CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
@@ -104,17 +105,17 @@ impl CellChecks {
 }
 
 impl Decodable for IndexedChunk {
-    fn locations(&self) -> Vec<Location> {
-        vec![self.payload.at.clone()]
+    fn requests(&self) -> Vec<Request> {
+        vec![Request { at: self.payload.at.clone(), may_be_absent: false }]
     }
 
     fn decode(
         &self,
-        payloads: Vec<Bytes>,
+        payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)> {
-        let payload = payloads.into_iter().next().unwrap_or_default();
+        let payload = payloads.into_iter().flatten().next().unwrap_or_default();
         let tile = self.payload.decode(payload, memory, scratch)?;
         let stale = self.stale(&tile.bytes);
         Ok((stale, tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default()))

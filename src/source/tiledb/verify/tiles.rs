@@ -7,10 +7,10 @@ use bytes::Bytes;
 use super::sums::TileSum;
 use crate::error::{Error, Result};
 use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
-use crate::format::{ElementType, Layer, Location, Scratch, StoredChunk};
+use crate::format::{ElementType, Layer, Scratch, StoredChunk};
 use crate::source::tiledb::columns::element;
 use crate::source::tiledb::reader::TileDbReader;
-use crate::tile::{CellFormat, Tile, layers};
+use crate::tile::{CellFormat, Request, Tile, layers};
 use crate::verify::{
     CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
@@ -49,21 +49,20 @@ impl TileChecks {
 }
 
 impl Decodable for StoredTile {
-    fn locations(&self) -> Vec<Location> {
-        self.layer.payloads().map(|payload| payload.at.clone()).collect()
+    fn requests(&self) -> Vec<Request> {
+        Request::of(&[self.chunk()])
     }
 
     fn decode(
         &self,
-        payloads: Vec<Bytes>,
+        payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)> {
         let format = cell_format(self.tiles.attribute())?;
-        let chunk = StoredChunk { layers: vec![self.layer.clone()] };
         let shape = self.tiles.tile_shape();
-        let mut payloads = payloads.into_iter();
-        let tile = layers::decode(&chunk, &mut payloads, &shape, &format, memory, scratch)
+        let mut payloads = payloads.into_iter().flatten();
+        let tile = layers::decode(&self.chunk(), &mut payloads, &shape, &format, memory, scratch)
             .map_err(|failed| failed.error)?;
         Ok((self.stale(&tile), tile.into_spare()))
     }
@@ -76,6 +75,10 @@ impl Decodable for StoredTile {
 }
 
 impl StoredTile {
+    fn chunk(&self) -> StoredChunk {
+        StoredChunk { layers: vec![self.layer.clone()] }
+    }
+
     /// How the stored statistics of the tile differ from its cells.
     fn stale(&self, tile: &Tile) -> Option<Finding> {
         let noted = self.tiles.noted(self.place)?;
