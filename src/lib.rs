@@ -65,6 +65,7 @@ pub mod array;
 mod byte_range;
 mod error;
 pub mod exec;
+pub mod extend;
 pub mod format;
 pub mod grid;
 pub mod io;

@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("source", &["verify", "array", "tile", "format", "io", "grid"]),
     ("options", &["source", "array", "format"]),
     ("exec", &["options", "reduce", "plan", "array", "tile", "format", "grid"]),
+    ("extend", &["options", "source", "array", "tile", "format", "io", "grid"]),
     ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
 ];
 
