@@ -52,13 +52,19 @@
 //!     fn probe_folder(&self, _: &[Entry]) -> Option<Recognised> { None }
 //!
 //!     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
-//!         let objects = Arc::new(Objects::One(place.object().await?));
-//!         let header = objects.read(&[Location::new("", 0..16)]).await?;
-//!         let words: Vec<u64> = header[0].chunks(8)
-//!             .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
-//!             .collect();
+//!         let object = place.object().await?;
+//!         let size = object.size();
+//!         let objects = Arc::new(Objects::One(object));
+//!         let header = objects.read(&[Location::new("", 0..8), Location::new("", 8..16)]).await?;
+//!         let word = |at: usize| u64::from_le_bytes(header[at][..].try_into().unwrap_or_default());
+//!         let (len, chunk) = (word(0), word(1));
+//!         // Nothing that a file says is taken for granted: sums and products may overflow.
+//!         if len.checked_mul(8).and_then(|bytes| bytes.checked_add(16)) != Some(size) {
+//!             let message = format!("{len} cells in an object of {size} bytes");
+//!             return Err(Error::corrupt("header", 0, message).in_file(place.location()));
+//!         }
 //!         let (location, read) = (place.location().to_owned(), options.read(&self.read_defaults()));
-//!         Ok(Arc::new(FlatFile { location, objects, len: words[0], chunk: words[1], read }))
+//!         Ok(Arc::new(FlatFile { location, objects, len, chunk, read }))
 //!     }
 //! }
 //!
@@ -116,8 +122,7 @@
 //! let ctx = SessionContext::new();
 //! ctx.enable_gridfusion();
 //! ctx.register_array_format(Arc::new(Flat));
-//! let path = path.display().to_string();
-//! ctx.register_array("squares", [path], ArrayOptions::default()).await?;
+//! ctx.register_array("squares", path.display().to_string(), ArrayOptions::default()).await?;
 //! let found = ctx.sql("SELECT sum(value) FROM squares WHERE place >= 8").await?.collect().await?;
 //! assert_eq!(found[0].column(0).to_data().buffers()[0].typed_data::<f64>(), [64.0 + 81.0]);
 //! # Ok(())

@@ -5,11 +5,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use async_trait::async_trait;
 use datafusion::prelude::SessionContext;
 use futures::stream;
-use gridfusion::extend::{Content, LocalFolder, Publish, Write, Writer, write_all};
+use gridfusion::extend::{
+    ArrayFormat, ArrayGroup, Content, Ending, Entry, FactTable, Facts, InfoFunction, LocalFolder,
+    OpenedArray, OptionInfo, Place, Publish, Recognised, ResolvedOptions, ValueKind, Write, Writer,
+    write_all,
+};
 use gridfusion::grid::ravel;
 use gridfusion::source::Detail;
 use gridfusion::{ArrayOptions, Error, ErrorKind, GridfusionSessionContextExt, Result};
@@ -21,7 +26,7 @@ use super::blocks::{
 use super::format::{Capabilities, FormatUnderTest};
 use super::logical::{Cell, Chunk, Element, Labels, Logical, Values};
 use super::subject::{Subject, metrics};
-use crate::support::{open, positions, query};
+use crate::support::{cell, open, positions, query};
 
 /// Writes chunks as their notes say, and then the header, which makes all of it visible.
 struct BlocksWriter(Header);
@@ -193,7 +198,7 @@ async fn it_is_described_without_a_word_of_its_own() {
     assert_eq!(array["columns"][3]["type"], "Float32");
 }
 
-/// What the notes say needs no cells.
+/// What the notes say needs no cells: those of the two chunks without a note are read.
 #[tokio::test]
 async fn notes_answer_extremes() {
     let subject = subject("counts");
@@ -202,7 +207,7 @@ async fn notes_answer_extremes() {
     let found = ctx.sql(sql).await.unwrap().collect().await.unwrap();
     assert_eq!(found[0].column(0).as_primitive::<Int64Type>().value(0), 5106);
     let [bytes] = metrics(&ctx, sql, ["bytes_read"]).await;
-    assert_eq!(bytes, 0);
+    assert_eq!(bytes, 2 * 4 * 6 * 8);
     let [read] = metrics(&ctx, "SELECT * FROM t WHERE value > 5100", ["chunks_read"]).await;
     assert!((1..=3).contains(&read), "{read}");
 }
@@ -240,4 +245,89 @@ async fn a_folder_without_a_header_is_no_array() {
         open::open(&subject.location(), &ArrayOptions::default(), &ctx).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     assert!(error.to_string().contains("header.json"), "{error}");
+}
+
+/// The same format with an option and a table function of its own.
+#[derive(Debug)]
+struct Told;
+
+const OPTIONS: &[OptionInfo] =
+    &[OptionInfo::new("gentle", ValueKind::Flag, "`false`", "reads with care").in_session()];
+
+#[async_trait]
+impl ArrayFormat for Told {
+    fn name(&self) -> &'static str {
+        "told"
+    }
+
+    fn title(&self) -> &'static str {
+        "Told"
+    }
+
+    fn noun(&self) -> &'static str {
+        "told folder"
+    }
+
+    fn endings(&self) -> &'static [Ending] {
+        &[]
+    }
+
+    fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised> {
+        Blocks.probe_folder(entries)
+    }
+
+    fn options(&self) -> &'static [OptionInfo] {
+        OPTIONS
+    }
+
+    fn info_functions(&self) -> &'static [InfoFunction] {
+        &[InfoFunction { name: "told_info" }]
+    }
+
+    async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+        let gentle = options.flag("gentle").unwrap_or_default();
+        Ok(Arc::new(ToldGroup(Blocks.open(place, options).await?, gentle)))
+    }
+}
+
+#[derive(Debug)]
+struct ToldGroup(Arc<dyn ArrayGroup>, bool);
+
+#[async_trait]
+impl ArrayGroup for ToldGroup {
+    fn location(&self) -> &str {
+        self.0.location()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        self.0.arrays(names).await
+    }
+
+    async fn facts(&self, function: &str, _: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        let fact = StringArray::from(vec![format!("{function} of {:?}: {}", self.names(), self.1)]);
+        Ok(Arc::new(Facts::new(
+            RecordBatch::try_from_iter([("fact", Arc::new(fact) as _)]).unwrap(),
+        )))
+    }
+}
+
+#[tokio::test]
+async fn options_and_table_functions_of_its_own() {
+    let subject = subject("holes");
+    let (ctx, location) = (crate::support::session(1, 8192), subject.location());
+    ctx.enable_gridfusion();
+    ctx.register_array_format(Arc::new(Told));
+    let fact = |arguments: &str| format!("SELECT fact FROM told_info('{location}'{arguments})");
+    assert_eq!(cell(&ctx, &fact("")).await, "told_info of [\"holes\"]: false");
+    assert_eq!(cell(&ctx, &fact(", gentle => true")).await, "told_info of [\"holes\"]: true");
+    query(&ctx, "SET gridfusion.gentle = true").await.unwrap();
+    assert_eq!(cell(&ctx, &fact("")).await, "told_info of [\"holes\"]: true");
+    let error = query(&ctx, &fact(", gentel => true")).await.unwrap_err().to_string();
+    assert!(error.contains("did you mean 'gentle'?"), "{error}");
+    let rows = cell(&ctx, &format!("SELECT count(*) FROM read_told('{location}')")).await;
+    assert_eq!(rows, "110");
 }
