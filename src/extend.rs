@@ -133,18 +133,20 @@
 //! `tests/it/conformance/blocks.rs`; the page `docs/extending.md` goes through it.
 
 pub use crate::array::{
-    CellColumn, CellKind, ChunkSource, Dimension, GridArray, GridArrayBuilder, Labels,
-    NumberColumn, ReadOptions, Value, ValueColumn,
+    CellColumn, CellKind, ChunkSource, Counter, Dimension, Encoding, GridArray, GridArrayBuilder,
+    Labels, NumberColumn, ReadOptions, Scalar, Temporal, Value, ValueColumn,
 };
+pub use crate::byte_range::ByteRange;
 pub use crate::format::{
-    Bound, ByteOrder, ByteRange, Codec, Content, Decoded, ElementType, Entry, Layer, Location,
-    Machine, MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,
-    StorageOrder, StoredChunk, Sum, Write, Writer, Zone, Zones,
+    Bound, ByteOrder, Codec, Content, Decoded, ElementType, Entry, Layer, Location, Machine,
+    MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,
+    StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, Zones,
 };
-pub use crate::grid::{ChunkGrid, ChunkTask, Selection};
-pub use crate::io::{LocalFolder, WritableFolder};
+pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
+pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, WritableFolder};
 pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 pub use crate::source::{
-    ArrayFormat, ArrayGroup, Ending, FactTable, Facts, InfoFunction, OpenedArray, Place, Recognised,
+    ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
+    InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side,
 };
 pub use crate::tile::{CellFormat, Objects, drive, write_all};

@@ -8,14 +8,14 @@
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
-//! use gridfusion::{GridfusionSessionContextExt, TetReadOptions};
+//! use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> datafusion::error::Result<()> {
 //! let ctx = SessionContext::new();
 //! ctx.enable_gridfusion();
-//! let options = TetReadOptions::default().with_dataset("temperature");
-//! ctx.register_tet("temperature", "examples/data/stations.tet", options).await?;
+//! let options = ArrayOptions::default().with_dataset("temperature");
+//! ctx.register_array("temperature", "examples/data/stations.tet", options).await?;
 //! ctx.sql("SELECT station, mean(value) FROM temperature GROUP BY station").await?.show().await?;
 //! # Ok(())
 //! # }
@@ -25,10 +25,44 @@
 //!
 //! | I have | I use |
 //! |---|---|
-//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_tet`, `register_tet_schema`, `read_tet`, and the same for `tiledb`; `register_grid_catalog` for a directory |
-//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS TET` or `TILEDB`, `read_tet('path')`, `read_tiledb('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
-//! | my own catalog | [`open_table`] or [`open_tiledb_table`], or [`TetSchema`], [`TileDbSchema`], [`GridCatalog`], [`GridUrlTables`] |
-//! | no DataFusion | [`scan`] for Arrow, [`format`](mod@format) for bytes |
+//! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
+//! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
+//! | my own catalog | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
+//! | a format of my own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | a question of health | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
+//!
+//! All of them recognise the format. [`ArrayOptions`] says how arrays are read.
+//!
+//! # Errors
+//!
+//! [`Error`] says whose fault it is ([`ErrorKind`]), in which file, and where in it. In a
+//! [`DataFusionError`](datafusion::error::DataFusionError), a mistake of the request is `Plan`, something that this
+//! version does not read is `NotImplemented`, and all else is `External`, which a downcast turns back:
+//!
+//! ```
+//! use datafusion::error::DataFusionError;
+//! use gridfusion::{Error, ErrorKind};
+//!
+//! fn is_damaged(error: &DataFusionError) -> bool {
+//!     let DataFusionError::External(cause) = error.find_root() else { return false };
+//!     cause.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Corrupt)
+//! }
+//! # assert!(is_damaged(&Error::corrupt("footer", 8, "odd").into()));
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `tiledb` | yes | TileDB arrays, with the compression and cryptography of their filters |
+//! | `aws`, `azure`, `gcp`, `http` | no | object stores, for programs that register them |
+//!
+//! # Compatibility
+//!
+//! A minor version of gridfusion goes with one major version of DataFusion: this one with 55, whose types are in its
+//! signatures. The minimum Rust is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and fields in a
+//! patch. Modules that the documentation does not show are internals for benches, fuzzing and the command line, and
+//! change without notice.
 //!
 //! # Examples
 //!
@@ -44,16 +78,6 @@
 //! | `export` | a query as a Parquet file, and back |
 //! | `make_stations`, `make_climate` | write the files that the others and the documentation read |
 //!
-//! # Layers
-//!
-//! ```text
-//! provider ── exec ── options ── scan ──┬── format   bytes <-> meaning, no I/O
-//!                                       ├── io       byte ranges, no arrays
-//!                                       └── grid     N-d index arithmetic
-//! ```
-//!
-//! A module imports only what stands to its right; nothing at or below `scan` knows DataFusion.
-//!
 //! [DataFusion]: https://datafusion.apache.org
 
 #[cfg(target_endian = "big")]
@@ -61,26 +85,40 @@ compile_error!(
     "gridfusion hands stored little-endian elements to Arrow as they are and needs a little-endian target"
 );
 
+// Rooms that the documentation hides are open for benches, fuzzing, tests and the command line.
+#[doc(hidden)]
 pub mod array;
 mod byte_range;
 mod error;
+#[doc(hidden)]
 pub mod exec;
 pub mod extend;
+#[doc(hidden)]
 pub mod format;
+#[doc(hidden)]
 pub mod grid;
+#[doc(hidden)]
 pub mod io;
+#[doc(hidden)]
 pub mod options;
+#[doc(hidden)]
 pub mod plan;
+#[doc(hidden)]
 pub mod provider;
+#[doc(hidden)]
 pub mod reduce;
+#[doc(hidden)]
 pub mod source;
+#[doc(hidden)]
 pub mod tile;
 pub mod verify;
 
 pub use error::{Error, ErrorKind, Result};
-pub use exec::GridfusionConfig;
+pub use exec::{BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig};
 pub use io::MappedFile;
-pub use options::{ArrayOptions, IoMode, OptionInfo, OptionValue, Secret, ValueKind};
+pub use options::{
+    ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
+};
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, TableOrigin,

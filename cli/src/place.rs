@@ -38,14 +38,14 @@ impl Place {
         let place = opener.place(path)?;
         let said = options.for_arrays();
         let found = opener.formats().recognise(&place).await;
-        let is_group = found.as_ref().is_some_and(|found| !found.recognised.nests);
-        if !is_group && may_be_folder(path) {
+        let is_folder = found.as_ref().is_none_or(|found| found.recognised.nests);
+        if is_folder && may_be_folder(path) {
+            // To a format, a folder may be a group of arrays.
+            if let Some(format) = opener.group_format(&place).await {
+                return group(path, Some(format), said, &opener).await;
+            }
             match GridCatalog::find(path, said, &opener).await {
-                Ok(Some(catalog)) => match catalog.group_format() {
-                    // To this format, the folder is a group.
-                    Some(format) => return group(path, Some(format), said, &opener).await,
-                    None => return Ok(Self::Directory(catalog)),
-                },
+                Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),
                 Ok(None) => {}
                 Err(error) if Path::new(path).is_dir() && found.is_none() => return Err(error),
                 Err(error) => log::debug!("not a directory of arrays: {error}"),

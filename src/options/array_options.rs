@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-use super::table::is_of_store;
 use super::value::{IoMode, OptionValue, Secret};
 use crate::array::ReadOptions;
 use crate::error::{Error, Result};
@@ -105,7 +104,12 @@ impl ArrayOptions {
         self
     }
 
-    /// The options of a SQL statement, with `format.` and each of `prefixes` taken off.
+    /// The options of a SQL statement that are meant for a table, in each spelling that reaches us: `io`,
+    /// `format.io` (what DataFusion makes of it) and, for the prefix `tet`, `tet.io`. Options of object
+    /// stores are left out.
+    ///
+    /// # Errors
+    /// `Usage` if the same option is given in two spellings.
     pub(crate) fn of_sql(options: &HashMap<String, String>, prefixes: &[&str]) -> Result<Self> {
         let mut said = Self::default();
         for (key, value) in options.iter().filter(|(key, _)| !is_of_store(key)) {
@@ -119,6 +123,14 @@ impl ArrayOptions {
         }
         Ok(said)
     }
+}
+
+/// Prefixes of options that are meant for object stores, not for us.
+const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
+
+/// Whether an option is meant for an object store.
+fn is_of_store(key: &str) -> bool {
+    key.split_once('.').is_some_and(|(prefix, _)| STORE_PREFIXES.contains(&prefix))
 }
 
 /// Shows names only: a value may be a key.
@@ -195,5 +207,26 @@ impl ResolvedOptions {
             index_columns: flag("index_columns", built_in.index_columns),
             trust_zone_maps: flag("trust_zone_maps", built_in.trust_zone_maps),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_option_are_one() {
+        let of = |keys: &[&str]| {
+            let options = keys.iter().map(|key| ((*key).to_owned(), "1".to_owned())).collect();
+            ArrayOptions::of_sql(&options, &["toy"])
+        };
+        let said = of(&["format.io", "toy.dataset", "aws.region"]).unwrap();
+        assert_eq!(said.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);
+        let other = of(&["tet.dataset"]).unwrap();
+        assert_eq!(other.iter().map(|it| it.0).collect::<Vec<_>>(), ["tet.dataset"]);
+        let twice = of(&["format.io", "toy.io"]).unwrap_err();
+        assert!(twice.to_string().contains("'io' is given twice"));
+        let key = ArrayOptions::default().with_option("encryption_key", "0123");
+        assert!(!format!("{key:?}").contains("0123"));
     }
 }

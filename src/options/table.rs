@@ -1,7 +1,5 @@
 //! The options of one format, looked up by name.
 
-use std::collections::HashMap;
-
 use super::array_options::{ArrayOptions, ResolvedOptions};
 use super::info::{COMMON, OptionInfo};
 use super::value::OptionValue;
@@ -12,17 +10,13 @@ use crate::error::{Error, Result};
 /// A format may declare an option of every format again, with another default.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionTable {
-    prefix: &'static str,
     own: &'static [OptionInfo],
 }
 
-/// Prefixes of options that are meant for object stores, not for us.
-const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
-
 impl OptionTable {
-    /// The options of the format called `prefix` in SQL, which has these of its `own`.
-    pub const fn new(prefix: &'static str, own: &'static [OptionInfo]) -> Self {
-        Self { prefix, own }
+    /// The options of a format that has these of its `own`.
+    pub const fn new(own: &'static [OptionInfo]) -> Self {
+        Self { own }
     }
 
     /// All options: what to open, the format's own, then how it is read.
@@ -41,16 +35,6 @@ impl OptionTable {
     /// What is called `name`, if anything is.
     pub fn find(self, name: &str) -> Option<&'static OptionInfo> {
         self.options().find(|option| option.name == name)
-    }
-
-    /// The options of a SQL statement that are meant for a table, in each spelling that reaches us: `io`,
-    /// `format.io` (what DataFusion makes of it) and, for the format `tet`, `tet.io`. Options of object
-    /// stores are left out.
-    ///
-    /// # Errors
-    /// `Usage` if the same option is given in two spellings.
-    pub fn of_sql(self, options: &HashMap<String, String>) -> Result<ArrayOptions> {
-        ArrayOptions::of_sql(options, &[self.prefix])
     }
 
     /// What `said` means for this format, and what `defaults` say of the rest. Of the defaults, those that
@@ -90,11 +74,6 @@ impl OptionInfo {
     }
 }
 
-/// Whether an option is meant for an object store.
-pub(super) fn is_of_store(key: &str) -> bool {
-    key.split_once('.').is_some_and(|(prefix, _)| STORE_PREFIXES.contains(&prefix))
-}
-
 /// The name that `name` may be a misspelling of.
 pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, best) = known
@@ -114,11 +93,7 @@ mod tests {
         OptionInfo::new("level", ValueKind::Number, "`0`", "a level"),
         OptionInfo::new("fill_as_null", ValueKind::Flag, "`false`", "the fill").in_session(),
     ];
-    const TABLE: OptionTable = OptionTable::new("toy", OWN);
-
-    fn options(keys: &[&str]) -> HashMap<String, String> {
-        keys.iter().map(|key| ((*key).to_owned(), "1".to_owned())).collect()
-    }
+    const TABLE: OptionTable = OptionTable::new(OWN);
 
     #[test]
     fn a_format_overrides_defaults_and_adds_options() {
@@ -126,17 +101,6 @@ mod tests {
         assert_eq!(names[..4], ["dataset", "concat_dimension", "level", "io"]);
         assert_eq!(names.iter().filter(|name| **name == "fill_as_null").count(), 1);
         assert_eq!(TABLE.find("fill_as_null").unwrap().default, "`false`");
-    }
-
-    #[test]
-    fn spellings_of_one_option_are_one() {
-        let two = options(&["format.io", "toy.dataset", "aws.region"]);
-        let said = TABLE.of_sql(&two).unwrap();
-        assert_eq!(said.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);
-        let other = TABLE.of_sql(&options(&["tet.dataset"])).unwrap();
-        assert_eq!(other.iter().map(|it| it.0).collect::<Vec<_>>(), ["tet.dataset"]);
-        let twice = TABLE.of_sql(&options(&["format.io", "toy.io"])).unwrap_err();
-        assert!(twice.to_string().contains("'io' is given twice"));
     }
 
     #[test]

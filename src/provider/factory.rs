@@ -9,7 +9,6 @@ use datafusion::error::Result;
 use datafusion::logical_expr::CreateExternalTable;
 
 use super::ArrayOpener;
-use crate::options::ArrayOptions;
 
 /// Makes tables for `STORED AS ARRAY`, which recognises the format, or for one format: `STORED AS TET`.
 ///
@@ -64,9 +63,8 @@ impl TableProviderFactory for ArrayTableFactory {
         cmd: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
         refuse_clauses(cmd)?;
-        let prefixes: Vec<&str> = self.format.into_iter().collect();
-        let options = ArrayOptions::of_sql(&cmd.options, &prefixes)?;
         let opener = ArrayOpener::of(state);
+        let options = opener.options_of_sql(&cmd.options, self.format)?;
         Ok(Arc::new(opener.table(cmd.locations.as_slice(), self.format, &options).await?))
     }
 }

@@ -5,16 +5,13 @@ use std::sync::Arc;
 
 use datafusion::catalog::information_schema::INFORMATION_SCHEMA;
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
-use futures::future::ready;
-use futures::stream::{self, StreamExt};
 
 use super::ArrayOpener;
 use super::lazy_schema::{LazySchema, Reading};
 use crate::error::{Error, Result};
-use crate::format::{Entry, Foreign};
-use crate::io::MAX_CONCURRENT_IO;
+use crate::format::Foreign;
 use crate::options::{ArrayOptions, Scope};
-use crate::source::{Formats, Found, Place, holds};
+use crate::source::{Formats, holds};
 
 /// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
 /// object store, a directory is a prefix, and the store must be able to list.
@@ -29,8 +26,6 @@ use crate::source::{Formats, Found, Place, holds};
 #[derive(Debug)]
 pub struct GridCatalog {
     schemas: BTreeMap<String, Arc<LazySchema>>,
-    /// Whether all places could be tables of one schema.
-    nests: bool,
 }
 
 impl GridCatalog {
@@ -66,7 +61,7 @@ impl GridCatalog {
         }
         formats.check(options).map_err(|error| error.in_file(location))?;
         refuse_narrow(options, formats).map_err(|error| error.in_file(location))?;
-        let places = places(&place, &listed, formats).await;
+        let places = formats.places_in(&place, &listed).await;
         if places.is_empty() {
             let message = format!("no {} in this directory", formats.nouns());
             let error = Foreign::of_folder(&listed)
@@ -81,8 +76,7 @@ impl GridCatalog {
             let lazy = LazySchema::new(location, found.format.name(), Arc::clone(&reading));
             schemas.insert(schema, Arc::new(lazy));
         }
-        let nests = places.iter().all(|(_, found)| found.recognised.nests);
-        Ok(Some(Self { schemas, nests }))
+        Ok(Some(Self { schemas }))
     }
 
     /// The names of the schemas, and the paths or URLs of what they are.
@@ -99,14 +93,6 @@ impl GridCatalog {
             (name.as_str(), schema.location.as_str(), schema.options_of(options))
         })
     }
-
-    /// The format of which the directory is also a group: each place in it is of this one, and arrays in a
-    /// folder are tables of one schema to it.
-    pub fn group_format(&self) -> Option<&'static str> {
-        let mut formats = self.schemas.values().map(|schema| schema.format);
-        let first = formats.next()?;
-        (self.nests && formats.all(|format| format == first)).then_some(first)
-    }
 }
 
 /// Refuses options that are about one table or one place.
@@ -121,37 +107,6 @@ fn refuse_narrow(options: &ArrayOptions, formats: &Formats) -> Result<()> {
             "a catalog holds every dataset of all files; option '{name}' does not apply"
         ))),
     }
-}
-
-/// The names of what is of ours in a directory, and what it is.
-async fn places(place: &Place, listed: &[Entry], formats: &Formats) -> Vec<(String, Found)> {
-    let visible = listed.iter().filter(|entry| !entry.name.starts_with('.'));
-    let looks: Vec<_> = visible
-        .map(|entry| async move {
-            let named = formats.of_name(&entry.name);
-            let named = named.filter(|(_, ending)| ending.folder == entry.size.is_none());
-            let found = match (entry.size, named) {
-                (_, Some((found, _))) => Some(found),
-                (Some(_), None) => None,
-                (None, None) => match entries_of(place, &entry.name).await {
-                    Ok(entries) => formats.of_folder(&entries),
-                    Err(error) => {
-                        log::warn!("left out: {error}");
-                        None
-                    }
-                },
-            };
-            found.map(|found| (entry.name.clone(), found))
-        })
-        .collect();
-    let mut found: Vec<_> =
-        stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready).collect().await;
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
-}
-
-async fn entries_of(place: &Place, name: &str) -> Result<Vec<Entry>> {
-    place.child(name)?.entries().await
 }
 
 /// What the schemas of files with these names are called.

@@ -7,6 +7,7 @@
 //!
 //! So a location, an option and an error mean the same everywhere.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::catalog::Session;
@@ -76,6 +77,18 @@ impl ArrayOpener {
         let io = self.defaults.get("io").and_then(|io| io.to_string().parse().ok());
         let place = Place::new(location, Arc::clone(&self.stores))?;
         Ok(place.with_io(io.unwrap_or_default()))
+    }
+
+    /// The options of a SQL statement about arrays of `format`, or of any format: `io`, `format.io` and
+    /// `tet.io` are one option.
+    pub(super) fn options_of_sql(
+        &self,
+        options: &HashMap<String, String>,
+        format: Option<&str>,
+    ) -> Result<ArrayOptions> {
+        let all = self.formats.iter().map(|it| it.name());
+        let prefixes: Vec<&str> = all.filter(|name| format.is_none_or(|it| it == *name)).collect();
+        ArrayOptions::of_sql(options, &prefixes)
     }
 
     /// The table of the arrays at `locations`.
@@ -150,6 +163,11 @@ impl ArrayOpener {
         self.formats.open(&format, &place, &resolved).await
     }
 
+    /// The format to which the folder at `place` is one group of arrays, if there is such a format.
+    pub async fn group_format(&self, place: &Place) -> Option<&'static str> {
+        self.formats.of_group(place).await.map(|format| format.name())
+    }
+
     /// The same for a schema, which holds all arrays of its place.
     ///
     /// # Errors
@@ -173,7 +191,10 @@ impl ArrayOpener {
         let Some(name) = name else {
             return match self.formats.recognise(place).await {
                 Some(found) => Ok(found.format),
-                None => Err(self.unrecognised(place).await),
+                None => match self.formats.of_group(place).await {
+                    Some(format) => Ok(format),
+                    None => Err(self.unrecognised(place).await),
+                },
             };
         };
         self.formats.get(name).cloned().ok_or_else(|| {
@@ -189,7 +210,7 @@ impl ArrayOpener {
             return error;
         }
         let message = match is_folder {
-            true => format!("no {} in this folder", self.formats.nouns()),
+            true => format!("no {} in this directory", self.formats.nouns()),
             false => format!("this is no {}", self.formats.nouns()),
         };
         let unread = match is_folder {

@@ -8,7 +8,6 @@ use datafusion::error::Result;
 use super::ArrayOpener;
 use super::arguments::{Arguments, wait};
 use super::fact_provider::FactProvider;
-use crate::options::ArrayOptions;
 use crate::source::{ArrayFormat, Formats};
 
 /// A table function over arrays. The first argument is a path or URL, or a list of them; the name of a
@@ -75,8 +74,7 @@ impl TableFunctionImpl for ArrayFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let arguments = Arguments::new(&self.name, args.exprs(), true)?;
         let opener = ArrayOpener::of(args.session());
-        let prefixes: Vec<&str> = self.format.into_iter().collect();
-        let mut options = ArrayOptions::of_sql(&arguments.options, &prefixes)?;
+        let mut options = opener.options_of_sql(&arguments.options, self.format)?;
         if let Some(dataset) = &arguments.dataset {
             if options.get("dataset").is_some() {
                 return datafusion::common::plan_err!("{}: the dataset is given twice", self.name);

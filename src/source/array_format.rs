@@ -104,8 +104,8 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// What sentences call it: `.tet`, `TileDB`.
     fn title(&self) -> &'static str;
 
-    /// What sentences call a place of this format, without an article: `TileDB array`.
-    fn noun(&self) -> &'static str;
+    /// What sentences call places of this format, without articles: `.tet file`, `.tet.d package`.
+    fn nouns(&self) -> &'static [&'static str];
 
     /// How names of its files and folders end.
     fn endings(&self) -> &'static [Ending];
@@ -152,9 +152,14 @@ pub trait ArrayFormat: Debug + Send + Sync {
 }
 
 impl dyn ArrayFormat {
+    /// What a sentence calls a place of this format, without an article.
+    pub(crate) fn noun(&self) -> String {
+        self.nouns().join(" or ")
+    }
+
     /// All options of its tables.
     pub fn option_table(&self) -> OptionTable {
-        OptionTable::new(self.name(), self.options())
+        OptionTable::new(self.options())
     }
 }
 

@@ -1,6 +1,5 @@
 //! Describes a place without arrays: another format, or the names it holds.
 
-use super::formats::is_remote;
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
@@ -15,8 +14,7 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
     match found {
         // A store cannot tell a folder that is empty from none.
         Ok(entries)
-            if error.kind() == ErrorKind::Usage
-                && !(entries.is_empty() && is_remote(place.location())) =>
+            if error.kind() == ErrorKind::Usage && !(entries.is_empty() && place.is_remote()) =>
         {
             error.followed_by(&holds(&entries))
         }
@@ -29,7 +27,7 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
 /// # Errors
 /// `Usage` for arrays in another format.
 pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
-    let foreign = match is_remote(place.location()) {
+    let foreign = match place.is_remote() {
         // Nothing is fetched to tell: DataFusion looks there anyway.
         true => Foreign::of_name(&place.path()),
         false => foreign_at(place).await,

@@ -13,7 +13,7 @@ use futures::stream::{self, StreamExt};
 use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised};
 use super::elsewhere;
 use super::mosaic::{FileArrays, MosaicOptions};
-use super::place::{Place, parse_url};
+use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::MAX_CONCURRENT_IO;
@@ -127,8 +127,9 @@ impl Formats {
 
     fn of_head(&self, head: &[u8]) -> Option<Found> {
         let format = self.iter().find(|format| format.probe_file(head))?;
-        let what = format.endings().iter().find_map(|it| it.what).unwrap_or(format.noun());
-        let recognised = Recognised { what: what.into(), nests: false };
+        let named = format.endings().iter().find_map(|it| it.what);
+        let what = named.map_or_else(|| format.noun().into(), Into::into);
+        let recognised = Recognised { what, nests: false };
         Some(Found { format: Arc::clone(format), recognised })
     }
 
@@ -153,6 +154,44 @@ impl Formats {
         Some(Found { format, recognised })
     }
 
+    /// The format of which the folder at `place` is a group: each place in it is of this format, and arrays in a
+    /// folder are tables of one schema to it. Other files may lie beside the arrays.
+    pub(crate) async fn of_group(&self, place: &Place) -> Option<Arc<dyn ArrayFormat>> {
+        let mut places = self.places_in(place, &place.entries().await.ok()?).await.into_iter();
+        let (_, first) = places.next().filter(|(_, it)| it.recognised.nests)?;
+        let is_same = |it: &Found| it.recognised.nests && it.format.name() == first.format.name();
+        places.all(|(_, found)| is_same(&found)).then(|| Arc::clone(&first.format))
+    }
+
+    /// The names of what is of ours in the folder at `place`, and what it is. What begins with a dot is left
+    /// out, and what cannot be listed, which a warning says.
+    pub(crate) async fn places_in(&self, place: &Place, listed: &[Entry]) -> Vec<(String, Found)> {
+        let visible = listed.iter().filter(|entry| !entry.name.starts_with('.'));
+        let looks: Vec<_> = visible
+            .map(|entry| async move {
+                let found = self.of_entry(place, entry).await;
+                found.map(|found| (entry.name.clone(), found))
+            })
+            .collect();
+        let looks = stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready);
+        let mut found: Vec<_> = looks.collect().await;
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    async fn of_entry(&self, place: &Place, entry: &Entry) -> Option<Found> {
+        let named = self.of_name(&entry.name);
+        match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
+            Some((found, _)) => Some(found),
+            None if entry.size.is_some() => None,
+            None => {
+                let entries = async { place.child(&entry.name)?.entries().await };
+                let entries = entries.await.map_err(|error| log::warn!("left out: {error}"));
+                self.of_folder(&entries.ok()?)
+            }
+        }
+    }
+
     /// A name without the ending that says what it is the name of.
     pub(crate) fn stem<'a>(&self, name: &'a str) -> &'a str {
         let ending = by_ending(self, name).map_or("", |it| it.ending);
@@ -160,9 +199,15 @@ impl Formats {
         if stem.is_empty() { name } else { stem }
     }
 
-    /// What may be at a place, for sentences: `.tet file or package or TileDB array`.
+    /// What may be at a place, for sentences: `.tet file, .tet.d package or TileDB array`.
     pub(crate) fn nouns(&self) -> String {
-        self.iter().map(|it| it.noun()).collect::<Vec<_>>().join(" or ")
+        let nouns: Vec<&str> = self.iter().flat_map(|it| it.nouns()).copied().collect();
+        match nouns.split_last() {
+            Some((last, others)) if !others.is_empty() => {
+                format!("{} or {last}", others.join(", "))
+            }
+            _ => nouns.concat(),
+        }
     }
 
     /// The options of `said` for `format`, with the `defaults` of a session.
@@ -351,11 +396,6 @@ fn last_part(path: &str) -> &str {
 fn ends_with(name: &str, ending: &str) -> bool {
     let at = name.len().checked_sub(ending.len());
     at.and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
-}
-
-/// Whether a location is in a store rather than on the local file system.
-pub(crate) fn is_remote(location: &str) -> bool {
-    parse_url(location).is_some_and(|url| url.scheme() != "file")
 }
 
 #[cfg(test)]

@@ -90,6 +90,11 @@ impl Place {
         }
     }
 
+    /// Whether the place is in a store rather than on the local file system.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.spot, Spot::Store(..))
+    }
+
     /// The store and the path in it, unless the place is local.
     pub(crate) fn store(&self) -> Option<(&Arc<dyn ObjectStore>, &ObjectPath)> {
         match &self.spot {

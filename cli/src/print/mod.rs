@@ -6,6 +6,7 @@
 //! ```
 
 mod json;
+mod max_rows;
 mod separated;
 mod table;
 
@@ -19,6 +20,7 @@ use datafusion::config::FormatOptions;
 use datafusion::error::Result;
 
 use self::json::Json;
+pub(crate) use self::max_rows::MaxRows;
 use self::separated::Separated;
 
 /// How rows are printed.
@@ -44,37 +46,6 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         clap::ValueEnum::from_str(text, true)
-    }
-}
-
-/// How many rows of a table are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MaxRows {
-    /// All of them.
-    Unlimited,
-    /// The first ones.
-    Limited(usize),
-}
-
-impl MaxRows {
-    /// The number of rows; the greatest there is for all.
-    pub(crate) fn count(self) -> usize {
-        match self {
-            Self::Limited(most) => most,
-            Self::Unlimited => usize::MAX,
-        }
-    }
-}
-
-impl FromStr for MaxRows {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if ["inf", "infinite", "none"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
-            return Ok(Self::Unlimited);
-        }
-        let most = text.parse().map_err(|_| format!("expected a number or 'inf', not '{text}'"))?;
-        Ok(Self::Limited(most))
     }
 }
 

@@ -9,7 +9,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches_with_options;
 use datafusion::config::FormatOptions;
 use datafusion::error::Result;
 
-use super::MaxRows;
+use super::max_rows::MaxRows;
 
 /// Lines of dots that stand for the rows that are not shown.
 const DOTS: usize = 3;

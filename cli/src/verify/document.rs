@@ -3,7 +3,7 @@
 use gridfusion::verify::{self, Depth, Severity};
 use serde::Serialize;
 
-use super::Subject;
+use super::subject::Subject;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {

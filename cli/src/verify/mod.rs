@@ -5,6 +5,7 @@
 //! ```
 
 mod document;
+mod subject;
 mod text;
 
 use std::io::{self, Write};
@@ -17,17 +18,12 @@ use gridfusion::Formats;
 use gridfusion::verify::{Depth, Progress, Report};
 
 use self::document::Document;
+use self::subject::Subject;
 use crate::args::VerifyArgs;
 use crate::errors::stdout_is_closed;
 use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
-
-/// A file or an array, and what was found.
-struct Subject {
-    path: String,
-    report: Report,
-}
 
 /// Verifies what is at a path and prints the reports; the exit code says whether a check failed.
 ///

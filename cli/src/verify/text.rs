@@ -2,7 +2,7 @@
 
 use gridfusion::verify::{Check, Depth, Severity, counted};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::info::columns::printable;
 
 /// The whole text.

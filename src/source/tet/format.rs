@@ -41,8 +41,8 @@ impl ArrayFormat for Tet {
         ".tet"
     }
 
-    fn noun(&self) -> &'static str {
-        ".tet file or package"
+    fn nouns(&self) -> &'static [&'static str] {
+        &[".tet file", ".tet.d package"]
     }
 
     fn endings(&self) -> &'static [Ending] {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::reader::TetReader;
 use crate::error::Result;
 use crate::format::tet::{Generation, OpenPackage, TetFile, ZoneMaps};
 use crate::format::{Location, Machine};
-use crate::io::Folder;
+use crate::io::{ByteSource, Folder};
 use crate::tile::{Objects, drive};
 
 /// Where an opened file comes from, if it is a generation of a package.
@@ -21,10 +20,10 @@ impl Package {
     pub(crate) async fn open(
         folder: Arc<dyn Folder>,
         generation: Option<u64>,
-    ) -> Result<(Self, TetReader)> {
+    ) -> Result<(Self, Arc<dyn ByteSource>)> {
         let objects = Objects::many(Arc::clone(&folder));
         let generation = drive(OpenPackage::new(generation), &objects).await?;
-        let file = TetReader::open(folder.open(&generation.packed_file).await?).await?;
+        let file = folder.open(&generation.packed_file).await?;
         Ok((Self { folder, generation }, file))
     }
 

@@ -65,6 +65,7 @@ impl TetReader {
     /// are), `Unsupported` for a protocol other than 2; else those of [`TetReader::open`].
     pub async fn open_package(folder: Arc<dyn Folder>, generation: Option<u64>) -> Result<Self> {
         let (package, file) = Package::open(folder, generation).await?;
+        let file = Self::open(file).await?;
         Ok(Self { package: Some(Arc::new(package)), ..file })
     }
 

@@ -1,36 +1,47 @@
 //! What arrays and groups are, at a glance.
 
 use super::described::DescribedArray;
-use super::group::TileDbGroup;
+use super::members::Members;
+use super::reading::Reading;
 use crate::error::Result;
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
+use crate::source::place::Place;
 use crate::source::show::{shape_text, size_text};
 use crate::verify::counted;
 
 /// What is known of the array at the place, or of those in the folder there.
-pub(super) async fn describe(group: &TileDbGroup, detail: &Detail) -> Result<Description> {
-    let located: Vec<(&String, &String)> = group.members.arrays.iter().collect();
+pub(super) async fn describe(
+    place: &Place,
+    members: &Members,
+    reading: &Reading,
+    detail: &Detail,
+) -> Result<Description> {
+    let located: Vec<(&String, &String)> = members.arrays.iter().collect();
     if let [(name, location)] = located[..]
-        && location == group.place.location()
+        && location == place.location()
     {
-        let array = array(group, name, location, detail).await?;
+        let array = array(name, &place.at(location)?, reading, detail).await?;
         return Ok(Description { document: array.document(), pages: vec![array.page()] });
     }
     let (mut arrays, mut warnings) = (Vec::new(), Vec::new());
     for (name, location) in located {
-        match array(group, name, location, detail).await {
+        let described = match place.at(location) {
+            Ok(place) => array(name, &place, reading, detail).await,
+            Err(error) => Err(error),
+        };
+        match described {
             Ok(array) => arrays.push(array),
             Err(error) => warnings.push(format!("array \"{name}\": {error}")),
         }
     }
     let document = Fact::Record(vec![
-        ("path", group.place.location().into()),
+        ("path", place.location().into()),
         ("format", "tiledb_folder".into()),
         ("arrays", Fact::List(arrays.iter().map(DescribedArray::document).collect())),
         ("warnings", warnings.clone().into()),
     ]);
     let mut pages = vec![Page {
-        title: group.place.location().to_owned(),
+        title: place.location().to_owned(),
         lines: vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
         tables: vec![table(&arrays)],
         warnings,
@@ -43,13 +54,13 @@ pub(super) async fn describe(group: &TileDbGroup, detail: &Detail) -> Result<Des
 }
 
 async fn array(
-    group: &TileDbGroup,
     name: &str,
-    location: &str,
+    place: &Place,
+    reading: &Reading,
     detail: &Detail,
 ) -> Result<DescribedArray> {
-    let opened = group.reading.open(&group.place.at(location)?).await?;
-    DescribedArray::of(name, location, opened, &group.reading.view, detail).await
+    let opened = reading.open(place).await?;
+    DescribedArray::of(name, place.location(), opened, &reading.view, detail).await
 }
 
 fn table(arrays: &[DescribedArray]) -> PageTable {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::group::{FRAGMENTS, INFO, METADATA, Reading, TileDbGroup};
-use super::reader::open_options;
+use super::group::{FRAGMENTS, INFO, METADATA, TileDbGroup};
+use super::reading::Reading;
 use super::view::TileDbView;
 use crate::array::ReadOptions;
 use crate::error::{ErrorKind, Result};
@@ -65,8 +65,8 @@ impl ArrayFormat for TileDb {
         "TileDB"
     }
 
-    fn noun(&self) -> &'static str {
-        "TileDB array"
+    fn nouns(&self) -> &'static [&'static str] {
+        &["TileDB array"]
     }
 
     fn endings(&self) -> &'static [Ending] {
@@ -106,12 +106,12 @@ impl ArrayFormat for TileDb {
     }
 
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
-        Ok(Arc::new(TileDbGroup::find(place, reading(options)?).await?))
+        Ok(Arc::new(TileDbGroup::find(place, Reading::new(options)?).await?))
     }
 
     /// Nothing is listed to find out that there is an array.
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
-        let reading = reading(options)?;
+        let reading = Reading::new(options)?;
         let alone = match options.dataset() {
             None => match reading.array(place).await {
                 Ok(array) => {
@@ -132,8 +132,4 @@ impl ArrayFormat for TileDb {
             }
         }
     }
-}
-
-fn reading(options: &ResolvedOptions) -> Result<Reading> {
-    Ok(Reading { open: open_options(options)?, view: TileDbView::new(options) })
 }

@@ -8,11 +8,8 @@ use futures::stream::{self, StreamExt};
 use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
-use super::reader::TileDbReader;
-use super::view::TileDbView;
-use crate::array::GridArray;
+use super::reading::Reading;
 use crate::error::{Error, Result};
-use crate::format::tiledb::OpenOptions;
 use crate::io::MAX_CONCURRENT_IO;
 use crate::source::array_format::{ArrayGroup, OpenedArray};
 use crate::source::description::{Description, Detail};
@@ -20,25 +17,6 @@ use crate::source::fact_table::{FactTable, Facts};
 use crate::source::place::Place;
 use crate::source::provided::data_variables;
 use crate::verify::{Depth, Progress, Report};
-
-/// How arrays are opened and shown.
-#[derive(Debug, Clone)]
-pub(super) struct Reading {
-    pub(super) open: OpenOptions,
-    pub(super) view: TileDbView,
-}
-
-impl Reading {
-    /// Opens the array at a place.
-    pub(super) async fn open(&self, place: &Place) -> Result<TileDbReader> {
-        TileDbReader::open(place.folder()?, self.open.clone()).await
-    }
-
-    /// The array at a place, as a table.
-    pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
-        self.open(place).await?.array(&self.view)
-    }
-}
 
 /// An array, or the arrays of a TileDB group or of a folder.
 ///
@@ -142,7 +120,7 @@ impl ArrayGroup for TileDbGroup {
     }
 
     async fn describe(&self, detail: &Detail) -> Result<Description> {
-        describe(self, detail).await
+        describe(&self.place, &self.members, &self.reading, detail).await
     }
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {

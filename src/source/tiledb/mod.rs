@@ -9,6 +9,7 @@ mod format;
 mod group;
 mod members;
 mod reader;
+mod reading;
 mod verify;
 mod view;
 

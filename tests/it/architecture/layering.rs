@@ -5,18 +5,19 @@ use super::tree::Tree;
 /// A module at the top and those that it may import; `error` is open to all.
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
+    ("byte_range", &[]),
     ("grid", &[]),
-    ("io", &[]),
-    ("format", &["grid"]),
-    ("tile", &["format", "io", "grid"]),
+    ("io", &["byte_range"]),
+    ("format", &["grid", "byte_range"]),
+    ("tile", &["format", "io", "grid", "byte_range"]),
     ("array", &["tile", "format", "grid"]),
+    ("options", &["array"]),
     ("plan", &["array", "grid"]),
     ("reduce", &["plan", "array", "tile", "format", "grid"]),
     ("verify", &["array", "tile", "format"]),
-    ("source", &["verify", "array", "tile", "format", "io", "grid"]),
-    ("options", &["source", "array", "format"]),
-    ("exec", &["options", "reduce", "plan", "array", "tile", "format", "grid"]),
-    ("extend", &["options", "source", "array", "tile", "format", "io", "grid"]),
+    ("source", &["verify", "options", "array", "tile", "format", "io", "grid"]),
+    ("exec", &["source", "options", "reduce", "plan", "array", "tile", "format", "grid"]),
+    ("extend", &["source", "options", "array", "tile", "format", "io", "grid", "byte_range"]),
     ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
 ];
 
@@ -25,10 +26,13 @@ const APART: &[(&str, &str)] = &[("format/tet", "format/tiledb"), ("source/tet",
 
 /// Crates, and the modules that know nothing of them.
 const WITHOUT: &[(&str, &[&str])] = &[
-    ("arrow", &["error", "grid", "io", "format"]),
+    ("arrow", &["error", "byte_range", "grid", "io", "format"]),
     (
         "datafusion",
-        &["error", "grid", "io", "format", "tile", "array", "plan", "reduce", "verify", "source"],
+        &[
+            "error", "grid", "io", "format", "tile", "array", "options", "plan", "reduce",
+            "verify", "source",
+        ],
     ),
 ];
 

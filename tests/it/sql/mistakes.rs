@@ -5,7 +5,7 @@ use std::path::Path;
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 
 use crate::support::{F32, Layout, TestDataset, query, reducing, tet_bytes};
 
@@ -72,14 +72,21 @@ async fn locations() {
         let table = ctx.register_array("t", location, ArrayOptions::default()).await;
         found.note(&format!("a table of '{location}'"), table);
     }
-    for location in [STATIONS, "tests/data/none", "tests/data", "tests/data/tiledb/sparse"] {
+    for location in ["tests/data/none", "tests/data/tiledb/sparse"] {
         let table = ctx.register_array("t", location, ArrayOptions::default()).await;
         found.note(&format!("an array of {location}"), table);
     }
-    found.note(
-        &format!("a table of {OVERLAP}"),
-        ctx.register_array("t", OVERLAP, ArrayOptions::default()).await,
-    );
+    for (format, location) in [
+        ("tiledb", STATIONS),
+        ("tiledb", "tests/data"),
+        ("tet", OVERLAP),
+        ("tet", "tests/data/tiledb"),
+        ("zarr", OVERLAP),
+    ] {
+        let opener = ArrayOpener::of(&ctx.state());
+        let table = opener.table(location, Some(format), &ArrayOptions::default()).await;
+        found.note(&format!("{location} as {format}"), table.map_err(DataFusionError::from));
+    }
     insta::assert_snapshot!(found.messages, @r#"
     a table of DIR/none.tet
         External error: DIR/none.tet: cannot open the file: No such file or directory (os error 2)
@@ -98,9 +105,9 @@ async fn locations() {
     a table of DIR/mixed.tet
         Error during planning: DIR/mixed.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "a" (dim_0: 2), "b" (dim_0: 3)
     a table of DIR/folder
-        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package or TileDB array in this directory; it is empty
     a schema of DIR/folder
-        Error during planning: DIR/folder: this folder is no .tet.d package: it has no PROTOCOL; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package or TileDB array in this directory; it is empty
     a table of DIR/broken.tet.d
         Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
     a schema of DIR/broken.tet.d
@@ -113,16 +120,20 @@ async fn locations() {
         Error during planning: 'file://host/x.tet' is not the URL of a local file
     a table of ''
         Error during planning: the location is empty; it is a path or a URL
-    an array of examples/data/stations.tet
-        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_tet
     an array of tests/data/none
-        External error: tests/data/none: cannot open the folder: No such file or directory (os error 2)
-    an array of tests/data
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds parity.tet, tiledb
+        External error: tests/data/none: cannot open the file: No such file or directory (os error 2)
     an array of tests/data/tiledb/sparse
         This feature is not implemented: tests/data/tiledb/sparse: sparse arrays are not read yet
-    a table of tests/data/tiledb/overlap
-        Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or package; read it with STORED AS TILEDB, read_tiledb or register_tiledb
+    examples/data/stations.tet as tiledb
+        Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
+    tests/data as tiledb
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds parity.tet, tiledb
+    tests/data/tiledb/overlap as tet
+        Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
+    tests/data/tiledb as tet
+        Error during planning: tests/data/tiledb: this folder is no .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 52 more
+    tests/data/tiledb/overlap as zarr
+        Error during planning: unknown format 'zarr'; the formats are tet, tiledb
     "#);
 }
 
@@ -225,9 +236,9 @@ async fn a_place_without_arrays_lists_ten_names() {
     found.note("catalog", ctx.register_array_catalog("c", location, tet).await);
     insta::assert_snapshot!(found.messages, @r#"
     table
-        Error during planning: DIR: this folder is no .tet.d package: it has no PROTOCOL; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     array
-        Error during planning: DIR: no TileDB array in this folder, and it is no TileDB group; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     catalog
         Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     "#);
@@ -276,7 +287,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'Temperature')
         Error during planning: examples/data/stations.tet: no dataset "Temperature"; the file has "temperature", "precipitation", "elevation", "time"
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('datset' 'temperature')
-        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'io' 'fast')
         Error during planning: io = 'fast', expected 'mmap' or 'pread'
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'nan_as_null' 'maybe')
@@ -286,7 +297,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'generation' 'last')
         Error during planning: option 'generation' is 'last', expected a number
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' OPTIONS ('dataset' 'temperature', 'timestamp' '1')
-        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'timestamp', which is for TileDB tables only; the options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'examples/data/stations.tet' PARTITIONED BY (station)
         Error during planning: a TET table has no PARTITIONED BY
     CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('dataset' 'a')
@@ -298,7 +309,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_memory
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust
@@ -343,9 +354,9 @@ async fn queries_and_calls() {
     SELECT * FROM tet_info(1.5)
         Error during planning: tet_info takes a path as text, or a list of such, found 1.5
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
-        Error during planning: unknown option 'time'; the options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'time'; the options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')
-        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, generation, concat_dimension, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
+        Error during planning: unknown option 'ios', did you mean 'io'? The options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb('tests/data/tiledb/weather')
         Error during planning: tests/data/tiledb/weather: there are several arrays over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "station" (station_idx: 3), "temperature" (run: 3, valid: 8)
     "#);

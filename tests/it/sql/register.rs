@@ -45,7 +45,7 @@ async fn external_tables_take_every_spelling_of_options() {
             ("", "between them: \"temperature\" (time: 1440, station: 6), "),
             (
                 "OPTIONS ('datset' 'x')",
-                "unknown option 'datset', did you mean 'dataset'? The options are dataset, generation, concat_dimension, io",
+                "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, io",
             ),
             (
                 "OPTIONS ('dataset' 'x')",
@@ -246,9 +246,15 @@ async fn mistakes_about_files_are_named() {
     let text = TempTet::new(b"this is not a tet file, not at all");
     for (location, expected) in [
         ("does/not/exist.tet", "does/not/exist.tet: cannot open the file: No such file"),
-        (directory.path().to_str().unwrap(), "this folder is no .tet.d package"),
+        (
+            directory.path().to_str().unwrap(),
+            "no .tet file, .tet.d package or TileDB array in this directory; it is empty",
+        ),
         (text.location(), "found \"this\", expected \"TETR\""),
-        (&shipped("Cargo.toml"), "corrupt superblock at byte 0"),
+        (
+            &shipped("Cargo.toml"),
+            "Cargo.toml: this is no .tet file, .tet.d package or TileDB array",
+        ),
     ] {
         let error = ctx
             .register_array("t", location, ArrayOptions::default())

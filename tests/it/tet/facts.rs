@@ -355,7 +355,6 @@ async fn damaged_files_do_no_harm() {
 
 #[tokio::test]
 async fn errors_name_the_file_and_what_there_is() {
-    let ctx = SessionContext::new();
     let file = TempTet::new(&tet_bytes(&datasets(), &Layout::default()));
     let file = crate::support::open::open_tet(
         file.location(),

@@ -1,0 +1,33 @@
+//! How arrays are opened and shown, as options say.
+
+use super::reader::{TileDbReader, open_options};
+use super::view::TileDbView;
+use crate::array::GridArray;
+use crate::error::Result;
+use crate::format::tiledb::OpenOptions;
+use crate::options::ResolvedOptions;
+use crate::source::place::Place;
+
+/// How arrays are opened and shown.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub(super) open: OpenOptions,
+    pub(super) view: TileDbView,
+}
+
+impl Reading {
+    /// What the options say.
+    pub(super) fn new(options: &ResolvedOptions) -> Result<Self> {
+        Ok(Self { open: open_options(options)?, view: TileDbView::new(options) })
+    }
+
+    /// Opens the array at a place.
+    pub(super) async fn open(&self, place: &Place) -> Result<TileDbReader> {
+        TileDbReader::open(place.folder()?, self.open.clone()).await
+    }
+
+    /// The array at a place, as a table.
+    pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
+        self.open(place).await?.array(&self.view)
+    }
+}
