@@ -28,7 +28,7 @@
 //! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | my own catalog | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
-//! | a format of my own | [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | a format of my own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
 //! | a question of health | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
 //! All of them recognise the format. [`ArrayOptions`] says how arrays are read. `docs/rust.md` is about programs that
@@ -93,6 +93,7 @@ mod byte_range;
 mod error;
 #[doc(hidden)]
 pub mod exec;
+pub mod extend;
 #[doc(hidden)]
 pub mod format;
 #[doc(hidden)]

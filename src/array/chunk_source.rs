@@ -31,7 +31,7 @@ use crate::tile::Objects;
 
 /// The stored side of an array. Values are numbered as the array's columns number them.
 #[async_trait]
-pub(crate) trait ChunkSource: Debug + Send + Sync {
+pub trait ChunkSource: Debug + Send + Sync {
     /// The objects that the array is stored in.
     fn objects(&self) -> &Arc<Objects>;
 
@@ -47,7 +47,7 @@ pub(crate) trait ChunkSource: Debug + Send + Sync {
     /// read. What is found is worth keeping: each partition asks, and so does each query.
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>>;
 
-    /// The zone maps of the chunks of `value`, at least those that hold a cell of
+    /// The zone maps of the chunks of `value`, if the writer noted any: of those that hold a cell of
     /// `selection`, with NULL as the table has it; `None` if there is nothing, it cannot be believed, or
     /// reading it costs too much beside `bytes_to_read` of payloads.
     async fn zones(
@@ -55,5 +55,8 @@ pub(crate) trait ChunkSource: Debug + Send + Sync {
         value: usize,
         selection: &Selection,
         bytes_to_read: u64,
-    ) -> Option<Arc<dyn Zones>>;
+    ) -> Option<Arc<dyn Zones>> {
+        let _ = (value, selection, bytes_to_read);
+        None
+    }
 }

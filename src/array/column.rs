@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::dimension::Dimension;
-use super::values::ValueColumn;
+use super::read_options::ReadOptions;
+use super::values::{NumberColumn, ValueColumn};
+use crate::format::{ElementType, bound};
 use crate::tile::CellFormat;
 
 /// Where the cells of a column come from.
@@ -40,14 +42,60 @@ impl ColumnSource {
     }
 }
 
-/// One value of every cell.
+/// One value of every cell: the name of its column, how cells are stored, and how they become the column.
 #[derive(Debug, Clone)]
-pub(crate) struct Value {
+pub struct Value {
     /// The name of its column, unless an earlier column has it.
     pub(crate) name: String,
     pub(crate) column: ValueColumn,
     pub(crate) cells: CellFormat,
     pub(crate) attributes: BTreeMap<String, String>,
+}
+
+impl Value {
+    /// Cells that become a column in any way that there is: CF packing, text, dates, lists.
+    pub fn new(name: impl Into<String>, column: ValueColumn, cells: CellFormat) -> Self {
+        Self { name: name.into(), column, cells, attributes: BTreeMap::new() }
+    }
+
+    /// Numbers as they are stored, little-endian. `fill` is the element of cells that were never written,
+    /// and NULL if the options say so; without it, every chunk must be there.
+    ///
+    /// ```
+    /// use gridfusion::extend::{ElementType, ReadOptions, Value};
+    ///
+    /// let fill = (-9999.0_f32).to_le_bytes();
+    /// let value = Value::numbers("t2m", ElementType::F32, Some(&fill), &ReadOptions::default());
+    /// ```
+    pub fn numbers(
+        name: impl Into<String>,
+        element: ElementType,
+        fill: Option<&[u8]>,
+        options: &ReadOptions,
+    ) -> Self {
+        let null = fill.filter(|_| options.fill_as_null).map(bound);
+        let column = NumberColumn::plain(element, null, false, options);
+        let fill = fill.unwrap_or_default().to_vec();
+        let cells = CellFormat { fill, ..CellFormat::fixed(element.size() as usize) };
+        Self::new(name, ValueColumn::Number(column), cells)
+    }
+
+    /// The same with attributes, which the column's field has as its metadata.
+    #[must_use]
+    pub fn with_attributes(self, attributes: BTreeMap<String, String>) -> Self {
+        Self { attributes, ..self }
+    }
+
+    /// Whether cells are as wide as the column takes them for, and so is the fill value.
+    pub(super) fn fits(&self) -> bool {
+        let CellFormat { width, fill, .. } = &self.cells;
+        let number = self.column.as_number().map(|column| column.element().size());
+        let fits = |width: usize| number.is_none_or(|number| number == width as u64);
+        match width {
+            Some(width) => fits(*width) && (fill.is_empty() || fill.len() == *width),
+            None => number.is_none(),
+        }
+    }
 }
 
 /// The table's schema and the source of each of its columns.

@@ -16,6 +16,23 @@ pub struct Dimension {
 }
 
 impl Dimension {
+    /// An axis whose column shows these labels, one per element.
+    pub fn labelled(name: impl Into<String>, labels: Labels) -> Self {
+        let len = labels.len();
+        Self::new(name.into(), Some(labels), len, BTreeMap::new())
+    }
+
+    /// An axis without labels: its column shows the 0-based index.
+    pub fn indexed(name: impl Into<String>, len: u64) -> Self {
+        Self::new(name.into(), None, len, BTreeMap::new())
+    }
+
+    /// The same with attributes, which the column's field has as its metadata.
+    #[must_use]
+    pub fn with_attributes(self, attributes: BTreeMap<String, String>) -> Self {
+        Self { attributes, ..self }
+    }
+
     pub(crate) fn new(
         name: String,
         labels: Option<Labels>,

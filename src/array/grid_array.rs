@@ -10,7 +10,7 @@ use super::column::{ColumnSource, Value, schema, unused_name};
 use super::dimension::Dimension;
 use super::labels::Labels;
 use super::values::ValueColumn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 use crate::tile::layers::{self, Undecodable};
@@ -144,13 +144,20 @@ impl GridArray {
     /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
     ///
     /// # Errors
-    /// `Corrupt` if the location of a chunk is missing or impossible.
+    /// `Corrupt` if the location of a chunk is missing or impossible; `Internal` if the format has not
+    /// answered what it was asked.
     pub async fn locate(
         &self,
         tasks: &[ChunkTask],
         values: &[usize],
     ) -> Result<Vec<Vec<StoredChunk>>> {
-        self.source.locate(tasks, values).await
+        let found = self.source.locate(tasks, values).await?;
+        match found.len() == tasks.len() && found.iter().all(|it| it.len() == values.len()) {
+            true => Ok(found),
+            false => {
+                Err(Error::internal(format!("chunks of \"{}\" that were not located", self.name)))
+            }
+        }
     }
 
     /// Decodes the fetched `payloads` of `values` of the chunk of `task`: a tile for each. Payloads are

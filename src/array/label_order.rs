@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use arrow::array::{Array, ArrayRef, AsArray, make_comparator};
 use arrow::compute::SortOptions;
-use arrow::datatypes::Float64Type;
+use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
 
 use super::arrow_error::failed_to;
 use crate::error::Result;
@@ -26,11 +26,7 @@ impl LabelOrder {
     /// # Errors
     /// `Unsupported` for values of a type that Arrow does not compare.
     pub(super) fn of(values: &ArrayRef) -> Result<Self> {
-        // To Arrow's order -0.0 is less than 0.0; to SQL they are one number.
-        let negative_zero = |value: &f64| *value == 0.0 && value.is_sign_negative();
-        let floats = values.as_primitive_opt::<Float64Type>();
-        let may_repeat = floats.is_some_and(|it| it.values().iter().any(negative_zero));
-        if values.null_count() > 0 || may_repeat {
+        if values.null_count() > 0 || holds_negative_zero(values) {
             return Ok(Self::Unsorted);
         }
         let compare = make_comparator(values, values, SortOptions::default())
@@ -43,5 +39,40 @@ impl LabelOrder {
         } else {
             Self::Unsorted
         })
+    }
+}
+
+/// Whether a zero is negative: to Arrow's order it is less than the other zero, to SQL they are one number.
+fn holds_negative_zero(values: &ArrayRef) -> bool {
+    let is = |value: f64| value == 0.0 && value.is_sign_negative();
+    if let Some(values) = values.as_primitive_opt::<Float64Type>() {
+        values.values().iter().any(|value| is(*value))
+    } else if let Some(values) = values.as_primitive_opt::<Float32Type>() {
+        values.values().iter().any(|value| is((*value).into()))
+    } else if let Some(values) = values.as_primitive_opt::<Float16Type>() {
+        values.values().iter().any(|value| is((*value).into()))
+    } else {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Float16Array, Float32Array, Float64Array};
+    use half::f16;
+
+    use super::*;
+
+    #[test]
+    fn two_zeros_are_in_no_strict_order() {
+        let of = |values: ArrayRef| LabelOrder::of(&values).unwrap();
+        let halves =
+            |all: [f32; 2]| Arc::new(Float16Array::from_iter_values(all.map(f16::from_f32)));
+        assert_eq!(of(Arc::new(Float64Array::from(vec![-0.0, 0.0]))), LabelOrder::Unsorted);
+        assert_eq!(of(Arc::new(Float32Array::from(vec![-0.0, 0.0]))), LabelOrder::Unsorted);
+        assert_eq!(of(halves([-0.0, 0.0])), LabelOrder::Unsorted);
+        assert_eq!(of(halves([0.0, 1.0])), LabelOrder::Ascending);
     }
 }

@@ -48,8 +48,11 @@ impl Labels {
         Self::Counted(Counter::indices(len))
     }
 
-    /// Labels from text; see [`text_labels`].
-    pub(crate) fn from_text(labels: &[String]) -> Result<Self> {
+    /// Labels from text, of the narrowest type that every label fits: numbers, dates, times, or text.
+    ///
+    /// # Errors
+    /// Those of [`Labels::from_array`].
+    pub fn from_text(labels: &[String]) -> Result<Self> {
         Self::from_array(text_labels::infer(labels))
     }
 
@@ -65,7 +68,27 @@ impl Labels {
         Self::from_array(coordinates(element, elements, attributes, packed, options, remarks)?)
     }
 
-    pub(crate) fn from_array(values: ArrayRef) -> Result<Self> {
+    /// The labels that the column shows: numbers, text, dates, times, of any type that has an order. Their
+    /// own order is found out here; any is right, but ascending or descending labels serve queries best.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::TimestampSecondArray;
+    /// use gridfusion::extend::Labels;
+    ///
+    /// let hours = (0..24).map(|hour| 1_700_000_000 + hour * 3600);
+    /// let labels = Labels::from_array(Arc::new(TimestampSecondArray::from_iter_values(hours)))?;
+    /// assert_eq!(labels.len(), 24);
+    /// # Ok::<(), gridfusion::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Unsupported` for labels that are lists or records.
+    pub fn from_array(values: ArrayRef) -> Result<Self> {
+        if values.data_type().is_nested() {
+            let message = format!("labels of type {}", values.data_type());
+            return Err(Error::unsupported(message));
+        }
         let order = LabelOrder::of(&values)?;
         Ok(Self::Array { values, order })
     }

@@ -7,6 +7,7 @@
 //! ```
 
 mod arrow_error;
+mod builder;
 mod cf_time;
 mod chunk_source;
 mod column;
@@ -23,10 +24,10 @@ mod text_labels;
 mod values;
 
 pub(crate) use arrow_error::failed_to;
+pub use builder::GridArrayBuilder;
 pub(crate) use cf_time::TimeUnits;
-pub(crate) use chunk_source::ChunkSource;
-pub use column::ColumnSource;
-pub(crate) use column::Value;
+pub use chunk_source::ChunkSource;
+pub use column::{ColumnSource, Value};
 pub use counter::Counter;
 pub use dimension::Dimension;
 pub(crate) use element::{Element, decimal, for_element_type};

@@ -23,7 +23,7 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::mosaic::FileArrays;
 use super::place::Place;
-use super::provided::{Named, describe_arrays, verify_arrays};
+use super::provided::{Named, data_variables, describe_arrays, verify_arrays};
 use crate::array::{GridArray, ReadOptions};
 use crate::error::{Error, Result};
 use crate::format::Entry;
@@ -183,11 +183,15 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// `Usage` for a name that no array has; `Corrupt`, `Unsupported` or `Io` if one cannot be read.
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>>;
 
-    /// All data variables, as columns of one table: not coordinates of others.
+    /// All data variables, as columns of one table: not arrays that are called like their only dimension,
+    /// which are coordinates of others.
     ///
     /// # Errors
     /// `Usage` if there is none or they have different dimensions; else those of [`ArrayGroup::arrays`].
-    async fn variables(&self) -> Result<Vec<OpenedArray>>;
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let arrays = data_variables(self.location(), opened(self).await)?;
+        Ok(arrays.into_iter().map(OpenedArray::from).collect())
+    }
 
     /// Why parts of the place are left out, if something in it cannot be looked into.
     fn left_out(&self) -> &[Error] {
@@ -267,27 +271,4 @@ pub(crate) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<Stri
         true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),
         false => vec![dataset.to_owned()],
     }
-}
-
-/// A name with dimensions: `"t" (time: 24, lat: 10)`.
-pub(crate) fn with_axes(name: &str, axes: &[(String, u64)]) -> String {
-    let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
-    format!("\"{name}\" ({})", axes.join(", "))
-}
-
-/// Why several variables are no table; `listed` are they.
-pub(crate) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
-    /// More than this do not help.
-    const MOST: usize = 40;
-    let mut listed: Vec<String> = listed.collect();
-    let more = listed.len().saturating_sub(MOST);
-    listed.truncate(MOST);
-    if more > 0 {
-        listed.push(format!("and {more} more"));
-    }
-    Error::usage(format!(
-        "{several} over different dimensions, which cannot be columns of one table; choose one with the \
-         option 'dataset', or several with commas between them: {}",
-        listed.join(", ")
-    ))
 }

@@ -8,6 +8,7 @@
 //! ```
 
 mod array_format;
+mod axes;
 mod description;
 mod elsewhere;
 mod fact_table;

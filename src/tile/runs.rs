@@ -88,11 +88,15 @@ fn each_run(
     parts: usize,
     mut visit: impl FnMut(Run) -> Result<()>,
 ) -> Result<()> {
-    let Some(Placement { region, tile_shape, origin, order }) = placement else {
+    let Some(placement) = placement else {
         let count = element_count(extents, parts)?;
         let run = Run { to: 0, from: 0, steps: Steps { count, to: 1, from: 1 } };
         return if count == 0 { Ok(()) } else { visit(run) };
     };
+    if !fits(placement, extents) {
+        return Err(Error::internal("a layer that does not fit its chunk"));
+    }
+    let Placement { region, tile_shape, origin, order } = placement;
     // If these can be counted, no place among them overflows.
     element_count(extents, parts)?;
     element_count(tile_shape, parts)?;
@@ -121,6 +125,17 @@ fn each_run(
         outer[near..].rotate_left(1);
     }
     visit_axes(&axes, to, from, &mut visit)
+}
+
+/// Whether the cells of a layer lie in the chunk and in the stored tile.
+fn fits(Placement { region, tile_shape, origin, .. }: &Placement, extents: &[u64]) -> bool {
+    let rank = extents.len();
+    let axis = |axis: usize| {
+        let (Range { start, end }, first) = (&region[axis], origin[axis]);
+        let inside = |len| first.checked_add(len).is_some_and(|end| end <= tile_shape[axis]);
+        *end <= extents[axis] && end.checked_sub(*start).is_some_and(inside)
+    };
+    [region.len(), tile_shape.len(), origin.len()] == [rank; 3] && (0..rank).all(axis)
 }
 
 fn element_count(shape: &[u64], parts: usize) -> Result<usize> {
@@ -191,6 +206,7 @@ fn visit_axes(
 
 #[cfg(test)]
 mod tests {
+    use crate::error::ErrorKind;
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use rand::{Rng, SeedableRng};
@@ -331,5 +347,32 @@ mod tests {
         let huge = Placement { tile_shape: vec![1 << 40, 1 << 40], ..placement };
         assert!(copy_cells(Some(&huge), &[2, 3], 1, &[1; 4], &mut [0; 6]).is_err());
         assert!(copy_cells(None, &[1 << 62], 8, &[1; 4], &mut [0; 6]).is_err());
+    }
+
+    #[test]
+    fn a_layer_that_lies_outside_its_chunk_or_tile_is_an_error() {
+        let good = Placement {
+            region: vec![0..2, 1..3],
+            tile_shape: vec![2, 4],
+            origin: vec![0, 2],
+            order: StorageOrder::ColumnMajor,
+        };
+        let copy = |placement: &Placement| {
+            copy_cells(Some(placement), &[2, 3], 1, &[7_u8; 8], &mut [0; 6])
+        };
+        copy(&good).unwrap();
+        #[expect(clippy::reversed_empty_ranges, reason = "what must be refused")]
+        let backwards = vec![0..2, 3..1];
+        for wrong in [
+            Placement { region: backwards, ..good.clone() },
+            Placement { region: vec![0..2, 2..4], ..good.clone() },
+            Placement { region: vec![0..2, 1..3, 0..1], ..good.clone() },
+            Placement { tile_shape: vec![4, 2], ..good.clone() },
+            Placement { tile_shape: vec![8], ..good.clone() },
+            Placement { origin: vec![0, u64::MAX], ..good.clone() },
+            Placement { origin: vec![], ..good.clone() },
+        ] {
+            assert_eq!(copy(&wrong).unwrap_err().kind(), ErrorKind::Internal, "{wrong:?}");
+        }
     }
 }

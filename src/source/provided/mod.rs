@@ -3,9 +3,11 @@
 mod describe;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod verify;
 
 pub(crate) use describe::describe_arrays;
+pub(crate) use variables::data_variables;
 pub(crate) use verify::verify_arrays;
 
 use crate::array::GridArray;

@@ -142,11 +142,7 @@ impl Cells<'_> {
 /// Where all values of chunks are.
 async fn locate(array: &GridArray, tasks: &[ChunkTask]) -> Result<Vec<Vec<StoredChunk>>> {
     let values: Vec<usize> = (0..array.values().len()).collect();
-    let chunks = array.locate(tasks, &values).await?;
-    match chunks.len() == tasks.len() && chunks.iter().all(|it| it.len() == values.len()) {
-        true => Ok(chunks),
-        false => Err(Error::internal("a chunk that was not located")),
-    }
+    array.locate(tasks, &values).await
 }
 
 /// All cells of a chunk.

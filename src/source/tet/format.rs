@@ -15,8 +15,9 @@ use crate::format::Entry;
 use crate::format::tet::{MAGIC, is_package};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 use crate::source::array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised, mixed, with_axes,
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised,
 };
+use crate::source::axes::{mixed, with_axes};
 use crate::source::description::{Description, Detail};
 use crate::source::fact_table::{FactTable, Facts};
 use crate::source::place::Place;

@@ -9,14 +9,13 @@ use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
 use super::reading::Reading;
-use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::io::MAX_CONCURRENT_IO;
-use crate::io::last_part;
-use crate::source::array_format::{ArrayGroup, OpenedArray, mixed, with_axes};
+use crate::source::array_format::{ArrayGroup, OpenedArray};
 use crate::source::description::{Description, Detail};
 use crate::source::fact_table::{FactTable, Facts};
 use crate::source::place::Place;
+use crate::source::provided::data_variables;
 use crate::verify::{Depth, Progress, Report};
 
 /// An array, or the arrays of a TileDB group or of a folder.
@@ -93,24 +92,12 @@ impl ArrayGroup for TileDbGroup {
                     Ok(place) => self.reading.array(&place).await,
                     Err(error) => Err(error),
                 };
-                (name.as_str(), array.map(|array| array.with_name(name)))
+                (name.clone(), array.map(|array| array.with_name(name)))
             })
             .collect();
-        let mut opened: Vec<_> = stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await;
-        opened.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
-        let location = self.place.location();
-        if opened.is_empty() {
-            let message = "all arrays here are coordinates; choose one with the option 'dataset'";
-            return Err(Error::usage(message).in_file(location));
-        }
-        if opened.len() == 1 || have_same_axes(&opened) {
-            return opened.into_iter().map(|(_, array)| array.map(OpenedArray::from)).collect();
-        }
-        let listed = opened.iter().map(|(name, array)| match array {
-            Ok(array) => with_axes(name, &axes_of(array)),
-            Err(error) => format!("\"{name}\" (no table: {})", error.detail()),
-        });
-        Err(mixed("there are several arrays", listed).in_file(location))
+        let opened = stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await;
+        let arrays = data_variables(self.place.location(), opened)?;
+        Ok(arrays.into_iter().map(OpenedArray::from).collect())
     }
 
     fn left_out(&self) -> &[Error] {
@@ -156,21 +143,4 @@ impl ArrayGroup for TileDbGroup {
         }
         reports
     }
-}
-
-/// Whether all are tables, and over the same dimensions.
-fn have_same_axes(opened: &[(&str, Result<GridArray>)]) -> bool {
-    let mut axes = opened.iter().map(|(_, array)| array.as_ref().ok().map(axes_of));
-    let first = axes.next().flatten();
-    first.is_some() && axes.all(|axes| axes == first)
-}
-
-/// Whether the array is called like its only dimension, as a list of labels is.
-fn is_coordinate(array: &GridArray) -> bool {
-    matches!(array.dims(), [dimension] if dimension.name() == last_part(array.name()))
-}
-
-/// The names and lengths of its dimensions.
-fn axes_of(array: &GridArray) -> Vec<(String, u64)> {
-    array.dims().iter().map(|dimension| (dimension.name().to_owned(), dimension.len())).collect()
 }

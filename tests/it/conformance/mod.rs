@@ -11,6 +11,10 @@
 
 /// The arrays that each format is asked to hold.
 mod arrays;
+/// A third format, which only tests have.
+mod blocks;
+/// Folders of blocks, and what the suite does not ask of every format.
+mod blocks_under_test;
 /// What is checked.
 mod checks;
 /// The public ways from a location to a table: the one file that a change of them touches.
@@ -73,4 +77,5 @@ macro_rules! conforms {
 }
 
 conforms!(of_tet, crate::conformance::tet::Tet);
+conforms!(of_blocks, crate::conformance::blocks_under_test::BlocksUnderTest);
 conforms!(of_tiledb, crate::conformance::tiledb::TileDb);

@@ -1,0 +1,183 @@
+//! From what a format knows of an array to the array that scans read.
+
+use std::sync::Arc;
+
+use super::chunk_source::ChunkSource;
+use super::column::Value;
+use super::dimension::Dimension;
+use super::grid_array::GridArray;
+use crate::error::{Error, Result};
+use crate::grid::ChunkGrid;
+
+/// Puts a [`GridArray`] together: its grid, a dimension per axis, and its values.
+///
+/// Dimensions come in the order of the axes. Values are numbered as they come, which is how the
+/// [`ChunkSource`] is asked for them.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gridfusion::Result;
+/// use gridfusion::extend::{
+///     ChunkGrid, ChunkSource, Dimension, ElementType, GridArray, GridArrayBuilder, Labels, ReadOptions, Value,
+/// };
+///
+/// fn array(source: Arc<dyn ChunkSource>, options: &ReadOptions) -> Result<GridArray> {
+///     let stations = Labels::from_text(&["Bergen", "Oslo", "Tromso"].map(str::to_owned))?;
+///     GridArrayBuilder::new("temperature", source, ChunkGrid::new(&[24, 3], &[6, 3])?)
+///         .dimension(Dimension::indexed("hour", 24))
+///         .dimension(Dimension::labelled("station", stations))
+///         .value(Value::numbers("value", ElementType::F32, None, options))
+///         .index_columns(options.index_columns)
+///         .build()
+/// }
+/// ```
+#[derive(Debug)]
+pub struct GridArrayBuilder {
+    name: String,
+    source: Arc<dyn ChunkSource>,
+    grid: ChunkGrid,
+    dims: Vec<Dimension>,
+    values: Vec<Value>,
+    index_columns: bool,
+}
+
+impl GridArrayBuilder {
+    /// An array of this name, whose chunks `source` finds in this grid.
+    pub fn new(name: impl Into<String>, source: Arc<dyn ChunkSource>, grid: ChunkGrid) -> Self {
+        let (dims, values) = (vec![], vec![]);
+        Self { name: name.into(), source, grid, dims, values, index_columns: false }
+    }
+
+    /// The dimension of the next axis.
+    #[must_use]
+    pub fn dimension(mut self, dimension: Dimension) -> Self {
+        self.dims.push(dimension);
+        self
+    }
+
+    /// The next value of every cell.
+    #[must_use]
+    pub fn value(mut self, value: Value) -> Self {
+        self.values.push(value);
+        self
+    }
+
+    /// Whether each dimension has another column with its 0-based index.
+    #[must_use]
+    pub fn index_columns(self, yes: bool) -> Self {
+        Self { index_columns: yes, ..self }
+    }
+
+    /// The array.
+    ///
+    /// # Errors
+    /// `Corrupt` if a dimension has more or fewer labels than its axis has elements, `Unsupported` if two have
+    /// one name; `Internal` if something is left out, or a value has cells of another width than its numbers.
+    pub fn build(self) -> Result<GridArray> {
+        let Self { name, source, grid, dims, values, index_columns } = self;
+        if dims.len() != grid.rank() {
+            let message = format!("{} dimensions of {} axes", dims.len(), grid.rank());
+            return Err(Error::internal(message));
+        }
+        for (axis, (dim, len)) in dims.iter().zip(grid.shape()).enumerate() {
+            let name = dim.name();
+            if dim.len() != *len {
+                let message = format!("\"{name}\" has {} labels for {len} elements", dim.len());
+                return Err(Error::corrupt_region("dimension", message));
+            }
+            if dims[..axis].iter().any(|other| other.name() == name) {
+                return Err(Error::unsupported(format!("two dimensions are called \"{name}\"")));
+            }
+        }
+        if let Some(value) = values.iter().find(|value| !value.fits()) {
+            let message =
+                format!("cells of value \"{}\" of another width than its numbers", value.name);
+            return Err(Error::internal(message));
+        }
+        match values.is_empty() {
+            true => Err(Error::internal("an array without values")),
+            false => Ok(GridArray::new(name, source, grid, dims, values, index_columns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::array::ReadOptions;
+    use crate::error::ErrorKind;
+    use crate::format::{ElementType, StoredChunk};
+    use crate::grid::ChunkTask;
+    use crate::io::MemorySource;
+    use crate::tile::Objects;
+
+    /// Answers with as many chunks as it has, whatever it is asked for.
+    #[derive(Debug)]
+    struct Few(Arc<Objects>, Vec<Vec<StoredChunk>>);
+
+    #[async_trait]
+    impl ChunkSource for Few {
+        fn objects(&self) -> &Arc<Objects> {
+            &self.0
+        }
+
+        async fn locate(&self, _: &[ChunkTask], _: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+            Ok(self.1.clone())
+        }
+    }
+
+    fn builder(found: Vec<Vec<StoredChunk>>) -> GridArrayBuilder {
+        let objects = Objects::One(Arc::new(MemorySource::new("memory", vec![])));
+        let grid = ChunkGrid::new(&[4, 3], &[2, 3]).unwrap();
+        GridArrayBuilder::new("a", Arc::new(Few(Arc::new(objects), found)), grid)
+    }
+
+    fn value(fill: &[u8]) -> Value {
+        Value::numbers("value", ElementType::F32, Some(fill), &ReadOptions::default())
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let (x, y) = (|| Dimension::indexed("x", 4), || Dimension::indexed("y", 3));
+        let array = builder(vec![]).dimension(x()).dimension(y()).value(value(&[0; 4])).build();
+        let schema = Arc::clone(array.unwrap().schema());
+        let names: Vec<&str> = schema.fields().iter().map(|it| it.name().as_str()).collect();
+        assert_eq!(names, ["x", "y", "value"]);
+        let twice = builder(vec![]).dimension(x()).dimension(Dimension::indexed("x", 3));
+        for (wrong, kind) in [
+            (builder(vec![]).dimension(x()).value(value(&[0; 4])), ErrorKind::Internal),
+            (
+                builder(vec![]).dimension(y()).dimension(x()).value(value(&[0; 4])),
+                ErrorKind::Corrupt,
+            ),
+            (
+                builder(vec![]).dimension(x()).dimension(y()).value(value(&[0; 8])),
+                ErrorKind::Internal,
+            ),
+            (builder(vec![]).dimension(x()).dimension(y()), ErrorKind::Internal),
+            (twice.value(value(&[0; 4])), ErrorKind::Unsupported),
+        ] {
+            assert_eq!(wrong.build().unwrap_err().kind(), kind);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_source_that_does_not_answer_what_it_was_asked_is_found_out() {
+        let task =
+            ChunkTask { chunk_number: 0, coordinates: vec![0, 0], selection: vec![], rows: 6 };
+        let one = StoredChunk::default();
+        for (found, is_right) in [
+            (vec![], false),
+            (vec![vec![]], false),
+            (vec![vec![one.clone()]], true),
+            (vec![vec![one.clone(), one]], false),
+        ] {
+            let array = builder(found).dimension(Dimension::indexed("x", 4));
+            let array = array.dimension(Dimension::indexed("y", 3)).value(value(&[0; 4]));
+            let located = array.build().unwrap().locate(std::slice::from_ref(&task), &[0]).await;
+            assert_eq!(located.is_ok(), is_right);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Everything that a format from outside implements, and what it builds arrays of.
+//!
+//! ```text
+//!   ArrayFormat   its names in SQL, how it is recognised, its options          you implement
+//!       │ open(place, options)
+//!       ▼
+//!   ArrayGroup    the arrays of one place, by name                             you implement
+//!       │ arrays(names)
+//!       ▼
+//!   GridArray     GridArrayBuilder: a grid, dimensions with labels, values     you build
+//!       │ asks its
+//!       ▼
+//!   ChunkSource   where the bytes of chunks are, and what is noted of them     you implement
+//! ```
+//!
+//! Everything else is written once, over these traits: reading, decoding, pruning, reductions, every way
+//! from a path to a table, `verify` and `info`. A format only says where bytes are, and never reads cells.
+//!
+//! 1. **Open.** [`Place::folder`] or [`Place::object`] gives [`Objects`]; read metadata with
+//!    [`Objects::read`], or write a [`Machine`] and have [`drive`] feed it. Bad metadata is
+//!    [`Error::corrupt`](crate::Error::corrupt), with the name of the object.
+//! 2. **Build.** [`Labels`] of each [`Dimension`], a [`Value`] per value of a cell, and a
+//!    [`GridArrayBuilder`] around them.
+//! 3. **Locate.** A [`StoredChunk`] is a list of [`Layer`]s: a [`Payload`] with its [`Location`], [`Codec`]
+//!    and [`ByteOrder`], and a [`Placement`] if its cells are in another [`StorageOrder`] or only a part of
+//!    the chunk. A compression of your own is a [`PayloadDecoder`].
+//! 4. **Register.** `ctx.register_array_format(Arc::new(YourFormat))`, of
+//!    [`GridfusionSessionContextExt`](crate::GridfusionSessionContextExt). With that, the format has
+//!    `STORED AS YOURS`, `read_yours(…)`, quoted paths, schemas and catalogs.
+//! 5. **Write**, if you wish: a [`Writer`] says what to put where, and [`write_all`] does it.
+//!
+//! A format of one object, whose header of 16 bytes is the number of its float64 cells and the length of its
+//! chunks:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use datafusion::prelude::SessionContext;
+//! use gridfusion::extend::*;
+//! use gridfusion::{ArrayOptions, Error, GridfusionSessionContextExt, Result};
+//!
+//! #[derive(Debug)]
+//! struct Flat;
+//!
+//! #[async_trait::async_trait]
+//! impl ArrayFormat for Flat {
+//!     fn name(&self) -> &'static str { "flat" }
+//!     fn title(&self) -> &'static str { ".flat" }
+//!     fn nouns(&self) -> &'static [&'static str] { &[".flat file"] }
+//!     fn endings(&self) -> &'static [Ending] {
+//!         &[Ending { ending: ".flat", folder: false, what: Some("a .flat file") }]
+//!     }
+//!     fn probe_folder(&self, _: &[Entry]) -> Option<Recognised> { None }
+//!
+//!     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>> {
+//!         let object = place.object().await?;
+//!         let size = object.size();
+//!         let objects = Arc::new(Objects::One(object));
+//!         let header = objects.read(&[Location::new("", 0..8), Location::new("", 8..16)]).await?;
+//!         let word = |at: usize| u64::from_le_bytes(header[at][..].try_into().unwrap_or_default());
+//!         let (len, chunk) = (word(0), word(1));
+//!         // Nothing that a file says is taken for granted: sums and products may overflow.
+//!         if len.checked_mul(8).and_then(|bytes| bytes.checked_add(16)) != Some(size) {
+//!             let message = format!("{len} cells in an object of {size} bytes");
+//!             return Err(Error::corrupt("header", 0, message).in_file(place.location()));
+//!         }
+//!         let (location, read) = (place.location().to_owned(), options.read(&self.read_defaults()));
+//!         Ok(Arc::new(FlatFile { location, objects, len, chunk, read }))
+//!     }
+//! }
+//!
+//! #[derive(Debug)]
+//! struct FlatFile { location: String, objects: Arc<Objects>, len: u64, chunk: u64, read: ReadOptions }
+//!
+//! #[async_trait::async_trait]
+//! impl ArrayGroup for FlatFile {
+//!     fn location(&self) -> &str { &self.location }
+//!     fn names(&self) -> Vec<String> { vec!["cells".to_owned()] }
+//!
+//!     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+//!         names.iter().map(|name| {
+//!             if name != "cells" {
+//!                 return Err(Error::usage(format!("no array \"{name}\"; there is \"cells\"")));
+//!             }
+//!             let source = FlatChunks { objects: Arc::clone(&self.objects), chunk: self.chunk };
+//!             let grid = ChunkGrid::new(&[self.len], &[self.chunk])?;
+//!             let array = GridArrayBuilder::new(name, Arc::new(source), grid)
+//!                 .dimension(Dimension::indexed("place", self.len))
+//!                 .value(Value::numbers("value", ElementType::F64, None, &self.read))
+//!                 .index_columns(self.read.index_columns)
+//!                 .build()?;
+//!             Ok(array.into())
+//!         }).collect()
+//!     }
+//! }
+//!
+//! #[derive(Debug)]
+//! struct FlatChunks { objects: Arc<Objects>, chunk: u64 }
+//!
+//! #[async_trait::async_trait]
+//! impl ChunkSource for FlatChunks {
+//!     fn objects(&self) -> &Arc<Objects> { &self.objects }
+//!
+//!     async fn locate(&self, tasks: &[ChunkTask], _: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+//!         let stored = |task: &ChunkTask| {
+//!             let start = 16 + task.chunk_number * self.chunk * 8;
+//!             let at = Location::new("", start..start + task.cells() * 8);
+//!             let layer = Layer::whole(Payload::new(at, task.cells() * 8, Codec::Raw));
+//!             vec![StoredChunk { layers: vec![layer] }]
+//!         };
+//!         Ok(tasks.iter().map(stored).collect())
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("squares.flat");
+//! let words = [10_u64, 4].map(u64::to_le_bytes).concat();
+//! let cells: Vec<u8> = (0..10_u32).flat_map(|cell| f64::from(cell * cell).to_le_bytes()).collect();
+//! std::fs::write(&path, [words, cells].concat())?;
+//!
+//! let ctx = SessionContext::new();
+//! ctx.enable_gridfusion();
+//! ctx.register_array_format(Arc::new(Flat));
+//! ctx.register_array("squares", path.display().to_string(), ArrayOptions::default()).await?;
+//! let found = ctx.sql("SELECT sum(value) FROM squares WHERE place >= 8").await?.collect().await?;
+//! assert_eq!(found[0].column(0).to_data().buffers()[0].typed_data::<f64>(), [64.0 + 81.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A format of many objects, with labels, fill values, notes about chunks and a writer, is
+//! `tests/it/conformance/blocks.rs`; the page `docs/extending.md` goes through it.
+
+pub use crate::array::{
+    CellColumn, CellKind, ChunkSource, Counter, Dimension, Encoding, GridArray, GridArrayBuilder,
+    Labels, NumberColumn, ReadOptions, Scalar, Temporal, Value, ValueColumn,
+};
+pub use crate::byte_range::ByteRange;
+pub use crate::format::{
+    Bound, ByteOrder, Codec, Content, Decoded, ElementType, Entry, Layer, Location, Machine,
+    MemoryBudget, Payload, PayloadDecoder, Placement, Publish, Replies, Scratch, Step,
+    StorageOrder, StoredChunk, Sum, TimeUnit, Write, Writer, Zone, Zones,
+};
+pub use crate::grid::{AxisChunks, AxisSelection, ChunkGrid, ChunkTask, Selection};
+pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, WritableFolder};
+pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+pub use crate::source::{
+    ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
+    InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side,
+};
+pub use crate::tile::{CellFormat, Objects, drive, write_all};

@@ -1,0 +1,41 @@
+//! Which arrays of a place are columns of one table, where nobody says.
+
+use super::Named;
+use crate::array::GridArray;
+use crate::error::{Error, Result};
+use crate::io::last_part;
+use crate::source::axes::{mixed, with_axes};
+
+/// The arrays that are not coordinates of others, if they are over the same dimensions.
+pub(crate) fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<Vec<GridArray>> {
+    arrays.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
+    if arrays.is_empty() {
+        let message = "all arrays here are coordinates; choose one with the option 'dataset'";
+        return Err(Error::usage(message).in_file(location));
+    }
+    if arrays.len() == 1 || have_same_axes(&arrays) {
+        return arrays.into_iter().map(|(_, array)| array).collect();
+    }
+    let listed = arrays.iter().map(|(name, array)| match array {
+        Ok(array) => with_axes(name, &axes_of(array)),
+        Err(error) => format!("\"{name}\" (no table: {})", error.detail()),
+    });
+    Err(mixed("there are several arrays", listed).in_file(location))
+}
+
+/// Whether all are tables, and over the same dimensions.
+fn have_same_axes(arrays: &[Named]) -> bool {
+    let mut axes = arrays.iter().map(|(_, array)| array.as_ref().ok().map(axes_of));
+    let first = axes.next().flatten();
+    first.is_some() && axes.all(|axes| axes == first)
+}
+
+/// Whether the array is called like its only dimension, as a list of labels is.
+fn is_coordinate(array: &GridArray) -> bool {
+    matches!(array.dims(), [dimension] if dimension.name() == last_part(array.name()))
+}
+
+/// The names and lengths of its dimensions.
+fn axes_of(array: &GridArray) -> Vec<(String, u64)> {
+    array.dims().iter().map(|dimension| (dimension.name().to_owned(), dimension.len())).collect()
+}
