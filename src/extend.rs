@@ -45,7 +45,7 @@
 //! impl ArrayFormat for Flat {
 //!     fn name(&self) -> &'static str { "flat" }
 //!     fn title(&self) -> &'static str { ".flat" }
-//!     fn noun(&self) -> &'static str { ".flat file" }
+//!     fn nouns(&self) -> &'static [&'static str] { &[".flat file"] }
 //!     fn endings(&self) -> &'static [Ending] {
 //!         &[Ending { ending: ".flat", folder: false, what: Some("a .flat file") }]
 //!     }

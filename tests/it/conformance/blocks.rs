@@ -34,8 +34,8 @@ impl ArrayFormat for Blocks {
         "Blocks"
     }
 
-    fn noun(&self) -> &'static str {
-        "folder of blocks"
+    fn nouns(&self) -> &'static [&'static str] {
+        &["folder of blocks"]
     }
 
     fn endings(&self) -> &'static [Ending] {

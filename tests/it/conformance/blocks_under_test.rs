@@ -264,8 +264,8 @@ impl ArrayFormat for Told {
         "Told"
     }
 
-    fn noun(&self) -> &'static str {
-        "told folder"
+    fn nouns(&self) -> &'static [&'static str] {
+        &["told folder"]
     }
 
     fn endings(&self) -> &'static [Ending] {
