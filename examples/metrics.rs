@@ -10,8 +10,7 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::SessionContext;
-use gridfusion::exec::GridScanExec;
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion::{ArrayOptions, GridScanExec, GridfusionSessionContextExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {

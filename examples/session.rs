@@ -10,8 +10,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::exec::GridReduceExec;
-use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
+use gridfusion::{GridReduceExec, GridfusionConfig, GridfusionSessionStateBuilderExt};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -30,7 +29,7 @@ async fn main() -> Result<()> {
     // What `with_gridfusion` brings besides: tables, and functions about files, by SQL alone.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
     let create = format!(
-        "CREATE EXTERNAL TABLE temperature STORED AS TET LOCATION '{path}'
+        "CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION '{path}'
          OPTIONS ('dataset' 'temperature')"
     );
     ctx.sql(&create).await?;

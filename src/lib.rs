@@ -31,7 +31,8 @@
 //! | a format of my own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
 //! | a question of health | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
-//! All of them recognise the format. [`ArrayOptions`] says how arrays are read.
+//! All of them recognise the format. [`ArrayOptions`] says how arrays are read. `docs/rust.md` is about programs that
+//! embed the crate: threads, memory, cancelling, and SQL that others write.
 //!
 //! # Errors
 //!
@@ -135,3 +136,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/options.md")]
 struct OptionsPage;
+
+/// Compiles and runs the Rust of the page about programs.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/rust.md")]
+struct RustPage;

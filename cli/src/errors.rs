@@ -88,8 +88,6 @@ pub(crate) fn stdout_is_closed(error: &DataFusionError) -> bool {
 mod tests {
     use std::io::Error;
 
-    use gridfusion::exec::to_datafusion;
-
     use super::*;
 
     fn broken_pipe() -> Error {
@@ -98,10 +96,10 @@ mod tests {
 
     #[test]
     fn messages_are_short() {
-        let usage = to_datafusion(gridfusion::Error::usage("no dataset \"x\""));
+        let usage = DataFusionError::from(gridfusion::Error::usage("no dataset \"x\""));
         assert_eq!(describe(&usage), "no dataset \"x\"");
         let corrupt =
-            to_datafusion(gridfusion::Error::corrupt("footer", 7, "odd").in_file("a.tet"));
+            DataFusionError::from(gridfusion::Error::corrupt("footer", 7, "odd").in_file("a.tet"));
         assert_eq!(
             describe(&corrupt.context("while reading")),
             "a.tet: corrupt footer at byte 7: odd"
@@ -154,7 +152,7 @@ mod tests {
 
     #[test]
     fn other_broken_pipes_are_errors() {
-        let network = to_datafusion(gridfusion::Error::io("cannot read", broken_pipe()));
+        let network = DataFusionError::from(gridfusion::Error::io("cannot read", broken_pipe()));
         assert!(!stdout_is_closed(&network));
         assert!(!stdout_is_closed(&DataFusionError::from(Error::from(ErrorKind::NotFound))));
     }

@@ -63,7 +63,6 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use datafusion::error::Result;
-use gridfusion::exec::to_datafusion;
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
@@ -124,7 +123,7 @@ async fn execute(args: &Args) -> Result<()> {
     let piped = [Script::Stdin];
     let scripts: &[Script] = if args.scripts.is_empty() { &piped } else { &args.scripts };
     for script in scripts {
-        let sql = script.read().map_err(to_datafusion)?;
+        let sql = script.read()?;
         run::run_sql(&session.ctx, &sql, &session.output).await?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gridfusion::options::Scope;
-use gridfusion::{ArrayOptions, Error, Formats, OptionInfo};
+use gridfusion::{ArrayFormat, ArrayOptions, Error, Formats, OptionInfo};
 
 /// A name and a value, as given.
 pub(crate) type Setting = (String, String);
@@ -56,6 +56,30 @@ impl PathOptions {
     /// What is said about arrays, and nothing else.
     pub(crate) fn of_arrays(arrays: ArrayOptions) -> Self {
         Self { stores: HashMap::new(), arrays }
+    }
+
+    /// Refuses what is said about arrays of other formats than this one.
+    ///
+    /// # Errors
+    /// `Usage`; the message says which formats the option is for.
+    pub(crate) fn refuse_other_formats(
+        &self,
+        format: &dyn ArrayFormat,
+        formats: &Formats,
+    ) -> gridfusion::Result<()> {
+        let table = format.option_table();
+        let mut names = self.arrays.iter().map(|(name, _)| name);
+        let Some(name) = names.find(|name| table.find(name).is_none()) else { return Ok(()) };
+        let having = formats.iter().filter(|it| it.option_table().find(name).is_some());
+        let nouns = having.flat_map(|it| it.nouns()).map(|noun| format!("{noun}s"));
+        let nouns: Vec<String> = nouns.collect();
+        let known = table.options().filter(|option| option.scope != Scope::Table);
+        let known: Vec<&str> = known.map(|option| option.name).collect();
+        Err(Error::usage(format!(
+            "option '{name}' is for {}; the options here are {}",
+            nouns.join(" and "),
+            known.join(", ")
+        )))
     }
 
     /// What is said for object stores.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::execution::context::SessionContext;
-use gridfusion::{ArrayGroup, ArrayOpener, ArrayOptions, Error, GridCatalog};
+use gridfusion::{ArrayGroup, ArrayOpener, Error, GridCatalog};
 
 use crate::options::PathOptions;
 use crate::store;
@@ -36,33 +36,31 @@ impl Place {
         store::register(path, options.for_store(), &ctx.runtime_env())?;
         let opener = ArrayOpener::of(&ctx.state());
         let place = opener.place(path)?;
-        let said = options.for_arrays();
-        let found = opener.formats().recognise(&place).await;
-        let is_folder = found.as_ref().is_none_or(|found| found.recognised.nests);
+        let (said, formats) = (options.for_arrays(), opener.formats());
+        let found = formats.recognise(&place).await.map(|found| (found.format, found.recognised));
+        let is_folder = found.as_ref().is_none_or(|(_, recognised)| recognised.nests);
+        let mut format = found.map(|(format, _)| format);
         if is_folder && may_be_folder(path) {
             // To a format, a folder may be a group of arrays.
-            if let Some(format) = opener.group_format(&place).await {
-                return group(path, Some(format), said, &opener).await;
-            }
-            match GridCatalog::find(path, said, &opener).await {
-                Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),
-                Ok(None) => {}
-                Err(error) if Path::new(path).is_dir() && found.is_none() => return Err(error),
-                Err(error) => log::debug!("not a directory of arrays: {error}"),
+            let of_group = opener.group_format(&place).await.and_then(|name| formats.get(name));
+            match (of_group, GridCatalog::find(path, said, &opener).await) {
+                (Some(group), _) => format = Some(Arc::clone(group)),
+                (None, Ok(Some(catalog))) => return Ok(Self::Directory(catalog)),
+                (None, Ok(None)) => {}
+                (None, Err(error)) if Path::new(path).is_dir() && format.is_none() => {
+                    return Err(error);
+                }
+                (None, Err(error)) => log::debug!("not a directory of arrays: {error}"),
             }
         }
-        group(path, None, said, &opener).await
+        if let Some(format) = &format {
+            let refused = options.refuse_other_formats(&**format, formats);
+            refused.map_err(|error| error.in_file(path))?;
+        }
+        let name = format.as_ref().map(|format| format.name());
+        let group = opener.group(path, name, said).await;
+        Ok(Self::Group(group.map_err(|error| error.in_file(path))?))
     }
-}
-
-async fn group(
-    path: &str,
-    format: Option<&str>,
-    options: &ArrayOptions,
-    opener: &ArrayOpener,
-) -> gridfusion::Result<Place> {
-    let group = opener.group(path, format, options).await.map_err(|error| error.in_file(path));
-    Ok(Place::Group(group?))
 }
 
 /// What a store has at a URL is not known before it is asked for.

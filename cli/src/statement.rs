@@ -17,7 +17,6 @@ use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-use gridfusion::exec::to_datafusion;
 
 use crate::{file_types, stdin, store, unique_names};
 
@@ -135,9 +134,7 @@ fn set_stores(
 ) -> Result<()> {
     let runtime = ctx.runtime_env();
     let mut locations = locations.iter();
-    locations
-        .try_for_each(|location| store::register(location, options, &runtime))
-        .map_err(to_datafusion)
+    locations.try_for_each(|location| Ok(store::register(location, options, &runtime)?))
 }
 
 /// Changes what the program understands and DataFusion's formats do not: standard input, and settings of

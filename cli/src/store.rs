@@ -8,7 +8,6 @@ use datafusion::error::Result;
 use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use gridfusion::Error;
-use gridfusion::exec::to_datafusion;
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore};
 use url::{Position, Url};
@@ -50,9 +49,8 @@ impl ObjectStoreRegistry for Stores {
             return Ok(store);
         }
         let store = match url.scheme() {
-            Stdin::SCHEME => self.stdin.store().map_err(to_datafusion)?,
-            _ => build(url, &HashMap::new())
-                .map_err(|error| to_datafusion(no_store(url.as_str(), &error)))?,
+            Stdin::SCHEME => self.stdin.store()?,
+            _ => build(url, &HashMap::new()).map_err(|error| no_store(url.as_str(), &error))?,
         };
         self.known.register_store(url, Arc::clone(&store));
         Ok(store)

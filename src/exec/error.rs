@@ -15,8 +15,3 @@ impl From<Error> for DataFusionError {
         }
     }
 }
-
-/// The same as a function.
-pub fn to_datafusion(error: Error) -> DataFusionError {
-    error.into()
-}

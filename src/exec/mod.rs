@@ -30,6 +30,5 @@ mod yield_budget;
 
 pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
-pub use error::to_datafusion;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::GridScanExec;

@@ -171,7 +171,7 @@ impl ValueKind {
             | (Self::Number | Self::Time, OptionValue::Number(_))
             | (Self::Key, OptionValue::Secret(_)) => return Ok(value.clone()),
             (Self::Key, OptionValue::Text(text)) => {
-                return Ok(OptionValue::Secret(Secret::new(text.clone())));
+                return key(text);
             }
             (_, OptionValue::Secret(_)) => {
                 return Err(Error::usage(format!("option '{name}' is a key, expected {self}")));
@@ -184,8 +184,18 @@ impl ValueKind {
             Self::Time => OptionValue::Number(parse_time(name, &text)?),
             Self::Io => text.parse::<IoMode>()?.into(),
             Self::Name => OptionValue::Text(text),
-            Self::Key => OptionValue::Secret(Secret::new(text)),
+            Self::Key => key(&text)?,
         })
+    }
+}
+
+/// Bytes of an encryption key.
+const KEY_LEN: usize = 32;
+
+fn key(text: &str) -> Result<OptionValue> {
+    match text.len() {
+        KEY_LEN => Ok(OptionValue::Secret(Secret::new(text))),
+        len => Err(Error::usage(format!("an encryption key of {len} bytes, expected {KEY_LEN}"))),
     }
 }
 
@@ -254,7 +264,9 @@ mod tests {
         assert_eq!(resolve(ValueKind::Name, 7.into()).unwrap(), OptionValue::Text("7".into()));
         assert!(resolve(ValueKind::Number, "1 GB".into()).is_err());
         assert!(resolve(ValueKind::Flag, 1.into()).is_err());
-        let key = resolve(ValueKind::Key, "0123".into()).unwrap();
+        let text = "0123456789abcdef0123456789ABCDEF";
+        let key = resolve(ValueKind::Key, text.into()).unwrap();
+        assert!(resolve(ValueKind::Key, "0123".into()).is_err());
         assert_eq!((key.to_string().as_str(), format!("{key:?}").contains("0123")), ("…", false));
         assert!(resolve(ValueKind::Name, key).is_err());
     }

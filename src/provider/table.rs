@@ -34,7 +34,7 @@ use crate::source::{FileArrays, MosaicOptions};
 /// let ctx = SessionContext::new();
 /// let options = ArrayOptions::default().with_dataset("temperature");
 /// let table = ArrayOpener::of(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
-/// assert_eq!(table.shape(), [24, 6]);
+/// assert_eq!(table.shape(), [1440, 6]);
 /// ctx.register_table("temperature", std::sync::Arc::new(table))?;
 /// # Ok(())
 /// # }

@@ -151,7 +151,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
     }
 }
 
-impl dyn ArrayFormat {
+impl dyn ArrayFormat + '_ {
     /// What a sentence calls a place of this format, without an article.
     pub(crate) fn noun(&self) -> String {
         self.nouns().join(" or ")
@@ -248,7 +248,7 @@ async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArra
     opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
 }
 
-impl dyn ArrayGroup {
+impl dyn ArrayGroup + '_ {
     /// The array of this name, those of several names with commas between them, or all data variables.
     pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<FileArrays> {
         let opened = match dataset {

@@ -2,11 +2,11 @@
 //! meets.
 //!
 //! ```text
-//!   TetReader::verify ────▶ tet ──┬─ index       rows, grids, places of payloads
-//!                                  ├─ zones       zone maps, in the file and beside it
-//!                                  ├─ cells       every payload decoded, zone maps made again
-//!                                  └─ package     manifests, hashes, other generations
-//!   OpenedTileDb::verify ──▶ tiledb ─ tiles       every tile of every fragment, and its figures
+//!   ArrayGroup::verify ──┬▶ source/tet ──┬─ index     rows, grids, places of payloads
+//!                        │               ├─ zones     zone maps, in the file and beside it
+//!                        │               ├─ cells     every payload decoded, zone maps made again
+//!                        │               └─ package   manifests, hashes, other generations
+//!                        └▶ source/tiledb ─ tiles     every tile of every fragment, and its figures
 //! ```
 //!
 //! The result is a [`Report`] of named [`Check`]s; `docs/verify.md` says what each is about. A file that
@@ -14,16 +14,17 @@
 //!
 //! ```
 //! use std::sync::Arc;
+//! use datafusion::prelude::SessionContext;
 //! use gridfusion::verify::{Depth, Progress};
-//! use gridfusion::{TetReadOptions, open};
+//! use gridfusion::{ArrayOpener, ArrayOptions};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> gridfusion::Result<()> {
-//! let runtime = Default::default();
-//! let file = open("examples/data/stations.tet", &TetReadOptions::default(), &runtime).await?;
+//! let opener = ArrayOpener::of(&SessionContext::new().state());
+//! let group = opener.group("examples/data/stations.tet", None, &ArrayOptions::default()).await?;
 //! let progress = Arc::new(Progress::default());
-//! let report = file.verify(Depth::Cells, &progress).await;
-//! assert!(report.is_ok());
+//! let reports = group.verify(Depth::Cells, &progress).await;
+//! assert!(reports.iter().all(|(_, report)| report.is_ok()));
 //! assert_eq!(progress.done(), progress.total());
 //! # Ok(())
 //! # }

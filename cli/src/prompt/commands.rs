@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use datafusion::common::{plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
-use gridfusion::exec::to_datafusion;
 
 use crate::args::Script;
 use crate::print::{Format, MaxRows};
@@ -137,7 +136,7 @@ pub(super) async fn obey(
         Command::Include if argument.is_empty() => return plan_err!("{name} needs a FILE"),
         Command::Include => {
             let file = Path::new(argument.trim_matches('\''));
-            let sql = Script::of_file(file).read().map_err(to_datafusion)?;
+            let sql = Script::of_file(file).read()?;
             unless_interrupted(ctx, &sql, output).await?;
         }
         Command::Set => set(name, argument, output)?,

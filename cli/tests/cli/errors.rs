@@ -99,7 +99,7 @@ fn unknown_types_of_files_are_told_from_those_there_are() {
         ),
         (
             "CREATE EXTERNAL TABLE t STORED AS XYZ LOCATION 'x'",
-            "there is no file type 'xyz'; the types are arrow, avro, csv, ".to_owned(),
+            "there is no file type 'xyz'; the types are array, arrow, avro, csv, ".to_owned(),
         ),
     ] {
         let message = failure(&[STATIONS], sql);

@@ -137,7 +137,7 @@ fn what_does_not_apply_is_refused_with_what_does() {
         (
             &overlap,
             "generation=1",
-            "option 'generation' is for .tet files and packages; the options here are timestamp, ",
+            "option 'generation' is for .tet files and .tet.d packages; the options here are timestamp, ",
         ),
         (STATIONS, "dataset=time", "option 'dataset' is about one table"),
         (STATIONS, "reduce=false", "option 'reduce' is for SET gridfusion.…"),
