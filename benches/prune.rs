@@ -292,13 +292,16 @@ fn million_chunks(runtime: &Runtime, directory: &Path) {
     plan("a predicate over values and a dimension", true, both);
 }
 
+/// A part of the bench, over files in a folder.
+type Part = fn(&Runtime, &Path);
+
 fn main() {
     // Cargo names a directory below the target directory.
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let directory = tempfile::tempdir_in(parent).unwrap();
     let runtime = runtime();
     println!("{:52} {:>10} {:>14}", "", "ms", "chunks read");
-    let parts: [(&str, fn(&Runtime, &Path)); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("many", many_chunks),
         ("parquet", beside_parquet),
         ("alone", each_alone),

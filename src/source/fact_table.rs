@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::{self, BoxStream, StreamExt};
 
+use crate::array::failed_to;
 use crate::error::Result;
 
 /// Facts as rows, which may be too many to hold: one per chunk, for instance.
@@ -34,12 +35,7 @@ impl FactTable for Facts {
     }
 
     fn read(&self, columns: &[usize]) -> BoxStream<'static, Result<RecordBatch>> {
-        let rows = self.0.project(columns).map_err(not_rows);
+        let rows = self.0.project(columns).map_err(failed_to("make rows of facts"));
         stream::iter([rows]).boxed()
     }
-}
-
-/// Columns of different lengths, which our own tables of facts never have.
-pub(crate) fn not_rows(error: arrow::error::ArrowError) -> crate::Error {
-    crate::Error::internal(format!("facts that are no rows: {error}"))
 }

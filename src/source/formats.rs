@@ -56,8 +56,10 @@ impl Formats {
     /// The same and one more, which is asked last; it takes the place of one of the same name.
     #[must_use]
     pub fn with(&self, format: Arc<dyn ArrayFormat>) -> Self {
-        let others = self.iter().filter(|it| it.name() != format.name());
-        Self(Arc::new(others.cloned().chain([Arc::clone(&format)]).collect()))
+        let mut formats: Vec<_> =
+            self.iter().filter(|it| it.name() != format.name()).cloned().collect();
+        formats.push(format);
+        Self(Arc::new(formats))
     }
 
     /// All of them.
@@ -301,8 +303,8 @@ impl Formats {
     pub fn whereabouts(&self, name: &str) -> Option<String> {
         let having = self.iter().filter(|it| it.option_table().find(name).is_some());
         let mut places: Vec<String> = having.map(|it| format!("{} tables", it.title())).collect();
-        let is_set = |it: &&OptionInfo| it.name == name;
-        if self.settings().iter().any(|it| is_set(&it)) {
+        let is_set = |it: &&'static OptionInfo| it.name == name;
+        if self.settings().iter().any(is_set) {
             places.push("SET gridfusion.…".to_owned());
         }
         (!places.is_empty()).then(|| places.join(" and "))

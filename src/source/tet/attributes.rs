@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::reader::TetReader;
+use crate::array::failed_to;
 use crate::error::Result;
-use crate::source::fact_table::not_rows;
 
 /// A row per attribute of a dataset; of all datasets, and of the file itself, if none is chosen.
 pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
@@ -38,5 +38,5 @@ pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<Record
         ("key", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.1))), false),
         ("value", Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.2))), false),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }

@@ -9,8 +9,9 @@ use futures::stream::{self, BoxStream, StreamExt};
 use super::chunk_list::ChunkInfo;
 use super::info_table::number_lists;
 use super::reader::TetReader;
+use crate::array::failed_to;
 use crate::error::Result;
-use crate::source::fact_table::{FactTable, not_rows};
+use crate::source::fact_table::FactTable;
 
 /// The stored chunks of a dataset, or of all datasets of a file.
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl FactTable for ChunkTable {
                 let columns = facts.iter().map(|fact| fact.column(&chunks)).collect();
                 let options = RecordBatchOptions::new().with_row_count(Some(chunks.len()));
                 let batch = RecordBatch::try_new_with_options(schema, columns, &options);
-                Ok(Some((batch.map_err(not_rows)?, list)))
+                Ok(Some((batch.map_err(failed_to("make rows of facts"))?, list)))
             }
         });
         batches.boxed()

@@ -9,8 +9,8 @@ use arrow::array::{
 use arrow::datatypes::UInt64Type;
 
 use super::info::DatasetInfo;
+use crate::array::failed_to;
 use crate::error::Result;
-use crate::source::fact_table::not_rows;
 
 /// A list of numbers per row.
 pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -> ArrayRef {
@@ -66,5 +66,5 @@ pub(super) fn info_table(known: &[DatasetInfo]) -> Result<RecordBatch> {
         ("has_zone_maps", truth(|it| it.has_zone_maps), false),
         ("warnings", text_lists(known.iter().map(|it| &*it.warnings)), false),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }

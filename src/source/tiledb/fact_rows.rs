@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::reader::TileDbReader;
+use crate::array::failed_to;
 use crate::error::Result;
 use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
-use crate::source::fact_table::not_rows;
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
@@ -28,7 +28,7 @@ impl Facts {
         };
         let names = ["item", "name", "property", "value"];
         let columns = names.iter().enumerate().map(|(at, name)| (*name, column(at), false));
-        RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+        RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
     }
 }
 
@@ -129,7 +129,7 @@ pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
         ("cells", Arc::new(all.iter().map(|it| it.cells).collect::<UInt64Array>()), true),
         ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(Fragment::bytes))), false),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }
 
 /// `[1, 3] × [1970-01-01, 1970-02-01]`.
@@ -159,5 +159,5 @@ pub(super) fn metadata(pairs: &[(String, MetadataValue)]) -> Result<RecordBatch>
         ("type", Arc::new(kinds), false),
         ("value", Arc::new(values), false),
     ];
-    RecordBatch::try_from_iter_with_nullable(columns).map_err(not_rows)
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }

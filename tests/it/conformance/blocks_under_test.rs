@@ -80,7 +80,10 @@ impl FormatUnderTest for BlocksUnderTest {
             array.values.iter().enumerate().map(of_value).collect::<Vec<_>>()
         });
         let written = write_all(BlocksWriter(header(array)), stream::iter(all), folder);
-        futures::executor::block_on(written).unwrap();
+        // On a thread of its own: within a task of Tokio, what is waited for may never be polled again.
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        std::thread::scope(|scope| scope.spawn(|| runtime.block_on(written)).join().unwrap())
+            .unwrap();
     }
 
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {
