@@ -68,6 +68,7 @@ impl GridArray {
     }
 
     /// The same array under another name.
+    #[cfg(feature = "tiledb")]
     pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }

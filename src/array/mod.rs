@@ -36,5 +36,7 @@ pub use label_order::LabelOrder;
 pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;
+#[cfg(feature = "tiledb")]
+pub(crate) use values::NOT_A_TIME;
 pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
-pub(crate) use values::{Form, NOT_A_TIME, declared_fill};
+pub(crate) use values::{Form, declared_fill};

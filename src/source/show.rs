@@ -38,6 +38,7 @@ pub(crate) fn utc_seconds(seconds: i64) -> Option<String> {
 }
 
 /// A time in milliseconds since 1970 as a date, or as it is beyond what a date can be.
+#[cfg(feature = "tiledb")]
 pub(crate) fn utc_milliseconds(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);
     time.map_or_else(|| milliseconds.to_string(), utc)

@@ -18,6 +18,7 @@ pub(crate) use declared::declared_fill;
 pub(crate) use number::Form;
 pub use number::NumberColumn;
 pub use scalar::Scalar;
+#[cfg(feature = "tiledb")]
 pub(crate) use temporal::NOT_A_TIME;
 pub use temporal::Temporal;
 pub use text::Encoding;
