@@ -44,9 +44,8 @@ impl Folder {
                     Replies::Bytes(wanted.iter().map(|at| self.read(at)).collect())
                 }
                 Step::ReadIfPresent(wanted) => {
-                    let read = |at: &Location| {
-                        self.0.contains_key(&*at.object).then(|| self.read(at))
-                    };
+                    let read =
+                        |at: &Location| self.0.contains_key(&*at.object).then(|| self.read(at));
                     Replies::IfPresent(wanted.iter().map(read).collect())
                 }
             };
