@@ -49,18 +49,18 @@ pub(crate) fn decode(
     spare: Vec<u8>,
     scratch: &mut Scratch,
 ) -> Result<Tile, Undecodable> {
-    let mut opener = Opener { payloads, scratch, member: 0 };
+    let mut decoder = LayerDecoder { payloads, scratch, member: 0 };
     let tile = cell_count(extents).and_then(|cells| {
-        let chunk = Chunk { extents, cells, format };
+        let chunk = ChunkFormat { extents, cells, format };
         match (stored.layers.as_slice(), format.width) {
             ([layer], width) if layer.placement.is_none() => {
-                whole(opener.open(layer, spare)?, &chunk, width)
+                whole(decoder.decode_layer(layer, spare)?, &chunk, width)
             }
-            (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut opener),
-            (layers, None) => variable(layers, &chunk, spare, &mut opener),
+            (layers, Some(width)) => fixed(layers, &chunk, width, spare, &mut decoder),
+            (layers, None) => variable(layers, &chunk, spare, &mut decoder),
         }
     });
-    tile.map_err(|error| Undecodable { error, member: opener.member })
+    tile.map_err(|error| Undecodable { error, member: decoder.member })
 }
 
 /// Why a chunk has no tile.
@@ -73,7 +73,7 @@ pub(crate) struct Undecodable {
 }
 
 /// What is wanted of the layers.
-struct Chunk<'a> {
+struct ChunkFormat<'a> {
     extents: &'a [u64],
     cells: usize,
     format: &'a CellFormat,
@@ -101,7 +101,7 @@ pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellForma
 }
 
 /// Decodes layers as their payloads come.
-struct Opener<'a, P> {
+struct LayerDecoder<'a, P> {
     payloads: &'a mut P,
     scratch: &'a mut Scratch,
     /// The array whose payload came last.
@@ -109,15 +109,15 @@ struct Opener<'a, P> {
 }
 
 /// A layer whose payloads have been decoded.
-struct Open {
+struct DecodedLayer {
     values: Decoded,
     content: Option<Decoded>,
     validity: Option<Bytes>,
 }
 
-impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
+impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
     /// Decodes a layer; what has most bytes of it into `memory`.
-    fn open(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<Open> {
+    fn decode_layer(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<DecodedLayer> {
         let fixed = layer.content.is_none();
         let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
         let values = self.decode(&layer.values, for_values)?;
@@ -125,7 +125,7 @@ impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
         let content = content.transpose()?;
         let validity = layer.validity.as_ref().map(|validity| self.decode(validity, vec![]));
         let validity = validity.transpose()?.map(|validity| validity.bytes);
-        Ok(Open { values, content, validity })
+        Ok(DecodedLayer { values, content, validity })
     }
 
     fn decode(&mut self, payload: &Payload, memory: Vec<u8>) -> Result<Decoded> {
@@ -138,7 +138,7 @@ impl<P: Iterator<Item = Bytes>> Opener<'_, P> {
     }
 }
 
-impl Open {
+impl DecodedLayer {
     /// The bytes that values of any length are spans of.
     fn content(&self) -> Result<&Bytes> {
         let content = self.content.as_ref().map(|content| &content.bytes);
@@ -167,23 +167,28 @@ fn makeable(cells: usize, width: usize) -> Result<usize> {
 }
 
 /// A layer that is the chunk.
-fn whole(open: Open, chunk: &Chunk<'_>, width: Option<usize>) -> Result<Tile> {
-    let validity = open.validity.clone().filter(|_| chunk.format.nullable);
+fn whole(decoded: DecodedLayer, chunk: &ChunkFormat<'_>, width: Option<usize>) -> Result<Tile> {
+    let validity = decoded.validity.clone().filter(|_| chunk.format.nullable);
     if validity.as_ref().is_some_and(|validity| validity.len() != chunk.cells) {
         return Err(too_small());
     }
     let tile = match width {
-        Some(width) if Some(open.values.bytes.len()) != chunk.cells.checked_mul(width) => {
+        Some(width) if Some(decoded.values.bytes.len()) != chunk.cells.checked_mul(width) => {
             return Err(too_small());
         }
-        Some(width) => Tile::fixed(open.values.bytes, width),
-        None => Tile::variable(spans(&open, chunk.cells, 0)?, open.content()?.clone())?,
+        Some(width) => Tile::fixed(decoded.values.bytes, width),
+        None => Tile::variable(spans(&decoded, chunk.cells, 0)?, decoded.content()?.clone())?,
     };
     Ok(tile.with_validity(validity))
 }
 
 /// Cells of `width` bytes in the memory of `spare`, before any layer is laid over them.
-fn unwritten(layers: &[Layer], chunk: &Chunk<'_>, width: usize, spare: Vec<u8>) -> Result<Vec<u8>> {
+fn unwritten(
+    layers: &[Layer],
+    chunk: &ChunkFormat<'_>,
+    width: usize,
+    spare: Vec<u8>,
+) -> Result<Vec<u8>> {
     let bytes = makeable(chunk.cells, width)?;
     let mut tile = spare;
     if covers(layers, chunk.extents) {
@@ -210,14 +215,19 @@ fn covers(layers: &[Layer], extents: &[u64]) -> bool {
 }
 
 /// One byte per cell, 0 for NULL, before any layer is laid over them; `None` if no cell can be NULL.
-fn unwritten_validity(chunk: &Chunk<'_>) -> Result<Option<Vec<u8>>> {
+fn unwritten_validity(chunk: &ChunkFormat<'_>) -> Result<Option<Vec<u8>>> {
     let byte = u8::from(chunk.format.fill_is_valid);
     chunk.format.nullable.then(|| Ok(vec![byte; makeable(chunk.cells, 1)?])).transpose()
 }
 
-fn lay_validity(layer: &Layer, open: &Open, extents: &[u64], tile: &mut [u8]) -> Result<()> {
+fn lay_validity(
+    layer: &Layer,
+    decoded: &DecodedLayer,
+    extents: &[u64],
+    tile: &mut [u8],
+) -> Result<()> {
     let placement = layer.placement.as_ref();
-    match &open.validity {
+    match &decoded.validity {
         Some(validity) => copy_cells(placement, extents, 1, validity, tile),
         None => fill_cells(placement, extents, &1, tile),
     }
@@ -226,22 +236,22 @@ fn lay_validity(layer: &Layer, open: &Open, extents: &[u64], tile: &mut [u8]) ->
 /// Cells of one width, layer over layer.
 fn fixed<P: Iterator<Item = Bytes>>(
     layers: &[Layer],
-    chunk: &Chunk<'_>,
+    chunk: &ChunkFormat<'_>,
     width: usize,
     spare: Vec<u8>,
-    opener: &mut Opener<'_, P>,
+    decoder: &mut LayerDecoder<'_, P>,
 ) -> Result<Tile> {
     let mut tile = unwritten(layers, chunk, width, spare)?;
     let mut validity = unwritten_validity(chunk)?;
     let mut memory = vec![];
     for layer in layers {
-        let open = opener.open(layer, memory)?;
-        let values = &open.values.bytes;
+        let decoded = decoder.decode_layer(layer, memory)?;
+        let values = &decoded.values.bytes;
         lay_fixed(layer.placement.as_ref(), chunk.extents, width, values, &mut tile)?;
         if let Some(validity) = &mut validity {
-            lay_validity(layer, &open, chunk.extents, validity)?;
+            lay_validity(layer, &decoded, chunk.extents, validity)?;
         }
-        memory = open.into_memory();
+        memory = decoded.into_memory();
     }
     Ok(Tile::fixed(tile.into(), width).with_validity(validity.map(Bytes::from)))
 }
@@ -275,9 +285,9 @@ fn lay_fixed(
 /// Values of any length, layer over layer: spans of the fill and of the contents of all layers.
 fn variable<P: Iterator<Item = Bytes>>(
     layers: &[Layer],
-    chunk: &Chunk<'_>,
+    chunk: &ChunkFormat<'_>,
     spare: Vec<u8>,
-    opener: &mut Opener<'_, P>,
+    decoder: &mut LayerDecoder<'_, P>,
 ) -> Result<Tile> {
     makeable(chunk.cells, size_of::<Range<u64>>())?;
     let mut contents = spare;
@@ -288,27 +298,27 @@ fn variable<P: Iterator<Item = Bytes>>(
     let mut memory = vec![];
     for layer in layers {
         let placement = layer.placement.as_ref();
-        let open = opener.open(layer, memory)?;
+        let decoded = decoder.decode_layer(layer, memory)?;
         let stored_shape = placement.map_or(chunk.extents, |placement| &placement.tile_shape);
-        let spans = spans(&open, cell_count(stored_shape)?, contents.len() as u64)?;
+        let spans = spans(&decoded, cell_count(stored_shape)?, contents.len() as u64)?;
         copy_cells(placement, chunk.extents, 1, &spans, &mut tile)?;
-        contents.extend_from_slice(open.content()?);
+        contents.extend_from_slice(decoded.content()?);
         if let Some(validity) = &mut validity {
-            lay_validity(layer, &open, chunk.extents, validity)?;
+            lay_validity(layer, &decoded, chunk.extents, validity)?;
         }
-        memory = open.into_memory();
+        memory = decoded.into_memory();
     }
     Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
 }
 
 /// The spans of the `cells` of a stored tile, moved by `base`.
-fn spans(open: &Open, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
-    let len = open.content()?.len() as u64;
+fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
+    let len = decoded.content()?.len() as u64;
     let stored: Vec<u64>;
-    let starts = match open.content.as_ref().and_then(|content| content.offsets.as_ref()) {
+    let starts = match decoded.content.as_ref().and_then(|content| content.offsets.as_ref()) {
         Some(offsets) => offsets,
         None => {
-            let (offsets, _) = open.values.bytes.as_chunks::<8>();
+            let (offsets, _) = decoded.values.bytes.as_chunks::<8>();
             stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
             &stored
         }
