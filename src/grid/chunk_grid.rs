@@ -37,7 +37,7 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// AxisChunks an array of `shape` (elements) into chunks of `chunk_shape` (elements).
+    /// Cuts an array of `shape` (elements) into chunks of `chunk_shape` (elements).
     ///
     /// A chunk shape may exceed the array's: then one clipped chunk covers the axis. A shape of 0
     /// gives an axis without chunks.

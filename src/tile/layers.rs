@@ -49,7 +49,8 @@ pub(crate) fn decode(
     spare: Vec<u8>,
     scratch: &mut Scratch,
 ) -> Result<Tile, Undecodable> {
-    let mut decoder = LayerDecoder { payloads, scratch, member: 0 };
+    let member = stored.layers.first().map_or(0, |layer| layer.values.at.member);
+    let mut decoder = LayerDecoder { payloads, scratch, member };
     let tile = cell_count(extents).and_then(|cells| {
         let chunk = ChunkFormat { extents, cells, format };
         match (stored.layers.as_slice(), format.width) {

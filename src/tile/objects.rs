@@ -41,6 +41,8 @@ pub struct Request {
     pub at: Location,
     /// Whether it is no error if their object is absent.
     pub may_be_absent: bool,
+    /// Bytes that are expected, where their number is not known before they are read.
+    pub expected: u64,
 }
 
 impl Request {
@@ -49,7 +51,10 @@ impl Request {
         let layers = stored.iter().flat_map(|chunk| &chunk.layers);
         let of_layer = |layer: &Layer| -> Vec<Self> {
             let may_be_absent = layer.may_be_absent;
-            let request = |payload: &Payload| Self { at: payload.at.clone(), may_be_absent };
+            let request = |payload: &Payload| {
+                let (at, expected) = (payload.at.clone(), payload.stored_len());
+                Self { at, may_be_absent, expected }
+            };
             layer.payloads().map(request).collect()
         };
         layers.flat_map(of_layer).collect()
@@ -230,8 +235,10 @@ impl OpenFolder {
         object: &Arc<str>,
         requested: &Requested,
     ) -> Result<Option<Vec<Bytes>>> {
+        // An object that was there and is gone has changed, which is an error.
+        let was_there = self.opened.get(object).is_some();
         match self.read(object, &requested.ranges).await {
-            Err(error) if !requested.is_needed && is_not_found(&error) => Ok(None),
+            Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => Ok(None),
             read => read.map(Some),
         }
     }
@@ -349,7 +356,9 @@ mod tests {
                 let error = objects.read(&wanted).await.unwrap_err();
                 assert!(is_not_found(&error), "{error}");
                 // An object that one needs is needed.
-                let request = |may_be_absent| Request { at: wanted[0].clone(), may_be_absent };
+                let at = wanted[0].clone();
+                let request =
+                    |may_be_absent| Request { at: at.clone(), may_be_absent, expected: 1 };
                 assert_eq!(
                     objects.fetch(&[request(true), request(true)]).await.unwrap(),
                     [None, None]
@@ -364,6 +373,22 @@ mod tests {
             let error = objects.read_if_present(&[at("x", 5..50)]).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_object_that_was_there_and_is_gone_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), "abc").unwrap();
+        let files = crate::io::OpenFiles::new(false, 1);
+        let folder = crate::io::LocalFolder::open_among(dir.path(), &files).unwrap();
+        let objects = Objects::many(Arc::new(folder));
+        let at = [at("x", 0..3)];
+        assert!(objects.read_if_present(&at).await.unwrap()[0].is_some());
+        std::fs::write(dir.path().join("other"), "abc").unwrap();
+        let other = crate::io::ReopenedSource::open(&dir.path().join("other"), &files).unwrap();
+        drop(other); // one file is held open, and it is this one now
+        std::fs::remove_file(dir.path().join("x")).unwrap();
+        assert!(objects.read_if_present(&at).await.is_err());
     }
 
     #[tokio::test]

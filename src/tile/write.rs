@@ -91,6 +91,9 @@ impl WriteSession {
             true => Existing::Replace,
             false => Existing::Refuse,
         });
+        // Whoever gets no answer, or does not wait for one, does not know what happened: the objects may be
+        // known by now. They are taken back only if the folder says that another one has the name.
+        let put = self.take_put();
         let published = match publish {
             Publish::Create(it) => folder.put(&it.object, it.bytes, Existing::Refuse).await,
             Publish::Replace(it) => folder.put(&it.object, it.bytes, Existing::Replace).await,
@@ -98,10 +101,8 @@ impl WriteSession {
                 self.upload(&object)?.complete(existing(replace)).await
             }
         };
-        // Whoever gets no answer does not know what happened. The objects may be known by now, so they
-        // stay, unless the folder says that another one has the name.
-        if !matches!(&published, Err(error) if error.kind() == ErrorKind::Usage) {
-            self.take_put();
+        if matches!(&published, Err(error) if error.kind() == ErrorKind::Usage) {
+            *self.put.lock().unwrap_or_else(PoisonError::into_inner) = put;
         }
         published
     }
@@ -392,5 +393,49 @@ mod tests {
         let error = writing.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert_eq!(objects(&*folder, "").await, Vec::<String>::new());
+    }
+
+    /// Puts what it is given and, where it is published, never says that it has.
+    #[derive(Debug)]
+    struct Silent(Arc<StoreFolder>);
+
+    #[async_trait::async_trait]
+    impl WritableFolder for Silent {
+        fn name(&self) -> &str {
+            "silent"
+        }
+
+        async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
+            self.0.put(path, bytes, existing).await?;
+            match path {
+                "header" => std::future::pending().await,
+                _ => Ok(()),
+            }
+        }
+
+        async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
+            self.0.begin(path).await
+        }
+
+        async fn rename(&self, from: &str, to: &str) -> Result<()> {
+            self.0.rename(from, to).await
+        }
+
+        async fn delete(&self, path: &str) -> Result<()> {
+            self.0.delete(path).await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_is_dropped_while_it_publishes_takes_nothing_back() {
+        let folder = remote(&TestStore::new());
+        let written = tokio::spawn(run(Blocks::HEADER, Arc::new(Silent(Arc::clone(&folder)))));
+        while !objects(&*folder, "").await.contains(&"header".to_owned()) {
+            tokio::task::yield_now().await;
+        }
+        written.abort();
+        assert!(written.await.is_err());
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        assert_eq!(objects(&*folder, "").await.len(), 8);
     }
 }

@@ -124,8 +124,7 @@ impl<T: Decodable> Decoding<T> {
 }
 
 fn stored_bytes(chunk: &impl Decodable) -> u64 {
-    let bytes = |it: &Request| it.at.range.most().unwrap_or_default();
-    chunk.requests().iter().map(bytes).fold(0, u64::saturating_add)
+    chunk.requests().iter().map(|it| it.expected).fold(0, u64::saturating_add)
 }
 
 /// Decodes chunks one after the other.

@@ -27,7 +27,7 @@ pub(crate) struct Priority {
     pub(crate) options: SortOptions,
 }
 
-/// More tasks than this are left in their order.
+/// More tasks than this, of all priorities together, are left in their order.
 const MAX_TASKS: usize = 1 << 20;
 
 /// The tasks, the most promising first; in their order if nothing is known about them. Several priorities
@@ -38,7 +38,8 @@ pub(crate) async fn best_first(
     plan: &ScanPlan,
     tasks: Vec<TaskNumber>,
 ) -> Result<Vec<TaskNumber>> {
-    if tasks.len() > MAX_TASKS {
+    // Each priority is an order of all tasks, which is held until they have taken turns.
+    if tasks.len().saturating_mul(priorities.len()) > MAX_TASKS {
         return Ok(tasks);
     }
     if let [priority] = priorities {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -55,6 +55,23 @@ impl LocalFolder {
     }
 }
 
+impl LocalFolder {
+    /// Where something in the folder is.
+    ///
+    /// # Errors
+    /// `Corrupt` for a path that leaves the folder: names of objects come from what is stored.
+    pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
+        let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        match Path::new(path).components().all(stays) {
+            true => Ok(self.path.join(path)),
+            false => {
+                let message = format!("\"{path}\" leaves the folder");
+                Err(Error::corrupt_region("name of an object", message).in_file(&self.name))
+            }
+        }
+    }
+}
+
 /// The entries of a folder; links are followed, and what is neither file nor folder is left out.
 fn entries(path: &Path) -> std::io::Result<Vec<FolderEntry>> {
     let listing = match fs::read_dir(path) {
@@ -91,7 +108,7 @@ impl Folder for LocalFolder {
     }
 
     async fn list(&self, path: &str) -> Result<Vec<FolderEntry>> {
-        let path = self.path.join(path);
+        let path = self.place(path)?;
         let name = path.display().to_string();
         let failed = |error| Error::io("cannot list the folder", error).in_file(&name);
         let listed = tokio::task::spawn_blocking(move || entries(&path)).await;
@@ -101,7 +118,7 @@ impl Folder for LocalFolder {
     }
 
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
-        let path = self.path.join(path);
+        let path = self.place(path)?;
         Ok(match &self.files {
             Files::Mapped => Arc::new(MmapSource::open(&path)?),
             Files::Read => Arc::new(FileSource::open(&path)?),

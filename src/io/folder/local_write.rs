@@ -46,10 +46,15 @@ impl Draft {
         let folder = path.parent().unwrap_or(Path::new(""));
         fs::create_dir_all(folder)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-        let draft = folder.join(format!(".{name}.{}-{number}.draft", std::process::id()));
-        let file = File::create_new(&draft)?;
-        Ok(Self { file, draft: Some(draft), path: path.to_owned() })
+        loop {
+            let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+            let draft = folder.join(format!(".{name}.{}-{number}.draft", std::process::id()));
+            match File::create_new(&draft) {
+                // A process of the same number may have left one behind.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                file => return Ok(Self { file: file?, draft: Some(draft), path: path.to_owned() }),
+            }
+        }
     }
 
     fn complete(mut self, existing: Existing) -> std::io::Result<()> {
@@ -92,7 +97,7 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()> {
-        blocking(self.path.join(path), move |path| {
+        blocking(self.place(path)?, move |path| {
             let mut draft = Draft::create(path)?;
             draft.file.write_all(&bytes)?;
             draft.complete(existing)
@@ -101,13 +106,13 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
-        let draft = blocking(self.path.join(path), Draft::create).await?;
-        Ok(Box::new(LocalUpload(Some(draft), self.path.join(path))))
+        let draft = blocking(self.place(path)?, Draft::create).await?;
+        Ok(Box::new(LocalUpload(Some(draft), self.place(path)?)))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
-        let from = self.path.join(from);
-        blocking(self.path.join(to), move |to| {
+        let from = self.place(from)?;
+        blocking(self.place(to)?, move |to| {
             if to.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());
             }
@@ -119,7 +124,7 @@ impl WritableFolder for LocalFolder {
     }
 
     async fn delete(&self, path: &str) -> Result<()> {
-        blocking(self.path.join(path), |path| match fs::remove_file(path) {
+        blocking(self.place(path)?, |path| match fs::remove_file(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             removed => removed,
         })
@@ -157,5 +162,40 @@ impl Upload for LocalUpload {
 
     async fn abort(self: Box<Self>) -> Result<()> {
         Ok(()) // dropping the draft takes it away
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Folder;
+
+    #[tokio::test]
+    async fn names_that_leave_the_folder_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(dir.path().join("secret"), "x").unwrap();
+        let folder = LocalFolder::open(&inner, true).unwrap();
+        for path in ["../out", "a/../../out", "/tmp/out", "../secret"] {
+            let put = folder.put(path, Bytes::from_static(b"x"), Existing::Replace).await;
+            assert!(put.unwrap_err().to_string().contains("leaves the folder"), "{path}");
+            assert!(Folder::open(&folder, path).await.is_err(), "{path}");
+            assert!(folder.list(path).await.is_err(), "{path}");
+            assert!(folder.delete(path).await.is_err(), "{path}");
+        }
+        assert!(!dir.path().join("out").exists());
+    }
+
+    #[test]
+    fn a_draft_that_was_left_behind_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..1000 {
+            let name = format!(".x.{}-{number}.draft", std::process::id());
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let draft = Draft::create(&dir.path().join("x")).unwrap();
+        draft.complete(Existing::Refuse).unwrap();
+        assert!(dir.path().join("x").exists());
     }
 }

@@ -81,10 +81,18 @@ impl Upload for StoreUpload {
 
     async fn complete(self: Box<Self>, existing: Existing) -> Result<()> {
         // No store refuses this by itself; another writer may still come in between.
-        if existing == Existing::Refuse && self.store.head(&self.path).await.is_ok() {
-            let name = self.name.clone();
-            self.abort().await?;
-            return Err(exists(&name));
+        if existing == Existing::Refuse {
+            let error = match self.store.head(&self.path).await {
+                Err(object_store::Error::NotFound { .. }) => None,
+                Ok(_) => Some(exists(&self.name)),
+                Err(error) => Some(failed(&self.name, error)),
+            };
+            if let Some(error) = error {
+                if let Err(left) = self.abort().await {
+                    log::warn!("parts of an upload may be left: {left}");
+                }
+                return Err(error);
+            }
         }
         self.parts.finish().await.map(drop).map_err(|error| failed(&self.name, error))
     }

@@ -106,7 +106,8 @@ impl CellChecks {
 
 impl Decodable for IndexedChunk {
     fn requests(&self) -> Vec<Request> {
-        vec![Request { at: self.payload.at.clone(), may_be_absent: false }]
+        let (at, expected) = (self.payload.at.clone(), self.payload.stored_len());
+        vec![Request { at, may_be_absent: false, expected }]
     }
 
     fn decode(
