@@ -53,9 +53,9 @@ impl PathOptions {
         Ok(options)
     }
 
-    /// What is said about arrays, and nothing else.
-    pub(crate) fn of_arrays(arrays: ArrayOptions) -> Self {
-        Self { stores: HashMap::new(), arrays }
+    /// The same for stores, and this for arrays.
+    pub(crate) fn with_arrays(&self, arrays: ArrayOptions) -> Self {
+        Self { stores: self.stores.clone(), arrays }
     }
 
     /// Refuses what is said about arrays of other formats than this one.

@@ -37,22 +37,16 @@ impl Place {
         let opener = ArrayOpener::of(&ctx.state());
         let place = opener.place(path)?;
         let (said, formats) = (options.for_arrays(), opener.formats());
-        let found = formats.recognise(&place).await.map(|found| (found.format, found.recognised));
-        let is_folder = found.as_ref().is_none_or(|(_, recognised)| recognised.nests);
-        let mut format = found.map(|(format, _)| format);
-        if is_folder && may_be_folder(path) {
-            // To a format, a folder may be a group of arrays.
-            let of_group = opener.group_format(&place).await.and_then(|name| formats.get(name));
-            match (of_group, GridCatalog::find(path, said, &opener).await) {
-                (Some(group), _) => format = Some(Arc::clone(group)),
-                (None, Ok(Some(catalog))) => return Ok(Self::Directory(catalog)),
-                (None, Ok(None)) => {}
-                (None, Err(error)) if Path::new(path).is_dir() && format.is_none() => {
-                    return Err(error);
-                }
-                (None, Err(error)) => log::debug!("not a directory of arrays: {error}"),
+        let looked = opener.format_at(&place).await;
+        if !matches!(looked, Ok(Some(_))) && may_be_folder(path) {
+            match GridCatalog::find(path, said, &opener).await {
+                Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),
+                Ok(None) => {}
+                Err(error) if Path::new(path).is_dir() => return Err(error),
+                Err(error) => log::debug!("not a directory of arrays: {error}"),
             }
         }
+        let format = looked?;
         if let Some(format) = &format {
             let refused = options.refuse_other_formats(&**format, formats);
             refused.map_err(|error| error.in_file(path))?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use arrow::compute::kernels::cast_utils::string_to_datetime;
-use chrono::Utc;
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use crate::error::{Error, Result};
 
@@ -217,7 +217,13 @@ fn parse_time(name: &str, text: &str) -> Result<u64> {
     if let Ok(milliseconds) = text.parse() {
         return Ok(milliseconds);
     }
-    let time = string_to_datetime(&Utc, text).ok().map(|time| time.timestamp_millis());
+    let loosely = || {
+        let day =
+            NaiveDate::parse_from_str(text, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN));
+        day.or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"))
+    };
+    let time = string_to_datetime(&Utc, text).or_else(|_| loosely().map(|time| time.and_utc()));
+    let time = time.ok().map(|time| time.timestamp_millis());
     time.and_then(|time| u64::try_from(time).ok()).ok_or_else(|| {
         Error::usage(format!(
             "option '{name}' is '{text}', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'"
@@ -235,6 +241,8 @@ mod tests {
             ("0", 0),
             ("1709274600000", 1_709_274_600_000),
             ("2024-03-01", 1_709_251_200_000),
+            ("2024-3-1", 1_709_251_200_000),
+            ("2024-3-1 6:30:00", 1_709_274_600_000),
             ("2024-03-01 06:30:00", 1_709_274_600_000),
             ("2024-03-01T06:30:00.25", 1_709_274_600_250),
             ("2024-03-01T06:30:00Z", 1_709_274_600_000),

@@ -61,7 +61,8 @@ impl GridCatalog {
         }
         formats.check(options).map_err(|error| error.in_file(location))?;
         refuse_narrow(options, formats).map_err(|error| error.in_file(location))?;
-        let places = formats.places_in(&place, &listed).await;
+        let (places, left_out) = formats.places_in(&place, &listed).await;
+        left_out.iter().for_each(|error| log::warn!("left out: {error}"));
         if places.is_empty() {
             let message = format!("no {} in this directory", formats.nouns());
             let error = Foreign::of_folder(&listed)

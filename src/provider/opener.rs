@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::exec::GridfusionConfig;
 use crate::io::MAX_CONCURRENT_IO;
 use crate::io::OpenFiles;
-use crate::options::{ArrayOptions, IoMode, ResolvedOptions};
+use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
     ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
 };
@@ -125,8 +125,15 @@ impl ArrayOpener {
                 GridTable::new(Arc::new(array))
             }
         };
+        let mut said = options.clone();
+        for option in format.option_table().options().filter(|it| options.get(it.name).is_some()) {
+            // A key that was said as text must not be read from there.
+            if let Some(key) = resolved.secret(option.name) {
+                said = said.with_option(option.name, key.clone());
+            }
+        }
         let format = format.name().to_owned();
-        Ok(table.with_origin(TableOrigin { locations, format, options: options.clone() }))
+        Ok(table.with_origin(TableOrigin { locations, format, options: said }))
     }
 
     async fn many(
@@ -163,9 +170,15 @@ impl ArrayOpener {
         self.formats.open(&format, &place, &resolved).await
     }
 
-    /// The format to which the folder at `place` is one group of arrays, if there is such a format.
-    pub async fn group_format(&self, place: &Place) -> Option<&'static str> {
-        self.formats.of_group(place).await.map(|format| format.name())
+    /// The format of the arrays at `place`, for somebody who says that there are arrays.
+    ///
+    /// # Errors
+    /// `Io` if there is nothing, or it cannot be looked into.
+    pub async fn format_at(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
+        match self.formats.recognise(place).await {
+            Some(found) if !found.is_folder_of => Ok(Some(found.format)),
+            _ => self.formats.look_into(place).await,
+        }
     }
 
     /// The same for a schema, which holds all arrays of its place.
@@ -177,13 +190,18 @@ impl ArrayOpener {
         location: &str,
         options: &ArrayOptions,
     ) -> Result<Arc<dyn ArrayGroup>> {
-        if let Some(dataset) = options.get("dataset") {
+        let place = self.place(location)?;
+        let format = self.format_of(&place, None).await?;
+        let is_of_table = |name: &str| {
+            format.option_table().find(name).is_some_and(|option| option.scope == Scope::Table)
+        };
+        if let Some((name, value)) = options.iter().find(|(name, _)| is_of_table(name)) {
             let message = format!(
-                "a schema holds every dataset of its place; option 'dataset' ('{dataset}') does not apply"
+                "a schema holds every dataset of its place; option '{name}' ('{value}') does not apply"
             );
             return Err(Error::usage(message).in_file(location));
         }
-        self.group(location, None, options).await
+        self.group(location, Some(format.name()), options).await
     }
 
     /// The format called `name`, or the one that `place` is of.
@@ -191,7 +209,8 @@ impl ArrayOpener {
         let Some(name) = name else {
             return match self.formats.recognise(place).await {
                 Some(found) => Ok(found.format),
-                None => match self.formats.of_group(place).await {
+                // Its name promises nothing, but somebody says that it is an array.
+                None => match self.formats.look_into(place).await? {
                     Some(format) => Ok(format),
                     None => Err(self.unrecognised(place).await),
                 },
@@ -203,22 +222,30 @@ impl ArrayOpener {
         })
     }
 
-    /// Why there is nothing to open: no such file, or something else.
+    /// Why there is nothing to open.
     async fn unrecognised(&self, place: &Place) -> Error {
+        // The file is looked at once, so it need not be mapped.
+        let place = &place.clone().with_io(IoMode::Pread);
         let is_folder = place.local_path().is_some_and(|path| path.is_dir());
-        if !is_folder && let Err(error) = place.object().await {
-            return error;
+        if !is_folder && let Some(error) = self.unread(place).await {
+            return described(error, place).await;
         }
+        let nouns = self.formats.nouns();
         let message = match is_folder {
-            true => format!("no {} in this directory", self.formats.nouns()),
-            false => format!("this is no {}", self.formats.nouns()),
+            true if self.holds_places(place).await => {
+                "this is a directory of arrays: register it as a catalog, or make a table of a pattern such as '*.tet'".to_owned()
+            }
+            true => format!("no {nouns} in this directory"),
+            false => format!("this is no {nouns}"),
         };
-        let unread = match is_folder {
-            true => None,
-            false => self.unread(place).await,
-        };
-        let error = unread.unwrap_or_else(|| Error::usage(message).in_file(place.location()));
-        described(error, place).await
+        described(Error::usage(message).in_file(place.location()), place).await
+    }
+
+    async fn holds_places(&self, place: &Place) -> bool {
+        match place.entries().await {
+            Ok(entries) => !self.formats.places_in(place, &entries).await.0.is_empty(),
+            Err(_) => false,
+        }
     }
 
     /// What a format misses in a file, if it is the only format of files.
@@ -227,7 +254,9 @@ impl ArrayOpener {
             |format: &&Arc<dyn ArrayFormat>| format.endings().iter().any(|it| !it.folder);
         let mut of_files = self.formats.iter().filter(is_of_files);
         let (format, None) = (of_files.next()?, of_files.next()) else { return None };
-        self.formats.open(format, place, &ResolvedOptions::default()).await.err()
+        let options = ArrayOptions::default().with_io(IoMode::Pread);
+        let options = self.formats.resolve(format, &options, &ArrayOptions::default()).ok()?;
+        self.formats.open(format, place, &options).await.err()
     }
 }
 

@@ -49,7 +49,10 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             config.extensions.insert(GridfusionConfig::default());
         }
         let formats = GridfusionConfig::of(config).formats;
-        self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));
+        let functions = self.table_functions().get_or_insert_default();
+        if !functions.contains_key(ArrayFunction::read_any().name()) {
+            self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));
+        }
         let functions = self.table_functions().get_or_insert_default();
         for function in ArrayFunction::all(&formats) {
             let name = function.name().to_owned();

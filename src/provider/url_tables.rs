@@ -10,6 +10,7 @@ use datafusion::prelude::SessionContext;
 
 use super::{ArrayOpener, GridTable};
 use crate::error::{Error, Result as GridResult};
+use crate::format::Foreign;
 use crate::options::ArrayOptions;
 use crate::source::{parse_url, path_of, refuse_foreign};
 
@@ -61,8 +62,11 @@ impl GridUrlTables {
         }
         match opener.place(name) {
             Ok(place) => refuse_foreign(&place).await?,
-            // DataFusion says what is wrong with it.
-            Err(error) => log::debug!("not looked at: {error}"),
+            Err(error) => match Foreign::of_name(&path_of(name)).filter(|it| !it.has_rows()) {
+                Some(foreign) => return Err(foreign.error().in_file(name)),
+                // DataFusion says what is wrong with it.
+                None => log::debug!("not looked at: {error}"),
+            },
         }
         Ok(None)
     }

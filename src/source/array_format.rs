@@ -169,6 +169,11 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// The path or URL.
     fn location(&self) -> &str;
 
+    /// What the column `_file` calls the place: the file that is read, or the path or URL.
+    fn file_name(&self) -> &str {
+        self.location()
+    }
+
     /// The names of the arrays that are tables. An array that cannot be read need not be listed.
     fn names(&self) -> Vec<String>;
 
@@ -256,7 +261,7 @@ impl dyn ArrayGroup + '_ {
             None => self.variables().await?,
         };
         let arrays = opened.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
-        Ok(FileArrays { name: self.location().to_owned(), arrays })
+        Ok(FileArrays { name: self.file_name().to_owned(), arrays })
     }
 
     /// The one array of this name.

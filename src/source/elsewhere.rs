@@ -49,12 +49,25 @@ async fn foreign_at(place: &Place) -> Option<Foreign> {
     }
 }
 
+/// The first bytes of the object at a place.
+///
+/// # Errors
+/// `Io` if there is none.
+pub(super) async fn first_bytes(place: &Place) -> Result<Vec<u8>> {
+    let source = place.object().await?;
+    let range = 0..source.size().min(HEAD);
+    let read = source.read(std::slice::from_ref(&range)).await?;
+    Ok(read.concat())
+}
+
+/// Bytes that signatures need.
+const HEAD: u64 = 64 * 1024;
+
 /// The first bytes of a local file, as many as signatures need; none of anything else.
 pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
-    const LEN: u64 = 64 * 1024;
     let Some(path) = place.local_path() else { return Ok(vec![]) };
     let source = FileSource::open(path)?;
-    let range = 0..source.size().min(LEN);
+    let range = 0..source.size().min(HEAD);
     let read = source.read(std::slice::from_ref(&range)).await?;
     Ok(read.concat())
 }

@@ -17,7 +17,7 @@ use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::MAX_CONCURRENT_IO;
-use crate::options::{ArrayOptions, COMMON, OptionInfo, ResolvedOptions, SESSION, similar};
+use crate::options::{ArrayOptions, COMMON, IoMode, OptionInfo, ResolvedOptions, SESSION, similar};
 
 /// The formats of a session, in the order in which they are asked. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -50,6 +50,14 @@ pub struct Found {
     pub format: Arc<dyn ArrayFormat>,
     /// What the place is to it.
     pub recognised: Recognised,
+    /// Whether it is a plain folder of such places.
+    pub is_folder_of: bool,
+}
+
+impl Found {
+    fn new(format: &Arc<dyn ArrayFormat>, recognised: Recognised) -> Self {
+        Self { format: Arc::clone(format), recognised, is_folder_of: false }
+    }
 }
 
 impl Formats {
@@ -116,23 +124,19 @@ impl Formats {
         let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
         let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
         let recognised = Recognised { what: ending.what?.into(), nests: false };
-        Some((Found { format: Arc::clone(format), recognised }, *ending))
+        Some((Found::new(format, recognised), *ending))
     }
 
     /// What a folder with these entries is.
     pub(crate) fn of_folder(&self, entries: &[Entry]) -> Option<Found> {
-        self.iter().find_map(|format| {
-            let recognised = format.probe_folder(entries)?;
-            Some(Found { format: Arc::clone(format), recognised })
-        })
+        self.iter().find_map(|format| Some(Found::new(format, format.probe_folder(entries)?)))
     }
 
     fn of_head(&self, head: &[u8]) -> Option<Found> {
         let format = self.iter().find(|format| format.probe_file(head))?;
         let named = format.endings().iter().find_map(|it| it.what);
         let what = named.map_or_else(|| format.noun().into(), Into::into);
-        let recognised = Recognised { what, nests: false };
-        Some(Found { format: Arc::clone(format), recognised })
+        Some(Found::new(format, Recognised { what, nests: false }))
     }
 
     /// A folder of nothing but folders, with places in it that are one group together. Not all of them are
@@ -152,45 +156,80 @@ impl Formats {
         let mut found = Box::pin(stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready));
         let format = found.next().await?.format;
         let what = format!("a group or folder of {}s", format.noun()).into();
-        let recognised = Recognised { what, nests: true };
-        Some(Found { format, recognised })
+        Some(Found { format, recognised: Recognised { what, nests: true }, is_folder_of: true })
+    }
+
+    /// What is at a place that somebody asks for by its location, whatever it is called: `recognise` looks
+    /// only where a name promises something.
+    ///
+    /// # Errors
+    /// `Io` if there is nothing, or it cannot be looked into.
+    pub(crate) async fn look_into(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
+        if place.local_path().is_some_and(|path| path.is_dir()) {
+            return Ok(self.of_group(place, &place.entries().await?).await);
+        }
+        // The file is looked at once, so it need not be mapped.
+        let missing = match elsewhere::first_bytes(&place.clone().with_io(IoMode::Pread)).await {
+            Ok(head) => return Ok(self.of_head(&head).map(|found| found.format)),
+            Err(error) => error,
+        };
+        // In a store, it may be a folder.
+        match place.is_remote() {
+            true => match place.entries().await {
+                Ok(entries) if !entries.is_empty() => {
+                    let folder = self.of_folder(&entries).map(|found| found.format);
+                    Ok(folder.or(self.of_group(place, &entries).await))
+                }
+                Ok(_) | Err(_) => Err(missing),
+            },
+            false => Err(missing),
+        }
     }
 
     /// The format of which the folder at `place` is a group: each place in it is of this format, and arrays in a
     /// folder are tables of one schema to it. Other files may lie beside the arrays.
-    pub(crate) async fn of_group(&self, place: &Place) -> Option<Arc<dyn ArrayFormat>> {
-        let mut places = self.places_in(place, &place.entries().await.ok()?).await.into_iter();
-        let (_, first) = places.next().filter(|(_, it)| it.recognised.nests)?;
+    async fn of_group(&self, place: &Place, listed: &[Entry]) -> Option<Arc<dyn ArrayFormat>> {
+        let folders = |entry: &&Entry| entry.size.is_none() && !entry.name.starts_with('.');
+        let some: Vec<Entry> =
+            listed.iter().filter(folders).take(MAX_CONCURRENT_IO).cloned().collect();
+        // A folder of many others is not looked into to its end for nothing.
+        let (some, _) = self.places_in(place, &some).await;
+        let (_, first) = some.first().filter(|(_, it)| it.recognised.nests)?;
+        let (all, _) = self.places_in(place, listed).await;
         let is_same = |it: &Found| it.recognised.nests && it.format.name() == first.format.name();
-        places.all(|(_, found)| is_same(&found)).then(|| Arc::clone(&first.format))
+        all.iter().all(|(_, found)| is_same(found)).then(|| Arc::clone(&first.format))
     }
 
-    /// The names of what is of ours in the folder at `place`, and what it is. What begins with a dot is left
-    /// out, and what cannot be listed, which a warning says.
-    pub(crate) async fn places_in(&self, place: &Place, listed: &[Entry]) -> Vec<(String, Found)> {
+    /// The names of what is of ours in the folder at `place`, and what it is; and why something cannot be
+    /// listed. What begins with a dot is left out.
+    pub(crate) async fn places_in(
+        &self,
+        place: &Place,
+        listed: &[Entry],
+    ) -> (Vec<(String, Found)>, Vec<Error>) {
         let visible = listed.iter().filter(|entry| !entry.name.starts_with('.'));
         let looks: Vec<_> = visible
-            .map(|entry| async move {
-                let found = self.of_entry(place, entry).await;
-                found.map(|found| (entry.name.clone(), found))
-            })
+            .map(|entry| async move { (entry.name.clone(), self.of_entry(place, entry).await) })
             .collect();
-        let looks = stream::iter(looks).buffered(MAX_CONCURRENT_IO).filter_map(ready);
-        let mut found: Vec<_> = looks.collect().await;
+        let mut looks = stream::iter(looks).buffered(MAX_CONCURRENT_IO);
+        let (mut found, mut left_out) = (Vec::new(), Vec::new());
+        while let Some((name, looked)) = looks.next().await {
+            match looked {
+                Ok(Some(it)) => found.push((name, it)),
+                Ok(None) => {}
+                Err(error) => left_out.push(error),
+            }
+        }
         found.sort_by(|a, b| a.0.cmp(&b.0));
-        found
+        (found, left_out)
     }
 
-    async fn of_entry(&self, place: &Place, entry: &Entry) -> Option<Found> {
+    async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<Found>> {
         let named = self.of_name(&entry.name);
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
-            Some((found, _)) => Some(found),
-            None if entry.size.is_some() => None,
-            None => {
-                let entries = async { place.child(&entry.name)?.entries().await };
-                let entries = entries.await.map_err(|error| log::warn!("left out: {error}"));
-                self.of_folder(&entries.ok()?)
-            }
+            Some((found, _)) => Ok(Some(found)),
+            None if entry.size.is_some() => Ok(None),
+            None => Ok(self.of_folder(&place.child(&entry.name)?.entries().await?)),
         }
     }
 

@@ -78,8 +78,8 @@ async fn verify(
         Ok(Place::Group(group)) => group.verify(depth, progress).await,
         Ok(Place::Directory(catalog)) => {
             let mut subjects = Vec::new();
-            for (_, path, options) in catalog.places_with(options.for_arrays()) {
-                let options = PathOptions::of_arrays(options);
+            for (_, path, arrays) in catalog.places_with(options.for_arrays()) {
+                let options = options.with_arrays(arrays);
                 let of_path = Box::pin(verify(path, &options, depth, progress, ctx));
                 subjects.extend(of_path.await);
             }

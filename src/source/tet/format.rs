@@ -106,6 +106,10 @@ impl ArrayGroup for TetGroup {
         &self.location
     }
 
+    fn file_name(&self) -> &str {
+        self.file.name()
+    }
+
     /// Coordinate datasets are tables too. A dataset that cannot be read is not listed, so that it does not
     /// spoil `information_schema` for the others; querying it by name gives its error.
     fn names(&self) -> Vec<String> {

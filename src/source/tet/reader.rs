@@ -78,7 +78,7 @@ impl TetReader {
         // A store has no folders to ask about, so there the name decides.
         let is_package = match place.local_path() {
             Some(path) => path.is_dir(),
-            None => place.path().trim_end_matches('/').ends_with(".tet.d"),
+            None => place.path().trim_end_matches('/').to_ascii_lowercase().ends_with(".tet.d"),
         };
         if is_package {
             return Self::open_package(place.folder()?, generation).await;

@@ -81,9 +81,12 @@ impl FormatUnderTest for BlocksUnderTest {
         });
         let written = write_all(BlocksWriter(header(array)), stream::iter(all), folder);
         // On a thread of its own: within a task of Tokio, what is waited for may never be polled again.
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        std::thread::scope(|scope| scope.spawn(|| runtime.block_on(written)).join().unwrap())
-            .unwrap();
+        // The runtime ends there too: within a task none may be dropped.
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(written)
+        };
+        std::thread::scope(|scope| scope.spawn(run).join().unwrap()).unwrap();
     }
 
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {

@@ -279,3 +279,27 @@ async fn external_tables_as_in_datafusion() {
     let message = error(&ctx, &create("EXTERNAL TABLE x", "nowhere.tet", "")).await;
     assert!(message.contains("nowhere.tet: cannot open the file"), "{message}");
 }
+
+/// A place that somebody names is looked into, whatever it is called.
+#[tokio::test]
+async fn places_with_names_that_promise_nothing() {
+    let ctx = reducing(2, 8192);
+    let dir = tempfile::tempdir().unwrap();
+    fs::copy(shipped(STATIONS), dir.path().join("odd.bin")).unwrap();
+    copy_folder(Path::new(&shipped(OVERLAP)), &dir.path().join("v1.2"));
+    in_memory(&ctx, dir.path()).await;
+    let bucket = "memory://bucket/data";
+    for (location, dataset, rows) in [("odd.bin", "'elevation'", "6"), ("v1.2", "'v1.2'", "42")] {
+        let sql = format!("SELECT count(*) FROM read_array('{bucket}/{location}', {dataset})");
+        assert_eq!(cell(&ctx, &sql).await, rows, "{location}");
+    }
+    let missing = ctx.read_array(format!("{bucket}/none.bin"), ArrayOptions::default()).await;
+    assert!(missing.unwrap_err().to_string().contains("none.bin"));
+    let key = "0123456789abcdef0123456789ABCDEF";
+    let encrypted = shipped("tests/data/tiledb/encrypted");
+    let options = ArrayOptions::default().with_option("encryption_key", key);
+    if let Ok(table) = ArrayOpener::of(&ctx.state()).table(&encrypted, None, &options).await {
+        let said = table.origin().unwrap().options.get("encryption_key").unwrap();
+        assert!(!format!("{said} {said:?} {table:?}").contains(key));
+    }
+}

@@ -56,7 +56,12 @@ async fn look(subject: &Subject<'_>) -> Result<()> {
 pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
     let (file, range) = subject.format.metadata(&subject.path());
     let good = std::fs::read(&file).unwrap();
-    let put = |file: &Path, bytes: &[u8]| std::fs::write(file, bytes).unwrap();
+    // In the place of the file, not into it: what looked at it before may still have it mapped.
+    let put = |file: &Path, bytes: &[u8]| {
+        let draft = subject.folder.path().join("draft");
+        std::fs::write(&draft, bytes).unwrap();
+        std::fs::rename(&draft, file).unwrap();
+    };
     let mut bad = good.clone();
     bad[range.start] ^= 0x15;
     for bytes in [&bad[..], &good[..range.start + range.len() / 2]] {
