@@ -1,10 +1,9 @@
 //! What is at a path or URL of the command line.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use datafusion::execution::context::SessionContext;
-use gridfusion::{ArrayGroup, ArrayOpener, Error, GridCatalog};
+use gridfusion::{ArrayOpener, ArraySchema, Error, GridCatalog};
 
 use crate::options::PathOptions;
 use crate::store;
@@ -12,7 +11,7 @@ use crate::store;
 /// Something that holds arrays.
 pub(crate) enum Place {
     /// A file, a package, an array, or a group of arrays.
-    Group(Arc<dyn ArrayGroup>),
+    Group(ArraySchema),
     /// A directory of such.
     Directory(GridCatalog),
 }
@@ -52,12 +51,12 @@ impl Place {
             refused.map_err(|error| error.in_file(path))?;
         }
         let name = format.as_ref().map(|format| format.name());
-        let group = opener.group(path, name, said).await;
-        Ok(Self::Group(group.map_err(|error| error.in_file(path))?))
+        let schema = opener.schema(path, name, said).await;
+        Ok(Self::Group(schema.map_err(|error| error.in_file(path))?))
     }
 }
 
-/// What a store has at a URL is not known before it is asked for.
+/// Whether a folder may be at `path`. Nobody knows for a URL before the store lists it.
 fn may_be_folder(path: &str) -> bool {
     Path::new(path).is_dir() || path.contains("://") && !path.ends_with(".tet")
 }

@@ -10,7 +10,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
-use gridfusion::{ArrayOpener, ArraySchema};
+use gridfusion::ArrayOpener;
 use url::Url;
 
 use crate::options::{PathOptions, Setting};
@@ -36,7 +36,7 @@ pub(crate) async fn register(
     for path in paths {
         let tables: Arc<dyn SchemaProvider> =
             match Place::open(path, &options, &session.ctx).await? {
-                Place::Group(group) => Arc::new(ArraySchema::new(group)),
+                Place::Group(schema) => Arc::new(schema),
                 Place::Directory(files) => {
                     session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
                     continue;

@@ -8,7 +8,7 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
-use super::GridTable;
+use super::table::{GridTable, TableOrigin};
 use crate::source::ArrayGroup;
 
 /// The arrays of one place as tables, opened when they are first asked for.
@@ -18,13 +18,21 @@ use crate::source::ArrayGroup;
 #[derive(Debug)]
 pub struct ArraySchema {
     group: Arc<dyn ArrayGroup>,
+    /// Without a dataset; `None` for arrays that were handed over opened.
+    origin: Option<TableOrigin>,
     opened: Mutex<HashMap<String, Arc<GridTable>>>,
 }
 
 impl ArraySchema {
     /// The schema of opened arrays.
     pub fn new(group: Arc<dyn ArrayGroup>) -> Self {
-        Self { group, opened: Mutex::default() }
+        Self { group, origin: None, opened: Mutex::default() }
+    }
+
+    /// The same schema, whose tables say where they are from.
+    #[must_use]
+    pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
+        Self { origin: Some(origin), ..self }
     }
 
     /// The arrays behind the tables.
@@ -35,7 +43,7 @@ impl ArraySchema {
     /// The table of an array; `None` if there is none of this name.
     ///
     /// # Errors
-    /// Those of [`ArrayGroup::arrays`].
+    /// As [`ArrayGroup::arrays`].
     pub async fn grid_table(&self, name: &str) -> crate::Result<Option<Arc<GridTable>>> {
         if !self.group.has(name) {
             return Ok(None);
@@ -45,7 +53,11 @@ impl ArraySchema {
             return Ok(held);
         }
         let array = self.group.array(name).await?.into_grid()?;
-        let table = Arc::new(GridTable::new(Arc::new(array)));
+        let mut table = GridTable::new(Arc::new(array));
+        if let Some(origin) = &self.origin {
+            table = table.with_origin(origin.of_dataset(name));
+        }
+        let table = Arc::new(table);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Some(Arc::clone(opened.entry(name.to_owned()).or_insert(table))))
     }

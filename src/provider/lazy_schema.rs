@@ -8,8 +8,8 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
+use super::ArrayOpener;
 use super::arguments::wait;
-use super::{ArrayOpener, ArraySchema};
 use crate::error::Result as GridResult;
 use crate::options::ArrayOptions;
 
@@ -35,7 +35,7 @@ impl LazySchema {
         Self { location, format, reading, opened: OnceLock::new() }
     }
 
-    /// Those of `options` that the format has: in a directory of several formats, each takes its own.
+    /// Keeps the `options` that the format has: in a directory of several formats, each takes its own.
     pub(super) fn options_of(&self, options: &ArrayOptions) -> ArrayOptions {
         let formats = self.reading.opener.formats();
         match formats.get(self.format) {
@@ -57,8 +57,7 @@ impl LazySchema {
     async fn open(&self) -> GridResult<Arc<dyn SchemaProvider>> {
         let Reading { opener, options } = &*self.reading;
         let options = self.options_of(options);
-        let group = opener.group(&self.location, Some(self.format), &options).await?;
-        Ok(Arc::new(ArraySchema::new(group)))
+        Ok(Arc::new(opener.schema(&self.location, Some(self.format), &options).await?))
     }
 
     /// For callers that cannot wait. What cannot be opened has no tables, so that the others can be listed.

@@ -5,7 +5,7 @@
 //!        └──────────────▶ ArrayOpener ──▶ Formats ──▶ ArrayFormat
 //! ```
 //!
-//! So a location, an option and an error mean the same everywhere.
+//! One path for all of them: a location, an option and an error mean the same everywhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use url::Url;
 
+use super::array_schema::ArraySchema;
 use super::locations::{Locations, Places};
 use super::table::{GridTable, TableOrigin};
 use crate::array::GridArray;
@@ -125,15 +126,7 @@ impl ArrayOpener {
                 GridTable::new(Arc::new(array))
             }
         };
-        let mut said = options.clone();
-        for option in format.option_table().options().filter(|it| options.get(it.name).is_some()) {
-            // A key that was said as text must not be read from there.
-            if let Some(key) = resolved.secret(option.name) {
-                said = said.with_option(option.name, key.clone());
-            }
-        }
-        let format = format.name().to_owned();
-        Ok(table.with_origin(TableOrigin { locations, format, options: said }))
+        Ok(table.with_origin(TableOrigin::new(locations, &format, options, &resolved)))
     }
 
     async fn many(
@@ -181,17 +174,18 @@ impl ArrayOpener {
         }
     }
 
-    /// The same for a schema, which holds all arrays of its place.
+    /// The arrays at `location` as a schema, whose tables say where they are from.
     ///
     /// # Errors
-    /// Those of [`ArrayOpener::group`], and `Usage` if the options are about one table.
+    /// As [`ArrayOpener::group`], and `Usage` if the options are about one table.
     pub async fn schema(
         &self,
         location: &str,
+        format: Option<&str>,
         options: &ArrayOptions,
-    ) -> Result<Arc<dyn ArrayGroup>> {
+    ) -> Result<ArraySchema> {
         let place = self.place(location)?;
-        let format = self.format_of(&place, None).await?;
+        let format = self.format_of(&place, format).await?;
         let is_of_table = |name: &str| {
             format.option_table().find(name).is_some_and(|option| option.scope == Scope::Table)
         };
@@ -201,7 +195,10 @@ impl ArrayOpener {
             );
             return Err(Error::usage(message).in_file(location));
         }
-        self.group(location, Some(format.name()), options).await
+        let resolved = self.formats.resolve(&format, options, &self.defaults)?;
+        let group = self.formats.open(&format, &place, &resolved).await?;
+        let origin = TableOrigin::new(location.into(), &format, options, &resolved);
+        Ok(ArraySchema::new(group).with_origin(origin))
     }
 
     /// The format called `name`, or the one that `place` is of.
@@ -248,7 +245,7 @@ impl ArrayOpener {
         }
     }
 
-    /// What a format misses in a file, if it is the only format of files.
+    /// The error of the only format of files, if there is just one: it names what the file lacks.
     async fn unread(&self, place: &Place) -> Option<Error> {
         let is_of_files =
             |format: &&Arc<dyn ArrayFormat>| format.endings().iter().any(|it| !it.folder);

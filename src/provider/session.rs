@@ -11,8 +11,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
 
 use super::{
-    ArrayOpener, ArraySchema, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt,
-    Locations, UrlCatalogs,
+    ArrayOpener, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt, Locations,
+    UrlCatalogs,
 };
 use crate::exec::GridfusionConfig;
 use crate::options::ArrayOptions;
@@ -74,7 +74,7 @@ pub trait GridfusionSessionContextExt {
     /// The arrays at `locations` as a [`DataFrame`].
     ///
     /// # Errors
-    /// Those of [`register_array`](Self::register_array).
+    /// As [`register_array`](Self::register_array).
     async fn read_array(
         &self,
         locations: impl Into<Locations> + Send,
@@ -191,8 +191,8 @@ impl GridfusionSessionContextExt for SessionContext {
         location: &str,
         options: ArrayOptions,
     ) -> Result<()> {
-        let group = opener(self).schema(location, &options).await?;
-        default_catalog(self)?.register_schema(name, Arc::new(ArraySchema::new(group)))?;
+        let schema = opener(self).schema(location, None, &options).await?;
+        default_catalog(self)?.register_schema(name, Arc::new(schema))?;
         Ok(())
     }
 

@@ -15,9 +15,9 @@ use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
 use crate::exec::pruning::{FilterScope, planning};
 use crate::io::last_part;
-use crate::options::ArrayOptions;
+use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::plan::ScanPlan;
-use crate::source::{FileArrays, MosaicOptions};
+use crate::source::{ArrayFormat, FileArrays, MosaicOptions};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per value.
 ///
@@ -45,7 +45,7 @@ pub struct GridTable {
     origin: Option<Arc<TableOrigin>>,
 }
 
-/// What a table was opened from.
+/// The locations, format and options that a table was opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableOrigin {
@@ -53,8 +53,32 @@ pub struct TableOrigin {
     pub locations: Locations,
     /// The format by name.
     pub format: String,
-    /// What was said of the table; defaults of the session are not among it.
+    /// The options given for the table, without the session's defaults.
     pub options: ArrayOptions,
+}
+
+impl TableOrigin {
+    /// Tables at `locations`, opened with the options `given`, which mean `resolved` to the format.
+    pub(super) fn new(
+        locations: Locations,
+        format: &Arc<dyn ArrayFormat>,
+        given: &ArrayOptions,
+        resolved: &ResolvedOptions,
+    ) -> Self {
+        let mut options = given.clone();
+        for (name, _) in given.iter() {
+            // A key that was given as text must not be read from there.
+            if let Some(key) = resolved.secret(name) {
+                options = options.with_option(name, key.clone());
+            }
+        }
+        Self { locations, format: format.name().to_owned(), options }
+    }
+
+    /// The origin of one of several tables of the place.
+    pub(super) fn of_dataset(&self, dataset: &str) -> Self {
+        Self { options: self.options.clone().with_dataset(dataset), ..self.clone() }
+    }
 }
 
 impl GridTable {
@@ -81,8 +105,9 @@ impl GridTable {
         Self { origin: Some(Arc::new(origin)), ..self }
     }
 
-    /// What the table was opened from, so that another process can open it too; `None` for an array that
-    /// was handed over opened.
+    /// The locations, format and options that open the table again in another process; `None` for an array
+    /// that was
+    /// handed over opened.
     pub fn origin(&self) -> Option<&TableOrigin> {
         self.origin.as_deref()
     }

@@ -45,7 +45,7 @@ impl GridUrlTables {
     /// The table of an array; `None` if nothing here looks like one.
     ///
     /// # Errors
-    /// Those of [`ArrayOpener::table`], and `Usage` for arrays in another format.
+    /// As [`ArrayOpener::table`], and `Usage` for arrays in another format.
     pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
         let opener = self.opener()?;
         for (location, dataset) in readings(name) {

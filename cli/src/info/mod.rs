@@ -42,10 +42,10 @@ const MOST_NAMED: usize = 10;
 async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     match Place::open(&args.path, &options, &SessionContext::new()).await? {
-        Place::Group(group) => {
+        Place::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
-            group.describe(&detail).await
+            schema.group().describe(&detail).await
         }
         Place::Directory(catalog) => {
             let mut places: Vec<&str> = catalog.places().map(|(_, place)| place).collect();

@@ -75,7 +75,7 @@ async fn verify(
     ctx: &SessionContext,
 ) -> Vec<Subject> {
     let reports = match Place::open(path, options, ctx).await {
-        Ok(Place::Group(group)) => group.verify(depth, progress).await,
+        Ok(Place::Group(schema)) => schema.group().verify(depth, progress).await,
         Ok(Place::Directory(catalog)) => {
             let mut subjects = Vec::new();
             for (_, path, arrays) in catalog.places_with(options.for_arrays()) {

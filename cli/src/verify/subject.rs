@@ -1,8 +1,8 @@
-//! What a report is about.
+//! Pairs a path with the report about it.
 
 use gridfusion::verify::Report;
 
-/// A file or an array, and what was found.
+/// A file or an array, and its report.
 pub(super) struct Subject {
     pub(super) path: String,
     pub(super) report: Report,

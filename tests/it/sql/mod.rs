@@ -2,10 +2,12 @@
 
 /// Random queries against a table in memory.
 mod differential;
-/// What people get wrong, and the whole message.
+/// Mistakes of users, with the whole message of each.
 mod mistakes;
 /// The table of options.
 mod options;
+/// Locations, formats and options of opened tables.
+mod origin;
 /// Rust calls, external tables, schemas.
 mod register;
 /// `tests/slt/*.slt`.

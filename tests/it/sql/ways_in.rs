@@ -295,11 +295,4 @@ async fn places_with_names_that_promise_nothing() {
     }
     let missing = ctx.read_array(format!("{bucket}/none.bin"), ArrayOptions::default()).await;
     assert!(missing.unwrap_err().to_string().contains("none.bin"));
-    let key = "0123456789abcdef0123456789ABCDEF";
-    let encrypted = shipped("tests/data/tiledb/encrypted");
-    let options = ArrayOptions::default().with_option("encryption_key", key);
-    if let Ok(table) = ArrayOpener::of(&ctx.state()).table(&encrypted, None, &options).await {
-        let said = table.origin().unwrap().options.get("encryption_key").unwrap();
-        assert!(!format!("{said} {said:?} {table:?}").contains(key));
-    }
 }

@@ -1,0 +1,77 @@
+//! Tables say where they are from, so that another process can open them too.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::prelude::SessionContext;
+use gridfusion::{
+    ArrayOpener, ArrayOptions, GridTable, GridfusionSessionContextExt, Locations, TableOrigin,
+};
+
+use crate::support::{reducing, rows_from, shipped};
+
+const STATIONS: &str = "examples/data/stations.tet";
+const KEY: &str = "0123456789abcdef0123456789ABCDEF";
+
+async fn origin_of(ctx: &SessionContext, name: &str) -> TableOrigin {
+    let table = ctx.table_provider(name).await.unwrap();
+    table.downcast_ref::<GridTable>().unwrap().origin().expect(name).clone()
+}
+
+/// Opens the table `name` again by its origin, in another session, and compares all rows.
+async fn opens_again(ctx: &SessionContext, name: &str) {
+    let origin = origin_of(ctx, name).await;
+    let other = reducing(2, 8192);
+    let opener = ArrayOpener::of(&other.state());
+    let format = Some(origin.format.as_str());
+    let again = opener.table(origin.locations.clone(), format, &origin.options).await.unwrap();
+    assert_eq!(again.schema(), ctx.table_provider(name).await.unwrap().schema(), "{name}");
+    assert_eq!(again.origin(), Some(&origin), "{name}");
+    other.register_table("again", Arc::new(again)).unwrap();
+    let expected = rows_from(ctx, &format!("SELECT * FROM {name}")).await;
+    assert!(!expected.is_empty(), "{name}");
+    assert_eq!(rows_from(&other, "SELECT * FROM again").await, expected, "{name}");
+}
+
+#[tokio::test]
+async fn tables_of_schemas_and_catalogs_open_again() {
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_index_columns(true);
+    ctx.register_array_schema("stations", &shipped(STATIONS), options).await.unwrap();
+    let elevation = origin_of(&ctx, "stations.elevation").await;
+    assert_eq!(elevation.locations, Locations::from(shipped(STATIONS)));
+    assert_eq!(elevation.format, "tet");
+    let said = |name| elevation.options.get(name).map(ToString::to_string);
+    assert_eq!(said("dataset").as_deref(), Some("elevation"));
+    assert_eq!(said("index_columns").as_deref(), Some("true"));
+    for name in ["elevation", "precipitation", "time"] {
+        opens_again(&ctx, &format!("stations.{name}")).await;
+    }
+    for (schema, location) in [("weather", "weather"), ("overlap", "overlap")] {
+        let location = shipped(&format!("tests/data/tiledb/{location}"));
+        let options = ArrayOptions::default().with_nan_as_null(false);
+        ctx.register_array_schema(schema, &location, options).await.unwrap();
+        for table in ctx.catalog("datafusion").unwrap().schema(schema).unwrap().table_names() {
+            opens_again(&ctx, &format!("{schema}.\"{table}\"")).await;
+        }
+    }
+    let data = shipped("examples/data");
+    ctx.register_array_catalog("climate", &data, ArrayOptions::default()).await.unwrap();
+    opens_again(&ctx, "climate.stations.elevation").await;
+}
+
+/// A table and a schema take the key as text, and keep it as a key.
+#[tokio::test]
+async fn keys_stay_hidden() {
+    let ctx = reducing(2, 8192);
+    let location = shipped("tests/data/tiledb/encrypted");
+    let options = ArrayOptions::default().with_option("encryption_key", KEY);
+    ctx.register_array("encrypted", &location, options.clone()).await.unwrap();
+    ctx.register_array_schema("locked", &location, options).await.unwrap();
+    for name in ["encrypted", "locked.encrypted"] {
+        let origin = origin_of(&ctx, name).await;
+        let key = origin.options.get("encryption_key").unwrap();
+        assert!(!format!("{key} {key:?} {origin:?}").contains(KEY), "{name}");
+        opens_again(&ctx, name).await;
+    }
+}
