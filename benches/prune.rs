@@ -213,7 +213,7 @@ fn in_turn<const N: usize>(
     best
 }
 
-/// What each kind of pruning at run time gains: the same query with and without it.
+/// Times the same query with and without each kind of pruning at run time.
 fn each_alone(runtime: &Runtime, directory: &Path) {
     let (chunks, path) = (if is_small() { 16 } else { 256 }, directory.join("alone.tet"));
     line(chunks).write(&path);

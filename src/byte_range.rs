@@ -16,7 +16,7 @@ use std::ops::Range;
 pub enum ByteRange {
     /// From the first of these to before the last.
     Bounded(Range<u64>),
-    /// So many bytes at the end of the object, or all of them if it has fewer.
+    /// The last so many bytes of the object, or all of them if it has fewer.
     Suffix(u64),
     /// All of them, however many there are.
     Whole,

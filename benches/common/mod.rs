@@ -11,7 +11,7 @@ mod sql;
 #[path = "../../tests/it/support/tet_writer.rs"]
 mod tet_writer;
 
-/// What benches take from the tests.
+/// The tests' helpers that benches use too.
 #[allow(unused_imports, reason = "each bench needs a part of it")]
 pub(crate) mod support {
     pub(crate) use super::sql::{query, reducing, session};

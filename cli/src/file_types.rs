@@ -14,7 +14,7 @@ use datafusion::sql::parser::{CopyToStatement, Statement};
 
 use crate::alike::{list, meant};
 
-/// What types are called that `COPY` writes.
+/// The name of the types that `COPY` writes, for messages.
 const WRITABLE: &str = "types that can be written";
 
 /// The types of files that `COPY` writes, in order: those of tables that are formats of files too.

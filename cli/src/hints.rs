@@ -12,7 +12,7 @@ use crate::errors::describe;
 use crate::unique_names::is_clash_inside;
 use crate::{memory, missing_table};
 
-/// What stands before and after a name in a message.
+/// The text before and after a name in an error message.
 #[derive(Debug, Clone, Copy)]
 struct Text {
     before: &'static str,
@@ -30,22 +30,22 @@ impl Text {
     }
 }
 
-/// Of `SELECT … FROM name(…)`.
+/// The message for `SELECT … FROM name(…)`.
 const NO_TABLE_FUNCTION: Text = Text { before: "table function '", after: "' not found" };
-/// Of every other statement that reads a table; the name is full.
+/// The message for every other statement that reads a table; the name is full.
 const NO_TABLE: Text = Text { before: "table '", after: "' not found" };
-/// Of `DROP TABLE`; the name is as it was written.
+/// The message for `DROP TABLE`; the name is as it was written.
 const NO_TABLE_TO_DROP: Text = Text { before: "Table '", after: "' doesn't exist" };
-/// Of `CREATE TABLE schema.name`.
+/// The message for `CREATE TABLE schema.name`.
 const NO_SCHEMA: Text = Text { before: "failed to resolve schema: ", after: "" };
-/// Of a function; DataFusion's own suggestion follows, which is of no use for one that lacks its window.
+/// The message for a function. DataFusion adds a suggestion, which does not help with window functions.
 const NO_FUNCTION: Text = Text { before: "Invalid function '", after: "'" };
-/// Of `SHOW`.
+/// The message for `SHOW`.
 const NO_VARIABLE: Text = Text { before: "'", after: "' is not a variable which can be viewed" };
-/// Of `SET`; the name is the last part of what was written.
+/// The message for `SET`; the name is the last part of the written one.
 const NO_SETTING: Text = Text { before: "Config value \"", after: "\" not found on " };
 
-/// Of this library, whose message goes on with the names that there are.
+/// The messages of this library, which go on with the names that there are.
 const NO_MEMBERS: [(Text, &str); 2] = [
     (Text { before: "no dataset \"", after: "\"; the file has " }, "; the file has "),
     (Text { before: "no array \"", after: "\"; there is " }, "; there is "),
@@ -103,7 +103,7 @@ fn window_function<'a>(message: &'a str, ctx: &SessionContext) -> Option<&'a str
     ctx.state().window_functions().contains_key(name).then_some(name)
 }
 
-/// What to do where two expressions have one name. Most such statements are changed before anybody sees this.
+/// The hint for two expressions of one name. The program rewrites most such statements before they fail.
 fn clash(error: &DataFusionError) -> Option<&'static str> {
     is_clash_inside(error).then_some(
         "aggregates and keys that differ by a CAST only have the same name for the planner; \

@@ -1,4 +1,4 @@
-//! What to say of a table that is not there.
+//! Hints for the names of missing tables and schemas.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use datafusion::prelude::SessionContext;
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
 use crate::file_types::writable;
 
-/// What a user may have meant by the name of a missing table, full or as it was written.
+/// Guesses what a user meant by the name of a missing table, full or as it was written.
 pub(crate) fn hint(name: &str, ctx: &SessionContext) -> Option<String> {
     let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
     hint.or_else(|| Tables::of(ctx)?.hint(name))
 }
 
-/// What a user may have meant by the name of a missing schema.
+/// Guesses what a user meant by the name of a missing schema.
 pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
     meant(name, "schemas", Tables::of(ctx)?.schemas())
 }
 
-/// What to say of a name that is a file without quotes, or without its ending.
+/// The hint for a name that is a file without quotes, or without its ending.
 fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     let config = ctx.copied_config();
     let names = &config.options().catalog;

@@ -82,12 +82,12 @@ impl PathOptions {
         )))
     }
 
-    /// What is said for object stores.
+    /// The options for object stores.
     pub(crate) fn for_store(&self) -> &HashMap<String, String> {
         &self.stores
     }
 
-    /// What is said for arrays; each format takes what is about it.
+    /// The options for arrays; each format takes its own.
     pub(crate) fn for_arrays(&self) -> &ArrayOptions {
         &self.arrays
     }

@@ -28,7 +28,7 @@ pub(crate) enum Values {
 /// The name of a column, and the unit of its values if that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Title {
-    /// What stands beside the axis, or in the legend.
+    /// The text beside the axis, or in the legend.
     pub name: String,
     /// Stands behind the name in brackets.
     pub unit: Option<String>,

@@ -1,4 +1,4 @@
-//! What a picture shall be like.
+//! The settings of a picture.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -64,11 +64,11 @@ impl Format {
     }
 }
 
-/// What a picture shall be like.
+/// The settings of a picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spec {
-    /// What to draw, if not what the columns suggest.
+    /// The kind of picture; `None` draws the one that the columns suggest.
     pub kind: Option<Kind>,
     /// A line of text above the plot.
     pub title: Option<String>,

@@ -1,4 +1,4 @@
-//! What an error of Arrow's means here.
+//! Turns errors of Arrow into ours.
 
 use arrow::error::ArrowError;
 

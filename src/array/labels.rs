@@ -51,7 +51,7 @@ impl Labels {
     /// Labels from text, of the narrowest type that every label fits: numbers, dates, times, or text.
     ///
     /// # Errors
-    /// Those of [`Labels::from_array`].
+    /// As [`Labels::from_array`].
     pub fn from_text(labels: &[String]) -> Result<Self> {
         Self::from_array(text_labels::infer(labels))
     }

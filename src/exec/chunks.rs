@@ -46,7 +46,7 @@ pub(super) struct ChunkReader {
     values: Vec<usize>,
     /// What is noted about each of them, once it has been looked for.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
-    /// Those not yet looked up.
+    /// The chunks that have not been located yet.
     tasks: TaskNumbers,
     filters: DynamicFilters,
     /// What the filters leave; made at the first chunk.
@@ -407,7 +407,7 @@ impl ChunkReader {
         Payloads::Coming(SpawnedTask::spawn(async move { array.objects().fetch(&requests).await }))
     }
 
-    /// What has arrived of `stored`, of which absent layers are left out.
+    /// Takes the payloads that have arrived for `stored`; leaves out absent layers.
     async fn payloads(
         &self,
         stored: &mut [StoredChunk],

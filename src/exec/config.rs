@@ -10,8 +10,7 @@ use crate::error::{Error, Result as GridResult};
 use crate::options::{ArrayOptions, OptionInfo, OptionValue};
 use crate::source::Formats;
 
-/// What `SET gridfusion.…` reaches, and the formats that the session reads. The value `default` takes back what
-/// was said.
+/// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` unsets one.
 ///
 /// ```
 /// use datafusion::prelude::SessionConfig;
@@ -81,7 +80,7 @@ impl GridfusionConfig {
         Ok(())
     }
 
-    /// What is set, as text.
+    /// The value of a setting, as text; `None` if it is not set.
     fn shown(&self, option: &OptionInfo) -> Option<String> {
         match option.name {
             REDUCE => Some(self.reduce.to_string()),

@@ -23,8 +23,9 @@ use datafusion::physical_expr::{
 use crate::array::{ColumnSource, GridArray, LabelOrder};
 use crate::plan::ScanPlan;
 
-/// What is known of the rows that `plan` yields, as `columns` show them: that they are in the `ordering` that
-/// was pushed down, or, if none was, in that of the axes.
+/// The order of the rows that `plan` yields, as `columns` show them: the `ordering` that was pushed down or,
+/// if
+/// none was, that of the axes.
 ///
 /// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
 /// for one above an outer join too, where it may be NULL.

@@ -20,7 +20,7 @@ use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
 use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
 
-/// What a stream reads, and as what it shows it.
+/// The plan that a stream reads, and the columns and batches that it makes of it.
 pub(super) struct StreamInput {
     pub(super) array: Arc<GridArray>,
     pub(super) plan: Arc<ScanPlan>,
@@ -28,7 +28,7 @@ pub(super) struct StreamInput {
     pub(super) columns: Vec<ColumnSource>,
     /// The schema of the output.
     pub(super) schema: SchemaRef,
-    /// What was pushed down while the query runs.
+    /// The filters that joins and `ORDER BY … LIMIT` push down while the query runs.
     pub(super) filters: DynamicFilters,
     /// Which chunks to read first.
     pub(super) priority: Option<Priority>,

@@ -52,7 +52,7 @@ impl ByteOrder {
 
 /// Turns each word round.
 fn swap(bytes: &mut [u8], width: usize) {
-    /// Of a width that the compiler knows, which it makes vector instructions of.
+    /// Swaps words of a width that the compiler knows, so that it emits vector instructions.
     fn swap_words<const WIDTH: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<WIDTH>().0.iter_mut().for_each(|word| word.reverse());
     }

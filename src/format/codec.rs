@@ -31,7 +31,7 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
     /// Turns the `stored` bytes, which begin at byte `offset` of their object, into the tile's: at most
     /// `raw_len` bytes, in the memory of `spare` where it is large enough.
     ///
-    /// What else is needed on the way comes from [`Scratch::lend`], so that a tile costs no allocation.
+    /// Decoders borrow further memory from [`Scratch::lend`], so that a tile costs no allocation.
     /// Memory that is reserved before anything is decoded must be in proportion to `stored`, whatever
     /// `raw_len` says.
     ///
@@ -70,7 +70,7 @@ pub struct Decoded {
 #[derive(Default)]
 pub struct Scratch {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
-    /// What the [`PayloadDecoder`] of the last tile keeps.
+    /// State of the [`PayloadDecoder`] that decoded the last tile.
     custom: Option<Box<dyn Any + Send + Sync>>,
 }
 

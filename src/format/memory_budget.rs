@@ -1,4 +1,4 @@
-//! What a writer says of the memory that readers should use.
+//! The memory that a file's writer asks readers to keep to.
 
 /// How much memory the writer of a file suggests for reading it; a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -36,7 +36,7 @@ impl Content {
     }
 }
 
-/// What a [`Writer`] wants done before anything is visible.
+/// A write that a [`Writer`] asks for before anything is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     /// Put whole objects, in any order and at the same time. None of them may exist yet.
@@ -55,7 +55,7 @@ pub enum Write {
     },
 }
 
-/// What makes everything visible that was written.
+/// The last write, which makes everything visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Publish {
     /// Put an object, which must not exist: of two writers the second fails.
@@ -73,7 +73,7 @@ pub enum Publish {
 
 /// A sans-IO writer of one array.
 pub trait Writer {
-    /// What it is given, one after the other: say, the cells of a chunk and which chunk that is.
+    /// Its input, one after the other: say, the cells of a chunk and which chunk that is.
     type Chunk;
 
     /// Takes a chunk and says what to write, one thing after the other.

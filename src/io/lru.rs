@@ -1,4 +1,4 @@
-//! What was used lately, up to a number: the least recently used goes first.
+//! A bounded cache, which drops the least recently used entry first.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};

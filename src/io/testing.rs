@@ -37,7 +37,7 @@ impl TestStore {
         Self::failing_after(usize::MAX)
     }
 
-    /// What it was asked for since it was last looked at.
+    /// Takes the requests since the last call.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

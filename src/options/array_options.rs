@@ -1,4 +1,4 @@
-//! What somebody says about how arrays are read, and what it means for one format.
+//! Options of tables: as users write them, and as one format resolves them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -82,7 +82,7 @@ impl ArrayOptions {
         self
     }
 
-    /// What is said of an option.
+    /// The value given for an option.
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.said.get(name)
     }
@@ -140,7 +140,7 @@ impl fmt::Debug for ArrayOptions {
     }
 }
 
-/// What is said to one format: each name is one of its options, and each value of the option's kind.
+/// Options resolved for one format: each name is one of its options, and each value of the option's kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResolvedOptions {
     values: BTreeMap<&'static str, OptionValue>,

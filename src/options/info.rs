@@ -1,8 +1,8 @@
-//! What there is to say: the options of every format, and the settings of a session.
+//! Lists the options of every format and the settings of a session.
 
 use super::value::ValueKind;
 
-/// What an option may be said about.
+/// The place that an option may be given for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// One table.
@@ -27,15 +27,15 @@ pub enum Scope {
 pub struct OptionInfo {
     /// Its name.
     pub name: &'static str,
-    /// What its value may be.
+    /// The kind of its value.
     pub kind: ValueKind,
-    /// Its value where nothing is said, in Markdown.
+    /// Its default, in Markdown.
     pub default: &'static str,
-    /// What it means, in a few words of Markdown.
+    /// Its meaning, in a few words of Markdown.
     pub meaning: &'static str,
     /// Whether `SET gridfusion.NAME` sets a default for all tables that are opened after that.
     pub session: bool,
-    /// What it may be said about.
+    /// The place that it may be given for.
     pub scope: Scope,
 }
 

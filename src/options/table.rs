@@ -32,13 +32,14 @@ impl OptionTable {
         self.own.iter().find(|own| own.name == option.name).unwrap_or(option)
     }
 
-    /// What is called `name`, if anything is.
+    /// Finds the option called `name`.
     pub fn find(self, name: &str) -> Option<&'static OptionInfo> {
         self.options().find(|option| option.name == name)
     }
 
-    /// What `said` means for this format, and what `defaults` say of the rest. Of the defaults, those that
-    /// the format does not know are passed over.
+    /// Resolves the options `said` for this format, and takes the rest from `defaults`. Ignores defaults that
+    /// the
+    /// format does not know.
     ///
     /// # Errors
     /// `Usage` for an option that is not known, which `unknown` describes, or a value that it cannot have.

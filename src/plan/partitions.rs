@@ -27,7 +27,7 @@ pub(super) struct Part {
     pub(super) rows: u64,
 }
 
-/// What decides how tasks are divided.
+/// The figures by which tasks are divided.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Division {
     /// How many partitions there may be.

@@ -18,7 +18,7 @@ use super::touched::TouchedChunks;
 use crate::error::Result;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 
-/// What a query reads of one array.
+/// The part of one array that a query reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRequest {
     /// The selected cells; each becomes a row.

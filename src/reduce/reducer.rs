@@ -1,4 +1,4 @@
-//! What folds the cells of chunks into groups.
+//! Folds the cells of chunks into groups.
 
 use super::group_stats::GroupStats;
 use super::grouped_chunk::GroupedChunk;

@@ -41,7 +41,7 @@ pub struct Ending {
     pub what: Option<&'static str>,
 }
 
-/// What a place is, as a format sees it.
+/// How a format recognised a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
     /// For a sentence: `a TileDB array`.
@@ -98,19 +98,19 @@ impl From<GridArray> for OpenedArray {
 /// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds.
 #[async_trait]
 pub trait ArrayFormat: Debug + Send + Sync {
-    /// What SQL calls it, in small letters: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
+    /// Its name in SQL, in small letters: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
     fn name(&self) -> &'static str;
 
-    /// What sentences call it: `.tet`, `TileDB`.
+    /// Its name in sentences: `.tet`, `TileDB`.
     fn title(&self) -> &'static str;
 
-    /// What sentences call places of this format, without articles: `.tet file`, `.tet.d package`.
+    /// The names of its places in sentences, without articles: `.tet file`, `.tet.d package`.
     fn nouns(&self) -> &'static [&'static str];
 
     /// How names of its files and folders end.
     fn endings(&self) -> &'static [Ending];
 
-    /// What a folder with these entries is to the format.
+    /// Recognises a folder by its entries; `None` if the format does not know it.
     fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised>;
 
     /// Whether a file that begins with these bytes, 64 KiB at most, is of this format.
@@ -145,14 +145,14 @@ pub trait ArrayFormat: Debug + Send + Sync {
     /// data variables.
     ///
     /// # Errors
-    /// Those of [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
+    /// As [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
         self.open(place, options).await?.columns(options.dataset()).await
     }
 }
 
 impl dyn ArrayFormat + '_ {
-    /// What a sentence calls a place of this format, without an article.
+    /// The name of a place of this format in sentences, without an article.
     pub(crate) fn noun(&self) -> String {
         self.nouns().join(" or ")
     }
@@ -169,7 +169,7 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// The path or URL.
     fn location(&self) -> &str;
 
-    /// What the column `_file` calls the place: the file that is read, or the path or URL.
+    /// The place's entry in the column `_file`: the file that is read, or the path or URL.
     fn file_name(&self) -> &str {
         self.location()
     }
@@ -203,7 +203,7 @@ pub trait ArrayGroup: Debug + Send + Sync {
         &[]
     }
 
-    /// What one of the format's [`InfoFunction`]s tells, of all arrays or of one.
+    /// The rows of one of the format's [`InfoFunction`]s, about all arrays or one.
     ///
     /// # Errors
     /// `Usage` for a name that no array has; else if the facts cannot be read.
@@ -212,8 +212,8 @@ pub trait ArrayGroup: Debug + Send + Sync {
         Err(Error::internal(format!("no facts called {function}")))
     }
 
-    /// What there is to know at a glance, for people and as one JSON document: dimensions, chunks and columns
-    /// of each array, where the format has nothing of its own to tell.
+    /// Describes the arrays, for people and as one JSON document. Unless the format says more, this lists the
+    /// dimensions, chunks and columns of each array.
     ///
     /// # Errors
     /// If the facts cannot be read.

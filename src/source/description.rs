@@ -1,4 +1,4 @@
-//! What there is to know of arrays at a glance: for people as a page, for programs as a JSON document.
+//! Descriptions of arrays: a page for people, a JSON document for programs.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
@@ -26,7 +26,7 @@ impl Detail {
     }
 }
 
-/// What a place holds.
+/// A description of the arrays at a place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
     /// For programs; its fields are stable, and `docs/info.md` lists them.
@@ -112,11 +112,11 @@ impl Serialize for Fact {
 pub struct Page {
     /// The path, or what an array is called.
     pub title: String,
-    /// What it is, a line each.
+    /// Its facts, a line each: format, size, version.
     pub lines: Vec<String>,
     /// Its tables; those without rows are not printed.
     pub tables: Vec<PageTable>,
-    /// What is odd.
+    /// Its oddities, a sentence each.
     pub warnings: Vec<String>,
 }
 

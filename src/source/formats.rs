@@ -48,7 +48,7 @@ impl Eq for Formats {}
 pub struct Found {
     /// The format.
     pub format: Arc<dyn ArrayFormat>,
-    /// What the place is to it.
+    /// How it recognised the place.
     pub recognised: Recognised,
     /// Whether it is a plain folder of such places.
     pub is_folder_of: bool,
@@ -80,8 +80,9 @@ impl Formats {
         self.iter().find(|it| it.name() == name)
     }
 
-    /// What is at `place`, as far as names, listings and first bytes tell; `None` if it is nothing of ours,
-    /// or nothing at all.
+    /// Recognises what is at `place` by names, listings and first bytes; `None` if no format knows it, or if
+    /// nothing
+    /// is there.
     ///
     /// In an object store, an object is known by its name, and a folder is looked into only if its name has
     /// no extension or that of a format's folders: whatever else is there shall not be listed for nothing.
@@ -159,8 +160,9 @@ impl Formats {
         Some(Found { format, recognised: Recognised { what, nests: true }, is_folder_of: true })
     }
 
-    /// What is at a place that somebody asks for by its location, whatever it is called: `recognise` looks
-    /// only where a name promises something.
+    /// Finds the format of a place that a user named, whatever its name ends with: `recognise` looks only
+    /// where a
+    /// name promises something.
     ///
     /// # Errors
     /// `Io` if there is nothing, or it cannot be looked into.
@@ -240,7 +242,7 @@ impl Formats {
         if stem.is_empty() { name } else { stem }
     }
 
-    /// What may be at a place, for sentences: `.tet file, .tet.d package or TileDB array`.
+    /// Lists the kinds of places for sentences: `.tet file, .tet.d package or TileDB array`.
     pub(crate) fn nouns(&self) -> String {
         let nouns: Vec<&str> = self.iter().flat_map(|it| it.nouns()).copied().collect();
         match nouns.split_last() {
@@ -326,7 +328,7 @@ impl Formats {
         })
     }
 
-    /// What is wrong with a name that is not `known` here, and which may be meant.
+    /// The error for a name that is not among `known`, with the name that may be meant.
     fn unknown(&self, noun: &str, prefix: &str, name: &str, known: &[&str]) -> Error {
         let hint = match (self.whereabouts(name), similar(name, known)) {
             (Some(places), _) => format!(", which is for {places} only"),
@@ -338,7 +340,7 @@ impl Formats {
         Error::usage(format!("unknown {noun} '{prefix}{name}'{hint}{stop} {noun}s are {known}"))
     }
 
-    /// What an option is about, in words; `None` if there is no such option.
+    /// Says in words which formats and tables an option belongs to; `None` if there is no such option.
     pub fn whereabouts(&self, name: &str) -> Option<String> {
         let having = self.iter().filter(|it| it.option_table().find(name).is_some());
         let mut places: Vec<String> = having.map(|it| format!("{} tables", it.title())).collect();
@@ -352,7 +354,7 @@ impl Formats {
     /// Opens the arrays at `place`.
     ///
     /// # Errors
-    /// Those of [`ArrayFormat::open`]; where something else is at the place, they say what.
+    /// As [`ArrayFormat::open`]; where something else is at the place, the error names it.
     pub async fn open(
         &self,
         format: &Arc<dyn ArrayFormat>,
@@ -369,7 +371,7 @@ impl Formats {
     /// Opens the arrays at `place` that are columns of one table.
     ///
     /// # Errors
-    /// Those of [`ArrayFormat::table`]; where something else is at the place, they say what.
+    /// As [`ArrayFormat::table`]; where something else is at the place, the error names it.
     pub(crate) async fn table(
         &self,
         format: &Arc<dyn ArrayFormat>,

@@ -1,10 +1,10 @@
-//! What descriptions of every format say in the same words: dimensions and attributes.
+//! Describes dimensions and attributes in the same words for every format.
 
 use super::description::{Fact, PageTable, Side};
 use crate::array::Dimension;
 use crate::error::Result;
 
-/// What is known of a dimension.
+/// A dimension, as descriptions show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownDimension {
     pub(crate) name: String,

@@ -39,7 +39,7 @@ pub struct Place {
     spot: Spot,
     stores: Arc<dyn Stores>,
     io: IoMode,
-    /// Of many local files, only some are held open.
+    /// Bounds how many local files are open at once.
     files: Option<Arc<OpenFiles>>,
 }
 
@@ -106,7 +106,7 @@ impl Place {
     /// The place at another path or URL, read in the same way.
     ///
     /// # Errors
-    /// Those of [`Place::new`].
+    /// As [`Place::new`].
     pub fn at(&self, location: &str) -> Result<Self> {
         let spot = spot_of(location, &*self.stores)?;
         Ok(Self { location: location.to_owned(), spot, ..self.clone() })
@@ -115,7 +115,7 @@ impl Place {
     /// The place of what is called `name` in the folder that this place is.
     ///
     /// # Errors
-    /// Those of [`Place::new`].
+    /// As [`Place::new`].
     pub fn child(&self, name: &str) -> Result<Self> {
         self.at(&child(&self.location, name))
     }
@@ -123,7 +123,7 @@ impl Place {
     /// The place that the relative `path` is, seen from the folder that this place is.
     ///
     /// # Errors
-    /// Those of [`Place::new`].
+    /// As [`Place::new`].
     pub fn below(&self, path: &str) -> Result<Self> {
         self.at(&below(&self.location, path))
     }
@@ -163,7 +163,7 @@ impl Place {
         })
     }
 
-    /// What is in the folder here, not below it.
+    /// Lists the entries of the folder, not of folders below it.
     ///
     /// # Errors
     /// `Io` if it cannot be listed.

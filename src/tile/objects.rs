@@ -22,7 +22,7 @@ pub enum Objects {
     Several {
         /// What errors call all of them.
         name: String,
-        /// Those of each array, none of which is several.
+        /// The objects of each array, in a flat list: no member has members.
         members: Vec<Arc<Objects>>,
     },
 }
@@ -46,7 +46,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What must be read for `stored` chunks: their payloads, in order.
+    /// The payloads of `stored` chunks, in order.
     pub fn of(stored: &[StoredChunk]) -> Vec<Self> {
         let layers = stored.iter().flat_map(|chunk| &chunk.layers);
         let of_layer = |layer: &Layer| -> Vec<Self> {
@@ -218,7 +218,7 @@ impl Objects {
     }
 }
 
-/// What is requested of one object.
+/// The ranges requested of one object.
 #[derive(Default)]
 struct Requested {
     ranges: Vec<ByteRange>,

@@ -17,7 +17,7 @@ use crate::io::{Existing, MAX_CONCURRENT_IO, Upload, WritableFolder};
 /// Writes all `chunks` and publishes them. If anything fails before, nothing is visible.
 ///
 /// # Errors
-/// Those of the chunks, of the writer and of the folder.
+/// Any error of the chunks, of the writer or of the folder.
 pub async fn write_all<W: Writer>(
     mut writer: W,
     chunks: impl Stream<Item = Result<W::Chunk>>,
@@ -44,13 +44,13 @@ pub async fn write_all<W: Writer>(
 
 type Uploads = BTreeMap<Arc<str>, Box<dyn Upload>>;
 
-/// What has been written and is not published yet.
+/// Writes that are not published yet.
 #[derive(Debug)]
 pub struct WriteSession {
     folder: Arc<dyn WritableFolder>,
     /// Objects that nobody knows of yet.
     put: Mutex<Vec<Arc<str>>>,
-    /// Those that have not got all their bytes.
+    /// The objects that are still to get bytes.
     uploads: Uploads,
 }
 

@@ -47,14 +47,14 @@ pub(crate) struct Decoding<T> {
     statistics: Check,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Default)]
 struct Outcome {
     /// How many could be decoded.
     decoded: u64,
-    /// What is wrong with payloads.
+    /// Findings about payloads.
     payloads: Vec<Finding>,
-    /// What is wrong with stored statistics.
+    /// Findings about stored statistics.
     statistics: Vec<Finding>,
 }
 
@@ -77,7 +77,7 @@ impl<T: Decodable> Decoding<T> {
         }
     }
 
-    /// What comes is in these objects.
+    /// Reads the chunks that are added from now on from these objects.
     pub(crate) async fn turn_to(&mut self, objects: &Arc<Objects>) -> Result<()> {
         self.start().await?;
         self.objects = Arc::clone(objects);

@@ -10,7 +10,7 @@ pub(super) fn of(pages: &[Page]) -> String {
     pages.join("\n")
 }
 
-/// What it is called, what it is, its tables, and what is odd.
+/// Prints a page: its title, its facts, its tables and its warnings.
 fn page(page: &Page) -> String {
     let mut text = printable(&page.title) + "\n";
     for line in &page.lines {

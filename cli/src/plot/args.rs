@@ -50,7 +50,7 @@ pub(crate) struct PlotArgs {
 }
 
 impl PlotArgs {
-    /// What the picture shall be like.
+    /// The settings of the picture.
     pub(crate) fn spec(&self) -> Spec {
         let mut spec = Spec::new(self.width, self.height);
         spec.kind = self.kind.map(Kind::drawn);

@@ -5,7 +5,7 @@
 //!            └────▶ titles ────────▲
 //! ```
 //!
-//! What a picture looks like is the business of the crate `gridfusion-plot`.
+//! The crate `gridfusion-plot` decides what a picture looks like.
 
 pub(crate) mod args;
 mod draft;

@@ -1,5 +1,5 @@
-//! What attributes declare of numbers: which of them stands for NULL, how they are packed, and which text
-//! they are codes of.
+//! Reads from attributes which number stands for NULL, how numbers are packed, and which text they are codes
+//! of.
 //!
 //! Attributes are text. A number among them is decimal or, as xarray writes doubles into Zarr v3, the
 //! base64 of eight bytes, which the reference converter copies: `AAAAAICHw8A=` is -9999.
@@ -14,7 +14,7 @@ use base64::prelude::BASE64_STANDARD;
 use crate::array::element::{Element, for_element_type};
 use crate::format::{Bound, ElementType};
 
-/// What stored numbers stand for.
+/// How a column turns stored numbers into values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Meaning {
     /// Themselves.

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column as ColumnName, ScalarValue};
 
-/// What is known of each of some chunks, by column. DataFusion calls what it may rule out a container.
+/// Statistics of some chunks, by column. DataFusion calls a thing that it may rule out a container.
 #[derive(Default)]
 pub(super) struct ContainerStatistics {
     pub(super) chunks: usize,

@@ -1,4 +1,4 @@
-//! What a query reads, from what its filters say: a selection, and masks of chunks.
+//! Turns the filters of a query into a selection and masks of chunks.
 //!
 //! A predicate over one dimension is a set of indices, whatever the expression is: it is evaluated
 //! once over the labels of the axis, n labels instead of n × m × k rows. A mask has the chunks that a
@@ -27,7 +27,7 @@ use crate::plan::{ChunkMask, ScanRequest};
 /// More combinations of chunks than this are not examined.
 const MAX_COMBINATIONS: usize = 1 << 20;
 
-/// What a scan of `array` with these filters reads.
+/// Plans which chunks and cells of `array` a scan with these filters reads.
 pub(crate) async fn request(
     array: &Arc<GridArray>,
     filters: &[Expr],

@@ -175,7 +175,7 @@ impl RuntimePruner {
         }))
     }
 
-    /// What a predicate leaves of a task.
+    /// Restricts a task to the cells that a predicate keeps; `None` if it keeps none.
     fn restricted(&self, over: &mut LabelPredicate, mut task: ChunkTask) -> Option<ChunkTask> {
         let (axis, chunk) = (over.axis, task.coordinates[over.axis]);
         let selected = match over.selected.get(&chunk) {

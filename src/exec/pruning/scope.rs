@@ -48,7 +48,7 @@ impl FilterScope {
         }
     }
 
-    /// What a scan makes of such a filter.
+    /// How far a scan applies such a filter, in DataFusion's terms.
     pub(crate) fn pushdown(self) -> TableProviderFilterPushDown {
         match self {
             Self::Axis(_) => TableProviderFilterPushDown::Exact,

@@ -275,7 +275,7 @@ impl ChunkIndices {
     }
 }
 
-/// What is noted about those of `columns` that are values.
+/// Reads the zone maps of the value columns among `columns`.
 async fn value_zones(
     array: &GridArray,
     chunks: ChunksToRead<'_>,

@@ -1,4 +1,4 @@
-//! Whether what a writer noted about chunks is worth reading.
+//! Decides whether reading zone maps costs less than the payloads it spares.
 //!
 //! Reading zone maps takes time, and spares payloads. Both are counted in bytes of payloads that the query
 //! would read without them, and each kind of source knows what its zone maps cost beside that many
@@ -25,12 +25,12 @@ pub(crate) struct ChunksToRead<'a> {
 }
 
 impl<'a> ChunksToRead<'a> {
-    /// Those that a selection touches.
+    /// The chunks that a selection touches.
     pub(super) fn of_selection(grid: &ChunkGrid, selection: &'a Selection) -> Self {
         Self { selection, cells: touched_cells(grid, selection).1 }
     }
 
-    /// Those of a plan; where masks or a limit leave some out, the others are taken for average ones.
+    /// The chunks of a plan. Where masks or a limit leave some out, the rest count as chunks of average size.
     pub(crate) fn of_plan(plan: &'a ScanPlan) -> Self {
         let (chunks, cells) = touched_cells(plan.grid(), plan.selection());
         let share = u128::from(cells) * u128::from(plan.chunks()) / u128::from(chunks.max(1));
@@ -53,8 +53,7 @@ fn touched_cells(grid: &ChunkGrid, selection: &Selection) -> (u64, u64) {
     (chunks, cells)
 }
 
-/// What is noted about the chunks of `value`, if reading it is worthwhile for a query that reads these
-/// chunks.
+/// Reads the zone maps of `value`; `None` if that costs a query of these chunks more than it may spare.
 pub(crate) async fn worthwhile_zones(
     array: &GridArray,
     value: usize,

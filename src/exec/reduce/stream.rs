@@ -75,7 +75,7 @@ fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// What filters leave of a partition by now.
+/// Restricts a partition to the cells that the filters keep by now.
 fn restricted(
     part: &ReducePartition,
     reduction: &Reduction,
@@ -103,7 +103,7 @@ struct PartitionReducer {
     reduction: Arc<Reduction>,
     /// Which partition of the reduction it is.
     number: usize,
-    /// What filters leave of it.
+    /// The part of the partition that the filters keep.
     part: ReducePartition,
     table: GroupTable,
     reservation: MemoryReservation,
@@ -251,7 +251,7 @@ impl PartitionReducer {
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
-    /// What is requested of each column of `plan`, over all chunks.
+    /// Folds all chunks, and returns the requested statistics of each column of `plan`.
     async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.reduction.array);
         let of_column = |column: &DenseColumn| {

@@ -23,8 +23,9 @@ impl TetFile {
     /// the order given.
     ///
     /// # Errors
-    /// Those of [`Dataset::grid`](super::Dataset::grid), for a dataset that cannot be read at all, and
-    /// `Usage` for an id of none.
+    /// As [`Dataset::grid`](super::Dataset::grid), for a dataset that cannot be read at all, and `Usage` for
+    /// an id
+    /// of no dataset.
     pub fn locate(self: &Arc<Self>, dataset: usize, chunks: Vec<u64>) -> Result<Locate> {
         let grid = self.dataset(dataset)?.grid()?.clone();
         Ok(Locate::new(Arc::clone(self), dataset, grid, chunks))

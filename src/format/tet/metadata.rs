@@ -57,7 +57,7 @@ fn text(value: Value) -> String {
 }
 
 impl Metadata {
-    /// What is said of the dataset with this name, if that is known.
+    /// The metadata of the dataset with this name, empty where there is none.
     pub(super) fn of(&self, dataset: Option<&str>) -> &DatasetMetadata {
         static NONE: DatasetMetadata =
             DatasetMetadata { attrs: BTreeMap::new(), dim_names: None, coords: BTreeMap::new() };

@@ -10,7 +10,7 @@ impl TetFile {
     /// A machine that reads the zone maps of `dataset`, if the file has any.
     ///
     /// # Errors
-    /// Those of [`Dataset::grid`](super::Dataset::grid), and `Usage` for an id of no dataset.
+    /// As [`Dataset::grid`](super::Dataset::grid), and `Usage` for an id of no dataset.
     pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
         let Some(text) = self.embedded_zones() else { return Ok(None) };
         Ok(Some(ReadZoneMaps::new(text, self.zone_target(dataset)?)))

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// What to do if there is an object of the name already.
+/// How to treat an object that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Leave it there, and fail with a `Usage` error.

@@ -1,4 +1,4 @@
-//! What a stored chunk of a part and a chunk of the table have in common.
+//! The cells that a stored chunk of a part and a chunk of the table share.
 
 use std::ops::Range;
 

@@ -75,7 +75,7 @@ impl Mosaic {
         self.layout.grid()
     }
 
-    /// What to read of each part for `values` of `tasks`.
+    /// The chunks to read from each part for `values` of `tasks`.
     fn requests(&self, tasks: &[ChunkTask], values: &[usize]) -> Vec<PartRequest> {
         let mut requests: Vec<PartRequest> = Vec::new();
         for (variable, at) in self.by_variable(values) {

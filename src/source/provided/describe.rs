@@ -1,4 +1,4 @@
-//! What arrays of any format are, at a glance.
+//! Describes arrays of any format.
 
 use super::Named;
 use crate::array::{ColumnSource, GridArray};
@@ -8,8 +8,8 @@ use crate::source::known::{KnownAttribute, KnownDimension};
 use crate::source::show::{chunks_text, shape_text};
 use crate::verify::counted;
 
-/// What is known of the arrays at `location`. One alone must be readable; of several, those that are not
-/// are warnings.
+/// Describes the arrays at `location`. One alone must be readable; of several, an unreadable one becomes a
+/// warning.
 pub(crate) fn describe_arrays(
     location: &str,
     arrays: &[Named],
@@ -83,7 +83,7 @@ impl<'a> KnownArray<'a> {
         ])
     }
 
-    /// Those of each column, in the order of their keys.
+    /// The attributes of each column, in the order of their keys.
     fn attributes(&self) -> Vec<KnownAttribute> {
         let mut all = Vec::new();
         for field in self.array.schema().fields() {

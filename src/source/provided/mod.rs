@@ -1,4 +1,4 @@
-//! What a group tells of its arrays, if its format has nothing of its own to tell.
+//! Describes and verifies the arrays of a group whose format has no pages or checks of its own.
 
 mod describe;
 #[cfg(test)]

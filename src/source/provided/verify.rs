@@ -16,7 +16,7 @@ use crate::verify::{Check, Decodable, Decoding, Depth, Finding, Progress, Report
 /// Chunks that are located at once.
 const LOCATED_AT_ONCE: u64 = 256;
 
-/// What is wrong with the arrays at `location`.
+/// Decodes the arrays at `location`, and reports what is wrong with them.
 pub(crate) async fn verify_arrays(
     location: &str,
     arrays: Vec<Named>,
@@ -40,7 +40,7 @@ pub(crate) async fn verify_arrays(
     report.relative_to(location)
 }
 
-/// What this version does not read may be right all the same.
+/// An error as a finding: a warning for what this version does not read, since it may be right.
 fn finding_of(error: &Error) -> Finding {
     match error.kind() {
         ErrorKind::Unsupported => Finding::of_error(error).into_warning(),

@@ -1,4 +1,4 @@
-//! What a file is, at a glance.
+//! Describes a file.
 
 use super::chunk_list::ChunkInfo;
 use super::info::{DatasetInfo, DimensionInfo};

@@ -72,7 +72,7 @@ impl TetReader {
     /// Opens the file or package at `place`; of a package, the generation that the options name.
     ///
     /// # Errors
-    /// Those of [`TetReader::open`] and [`TetReader::open_package`]; `Usage` for a generation of a file.
+    /// As [`TetReader::open`] and [`TetReader::open_package`]; `Usage` for a generation of a file.
     pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
         let generation = options.number("generation");
         // A store has no folders to ask about, so there the name decides.
@@ -152,8 +152,7 @@ impl TetReader {
     /// Opens a dataset by name, reading the labels of its dimensions.
     ///
     /// # Errors
-    /// Those of [`TetReader::dataset_id`]; `Unsupported` or `Corrupt` if it or its coordinates cannot be
-    /// read.
+    /// As [`TetReader::dataset_id`]; `Unsupported` or `Corrupt` if it or its coordinates cannot be read.
     pub async fn array(&self, dataset: &str, options: &ReadOptions) -> Result<GridArray> {
         let id = self.dataset_id(dataset)?;
         let array = self.array_by_id(id, options, &mut vec![]).await;
@@ -163,7 +162,7 @@ impl TetReader {
     /// Opens several datasets by name, reading the labels of dimensions that they share once.
     ///
     /// # Errors
-    /// Those of [`TetReader::array`].
+    /// As [`TetReader::array`].
     pub async fn arrays(
         &self,
         datasets: &[String],

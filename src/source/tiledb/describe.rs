@@ -1,4 +1,4 @@
-//! What arrays and groups are, at a glance.
+//! Describes arrays and groups.
 
 use super::described::DescribedArray;
 use super::members::Members;
@@ -9,7 +9,7 @@ use crate::source::place::Place;
 use crate::source::show::{shape_text, size_text};
 use crate::verify::counted;
 
-/// What is known of the array at the place, or of those in the folder there.
+/// Describes the array at the place, or those in the folder there.
 pub(super) async fn describe(
     place: &Place,
     members: &Members,

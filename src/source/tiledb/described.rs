@@ -1,4 +1,4 @@
-//! What one array is, at a glance.
+//! Describes one array.
 
 use super::reader::TileDbReader;
 use super::view::TileDbView;
@@ -10,7 +10,7 @@ use crate::source::known::{KnownAttribute, KnownDimension, ends};
 use crate::source::show::{shape_text, size_text, utc_milliseconds};
 use crate::verify::counted;
 
-/// What is known of an array.
+/// An array to describe, with its fragments and metadata.
 pub(super) struct DescribedArray {
     name: String,
     location: String,
@@ -128,7 +128,7 @@ impl DescribedArray {
         Fact::Record(fields)
     }
 
-    /// What is stored of each attribute.
+    /// The stored sizes of each attribute.
     fn stored(&self) -> impl Iterator<Item = StoredAttribute<'_>> {
         let attributes = self.schema().attributes.iter().enumerate();
         attributes.map(|(number, attribute)| {
@@ -255,7 +255,7 @@ fn dimension(
     })
 }
 
-/// What is stored of an attribute, in all fragments.
+/// The stored sizes of an attribute, over all fragments.
 struct StoredAttribute<'a> {
     attribute: &'a Attribute,
     enumeration: Option<String>,

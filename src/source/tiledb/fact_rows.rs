@@ -1,4 +1,4 @@
-//! What is known of a TileDB array, as rows.
+//! The facts of a TileDB array, as rows.
 
 use std::fmt::Display;
 use std::sync::Arc;

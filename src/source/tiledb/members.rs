@@ -12,7 +12,7 @@ use crate::io::last_part;
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
-/// What is found at a place.
+/// The arrays found at a place.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// Names of tables, and the paths or URLs of the arrays. Those in groups within are called `group/array`.
@@ -78,7 +78,7 @@ impl Members {
         }
     }
 
-    /// What is at `place`: an array, the members of a group, or the arrays and groups in a folder.
+    /// Finds the arrays at `place`: itself, the members of a group, or the arrays and groups in a folder.
     async fn within(&mut self, place: &Place, options: &OpenOptions) -> Result<Vec<Member>> {
         let entries = place.entries().await?;
         Ok(match folder_kind(&entries) {

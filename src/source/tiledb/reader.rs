@@ -47,7 +47,7 @@ impl TileDbReader {
     /// Opens the array at `place`, with the times and the key that the options say.
     ///
     /// # Errors
-    /// Those of [`TileDbReader::open`], and `Usage` for a key of another length.
+    /// As [`TileDbReader::open`], and `Usage` for a key of another length.
     pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
         Self::open(place.folder()?, open_options(options)?).await
     }

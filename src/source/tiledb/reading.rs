@@ -16,7 +16,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// What the options say.
+    /// Takes the settings of opening from the options.
     pub(super) fn new(options: &ResolvedOptions) -> Result<Self> {
         Ok(Self { open: open_options(options)?, view: TileDbView::new(options) })
     }

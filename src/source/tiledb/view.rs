@@ -1,9 +1,9 @@
-//! What of a TileDB array is shown, and how.
+//! Which cells of a TileDB array a table shows, and as what.
 
 use crate::array::ReadOptions;
 use crate::options::ResolvedOptions;
 
-/// What of a TileDB array is shown, and how.
+/// Which cells of a TileDB array a table shows, and as what.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TileDbView {
     /// Shows the whole domain instead of the part that is in use. Default: false.
@@ -25,7 +25,7 @@ impl Default for TileDbView {
 }
 
 impl TileDbView {
-    /// What the options say.
+    /// Takes the view from the options.
     pub fn new(options: &ResolvedOptions) -> Self {
         let built_in = Self::default();
         let flag = |name: &str, built_in: bool| options.flag(name).unwrap_or(built_in);

@@ -57,7 +57,7 @@ fn the_table_lists_every_module() {
     assert_eq!(found, listed, "modules of the library, and those of the table of layers");
 }
 
-/// What stands against the layers, rooms apart and crates unknown.
+/// Lists violations of the layers, rooms that must be apart and crates that nobody listed.
 fn violations(tree: &Tree) -> Vec<String> {
     let ties = tree.ties();
     let layers = ties.iter().filter_map(|tie| {

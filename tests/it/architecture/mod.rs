@@ -2,9 +2,9 @@
 
 /// No circles between files.
 mod circles;
-/// What imports what, and the layers.
+/// Checks the layers: which module imports which.
 mod layering;
-/// What a file declares, imports and names.
+/// The names that a file declares, imports and uses.
 mod scope;
 /// Cuts sources into tokens.
 mod tokens;

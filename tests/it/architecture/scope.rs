@@ -1,10 +1,10 @@
-//! What a source file declares, imports and names: its modules, items, `use` trees and paths.
+//! Reads from a source file its modules, items, `use` trees and paths.
 
 use std::collections::BTreeSet;
 
 use super::tokens::{Token, tokens};
 
-/// What stands in a module, outside of `#[cfg(test)]`.
+/// The contents of a module, outside of `#[cfg(test)]`.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     /// `mod x;`

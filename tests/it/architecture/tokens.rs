@@ -61,7 +61,7 @@ fn in_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What follows the comment that the text begins with. Comments in `/* */` may hold others.
+/// Skips the comment that the text begins with. Comments in `/* */` may hold others.
 fn after_comment(text: &str) -> Option<&str> {
     if text.starts_with("//") {
         return Some(text.split_once('\n').map_or("", |(_, after)| after));
@@ -82,7 +82,7 @@ fn after_comment(text: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// What follows the string, character or lifetime that the text begins with.
+/// Skips the string, character or lifetime that the text begins with.
 fn after_text(text: &str) -> Option<&str> {
     let rest = ["br", "cr", "r", "b", "c", ""].iter().find_map(|prefix| {
         let rest = text.strip_prefix(prefix)?;
@@ -110,7 +110,7 @@ fn after_character(text: &str) -> Option<&str> {
     }
 }
 
-/// What follows the first quote that no backslash stands before.
+/// Skips to behind the first quote that no backslash precedes.
 fn after_quote(text: &str, quote: char) -> Option<&str> {
     let mut characters = text.chars();
     loop {

@@ -18,7 +18,7 @@ pub(super) struct Module {
     scope: Scope,
 }
 
-/// That a file names something of another one.
+/// A file that names something of another one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tie {
     pub(super) from: String,
@@ -97,7 +97,7 @@ impl Tree {
         number
     }
 
-    /// What each file names of another.
+    /// Lists which file names which other.
     pub(super) fn ties(&self) -> Vec<Tie> {
         let mut ties: Vec<Tie> = (0..self.modules.len()).flat_map(|at| self.ties_of(at)).collect();
         ties.sort();
@@ -182,8 +182,7 @@ impl Tree {
         }
     }
 
-    /// What a module knows by a name. Where a module and an item share one, the item is at the end of a
-    /// path.
+    /// Resolves a name in a module. Where a module and an item share one, the item is at the end of a path.
     fn lookup(
         &self,
         at: usize,

@@ -269,7 +269,7 @@ impl BlocksChunks {
     }
 }
 
-/// What the header notes of the chunks of one value.
+/// The statistics in the header of the chunks of one value.
 #[derive(Debug)]
 struct Notes {
     chunks: BlocksChunks,

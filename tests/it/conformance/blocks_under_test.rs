@@ -204,7 +204,7 @@ async fn it_is_described_without_a_word_of_its_own() {
     assert_eq!(array["columns"][3]["type"], "Float32");
 }
 
-/// What the notes say needs no cells: those of the two chunks without a note are read.
+/// The notes answer without cells: only the two chunks without a note are read.
 #[tokio::test]
 async fn notes_answer_extremes() {
     let subject = subject("counts");

@@ -1,4 +1,4 @@
-//! What a format tells the suite.
+//! The interface of a format to the suite.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ pub(crate) trait FormatUnderTest: Sync {
     /// Its name in SQL: `tet` for `STORED AS TET` and `read_tet`.
     fn name(&self) -> &'static str;
 
-    /// What names of its files end with, or its folders.
+    /// The suffix of its files or folders.
     fn suffix(&self) -> &'static str;
 
-    /// What it can hold, and what it says of that.
+    /// The labels that it can hold, and the statistics that it stores.
     fn capabilities(&self) -> Capabilities;
 
     /// Writes an array, all of whose labels the format can hold.
@@ -30,7 +30,7 @@ pub(crate) trait FormatUnderTest: Sync {
     fn install(&self, _ctx: &SessionContext) {}
 }
 
-/// What a format can hold, and what it says of that.
+/// The labels that a format can hold, and the statistics that it stores.
 pub(crate) struct Capabilities {
     /// Whether a dimension can have these labels; otherwise it has none but the index.
     pub(crate) holds: fn(&Labels) -> bool,

@@ -87,7 +87,7 @@ pub(crate) enum Element {
     I64,
 }
 
-/// What is stored in a cell.
+/// A stored cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
     /// An integer; of floats, a quarter of it.
@@ -127,7 +127,7 @@ impl Element {
         (if self.is_float() { FILL / 4 } else { FILL }).to_string()
     }
 
-    /// What a table shows of the cells.
+    /// The column that a table shows of the cells.
     fn column(self, cells: &[Cell]) -> ArrayRef {
         let number = |cell: &Cell| match cell {
             Cell::Number(number) => Some(*number),
@@ -168,7 +168,7 @@ impl Values {
 /// An array.
 #[derive(Debug, Clone)]
 pub(crate) struct Logical {
-    /// Of the dataset, and of its file or folder without suffix.
+    /// The name of the dataset, and of its file or folder without suffix.
     pub(crate) name: &'static str,
     pub(crate) axes: Vec<Axis>,
     pub(crate) values: Vec<Values>,

@@ -1,5 +1,6 @@
-//! What every format must do: the same logical arrays are written in each, and the same checks hold
-//! each against the same rows in memory.
+//! The suite that every format must pass: it writes the same logical arrays in each, and compares each with
+//! the
+//! same rows in memory.
 //!
 //! ```text
 //!   arrays() ──▶ Logical ──┬── FormatUnderTest::write ──▶ files ──▶ doors ──▶ table t
@@ -15,11 +16,11 @@ mod arrays;
 mod blocks;
 /// Folders of blocks, and what the suite does not ask of every format.
 mod blocks_under_test;
-/// What is checked.
+/// The checks.
 mod checks;
 /// The public ways from a location to a table: the one file that a change of them touches.
 mod doors;
-/// What a format tells the suite.
+/// The interface of a format to the suite.
 mod format;
 /// Arrays as numbers and labels, before any format.
 mod logical;

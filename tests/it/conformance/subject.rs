@@ -35,7 +35,7 @@ impl<'a> Subject<'a> {
         subject
     }
 
-    /// What messages of failures begin with.
+    /// The beginning of messages of failures.
     pub(crate) fn what(&self) -> String {
         format!("\"{}\" in {}", self.array.name, self.format.name())
     }
@@ -109,7 +109,7 @@ pub(crate) async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPl
     plan.await.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// What `EXPLAIN` shows.
+/// The output of `EXPLAIN`.
 pub(crate) async fn explain(ctx: &SessionContext, sql: &str) -> String {
     displayable(plan(ctx, sql).await.as_ref()).indent(false).to_string()
 }

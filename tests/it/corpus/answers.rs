@@ -1,4 +1,4 @@
-//! What numpy says of the cells of each dataset.
+//! Compares the cells of each dataset with numpy's answers.
 
 use datafusion::prelude::SessionContext;
 use serde_json::{Value, json};

@@ -3,15 +3,15 @@
 //! `GRIDFUSION_CORPUS` names the directory that holds it; the files are in `tet/files` below. Without
 //! the variable these tests do nothing. Each of them goes on after a failure and lists all at the end.
 
-/// What numpy says of each dataset.
+/// Compares each dataset with numpy's answers.
 mod answers;
 /// Documents of the reference's query engine as SQL.
 mod document;
-/// What is known of each file.
+/// Compares each file with its known facts.
 mod facts;
 /// The files.
 mod files;
-/// What xarray says of converted NetCDF files.
+/// Compares converted NetCDF files with xarray's answers.
 mod netcdf;
 /// The package.
 mod packages;
@@ -19,11 +19,11 @@ mod packages;
 mod parity;
 /// Bad files.
 mod rejects;
-/// What went wrong.
+/// Collects failures, and tells them at the end.
 mod report;
 /// Files as tables.
 mod tables;
-/// What verification says of each file.
+/// Verifies each file.
 mod verify;
 /// A climate file as one table.
 mod wide;

@@ -1,4 +1,4 @@
-//! What a test over the corpus checked, and what went wrong: it goes on and tells all at the end.
+//! Counts the checks of a test over the corpus, and collects its failures, so that it tells all at the end.
 
 use datafusion::error::DataFusionError;
 

@@ -2,5 +2,5 @@
 
 /// The code blocks of the pages.
 mod blocks;
-/// What the pages show is what comes out.
+/// Runs the pages' blocks, and compares the output with the pages.
 mod pages;

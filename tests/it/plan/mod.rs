@@ -1,4 +1,4 @@
-//! What plans show, which order they promise, and what they leave unread.
+//! Plans: the text that they show, the order that they promise, the chunks that they leave unread.
 
 /// Filters that become known while a query runs.
 pub(crate) mod dynamic;

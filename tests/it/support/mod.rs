@@ -1,4 +1,4 @@
-//! What the tests share: writers that know nothing of the library, naive models, random arrays.
+//! Helpers of all tests: writers that know nothing of the library, naive models, random arrays.
 
 /// Random arrays, as files and as rows.
 pub(crate) mod cases;
@@ -12,9 +12,9 @@ mod sql;
 mod tet_writer;
 /// Random TileDB arrays.
 pub(crate) mod tiledb_cases;
-/// What TileDB notes about the values of tiles.
+/// Tile statistics, computed as TileDB does.
 pub(crate) mod tiledb_figures;
-/// What a table over a TileDB array must hold.
+/// A naive model of a table over a TileDB array.
 pub(crate) mod tiledb_model;
 /// TileDB arrays, byte by byte.
 pub(crate) mod tiledb_writer;

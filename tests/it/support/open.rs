@@ -19,14 +19,14 @@ pub(crate) async fn open(
     ArrayOpener::of(&ctx.state()).group(location, None, options).await
 }
 
-/// What the options mean to a format.
+/// Resolves options for a format.
 pub(crate) fn resolved(format: &str, options: &ArrayOptions) -> Result<ResolvedOptions> {
     let formats = Formats::default();
     let format = formats.get(format).expect("a format");
     formats.resolve(format, options, &ArrayOptions::default())
 }
 
-/// What of a TileDB array is shown.
+/// The view of a TileDB array that these options ask for.
 pub(crate) fn view(options: &ArrayOptions) -> TileDbView {
     TileDbView::new(&resolved("tiledb", options).expect("options of TileDB"))
 }

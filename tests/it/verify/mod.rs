@@ -1,4 +1,4 @@
-//! What verification finds.
+//! Tests of verification.
 
 /// In `.tet.d` packages.
 mod package;

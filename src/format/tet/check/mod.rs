@@ -1,5 +1,6 @@
-//! What is wrong with a file that can be read all the same, for those who report on it: in the footer,
-//! row by row of the index, map by map of the zone maps.
+//! Finds faults that do not stop a reader, for `verify`: in the footer, row by row of the index, map by map
+//! of
+//! the zone maps.
 
 mod footer;
 mod index;

@@ -55,7 +55,7 @@ pub struct FilterBuffers {
     scratch: Vec<StageBuffers>,
 }
 
-/// What a stage makes of a chunk, unless it is the last to write.
+/// The output of a stage for a chunk, unless it is the last stage.
 #[derive(Default)]
 struct StageBuffers {
     data: Vec<u8>,

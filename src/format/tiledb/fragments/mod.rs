@@ -1,4 +1,5 @@
-//! What one write left: a folder with a footer, which says what the fragment covers, and files of tiles.
+//! Fragments: each write leaves a folder with files of tiles and a footer, which says what the fragment
+//! covers.
 
 mod footer;
 mod fragment;

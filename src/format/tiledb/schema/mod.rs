@@ -1,4 +1,4 @@
-//! What an array is: its dimensions, its attributes, and the orders of its cells.
+//! Array schemas: dimensions, attributes and cell orders.
 
 mod array_schema;
 mod attribute;

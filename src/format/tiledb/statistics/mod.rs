@@ -1,4 +1,4 @@
-//! What fragments note about their tiles, how far it is believed, and what that says of chunks.
+//! Reads the tile statistics of fragments, rejects those that cannot be true, and makes statistics of chunks.
 
 mod figures;
 mod zones;

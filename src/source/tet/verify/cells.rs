@@ -14,7 +14,7 @@ use crate::verify::{
     CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
 
-/// What chunks share.
+/// The file and the zone maps of its datasets, which all chunks share.
 #[derive(Debug)]
 struct Common {
     file: TetReader,

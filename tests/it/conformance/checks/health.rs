@@ -17,7 +17,7 @@ pub(crate) async fn verification_passes(subject: &Subject<'_>) {
     assert!(report.checks().len() > 2, "{}: {report:#?}", subject.what());
 }
 
-/// What is wrong in the request is said before anything is read, and by name.
+/// Mistakes in a request fail before anything is read, with a message that names them.
 pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
     let (format, location) = (subject.format.name(), subject.location());

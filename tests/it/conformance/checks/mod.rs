@@ -1,8 +1,8 @@
-//! What is checked: each function takes one array in one format, and knows neither.
+//! The checks: each function takes one array in one format, and knows neither.
 
 /// Verification, mistakes and damage.
 pub(crate) mod health;
-/// What predicates save.
+/// Predicates spare chunks.
 pub(crate) mod predicates;
 /// Groups, orders, limits.
 pub(crate) mod queries;

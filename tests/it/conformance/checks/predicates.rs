@@ -1,4 +1,4 @@
-//! What predicates save: chunks that hold no row that is asked for are not read.
+//! Predicates spare chunks: a scan reads no chunk without a row that the query asks for.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -41,7 +41,7 @@ pub(crate) async fn labels_prune_chunks(subject: &Subject<'_>) {
     assert!(pruned > 10, "{}: {pruned} chunks pruned", subject.what());
 }
 
-/// What is noted about whole chunks rules them out, and changes no answer.
+/// Zone maps rule out whole chunks, and change no answer.
 pub(crate) async fn noted_bounds_prune_chunks(subject: &Subject<'_>) {
     let (ours, theirs) = (subject.table(2, 8192).await, subject.in_memory());
     let all = subject.array.chunks().len();
