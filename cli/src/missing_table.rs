@@ -5,6 +5,8 @@ use std::path::Path;
 use datafusion::common::TableReference;
 use datafusion::common::utils::quote_identifier;
 use datafusion::prelude::SessionContext;
+use gridfusion::ArrayOpener;
+use gridfusion::source::Ending;
 
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
 use crate::file_types::writable;
@@ -29,12 +31,15 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
         let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
         written = rest.unwrap_or(written);
     }
-    let is_path = written.ends_with(".tet") && !written.contains('/');
-    let file = format!("{written}.tet");
-    if is_path {
+    let opener = ArrayOpener::of(&ctx.state());
+    let endings = opener.formats().iter().flat_map(|format| format.endings());
+    let (folders, files): (Vec<&Ending>, Vec<&Ending>) = endings.partition(|it| it.folder);
+    if files.iter().chain(&folders).any(|it| written.ends_with(it.ending)) && !written.contains('/')
+    {
         return Some(format!("a path stands in single quotes: FROM '{written}'"));
     }
-    if Path::new(&file).exists() {
+    let mut paths = files.iter().map(|it| format!("{written}{}", it.ending));
+    if let Some(file) = paths.find(|file| Path::new(file).exists()) {
         return Some(format!("a file is a table by its path: FROM '{file}'"));
     }
     let known = writable(ctx);
@@ -42,7 +47,8 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     if Path::new(written).is_file() {
         let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");
         return Some(format!(
-            "it is a file, but not one that is a table by its path: those are .tet, {types} and arrays"
+            "it is a file, but not one that is a table by its path: those are {}, {types} and arrays",
+            files.iter().map(|it| it.ending).collect::<Vec<_>>().join(", ")
         ));
     }
     let is_file_type = known.contains(&extension.to_lowercase());

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use datafusion::execution::context::SessionContext;
-use gridfusion::{ArrayOpener, ArraySchema, Error, GridCatalog};
+use gridfusion::source::Ending;
+use gridfusion::{ArrayOpener, ArraySchema, Error, Formats, GridCatalog};
 
 use crate::options::PathOptions;
 use crate::store;
@@ -37,7 +38,7 @@ impl Place {
         let place = opener.place(path)?;
         let (said, formats) = (options.for_arrays(), opener.formats());
         let looked = opener.format_at(&place).await;
-        if !matches!(looked, Ok(Some(_))) && may_be_folder(path) {
+        if !matches!(looked, Ok(Some(_))) && may_be_folder(path, formats) {
             match GridCatalog::find(path, said, &opener).await {
                 Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),
                 Ok(None) => {}
@@ -57,6 +58,8 @@ impl Place {
 }
 
 /// Whether a folder may be at `path`. Nobody knows for a URL before the store lists it.
-fn may_be_folder(path: &str) -> bool {
-    Path::new(path).is_dir() || path.contains("://") && !path.ends_with(".tet")
+fn may_be_folder(path: &str, formats: &Formats) -> bool {
+    let mut endings = formats.iter().flat_map(|format| format.endings());
+    let is_file = |ending: &Ending| !ending.folder && path.ends_with(ending.ending);
+    Path::new(path).is_dir() || path.contains("://") && !endings.any(is_file)
 }

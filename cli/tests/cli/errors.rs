@@ -38,8 +38,11 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     assert!(message.ends_with("; the schemas are public, stations"), "{message}");
     let message = failure(&[], "SELECT * FROM temperature");
     assert!(message.contains("there are no tables at all: name a file"), "{message}");
-    let message = failure(&[], "SELECT * FROM nowhere.tet");
-    assert!(message.ends_with("; a path stands in single quotes: FROM 'nowhere.tet'"), "{message}");
+    for name in ["nowhere.tet", "nowhere.tiledb"] {
+        let message = failure(&[], &format!("SELECT * FROM {name}"));
+        let hint = format!("; a path stands in single quotes: FROM '{name}'");
+        assert!(message.ends_with(&hint), "{message}");
+    }
 }
 
 #[test]
