@@ -33,7 +33,8 @@ pub use place::{Place, Stores};
 pub(crate) use place::{bad_url, child, parse_url, path_of};
 pub use show::size_text;
 pub use tet::{
-    ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo, TetReader,
+    ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo,
+    TetReader, dataset_info, dimension_info, open_dataset, verify as verify_tet,
 };
 #[cfg(feature = "tiledb")]
-pub use tiledb::{TileDbReader, TileDbView};
+pub use tiledb::{TileDbReader, TileDbView, verify as verify_tiledb};

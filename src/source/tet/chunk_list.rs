@@ -27,7 +27,7 @@ pub struct ChunkInfo {
 }
 
 /// Lists stored chunks in the order of the index, in memory that does not grow with their number unless
-/// zone maps are wanted; made by [`TetReader::list_chunks`].
+/// zone maps are wanted.
 #[derive(Debug)]
 pub struct ChunkList {
     file: TetReader,
@@ -44,14 +44,14 @@ enum WantedZones {
     Known(Vec<Option<ZoneMaps>>),
 }
 
-impl TetReader {
-    /// Starts listing the stored chunks of a dataset, by id, or of all that can be read. Zone maps are read
-    /// with the first chunks, if at all; those that cannot be right are ignored with a warning.
-    pub fn list_chunks(&self, dataset: Option<usize>, with_zone_maps: bool) -> ChunkList {
-        let datasets = self.tet().datasets().iter();
-        ChunkList {
-            file: self.clone(),
-            index: self.scan_index(dataset),
+impl ChunkList {
+    /// Lists the stored chunks of a dataset, by id, or of all that can be read. It reads zone maps with the
+    /// first chunks, if at all, and ignores those that cannot be right with a warning.
+    pub fn new(file: &TetReader, dataset: Option<usize>, with_zone_maps: bool) -> Self {
+        let datasets = file.tet().datasets().iter();
+        Self {
+            file: file.clone(),
+            index: IndexScan::new(file, dataset),
             names: datasets.map(|dataset| dataset.name().into()).collect(),
             zones: match with_zone_maps {
                 true => WantedZones::NotYetRead,
@@ -59,9 +59,7 @@ impl TetReader {
             },
         }
     }
-}
 
-impl ChunkList {
     /// The next chunks, one at least; `None` after the last.
     ///
     /// # Errors

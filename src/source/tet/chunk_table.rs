@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray, UInt6
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::stream::{self, BoxStream, StreamExt};
 
-use super::chunk_list::ChunkInfo;
+use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info_table::number_lists;
 use super::reader::TetReader;
 use crate::array::failed_to;
@@ -110,7 +110,7 @@ impl FactTable for ChunkTable {
         let fields: Vec<Field> = facts.iter().map(|fact| fact.field()).collect();
         let schema = Arc::new(Schema::new(fields));
         let zones = facts.iter().any(|fact| fact.is_of_zone_map());
-        let list = self.file.list_chunks(self.dataset, zones);
+        let list = ChunkList::new(&self.file, self.dataset, zones);
         let batches = stream::try_unfold(list, move |mut list| {
             let (facts, schema) = (facts.clone(), Arc::clone(&schema));
             async move {

@@ -1,7 +1,7 @@
 //! Describes a file.
 
-use super::chunk_list::ChunkInfo;
-use super::info::{DatasetInfo, DimensionInfo};
+use super::chunk_list::{ChunkInfo, ChunkList};
+use super::info::{DatasetInfo, DimensionInfo, dataset_info, dimension_info};
 use super::reader::TetReader;
 use crate::array::ReadOptions;
 use crate::error::Result;
@@ -20,8 +20,8 @@ pub(super) async fn describe(
     options: &ReadOptions,
     detail: &Detail,
 ) -> Result<Description> {
-    let datasets = file.dataset_info(None).await?;
-    let dimensions = file.dimension_info(options).await;
+    let datasets = dataset_info(file, None).await?;
+    let dimensions = dimension_info(file, options).await;
     let chunks = match detail.listed {
         Some(most) => Some(first_chunks(file, most).await?),
         None => None,
@@ -93,7 +93,7 @@ fn dimension(known: DimensionInfo) -> KnownDimension {
 
 /// The first chunks in the order of the index, no more than `most`.
 async fn first_chunks(file: &TetReader, most: usize) -> Result<Vec<ChunkInfo>> {
-    let mut list = file.list_chunks(None, true);
+    let mut list = ChunkList::new(file, None, true);
     let mut chunks = Vec::new();
     while chunks.len() < most
         && let Some(next) = list.next().await?

@@ -6,9 +6,12 @@ use async_trait::async_trait;
 
 use super::attributes::attributes;
 use super::chunk_table::ChunkTable;
+use super::dataset::open_datasets;
 use super::describe::describe;
+use super::info::dataset_info;
 use super::info_table::info_table;
 use super::reader::TetReader;
+use super::verify::verify;
 use crate::array::ReadOptions;
 use crate::error::{Error, Result};
 use crate::format::Entry;
@@ -125,7 +128,7 @@ impl ArrayGroup for TetGroup {
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
-        let arrays = self.file.arrays(names, &self.read).await?;
+        let arrays = open_datasets(&self.file, names, &self.read).await?;
         Ok(arrays.into_iter().map(OpenedArray::from).collect())
     }
 
@@ -146,7 +149,7 @@ impl ArrayGroup for TetGroup {
     async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
         let dataset = dataset.map(|name| self.file.dataset_id(name)).transpose()?;
         Ok(match function {
-            INFO => Arc::new(Facts::new(info_table(&self.file.dataset_info(dataset).await?)?)),
+            INFO => Arc::new(Facts::new(info_table(&dataset_info(&self.file, dataset).await?)?)),
             CHUNKS => Arc::new(ChunkTable::new(self.file.clone(), dataset)),
             ATTRIBUTES => Arc::new(Facts::new(attributes(&self.file, dataset)?)),
             other => return Err(Error::internal(format!("no facts called {other}"))),
@@ -158,7 +161,7 @@ impl ArrayGroup for TetGroup {
     }
 
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
-        vec![(self.location.clone(), self.file.verify(depth, progress).await)]
+        vec![(self.location.clone(), verify(&self.file, depth, progress).await)]
     }
 }
 

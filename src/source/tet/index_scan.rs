@@ -12,7 +12,7 @@ const FIRST_ROWS: u64 = 256;
 const MOST_ROWS: u64 = 8192;
 
 /// Lists the stored chunks of a file in the order of its index, in memory that does not grow with their
-/// number; made by [`TetReader::scan_index`].
+/// number.
 #[derive(Debug, Clone)]
 pub struct IndexScan {
     file: TetReader,
@@ -23,15 +23,13 @@ pub struct IndexScan {
     at_once: u64,
 }
 
-impl TetReader {
-    /// Starts listing the stored chunks of a dataset, by id, or of all datasets that can be read.
-    pub fn scan_index(&self, dataset: Option<usize>) -> IndexScan {
-        let rows = 0..self.tet().index_rows();
-        IndexScan { file: self.clone(), dataset, rows, at_once: FIRST_ROWS }
-    }
-}
-
 impl IndexScan {
+    /// Lists the stored chunks of a dataset, by id, or of all datasets that can be read.
+    pub fn new(file: &TetReader, dataset: Option<usize>) -> Self {
+        let rows = 0..file.tet().index_rows();
+        Self { file: file.clone(), dataset, rows, at_once: FIRST_ROWS }
+    }
+
     /// The next chunks, one at least; `None` after the last.
     ///
     /// # Errors

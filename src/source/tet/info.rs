@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use arrow::datatypes::DataType;
 
+use super::dimension::dimension;
+use super::index_scan::IndexScan;
 use super::reader::TetReader;
 use crate::array::{NumberColumn, ReadOptions, Remarks};
 use crate::error::{Error, Result};
@@ -112,115 +114,117 @@ pub struct DimensionInfo {
     pub warnings: Vec<String>,
 }
 
-impl TetReader {
-    /// What is known of a dataset, by id, or of all of them in the order of the directory. Reads the whole
-    /// index and the zone maps, but no cells.
-    ///
-    /// # Errors
-    /// `Corrupt` for an index that cannot be right. A dataset that cannot be read has a warning.
-    pub async fn dataset_info(&self, only: Option<usize>) -> Result<Vec<DatasetInfo>> {
-        let count = self.tet().datasets().len();
-        let mut stored = vec![StoredInfo::default(); count];
-        let mut index = self.scan_index(only);
-        while let Some(entries) = index.next().await? {
-            entries.iter().for_each(|entry| stored[entry.dataset].add(entry));
-        }
-        let zones = self.zone_maps().await;
-        let wanted = (0..count).filter(|id| only.is_none_or(|only| only == *id));
-        Ok(wanted.map(|id| self.info_of(id, stored[id], &zones)).collect())
+/// What is known of a dataset, by id, or of all of them in the order of the directory. Reads the whole
+/// index and the zone maps, but no cells.
+///
+/// # Errors
+/// `Corrupt` for an index that cannot be right. A dataset that cannot be read has a warning.
+pub async fn dataset_info(reader: &TetReader, only: Option<usize>) -> Result<Vec<DatasetInfo>> {
+    let count = reader.tet().datasets().len();
+    let mut stored = vec![StoredInfo::default(); count];
+    let mut index = IndexScan::new(reader, only);
+    while let Some(entries) = index.next().await? {
+        entries.iter().for_each(|entry| stored[entry.dataset].add(entry));
     }
+    let zones = reader.zone_maps().await;
+    let wanted = (0..count).filter(|id| only.is_none_or(|only| only == *id));
+    Ok(wanted.map(|id| info_of(reader, id, stored[id], &zones)).collect())
+}
 
-    fn info_of(
-        &self,
-        id: usize,
-        stored: StoredInfo,
-        zones: &Result<Option<Vec<Result<ZoneMaps>>>>,
-    ) -> DatasetInfo {
-        let (file, dataset) = (self.tet(), &self.tet().datasets()[id]);
-        // Metadata is by name, so it is about the first dataset of a name.
-        let is_first = file.dataset_id(dataset.name()) == Some(id);
-        let (specs, mut warnings) = if is_first { file.dimensions(id) } else { Default::default() };
-        let mut attributes = BTreeMap::new();
-        if is_first {
-            attributes.clone_from(&file.metadata_of(id).attrs);
-        } else {
-            warnings.push("a dataset before it has the same name; queries find that one".into());
-        }
-        match dataset.grid() {
-            Err(error) => warnings.push(error.to_string()),
-            Ok(grid) => warnings.extend(miscounted(stored.chunks, grid.chunks())),
-        }
-        if let Ok(element) = dataset.element() {
-            let (packed, options) = (file.is_packed(id), ReadOptions::default());
-            warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
-        }
-        let zones = match zones {
-            Ok(None) => Ok(None),
-            Ok(Some(all)) => all[id].as_ref().map(Some),
-            Err(error) => Err(error),
-        };
-        if let (Err(error), Ok(_)) = (&zones, dataset.grid()) {
-            warnings.push(format!("its zone maps are ignored: {error}"));
-        }
-        DatasetInfo {
-            name: dataset.name().to_owned(),
-            element: dataset.element().ok(),
-            shape: dataset.shape().to_vec(),
-            grid: dataset.grid().ok().cloned(),
-            dimensions: specs.into_iter().map(|spec| spec.name).collect(),
-            attributes,
-            stored,
-            is_coordinate: file.is_coordinate(id),
-            has_zone_maps: zones.is_ok_and(|zones| zones.is_some_and(|zones| !zones.is_empty())),
-            warnings,
-        }
+fn info_of(
+    reader: &TetReader,
+    id: usize,
+    stored: StoredInfo,
+    zones: &Result<Option<Vec<Result<ZoneMaps>>>>,
+) -> DatasetInfo {
+    let (file, dataset) = (reader.tet(), &reader.tet().datasets()[id]);
+    // Metadata is by name, so it is about the first dataset of a name.
+    let is_first = file.dataset_id(dataset.name()) == Some(id);
+    let (specs, mut warnings) = if is_first { file.dimensions(id) } else { Default::default() };
+    let mut attributes = BTreeMap::new();
+    if is_first {
+        attributes.clone_from(&file.metadata_of(id).attrs);
+    } else {
+        warnings.push("a dataset before it has the same name; queries find that one".into());
     }
+    match dataset.grid() {
+        Err(error) => warnings.push(error.to_string()),
+        Ok(grid) => warnings.extend(miscounted(stored.chunks, grid.chunks())),
+    }
+    if let Ok(element) = dataset.element() {
+        let (packed, options) = (file.is_packed(id), ReadOptions::default());
+        warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
+    }
+    let zones = match zones {
+        Ok(None) => Ok(None),
+        Ok(Some(all)) => all[id].as_ref().map(Some),
+        Err(error) => Err(error),
+    };
+    if let (Err(error), Ok(_)) = (&zones, dataset.grid()) {
+        warnings.push(format!("its zone maps are ignored: {error}"));
+    }
+    DatasetInfo {
+        name: dataset.name().to_owned(),
+        element: dataset.element().ok(),
+        shape: dataset.shape().to_vec(),
+        grid: dataset.grid().ok().cloned(),
+        dimensions: specs.into_iter().map(|spec| spec.name).collect(),
+        attributes,
+        stored,
+        is_coordinate: file.is_coordinate(id),
+        has_zone_maps: zones.is_ok_and(|zones| zones.is_some_and(|zones| !zones.is_empty())),
+        warnings,
+    }
+}
 
-    /// What is known of the dimensions of all datasets: once of those that have name, length and labels
-    /// in common, in the order in which datasets have them. Reads their labels.
-    pub async fn dimension_info(&self, options: &ReadOptions) -> Vec<DimensionInfo> {
-        /// Labels read in all, so that a small file cannot promise work without end.
-        const MOST_LABELS: u64 = 1 << 27;
-        let mut seen = HashSet::new();
-        let mut known = Vec::new();
-        let mut labels_left = MOST_LABELS;
-        let named = self.dataset_names();
-        for id in named.iter().filter_map(|name| self.tet().dataset_id(name)) {
-            for spec in self.tet().dimensions(id).0 {
-                if seen.contains(&spec) {
-                    continue;
-                }
-                seen.insert(spec.clone());
-                let read = match labels_left.checked_sub(labels_read(&spec)) {
-                    Some(left) => {
-                        labels_left = left;
-                        self.known_dimension(spec.clone(), options).await
-                    }
-                    None => Err(Error::unsupported("the labels of the file are too many")),
-                };
-                known.push(read.unwrap_or_else(|error| without_labels(spec, &error)));
+/// What is known of the dimensions of all datasets: once of those that have name, length and labels
+/// in common, in the order in which datasets have them. Reads their labels.
+pub async fn dimension_info(reader: &TetReader, options: &ReadOptions) -> Vec<DimensionInfo> {
+    /// Labels read in all, so that a small file cannot promise work without end.
+    const MOST_LABELS: u64 = 1 << 27;
+    let mut seen = HashSet::new();
+    let mut known = Vec::new();
+    let mut labels_left = MOST_LABELS;
+    let named = reader.dataset_names();
+    for id in named.iter().filter_map(|name| reader.tet().dataset_id(name)) {
+        for spec in reader.tet().dimensions(id).0 {
+            if seen.contains(&spec) {
+                continue;
             }
+            seen.insert(spec.clone());
+            let read = match labels_left.checked_sub(labels_read(&spec)) {
+                Some(left) => {
+                    labels_left = left;
+                    known_dimension(reader, spec.clone(), options).await
+                }
+                None => Err(Error::unsupported("the labels of the file are too many")),
+            };
+            known.push(read.unwrap_or_else(|error| without_labels(spec, &error)));
         }
-        known
     }
+    known
+}
 
-    async fn known_dimension(&self, spec: DimSpec, options: &ReadOptions) -> Result<DimensionInfo> {
-        let (name, len) = (spec.name.clone(), spec.len);
-        let mut remarks = Remarks::default();
-        let attributes = match spec.labels {
-            LabelSource::Dataset(id) => self.tet().metadata_of(id).attrs.clone(),
-            LabelSource::Text(_) | LabelSource::Index => BTreeMap::new(),
-        };
-        let dimension = self.dimension(spec, options, &mut remarks).await?;
-        let labels = dimension.labels();
-        let (first, last) = match len.checked_sub(1) {
-            Some(last) => (labels.text(0)?, labels.text(last)?),
-            None => (None, None),
-        };
-        let data_type = Some(labels.data_type());
-        let warnings = remarks.into_texts();
-        Ok(DimensionInfo { name, len, data_type, first, last, attributes, warnings })
-    }
+async fn known_dimension(
+    reader: &TetReader,
+    spec: DimSpec,
+    options: &ReadOptions,
+) -> Result<DimensionInfo> {
+    let (name, len) = (spec.name.clone(), spec.len);
+    let mut remarks = Remarks::default();
+    let attributes = match spec.labels {
+        LabelSource::Dataset(id) => reader.tet().metadata_of(id).attrs.clone(),
+        LabelSource::Text(_) | LabelSource::Index => BTreeMap::new(),
+    };
+    let dimension = dimension(reader, spec, options, &mut remarks).await?;
+    let labels = dimension.labels();
+    let (first, last) = match len.checked_sub(1) {
+        Some(last) => (labels.text(0)?, labels.text(last)?),
+        None => (None, None),
+    };
+    let data_type = Some(labels.data_type());
+    let warnings = remarks.into_texts();
+    Ok(DimensionInfo { name, len, data_type, first, last, attributes, warnings })
 }
 
 /// Too many or too few stored chunks.

@@ -1,26 +1,18 @@
-//! An opened `.tet` file: from the names of datasets to arrays with their labels.
+//! An opened `.tet` file or generation of a package: its datasets by name, and its index and zone maps.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::buffer::{Buffer, MutableBuffer};
-use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
 use super::package::Package;
-use super::trusted_zones::TrustedZones;
-use crate::array::{
-    ChunkSource, Dimension, GridArray, Labels, NumberColumn, ReadOptions, Remarks, Value,
-    ValueColumn,
-};
 use crate::error::{Error, Result};
-use crate::format::tet::{DimSpec, LabelSource, OpenFile, TetFile, ZoneMaps};
-use crate::format::{Bound, Location, Machine, MemoryBudget, Scratch, StoredChunk, Zones};
-use crate::grid::{ChunkGrid, ChunkTask, Selection};
+use crate::format::tet::{OpenFile, TetFile, ZoneMaps};
+use crate::format::{Machine, StoredChunk};
+use crate::grid::ChunkGrid;
 use crate::io::{ByteSource, Folder};
 use crate::options::ResolvedOptions;
 use crate::source::place::Place;
-use crate::tile::{CellFormat, Objects, drive, layers};
+use crate::tile::{Objects, drive};
 
 /// A file whose directory and metadata have been read.
 #[derive(Debug, Clone)]
@@ -149,83 +141,8 @@ impl TetReader {
         })
     }
 
-    /// Opens a dataset by name, reading the labels of its dimensions.
-    ///
-    /// # Errors
-    /// As [`TetReader::dataset_id`]; `Unsupported` or `Corrupt` if it or its coordinates cannot be read.
-    pub async fn array(&self, dataset: &str, options: &ReadOptions) -> Result<GridArray> {
-        let id = self.dataset_id(dataset)?;
-        let array = self.array_by_id(id, options, &mut vec![]).await;
-        array.map_err(|error| error.in_file(self.name()))
-    }
-
-    /// Opens several datasets by name, reading the labels of dimensions that they share once.
-    ///
-    /// # Errors
-    /// As [`TetReader::array`].
-    pub async fn arrays(
-        &self,
-        datasets: &[String],
-        options: &ReadOptions,
-    ) -> Result<Vec<GridArray>> {
-        let (mut known, mut arrays) = (vec![], Vec::with_capacity(datasets.len()));
-        for dataset in datasets {
-            let array = self.array_by_id(self.dataset_id(dataset)?, options, &mut known).await;
-            arrays.push(array.map_err(|error| error.in_file(self.name()))?);
-        }
-        Ok(arrays)
-    }
-
-    /// `known` are the dimensions whose labels have been read.
-    async fn array_by_id(
-        &self,
-        id: usize,
-        options: &ReadOptions,
-        known: &mut Vec<(DimSpec, Dimension)>,
-    ) -> Result<GridArray> {
-        let dataset = &self.file.datasets()[id];
-        let (grid, element) = (self.readable_grid(id)?, dataset.element()?);
-        let (specs, odd) = self.file.dimensions(id);
-        let mut remarks = Remarks { odd, ..Remarks::default() };
-        let mut dims = Vec::with_capacity(specs.len());
-        for spec in specs {
-            let read = known.iter().find(|(of, _)| *of == spec).map(|(_, dim)| dim.clone());
-            dims.push(match read {
-                Some(dim) => dim,
-                None => {
-                    let mut of_labels = Remarks::default();
-                    let dim = self.dimension(spec.clone(), options, &mut of_labels).await?;
-                    remarks.of_labels(dim.name(), of_labels);
-                    known.push((spec, dim.clone()));
-                    dim
-                }
-            });
-        }
-        let attributes = &self.file.metadata_of(id).attrs;
-        let (column, misunderstood) =
-            NumberColumn::new(element, attributes, self.file.is_packed(id), options);
-        remarks.misunderstood.extend(misunderstood);
-        let fill = column.fill();
-        let taken = dims.iter().any(|dim: &Dimension| dim.name() == "value");
-        let value = Value {
-            name: if taken { dataset.name() } else { "value" }.to_owned(),
-            column: ValueColumn::Number(column),
-            cells: CellFormat::fixed(element.size() as usize),
-            attributes: attributes.clone(),
-        };
-        remarks.log(&format!("{}: dataset \"{}\"", self.name(), dataset.name()));
-        let name = dataset.name().to_owned();
-        let source = TetDataset {
-            file: self.clone(),
-            dataset: id,
-            fill,
-            options: options.clone(),
-            zone_maps: OnceCell::new(),
-        };
-        Ok(GridArray::new(name, Arc::new(source), grid, dims, vec![value], options.index_columns))
-    }
-
-    fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
+    /// The grid of a dataset, unless it promises more chunks than the file can have.
+    pub(super) fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
         let dataset = &self.file.datasets()[id];
         let grid = dataset.grid()?.clone();
         let rows = self.file.index_rows();
@@ -236,75 +153,6 @@ impl TetReader {
             )));
         }
         Ok(grid)
-    }
-
-    pub(crate) async fn dimension(
-        &self,
-        spec: DimSpec,
-        options: &ReadOptions,
-        remarks: &mut Remarks,
-    ) -> Result<Dimension> {
-        let DimSpec { name, len, labels } = spec;
-        let (labels, attributes) = match labels {
-            LabelSource::Index => (None, BTreeMap::new()),
-            LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
-            LabelSource::Dataset(id) if !self.is_plausible_coordinate(id) => {
-                remarks.odd.push("they are too many for this file; ignored".to_owned());
-                (None, BTreeMap::new())
-            }
-            LabelSource::Dataset(id) => {
-                let elements = self.read_line(id).await?;
-                let attributes = self.file.metadata_of(id).attrs.clone();
-                let element = self.file.datasets()[id].element()?;
-                let packed = self.file.is_packed(id);
-                let labels = Labels::from_elements(
-                    element,
-                    elements,
-                    &attributes,
-                    packed,
-                    options,
-                    remarks,
-                )?;
-                (Some(labels), attributes)
-            }
-        };
-        Ok(Dimension::new(name, labels, len, attributes))
-    }
-
-    /// Whether a coordinate takes no more memory than a file of this size warrants. Labels are read
-    /// when a table is opened, and rows of the index may all point at one payload.
-    fn is_plausible_coordinate(&self, id: usize) -> bool {
-        /// Any file may have this many bytes of labels.
-        const ALWAYS: u64 = 1 << 26;
-        /// Labels compress well, but not without end.
-        const RATIO: u64 = 64;
-        let dataset = &self.file.datasets()[id];
-        let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
-        let bytes = grid.cells().saturating_mul(element.size());
-        bytes <= self.size.saturating_mul(RATIO).max(ALWAYS)
-    }
-
-    /// All elements of a 1-d dataset.
-    async fn read_line(&self, id: usize) -> Result<Buffer> {
-        let grid = self.readable_grid(id)?;
-        let format = CellFormat::fixed(self.file.datasets()[id].element()?.size() as usize);
-        let stored = self.locate(id, (0..grid.chunks()).collect()).await?;
-        let locations: Vec<Location> = stored
-            .iter()
-            .flat_map(|chunk| &chunk.layers)
-            .map(|layer| layer.values.at.clone())
-            .collect();
-        let mut payloads = self.objects.read(&locations).await?.into_iter();
-        let mut scratch = Scratch::default();
-        let mut elements = MutableBuffer::new(0);
-        for (number, chunk) in (0..).zip(&stored) {
-            let extents = grid.extents(&[number]);
-            let tile =
-                layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)
-                    .map_err(|failed| failed.error)?;
-            elements.extend_from_slice(tile.bytes());
-        }
-        Ok(elements.into())
     }
 
     /// Finds where `chunks` (row-major chunk numbers) of a dataset are stored, in order.
@@ -332,12 +180,6 @@ impl TetReader {
         self.run(self.file.locate(dataset, chunks)?).await
     }
 
-    /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
-    fn zone_maps_len(&self) -> Option<u64> {
-        let within = self.file.zone_maps_at().map(|at| at.end - at.start);
-        within.or_else(|| self.package.as_ref()?.zone_file()?.range.most())
-    }
-
     /// The zone maps of each dataset, by id, read in one go; `None` if there are none.
     ///
     /// # Errors
@@ -357,74 +199,18 @@ impl TetReader {
         drive(machine, &self.objects).await
     }
 
-    async fn read_zone_maps(&self, dataset: usize) -> Result<Option<ZoneMaps>> {
+    /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
+    pub(super) fn zone_maps_len(&self) -> Option<u64> {
+        let within = self.file.zone_maps_at().map(|at| at.end - at.start);
+        within.or_else(|| self.package.as_ref()?.zone_file()?.range.most())
+    }
+
+    /// The zone maps of one dataset; `None` if there are none.
+    pub(super) async fn read_zone_maps(&self, dataset: usize) -> Result<Option<ZoneMaps>> {
         match (self.file.read_zone_maps(dataset)?, &self.package) {
             (Some(machine), _) => self.run(machine).await.map(Some),
             (None, Some(package)) => package.read_zone_file(&self.file, dataset).await,
             (None, None) => Ok(None),
         }
-    }
-}
-
-/// One dataset of a file.
-#[derive(Debug)]
-struct TetDataset {
-    file: TetReader,
-    dataset: usize,
-    /// The element that stands for NULL.
-    fill: Option<Bound>,
-    options: ReadOptions,
-    zone_maps: OnceCell<Option<Arc<dyn Zones>>>,
-}
-
-#[async_trait]
-impl ChunkSource for TetDataset {
-    fn objects(&self) -> &Arc<Objects> {
-        &self.file.objects
-    }
-
-    fn memory_budget(&self) -> MemoryBudget {
-        self.file.file.memory_budget()
-    }
-
-    async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
-        let chunks = tasks.iter().map(|task| task.chunk_number).collect();
-        let stored = self.file.locate(self.dataset, chunks).await?.into_iter();
-        Ok(stored.map(|chunk| vec![chunk; values.len()]).collect())
-    }
-
-    async fn zones(&self, _: usize, _: &Selection, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
-        /// Parsing JSON costs this many times more per byte than looking for NULLs.
-        const RELATIVE_COST: u64 = 64;
-        /// So little takes a fraction of a millisecond, once per table.
-        const ALWAYS: u64 = 1 << 16;
-        if let Some(maps) = self.zone_maps.get() {
-            return maps.clone();
-        }
-        let len = self.file.zone_maps_len().filter(|_| self.options.trust_zone_maps)?;
-        if len > ALWAYS && len.saturating_mul(RELATIVE_COST) > bytes_to_read {
-            return None;
-        }
-        self.zone_maps.get_or_init(|| self.read_zone_maps()).await.clone()
-    }
-}
-
-impl TetDataset {
-    async fn read_zone_maps(&self) -> Option<Arc<dyn Zones>> {
-        match self.file.read_zone_maps(self.dataset).await.and_then(|maps| self.trusted(maps)) {
-            Ok(zones) => zones,
-            Err(error) => {
-                log::warn!("zone maps are ignored: {error}");
-                None
-            }
-        }
-    }
-
-    fn trusted(&self, maps: Option<ZoneMaps>) -> Result<Option<Arc<dyn Zones>>> {
-        let Some(maps) = maps else { return Ok(None) };
-        let dataset = &self.file.file.datasets()[self.dataset];
-        let (grid, element) = (dataset.grid()?.clone(), dataset.element()?);
-        let zones = TrustedZones::new(maps, grid, element, self.fill, &self.options);
-        Ok(Some(Arc::new(zones)))
     }
 }

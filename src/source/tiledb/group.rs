@@ -9,6 +9,7 @@ use super::describe::describe;
 use super::fact_rows;
 use super::members::Members;
 use super::reading::Reading;
+use super::verify::verify;
 use crate::error::{Error, Result};
 use crate::io::MAX_CONCURRENT_IO;
 use crate::source::array_format::{ArrayGroup, OpenedArray};
@@ -131,7 +132,7 @@ impl ArrayGroup for TileDbGroup {
                 Err(error) => Err(error),
             };
             let report = match opened {
-                Ok(array) => array.verify(depth, progress).await,
+                Ok(array) => verify(&array, depth, progress).await,
                 Err(error) => Report::of_error(location, depth, &error),
             };
             reports.push((location.clone(), report));

@@ -15,4 +15,5 @@ mod view;
 
 pub(crate) use format::TileDb;
 pub use reader::TileDbReader;
+pub use verify::verify;
 pub use view::TileDbView;

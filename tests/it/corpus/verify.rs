@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
+use gridfusion::source::verify_tet;
 use gridfusion::verify::{Depth, Progress, Report};
 
 use crate::support::open::open_tet;
@@ -100,7 +101,7 @@ async fn verify(location: &str) -> Report {
     match open_tet(location, &ArrayOptions::default(), &datafusion::prelude::SessionContext::new())
         .await
     {
-        Ok(file) => file.verify(Depth::Cells, &Arc::new(Progress::default())).await,
+        Ok(file) => verify_tet(&file, Depth::Cells, &Arc::new(Progress::default())).await,
         Err(error) => Report::of_error(location, Depth::Cells, &error),
     }
 }

@@ -7,7 +7,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::TetReader;
+use gridfusion::source::{TetReader, open_dataset};
 use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use rand::SeedableRng;
 
@@ -25,7 +25,7 @@ async fn any_index_order_finds_its_chunks() {
     for layout in [Layout::default(), Layout { shuffle, ..Layout::default() }] {
         let file = Arc::new(MemorySource::new("many.tet", many_chunks(20_000, &layout)));
         let opened = TetReader::open(file).await.unwrap();
-        let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT value FROM t WHERE dim_0 = 12345").await, "12345");
@@ -41,7 +41,7 @@ async fn duplicates_and_holes() {
     let row = |number: usize| 80 + 32 + 104 * number;
     file[row(3) + 8] = 1; // the row of chunk 3 now says chunk 1
     let opened = TetReader::open(Arc::new(MemorySource::new("dup.tet", file))).await.unwrap();
-    let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     for _ in 0..2 {

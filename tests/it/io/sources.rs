@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::prelude::SessionContext;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::{ByteSource, FileSource, MemorySource, MmapSource, ObjectSource};
-use gridfusion::source::TetReader;
+use gridfusion::source::{TetReader, open_dataset};
 use gridfusion::{ArrayOptions, GridTable, GridfusionSessionContextExt, IoMode};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -57,10 +57,10 @@ async fn byte_sources_agree() {
     for source in sources {
         let how = format!("{source:?}").split_whitespace().next().unwrap_or_default().to_owned();
         let opened = TetReader::open(source).await.unwrap();
-        let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
         for (partitions, batch_size) in [(1, 8192), (3, 16)] {
             let ctx = session(partitions, batch_size);
-            let table = opened.array("v", &ReadOptions::default()).await.unwrap();
+            let table = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
             ctx.register_table("t", Arc::new(GridTable::new(Arc::new(table)))).unwrap();
             check(&ctx, "t", &how).await;
         }

@@ -11,7 +11,7 @@ use datafusion::prelude::SessionContext;
 use gridfusion::GridTable;
 use gridfusion::array::{GridArray, ReadOptions};
 use gridfusion::io::{ByteSource, MemorySource, ObjectSource};
-use gridfusion::source::{FileArrays, MosaicOptions, TetReader};
+use gridfusion::source::{FileArrays, MosaicOptions, TetReader, open_dataset};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use rand::rngs::StdRng;
@@ -244,7 +244,7 @@ impl Mosaic {
             let file = TetReader::open(source).await?;
             let mut arrays = Vec::new();
             for variable in file.data_variables() {
-                arrays.push(file.array(&variable, &ReadOptions::default()).await?);
+                arrays.push(open_dataset(&file, &variable, &ReadOptions::default()).await?);
             }
             files.push(FileArrays { name: location.clone(), arrays });
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::TetReader;
+use gridfusion::source::{TetReader, open_dataset};
 use gridfusion::{Error, ErrorKind, GridTable};
 use serde_json::json;
 
@@ -21,8 +21,9 @@ async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
     let file = TetReader::open(source).await.map_err(|error| named(&error))?;
     let mut counts = Vec::new();
     for dataset in file.dataset_names() {
-        let array =
-            file.array(&dataset, &ReadOptions::default()).await.map_err(|error| named(&error))?;
+        let array = open_dataset(&file, &dataset, &ReadOptions::default())
+            .await
+            .map_err(|error| named(&error))?;
         let expected = array.grid().cells();
         let ctx = session(1, 64);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array))))
@@ -140,7 +141,7 @@ async fn impossible_shapes_cost_nothing() {
         let file = with_u64(with_u64(file.clone(), shape, len), chunk, edge);
         let source = Arc::new(MemorySource::new("huge.tet", file));
         let opened = TetReader::open(source).await.unwrap();
-        let Ok(array) = opened.array("v", &ReadOptions::default()).await else { continue };
+        let Ok(array) = open_dataset(&opened, "v", &ReadOptions::default()).await else { continue };
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, len.to_string());
@@ -161,7 +162,7 @@ async fn long_axes_are_never_listed() {
     let wide = with_u64(with_u64(file, shape, 1 << 40), chunk, 1 << 40);
     for (bytes, count) in [(empty, 0_u64), (wide, 1 << 40)] {
         let opened = TetReader::open(Arc::new(MemorySource::new("long.tet", bytes))).await.unwrap();
-        let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+        let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
         let ctx = session(2, 8192);
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
         assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, count.to_string());
@@ -190,7 +191,7 @@ async fn a_decompression_bomb_is_cut_off() {
         with_u64(with_u64(with_u64(file, shape, 1 << 38), chunk, 1 << 38), raw_len, 1 << 40);
     let source = Arc::new(MemorySource::new("bomb.tet", large));
     let opened = TetReader::open(source).await.unwrap();
-    let array = opened.array("v", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     let error = query(&ctx, "SELECT value FROM t LIMIT 1").await.unwrap_err().to_string();
@@ -205,13 +206,13 @@ async fn damage_is_contained() {
     let mut file = tet_bytes(&datasets, &Layout::default());
     file[44] = 77; // the element type of "a"
     let opened = TetReader::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
-    let error = opened.array("a", &ReadOptions::default()).await.unwrap_err();
+    let error = open_dataset(&opened, "a", &ReadOptions::default()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
         error.to_string().contains("\"a\" cannot be read: element type 77, expected 1 to 10"),
         "{error}"
     );
-    let array = opened.array("b", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "b", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("b", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     assert_eq!(cell(&ctx, "SELECT sum(value) FROM b").await, "6.0");
@@ -220,7 +221,7 @@ async fn damage_is_contained() {
     let first_row = 80 + 32;
     file[first_row + 96] = 2; // the codec of the first chunk
     let opened = TetReader::open(Arc::new(MemorySource::new("x.tet", file))).await.unwrap();
-    let array = opened.array("a", &ReadOptions::default()).await.unwrap();
+    let array = open_dataset(&opened, "a", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
     ctx.register_table("a", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
     assert_eq!(cell(&ctx, "SELECT sum(value) FROM a WHERE dim_0 >= 2").await, "5.0");

@@ -7,7 +7,7 @@ use datafusion::prelude::SessionContext;
 use gridfusion::ArrayOptions;
 use gridfusion::array::ReadOptions;
 use gridfusion::io::MemorySource;
-use gridfusion::source::{StoredCodec, TetReader};
+use gridfusion::source::{ChunkList, StoredCodec, TetReader, dataset_info, dimension_info};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
@@ -311,7 +311,7 @@ async fn opened(bytes: Vec<u8>) -> gridfusion::Result<TetReader> {
 #[tokio::test]
 async fn dimensions_are_known_once() {
     let file = opened(tet_bytes(&datasets(), &layout(&[]))).await.unwrap();
-    let known = file.dimension_info(&ReadOptions::default()).await;
+    let known = dimension_info(&file, &ReadOptions::default()).await;
     let shown: Vec<_> = known
         .iter()
         .map(|it| (&*it.name, it.len, it.first.as_deref(), it.last.as_deref(), it.warnings.len()))
@@ -322,7 +322,7 @@ async fn dimensions_are_known_once() {
     );
     assert_eq!(known[1].attributes["units"], "hPa");
     let codecs: Vec<_> =
-        file.dataset_info(None).await.unwrap().into_iter().map(|it| it.stored.codec).collect();
+        dataset_info(&file, None).await.unwrap().into_iter().map(|it| it.stored.codec).collect();
     assert_eq!(codecs, [Some(StoredCodec::Zstd), Some(StoredCodec::Raw)]);
 }
 
@@ -342,10 +342,10 @@ async fn damaged_files_do_no_harm() {
     let mut answers = 0;
     for bytes in damaged {
         let Ok(file) = opened(bytes).await else { continue };
-        let known = file.dataset_info(None).await;
+        let known = dataset_info(&file, None).await;
         answers += usize::from(known.is_ok());
-        file.dimension_info(&ReadOptions::default()).await;
-        let mut list = file.list_chunks(None, true);
+        dimension_info(&file, &ReadOptions::default()).await;
+        let mut list = ChunkList::new(&file, None, true);
         while let Ok(Some(chunks)) = list.next().await {
             assert!(!chunks.is_empty());
         }

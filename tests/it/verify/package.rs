@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridfusion::ArrayOptions;
 use gridfusion::io::LocalFolder;
-use gridfusion::source::TetReader;
+use gridfusion::source::{TetReader, verify_tet};
 use gridfusion::verify::{Depth, Progress, Report};
 
 use crate::support::open::open_tet;
@@ -69,7 +69,7 @@ async fn verify(root: &Path, depth: Depth) -> Report {
             .await;
     let progress = Arc::new(Progress::default());
     let report = match opened {
-        Ok(file) => file.verify(depth, &progress).await,
+        Ok(file) => verify_tet(&file, depth, &progress).await,
         Err(error) => Report::of_error(location, depth, &error),
     };
     assert_eq!(progress.done(), progress.total());
@@ -91,7 +91,7 @@ async fn good_packages_pass() {
     }
     let folder = Arc::new(LocalFolder::open(dir.path(), false).unwrap());
     let file = TetReader::open_package(folder, Some(1)).await.unwrap();
-    let report = file.verify(Depth::Cells, &Arc::default()).await;
+    let report = verify_tet(&file, Depth::Cells, &Arc::default()).await;
     assert_eq!(findings(&report), "");
 }
 

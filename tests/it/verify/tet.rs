@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use gridfusion::io::{ByteSource, MemorySource};
-use gridfusion::source::TetReader;
+use gridfusion::source::{TetReader, verify_tet};
 use gridfusion::verify::{Depth, Progress, Report, Severity};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -30,7 +30,7 @@ async fn verify_source(source: Arc<dyn ByteSource>, depth: Depth) -> Report {
         Err(error) => return Report::of_error(&name, depth, &error),
     };
     let progress = Arc::new(Progress::default());
-    let report = file.verify(depth, &progress).await;
+    let report = verify_tet(&file, depth, &progress).await;
     assert_eq!(
         (progress.done(), progress.total()),
         (file.tet().index_rows(), file.tet().index_rows())

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
+use gridfusion::source::verify_tiledb;
 use gridfusion::verify::{Depth, Progress, Report};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -29,7 +30,7 @@ async fn verify_with(path: &str, options: &gridfusion::ArrayOptions, depth: Dept
         Err(error) => return Report::of_error(path, depth, &error),
     };
     let progress = Arc::new(Progress::default());
-    let report = array.verify(depth, &progress).await;
+    let report = verify_tiledb(&array, depth, &progress).await;
     assert_eq!(progress.done(), progress.total(), "{path}");
     report
 }

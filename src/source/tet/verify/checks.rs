@@ -3,143 +3,126 @@
 use std::sync::Arc;
 
 use super::cells::CellChecks;
-use super::index::IndexChecks;
-use super::package::verify_package;
+use super::index::{IndexChecks, checked_rows};
 use super::zones::FoundZones;
 use crate::array::{NumberColumn, ReadOptions, TimeUnits};
 use crate::error::Result;
+use crate::format::tet::TetFile;
 use crate::source::tet::reader::TetReader;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-impl TetReader {
-    /// Looks for everything that is wrong with the file and, if it is a generation of a package, with the
-    /// package. [`Depth::Cells`] decodes as many chunks side by side as there are cores, one per task, and
-    /// needs a tokio runtime; dropping the future ends it.
-    pub async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Report {
-        let zones = FoundZones::used(self).await;
-        let mut report = self.verify_file(depth, progress, &zones).await;
-        if let Some(package) = self.package() {
-            let beside = verify_package(self, package, depth, progress, &zones).await;
-            report.append(beside.relative_to(package.folder().name()));
+/// The checks of the file alone.
+pub(super) async fn verify_file(
+    reader: &TetReader,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    zones: &FoundZones,
+) -> Report {
+    let file = reader.tet();
+    let mut report = Report::new(depth);
+    report.add(Check::new("superblock").with_detail("layout version 1"));
+    let datasets = counted(file.datasets().len() as u64, "dataset");
+    report.add(Check::new("dataset_directory").with_detail(datasets));
+    let (index, cells) = match verify_index(reader, depth, progress, zones).await {
+        Ok(checks) => checks,
+        Err(error) => (vec![Check::new("chunk_index").with(Finding::of_error(&error))], vec![]),
+    };
+    index.into_iter().for_each(|check| report.add(check));
+    verify_footer(reader, &mut report).await;
+    report.add(labels(file));
+    report.add(attributes(file));
+    report.add(zones.check.clone());
+    cells.into_iter().for_each(|check| report.add(check));
+    report.relative_to(reader.name())
+}
+
+/// One pass over the index, which reads the payloads on the way if they are wanted: the checks of
+/// the index, and those of the cells.
+async fn verify_index(
+    reader: &TetReader,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    zones: &FoundZones,
+) -> Result<(Vec<Check>, Vec<Check>)> {
+    let rows = reader.tet().index_rows();
+    progress.expect(rows);
+    let mut index = IndexChecks::new(reader.tet());
+    let mut cells = match depth {
+        Depth::Structure => None,
+        Depth::Cells => Some(CellChecks::new(reader, zones.maps.clone(), progress)),
+    };
+    let mut seen = 0;
+    while seen < rows {
+        let part = checked_rows(reader, seen).await?;
+        if part.is_empty() {
+            break;
         }
-        report
-    }
-
-    /// The checks of the file alone.
-    pub(super) async fn verify_file(
-        &self,
-        depth: Depth,
-        progress: &Arc<Progress>,
-        zones: &FoundZones,
-    ) -> Report {
-        let file = self.tet();
-        let mut report = Report::new(depth);
-        report.add(Check::new("superblock").with_detail("layout version 1"));
-        let datasets = counted(file.datasets().len() as u64, "dataset");
-        report.add(Check::new("dataset_directory").with_detail(datasets));
-        let (index, cells) = match self.verify_index(depth, progress, zones).await {
-            Ok(checks) => checks,
-            Err(error) => (vec![Check::new("chunk_index").with(Finding::of_error(&error))], vec![]),
-        };
-        index.into_iter().for_each(|check| report.add(check));
-        self.verify_footer(&mut report).await;
-        report.add(self.labels());
-        report.add(self.attributes());
-        report.add(zones.check.clone());
-        cells.into_iter().for_each(|check| report.add(check));
-        report.relative_to(self.name())
-    }
-
-    /// One pass over the index, which reads the payloads on the way if they are wanted: the checks of
-    /// the index, and those of the cells.
-    async fn verify_index(
-        &self,
-        depth: Depth,
-        progress: &Arc<Progress>,
-        zones: &FoundZones,
-    ) -> Result<(Vec<Check>, Vec<Check>)> {
-        let rows = self.tet().index_rows();
-        progress.expect(rows);
-        let mut index = IndexChecks::new(self.tet());
-        let mut cells = match depth {
-            Depth::Structure => None,
-            Depth::Cells => Some(CellChecks::new(self, zones.maps.clone(), progress)),
-        };
-        let mut seen = 0;
-        while seen < rows {
-            let part = self.checked_rows(seen).await?;
-            if part.is_empty() {
-                break;
-            }
-            seen += part.len() as u64;
-            for row in part {
-                index.add(self.tet(), &row);
-                match &mut cells {
-                    Some(cells) => cells.add(row).await?,
-                    None => progress.advance(1, 0),
-                }
+        seen += part.len() as u64;
+        for row in part {
+            index.add(reader.tet(), &row);
+            match &mut cells {
+                Some(cells) => cells.add(row).await?,
+                None => progress.advance(1, 0),
             }
         }
-        let cells = match cells {
-            Some(cells) => cells.finish().await?,
-            None => vec![],
-        };
-        Ok((index.finish(self).await, cells))
     }
+    let cells = match cells {
+        Some(cells) => cells.finish().await?,
+        None => vec![],
+    };
+    Ok((index.finish(reader).await, cells))
+}
 
-    async fn verify_footer(&self, report: &mut Report) {
-        let mut footer = Check::new("footer");
-        let Some(machine) = self.tet().check_footer() else {
-            return report.add(footer.with_detail("none"));
-        };
-        let found = match self.run(machine).await {
-            Ok(found) => found,
-            Err(error) => return report.add(footer.with(Finding::of_error(&error))),
-        };
-        footer = footer.with_detail(format!("version {}", found.version));
-        footer.extend(found.misplaced.iter().map(Finding::of_error));
-        footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).into_warning()));
-        report.add(footer);
-        let mut limits = Check::new("footer_metadata");
-        limits.extend(found.exceeded.iter().map(Finding::of_error));
-        report.add(limits);
-    }
+async fn verify_footer(reader: &TetReader, report: &mut Report) {
+    let mut footer = Check::new("footer");
+    let Some(machine) = reader.tet().check_footer() else {
+        return report.add(footer.with_detail("none"));
+    };
+    let found = match reader.run(machine).await {
+        Ok(found) => found,
+        Err(error) => return report.add(footer.with(Finding::of_error(&error))),
+    };
+    footer = footer.with_detail(format!("version {}", found.version));
+    footer.extend(found.misplaced.iter().map(Finding::of_error));
+    footer.extend(found.ignored.iter().map(|error| Finding::of_error(error).into_warning()));
+    report.add(footer);
+    let mut limits = Check::new("footer_metadata");
+    limits.extend(found.exceeded.iter().map(Finding::of_error));
+    report.add(limits);
+}
 
-    /// Names of datasets and axes, and whether labels are as many as elements.
-    fn labels(&self) -> Check {
-        let file = self.tet();
-        let mut check = Check::new("labels");
-        for (id, dataset) in file.datasets().iter().enumerate() {
-            if file.dataset_id(dataset.name()) != Some(id) {
-                let message = "a dataset before it has the same name; queries find that one";
-                check.add(Finding::warning(message).in_dataset(dataset.name()));
-                continue;
-            }
-            let (_, warnings) = file.dimensions(id);
-            check.extend(
-                warnings
-                    .into_iter()
-                    .map(|warning| Finding::warning(warning).in_dataset(dataset.name())),
-            );
+/// Names of datasets and axes, and whether labels are as many as elements.
+fn labels(file: &TetFile) -> Check {
+    let mut check = Check::new("labels");
+    for (id, dataset) in file.datasets().iter().enumerate() {
+        if file.dataset_id(dataset.name()) != Some(id) {
+            let message = "a dataset before it has the same name; queries find that one";
+            check.add(Finding::warning(message).in_dataset(dataset.name()));
+            continue;
         }
-        check
+        let (_, warnings) = file.dimensions(id);
+        check.extend(
+            warnings
+                .into_iter()
+                .map(|warning| Finding::warning(warning).in_dataset(dataset.name())),
+        );
     }
+    check
+}
 
-    /// Whether attributes that say what values mean can be understood.
-    fn attributes(&self) -> Check {
-        let file = self.tet();
-        let mut check = Check::new("attributes");
-        for (id, dataset) in file.datasets().iter().enumerate() {
-            let Ok(element) = dataset.element() else { continue };
-            let attributes = &file.metadata_of(id).attrs;
-            let options = ReadOptions::default();
-            let (_, misunderstood) =
-                NumberColumn::new(element, attributes, file.is_packed(id), &options);
-            let units = TimeUnits::from_attributes(attributes).err();
-            let odd = units.filter(|_| file.is_coordinate(id)).map(Finding::warning);
-            let findings = misunderstood.into_iter().map(Finding::failure).chain(odd);
-            check.extend(findings.map(|finding| finding.in_dataset(dataset.name())));
-        }
-        check
+/// Whether attributes that say what values mean can be understood.
+fn attributes(file: &TetFile) -> Check {
+    let mut check = Check::new("attributes");
+    for (id, dataset) in file.datasets().iter().enumerate() {
+        let Ok(element) = dataset.element() else { continue };
+        let attributes = &file.metadata_of(id).attrs;
+        let options = ReadOptions::default();
+        let (_, misunderstood) =
+            NumberColumn::new(element, attributes, file.is_packed(id), &options);
+        let units = TimeUnits::from_attributes(attributes).err();
+        let odd = units.filter(|_| file.is_coordinate(id)).map(Finding::warning);
+        let findings = misunderstood.into_iter().map(Finding::failure).chain(odd);
+        check.extend(findings.map(|finding| finding.in_dataset(dataset.name())));
     }
+    check
 }

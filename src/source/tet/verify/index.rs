@@ -14,12 +14,10 @@ const ROWS_AT_ONCE: u64 = 8192;
 /// Stretches of bytes that belong to several chunks, whose chunks are looked up.
 const MOST_LOOKED_UP: usize = 20;
 
-impl TetReader {
-    /// The rows of the index, part by part; `after` is the first of the part.
-    pub(super) async fn checked_rows(&self, after: u64) -> Result<Vec<CheckedRow>> {
-        let rows = after..after.saturating_add(ROWS_AT_ONCE);
-        self.run(self.tet().check_index(rows)).await
-    }
+/// Reads the index part by part; `after` is the first row of the part.
+pub(super) async fn checked_rows(file: &TetReader, after: u64) -> Result<Vec<CheckedRow>> {
+    let rows = after..after.saturating_add(ROWS_AT_ONCE);
+    file.run(file.tet().check_index(rows)).await
 }
 
 /// The checks of the index, as its rows come.
@@ -188,7 +186,7 @@ impl Overlaps {
     async fn look_up(&mut self, file: &TetReader) -> Result<()> {
         let mut after = 0;
         while after < file.tet().index_rows() && !self.looked_up.is_empty() {
-            let rows = file.checked_rows(after).await?;
+            let rows = checked_rows(file, after).await?;
             after = after.saturating_add(ROWS_AT_ONCE);
             for row in rows {
                 let Some(span) = row.span.clone() else { continue };

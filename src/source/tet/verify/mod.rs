@@ -1,10 +1,10 @@
 //! The checks of `.tet` files and packages.
 //!
 //! ```text
-//!   TetReader::verify ──▶ checks ──┬─ index       rows, grids, places of payloads
-//!                                  ├─ zones       zone maps, in the file and beside it
-//!                                  ├─ cells       every payload decoded, zone maps made again
-//!                                  └─ package     manifests, hashes, other generations
+//!   verify ──┬─ checks ──┬─ index     rows, grids, places of payloads
+//!            │           ├─ zones     zone maps, in the file and beside it
+//!            │           └─ cells     every payload decoded, zone maps made again
+//!            └─ package               manifests, hashes, other generations
 //! ```
 
 mod cells;
@@ -14,3 +14,25 @@ mod index;
 mod package;
 mod sidecars;
 mod zones;
+
+use std::sync::Arc;
+
+use checks::verify_file;
+use package::verify_package;
+use zones::FoundZones;
+
+use super::reader::TetReader;
+use crate::verify::{Depth, Progress, Report};
+
+/// Looks for everything that is wrong with the file and, if it is a generation of a package, with the
+/// package. [`Depth::Cells`] decodes as many chunks side by side as there are cores, one per task, and
+/// needs a tokio runtime; dropping the future ends it.
+pub async fn verify(reader: &TetReader, depth: Depth, progress: &Arc<Progress>) -> Report {
+    let zones = FoundZones::used(reader).await;
+    let mut report = verify_file(reader, depth, progress, &zones).await;
+    if let Some(package) = reader.package() {
+        let beside = verify_package(reader, package, depth, progress, &zones).await;
+        report.append(beside.relative_to(package.folder().name()));
+    }
+    report
+}

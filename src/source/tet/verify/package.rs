@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::checks::verify_file;
 use super::sidecars::Sidecars;
 use super::zones::FoundZones;
 use crate::error::Error;
@@ -126,7 +127,7 @@ async fn verify_other(
         Err(error) => return Report::of_error(package.folder().name(), depth, &error),
     };
     let zones = FoundZones::used(&file).await;
-    let mut report = file.verify_file(depth, progress, &zones).await;
+    let mut report = verify_file(&file, depth, progress, &zones).await;
     if let Some(package) = file.package() {
         let objects = package.objects();
         report.append(verify_generation(&file, package, &objects, depth, &zones).await);

@@ -10,89 +10,96 @@ use crate::source::tiledb::view::TileDbView;
 use crate::tile::drive;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-impl TileDbReader {
-    /// Looks for everything that is wrong with the array, in all fragments that the open sees.
-    /// [`Depth::Cells`] decodes as many tiles side by side as there are cores, one per task, and needs a
-    /// tokio runtime; dropping the future ends it.
-    pub async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Report {
-        let mut report = Report::new(depth);
-        let (schema, fragments) = (self.tiledb().schema(), self.tiledb().fragments());
-        let dimensions = counted(schema.dimensions.len() as u64, "dimension");
-        let attributes = counted(schema.attributes.len() as u64, "attribute");
-        let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
-        report.add(Check::new("schema").with_detail(detail));
-        let mut table = Check::new("table");
-        if let Err(error) = self.array(&TileDbView::default()) {
-            table.add(Finding::of_error(&error).into_warning());
-        }
-        report.add(table);
-        report.add(match self.metadata().await {
-            Ok(pairs) => Check::new("metadata").with_detail(counted(pairs.len() as u64, "key")),
-            Err(error) => Check::new("metadata").with(Finding::of_error(&error)),
-        });
-        report.add(Check::new("fragments").with_detail(format!("{} visible", fragments.len())));
-        let mut files = Check::new("fragment_files");
-        for fragment in fragments {
-            files.extend(fragment.misfit_files().iter().map(Finding::of_error));
-        }
-        report.add(files);
-        self.verify_tiles(depth, progress, &mut report).await;
-        report.relative_to(self.location())
+/// Looks for everything that is wrong with the array, in all fragments that the open sees.
+/// [`Depth::Cells`] decodes as many tiles side by side as there are cores, one per task, and needs a
+/// tokio runtime; dropping the future ends it.
+pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress>) -> Report {
+    let mut report = Report::new(depth);
+    let (schema, fragments) = (reader.tiledb().schema(), reader.tiledb().fragments());
+    let dimensions = counted(schema.dimensions.len() as u64, "dimension");
+    let attributes = counted(schema.attributes.len() as u64, "attribute");
+    let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
+    report.add(Check::new("schema").with_detail(detail));
+    let mut table = Check::new("table");
+    if let Err(error) = reader.array(&TileDbView::default()) {
+        table.add(Finding::of_error(&error).into_warning());
     }
-
-    async fn verify_tiles(&self, depth: Depth, progress: &Arc<Progress>, report: &mut Report) {
-        let mut checks = Checks {
-            offsets: Check::new("tile_offsets"),
-            statistics: Check::new("tile_statistics"),
-            cells: (depth == Depth::Cells).then(|| TileChecks::new(self, progress)),
-            progress,
-            tiles: 0,
-        };
-        if self.tiledb().schema().kind == ArrayKind::Sparse {
-            let message = "the tiles of sparse arrays are not looked at";
-            return report.add(checks.offsets.with(Finding::warning(message)));
-        }
-        for fragment in self.tiledb().fragments() {
-            let attributes = fragment.schema().attributes.len() as u64;
-            progress.expect(fragment.tiles.saturating_mul(attributes));
-        }
-        let died = self.each_fragment(&mut checks).await.err();
-        report.add(checks.offsets.with_detail(counted(checks.tiles, "tile")));
-        report.add(checks.statistics);
-        let Some(cells) = checks.cells else { return };
-        let finished = match died {
-            Some(error) => Err(error),
-            None => cells.finish().await,
-        };
-        match finished {
-            Ok(done) => done.into_iter().for_each(|check| report.add(check)),
-            Err(error) => report.add(Check::new("tile_decode").with(Finding::of_error(&error))),
-        }
+    report.add(table);
+    report.add(match reader.metadata().await {
+        Ok(pairs) => Check::new("metadata").with_detail(counted(pairs.len() as u64, "key")),
+        Err(error) => Check::new("metadata").with(Finding::of_error(&error)),
+    });
+    report.add(Check::new("fragments").with_detail(format!("{} visible", fragments.len())));
+    let mut files = Check::new("fragment_files");
+    for fragment in fragments {
+        files.extend(fragment.misfit_files().iter().map(Finding::of_error));
     }
+    report.add(files);
+    verify_tiles(reader, depth, progress, &mut report).await;
+    report.relative_to(reader.location())
+}
 
-    async fn each_fragment(&self, checks: &mut Checks<'_>) -> Result<()> {
-        for (number, fragment) in self.tiledb().fragments().iter().enumerate() {
-            for (field, attribute) in fragment.schema().attributes.iter().enumerate() {
-                match self.fragment_tiles(number, field).await {
-                    Ok(tiles) => checks.each_tile(&Arc::new(tiles)).await?,
-                    Err(error) => {
-                        checks.progress.advance(fragment.tiles, 0);
-                        let finding = Finding::of_error(&error).in_dataset(&attribute.name);
-                        // What this version does not read may be right all the same.
-                        checks.offsets.add(match error.kind() {
-                            ErrorKind::Unsupported => finding.into_warning(),
-                            _ => finding,
-                        });
-                    }
+async fn verify_tiles(
+    reader: &TileDbReader,
+    depth: Depth,
+    progress: &Arc<Progress>,
+    report: &mut Report,
+) {
+    let mut checks = Checks {
+        offsets: Check::new("tile_offsets"),
+        statistics: Check::new("tile_statistics"),
+        cells: (depth == Depth::Cells).then(|| TileChecks::new(reader, progress)),
+        progress,
+        tiles: 0,
+    };
+    if reader.tiledb().schema().kind == ArrayKind::Sparse {
+        let message = "the tiles of sparse arrays are not looked at";
+        return report.add(checks.offsets.with(Finding::warning(message)));
+    }
+    for fragment in reader.tiledb().fragments() {
+        let attributes = fragment.schema().attributes.len() as u64;
+        progress.expect(fragment.tiles.saturating_mul(attributes));
+    }
+    let died = each_fragment(reader, &mut checks).await.err();
+    report.add(checks.offsets.with_detail(counted(checks.tiles, "tile")));
+    report.add(checks.statistics);
+    let Some(cells) = checks.cells else { return };
+    let finished = match died {
+        Some(error) => Err(error),
+        None => cells.finish().await,
+    };
+    match finished {
+        Ok(done) => done.into_iter().for_each(|check| report.add(check)),
+        Err(error) => report.add(Check::new("tile_decode").with(Finding::of_error(&error))),
+    }
+}
+
+async fn each_fragment(reader: &TileDbReader, checks: &mut Checks<'_>) -> Result<()> {
+    for (number, fragment) in reader.tiledb().fragments().iter().enumerate() {
+        for (field, attribute) in fragment.schema().attributes.iter().enumerate() {
+            match fragment_tiles(reader, number, field).await {
+                Ok(tiles) => checks.each_tile(&Arc::new(tiles)).await?,
+                Err(error) => {
+                    checks.progress.advance(fragment.tiles, 0);
+                    let finding = Finding::of_error(&error).in_dataset(&attribute.name);
+                    // What this version does not read may be right all the same.
+                    checks.offsets.add(match error.kind() {
+                        ErrorKind::Unsupported => finding.into_warning(),
+                        _ => finding,
+                    });
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    async fn fragment_tiles(&self, fragment: usize, field: usize) -> Result<FragmentTiles, Error> {
-        drive(self.tiledb().read_tiles(fragment, field)?, self.objects()).await
-    }
+async fn fragment_tiles(
+    reader: &TileDbReader,
+    fragment: usize,
+    field: usize,
+) -> Result<FragmentTiles, Error> {
+    drive(reader.tiledb().read_tiles(fragment, field)?, reader.objects()).await
 }
 
 /// The checks of tiles, as they come.

@@ -3,3 +3,5 @@
 mod checks;
 mod sums;
 mod tiles;
+
+pub use checks::verify;

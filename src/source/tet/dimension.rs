@@ -1,0 +1,75 @@
+//! A dimension of a dataset with its labels: from the metadata, from a coordinate dataset, or the index.
+
+use std::collections::BTreeMap;
+
+use arrow::buffer::{Buffer, MutableBuffer};
+
+use super::reader::TetReader;
+use crate::array::{Dimension, Labels, ReadOptions, Remarks};
+use crate::error::Result;
+use crate::format::tet::{DimSpec, LabelSource};
+use crate::format::{Location, Scratch};
+use crate::tile::{CellFormat, layers};
+
+/// Makes a dimension, reading its labels if a dataset holds them.
+pub(super) async fn dimension(
+    reader: &TetReader,
+    spec: DimSpec,
+    options: &ReadOptions,
+    remarks: &mut Remarks,
+) -> Result<Dimension> {
+    let DimSpec { name, len, labels } = spec;
+    let (labels, attributes) = match labels {
+        LabelSource::Index => (None, BTreeMap::new()),
+        LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
+        LabelSource::Dataset(id) if !is_plausible_coordinate(reader, id) => {
+            remarks.odd.push("they are too many for this file; ignored".to_owned());
+            (None, BTreeMap::new())
+        }
+        LabelSource::Dataset(id) => {
+            let elements = read_line(reader, id).await?;
+            let attributes = reader.tet().metadata_of(id).attrs.clone();
+            let element = reader.tet().datasets()[id].element()?;
+            let packed = reader.tet().is_packed(id);
+            let labels =
+                Labels::from_elements(element, elements, &attributes, packed, options, remarks)?;
+            (Some(labels), attributes)
+        }
+    };
+    Ok(Dimension::new(name, labels, len, attributes))
+}
+
+/// Whether a coordinate takes no more memory than a file of this size warrants. Labels are read
+/// when a table is opened, and rows of the index may all point at one payload.
+fn is_plausible_coordinate(reader: &TetReader, id: usize) -> bool {
+    /// Any file may have this many bytes of labels.
+    const ALWAYS: u64 = 1 << 26;
+    /// Labels compress well, but not without end.
+    const RATIO: u64 = 64;
+    let dataset = &reader.tet().datasets()[id];
+    let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
+    let bytes = grid.cells().saturating_mul(element.size());
+    bytes <= reader.size().saturating_mul(RATIO).max(ALWAYS)
+}
+
+/// All elements of a 1-d dataset.
+async fn read_line(reader: &TetReader, id: usize) -> Result<Buffer> {
+    let grid = reader.readable_grid(id)?;
+    let format = CellFormat::fixed(reader.tet().datasets()[id].element()?.size() as usize);
+    let stored = reader.locate(id, (0..grid.chunks()).collect()).await?;
+    let locations: Vec<Location> = stored
+        .iter()
+        .flat_map(|chunk| &chunk.layers)
+        .map(|layer| layer.values.at.clone())
+        .collect();
+    let mut payloads = reader.objects().read(&locations).await?.into_iter();
+    let mut scratch = Scratch::default();
+    let mut elements = MutableBuffer::new(0);
+    for (number, chunk) in (0..).zip(&stored) {
+        let extents = grid.extents(&[number]);
+        let tile = layers::decode(chunk, &mut payloads, &extents, &format, vec![], &mut scratch)
+            .map_err(|failed| failed.error)?;
+        elements.extend_from_slice(tile.bytes());
+    }
+    Ok(elements.into())
+}
