@@ -40,13 +40,10 @@ fn the_documents_say_what_the_table_says() {
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
     };
-    let of = |format: &str| -> Vec<String> {
-        formats.get(format).unwrap().option_table().options().map(row).collect()
-    };
+    let of_tiledb = formats.get("tiledb").unwrap().option_table().options().map(row).collect();
     let head = "| option | values | default | meaning |";
     for (document, head, rows) in [
-        ("README.md", head.to_owned(), of("tet")),
-        ("docs/tiledb.md", head.to_owned(), of("tiledb")),
+        ("docs/tiledb.md", head.to_owned(), of_tiledb),
         ("docs/options.md", format!("{head} `.tet` | TileDB | `SET` |"), everywhere(&formats)),
     ] {
         let path = shipped(document);
