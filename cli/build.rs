@@ -1,6 +1,6 @@
 //! Strips the program of symbols and line tables, which are as large as its code.
 //!
-//! A panic still says in which file and line it was. To profile the program, build it without this:
+//! Panic messages keep their file and line. To profile the program, build it with its symbols:
 //! `GRIDFUSION_KEEP_SYMBOLS=1 cargo build --release`.
 
 use std::env;

@@ -1,4 +1,4 @@
-//! Many files: one table over all of them, and a schema for each.
+//! Opens many files as one table, and as a catalog with a schema per file.
 //!
 //! ```sh
 //! cargo run --release --example directory
@@ -14,7 +14,7 @@ async fn main() -> Result<()> {
     let ctx = SessionContext::new();
     ctx.enable_gridfusion();
 
-    // The files follow one another along the dimension in which they differ, which is time.
+    // The files are concatenated along the dimension whose labels differ, which is time.
     let options = ArrayOptions::default().with_file_column(true);
     ctx.register_array("climate", format!("{years}/*.tet"), options).await?;
     let per_file = ctx
@@ -23,7 +23,7 @@ async fn main() -> Result<()> {
     assert_eq!(per_file.clone().count().await?, 3, "a row per file");
     per_file.show().await?;
 
-    // A catalog has a schema for each file, which is opened when a query names it.
+    // A catalog has a schema for each file, which is opened when a query first uses it.
     ctx.register_array_catalog("years", years, ArrayOptions::default()).await?;
     let warm = ctx
         .sql(

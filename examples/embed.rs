@@ -1,4 +1,4 @@
-//! A file as a schema of tables in your own `SessionContext`.
+//! Opens a file as a schema, with a table per dataset, in your own `SessionContext`.
 //!
 //! ```sh
 //! cargo run --release --example embed

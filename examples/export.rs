@@ -1,4 +1,4 @@
-//! A query's result as a Parquet file, and back.
+//! Writes the result of a query to a Parquet file and reads it back.
 //!
 //! ```sh
 //! cargo run --release --example export
@@ -28,7 +28,7 @@ async fn main() -> Result<()> {
     let file = file.to_str().unwrap_or_default();
     daily.clone().write_parquet(file, DataFrameWriteOptions::new(), None).await?;
 
-    // Labels are columns like any other, so nothing is lost on the way: times stay timestamps.
+    // Labels are ordinary columns, so nothing is lost: times stay timestamps.
     let again = ctx.read_parquet(file, ParquetReadOptions::default()).await?;
     assert_eq!(again.clone().count().await?, 6 * 60, "six stations, sixty days");
     assert_eq!(again.clone().except(daily)?.count().await?, 0, "the same rows");

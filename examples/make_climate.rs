@@ -1,7 +1,9 @@
-//! Writes the gridded files of the documentation with the reference crate: `climate.tet`, three years of
-//! daily temperature and precipitation over Europe; the same in a file per year, `years/2022.tet` and so
-//! on; `land.tet`, the land mask of that grid; and `model.tet`, two years of a model whose calendar has no
-//! leap days.
+//! Writes the gridded files of the documentation with the reference crate:
+//!
+//! - `climate.tet`: three years of daily temperature and precipitation over Europe
+//! - `years/2022.tet` and so on: the same data in a file per year
+//! - `land.tet`: the land mask of the grid
+//! - `model.tet`: two years of a model whose calendar has no leap days
 //!
 //! ```sh
 //! cargo run --release --example make_climate -- examples/data
@@ -15,17 +17,17 @@ use std::path::Path;
 use tetration::catalog::{CHUNK_PAYLOAD_CODEC_V1, DATASET_DTYPE_TAG_V1};
 use tetration::prelude::{TetDatasetWrite, TetWriterSession};
 
-/// From north to south, as weather centres have it.
+/// From north to south, as weather centres order them.
 const LATITUDES: [f32; 5] = [65.0, 60.0, 55.0, 50.0, 45.0];
 const LONGITUDES: [f32; 6] = [-10.0, 0.0, 10.0, 20.0, 30.0, 40.0];
-/// The years and their days, counted from the first on; the last is a leap year.
+/// The years and their days, counted from the first day of 2022. The last is a leap year.
 const YEARS: [(u32, Range<u64>); 3] = [(2022, 0..365), (2023, 365..730), (2024, 730..1096)];
 const ALL_DAYS: Range<u64> = 0..1096;
-/// How much warmer each of them is, in kelvin.
+/// The warming of each year against the first, in kelvin.
 const WARMING: [f64; 3] = [0.0, 0.6, 0.9];
-/// What stands for "not measured" in the packed precipitation.
+/// The fill value of the packed precipitation, for days without a measurement.
 const NOT_MEASURED: i16 = -32767;
-/// Where there is land: a row per latitude, a digit per longitude.
+/// The land mask, 1 for land: a row per latitude, a digit per longitude.
 const LAND: [&str; 5] = ["001111", "001111", "111111", "011111", "001111"];
 const MODEL_DAYS: u64 = 2 * 365;
 
@@ -62,7 +64,7 @@ fn write<const N: usize>(
     Ok(())
 }
 
-/// A number in 0..1 that depends on nothing but its arguments.
+/// Returns a pseudo-random number in 0..1 that depends only on the arguments.
 fn noise(step: u64, place: u64, salt: u64) -> f64 {
     let mut x = step.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (place + 1).wrapping_mul(salt);
     for shift in [30, 27, 31] {
@@ -71,7 +73,7 @@ fn noise(step: u64, place: u64, salt: u64) -> f64 {
     (x >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The bytes of a variable over time, latitude and longitude.
+/// Returns the bytes of a variable over time, latitude and longitude.
 fn grid<const N: usize>(days: &Range<u64>, cell: impl Fn(u64, usize, usize) -> [u8; N]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for day in days.clone() {
@@ -107,7 +109,7 @@ fn t2m(days: &Range<u64>) -> Dataset {
     Ok(on_axes(dataset, &["time", "lat", "lon"]))
 }
 
-/// Packed: tenths of a millimetre in 16 bits.
+/// Total precipitation, packed as tenths of a millimetre in 16 bits.
 fn tp(days: &Range<u64>) -> Dataset {
     let value = |day: u64, lat: usize, lon: usize| {
         let place = (lat * LONGITUDES.len() + lon) as u64;
@@ -163,7 +165,7 @@ fn model_time() -> Dataset {
     days("model_time", MODEL_DAYS, "days since 2050-01-01", "noleap")
 }
 
-/// The mean temperature of a model's Europe.
+/// The mean temperature over Europe in a climate model.
 fn projection() -> Dataset {
     let value = |day: u64| {
         let season = ((day as f64 - 20.0) / 365.0 * TAU).cos();

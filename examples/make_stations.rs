@@ -1,5 +1,5 @@
-//! Writes `examples/data/stations.tet` with the reference crate: two variables of six weather
-//! stations, hourly for sixty days, with text labels, CF time and missing values.
+//! Writes `examples/data/stations.tet` with the reference crate: temperature and precipitation of six weather
+//! stations, hourly for sixty days. The file has text labels, CF time and missing values.
 //!
 //! ```sh
 //! cargo run --release --example make_stations -- examples/data/stations.tet
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A number in 0..1 that depends on nothing but its arguments.
+/// Returns a pseudo-random number in 0..1 that depends only on the arguments.
 fn noise(hour: u64, station: usize, salt: u64) -> f64 {
     let mut x =
         hour.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (station as u64 + 1).wrapping_mul(salt | 1);

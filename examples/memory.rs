@@ -1,4 +1,4 @@
-//! An object in a store: here in memory, in the same way on S3, GCS, Azure or HTTP.
+//! Queries an object in an object store: here in memory, and in the same way on S3, GCS, Azure or HTTP.
 //!
 //! ```sh
 //! cargo run --release --example memory
@@ -21,8 +21,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
     store.put(&"2024/stations.tet".into(), std::fs::read(path)?.into()).await?;
 
-    // Whatever implements `ObjectStore` is registered for the scheme and host of its URLs. Of the
-    // object, only the byte ranges are fetched that a query needs.
+    // Register any `ObjectStore` for the scheme and host of its URLs. Queries fetch only the byte ranges of
+    // the object that they need.
     let ctx = SessionContext::new();
     ctx.register_object_store(&Url::parse("memory://archive")?, Arc::new(store));
 

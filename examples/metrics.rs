@@ -1,4 +1,4 @@
-//! What a query read, in numbers: the metrics of the scan after it has run.
+//! Prints how many chunks and bytes a query read, from the metrics of its scan.
 //!
 //! ```sh
 //! cargo run --release --example metrics
@@ -28,17 +28,17 @@ async fn main() -> Result<()> {
     let Some(metrics) = find_scan(&plan).and_then(|scan| scan.metrics()) else {
         return internal_err!("a plan without a scan");
     };
-    // Each partition counts for itself. `EXPLAIN ANALYZE` shows the same numbers as a text.
+    // Each partition has its own metrics; this adds them up. `EXPLAIN ANALYZE` prints the same numbers.
     let sum = |name: &str| metrics.sum_by_name(name).map_or(0, |value| value.as_usize());
     for name in ["chunks_read", "bytes_read", "bytes_decoded", "cells_skipped"] {
         println!("{name:>14}: {}", sum(name));
     }
     assert_eq!(sum("chunks_read"), 1, "25 hours of one station are in one of six chunks");
-    assert!(sum("bytes_read") < sum("bytes_decoded"), "it is compressed");
+    assert!(sum("bytes_read") < sum("bytes_decoded"), "the payload is compressed");
     Ok(())
 }
 
-/// The first scan of an array below `plan`.
+/// Returns the first scan of an array in `plan`.
 fn find_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     if plan.downcast_ref::<GridScanExec>().is_some() {
         return Some(Arc::clone(plan));

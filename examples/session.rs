@@ -1,4 +1,4 @@
-//! A session of your own making, with aggregations over dimensions as reductions of the array.
+//! Builds a session by hand, with memory limits and array reductions.
 //!
 //! ```sh
 //! cargo run --release --example session
@@ -14,11 +14,11 @@ use gridfusion::{GridReduceExec, GridfusionConfig, GridfusionSessionStateBuilder
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    // Two partitions, and no table of groups beyond 64 MiB: larger ones are aggregated over rows.
+    // Two partitions, and at most 64 MiB for the groups of a reduction. Larger aggregations run over rows.
     let mut limits = GridfusionConfig::default();
     limits.reduce_memory = 64 << 20;
     let config = SessionConfig::new().with_target_partitions(2).with_option_extension(limits);
-    // `with_gridfusion` adds to the rules and functions that are there by then.
+    // Call `with_gridfusion` after `with_default_features`: it adds to existing rules and functions.
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
@@ -26,7 +26,7 @@ async fn main() -> Result<()> {
         .build();
     let ctx = SessionContext::new_with_state(state);
 
-    // What `with_gridfusion` brings besides: tables, and functions about files, by SQL alone.
+    // `with_gridfusion` also adds tables and table functions to SQL.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/data/stations.tet");
     let create = format!(
         "CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION '{path}'
@@ -39,13 +39,13 @@ async fn main() -> Result<()> {
     assert!(is_reduced(&ctx.sql(monthly).await?.create_physical_plan().await?));
     ctx.sql(monthly).await?.show_limit(4).await?;
 
-    // The same over rows, which is slower and gives the same answers.
+    // Without reductions, the aggregation runs over rows: slower, with the same result.
     ctx.sql("SET gridfusion.reduce = false").await?;
     assert!(!is_reduced(&ctx.sql(monthly).await?.create_physical_plan().await?));
     Ok(())
 }
 
-/// Whether some aggregation of the plan is a reduction.
+/// Whether the plan contains a reduction.
 fn is_reduced(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.downcast_ref::<GridReduceExec>().is_some() || plan.children().into_iter().any(is_reduced)
 }

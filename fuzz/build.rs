@@ -1,4 +1,4 @@
-//! Sets `--cfg fuzzing` for this crate, as cargo-fuzz does: plain cargo builds the targets too.
+//! Sets `--cfg fuzzing` for this crate, as cargo-fuzz does, so that plain cargo can build it.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(fuzzing)");

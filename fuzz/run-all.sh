@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every target for SECONDS (60), one after another, and goes on after a crash.
+# Runs every target for SECONDS (default 60), one after another, and continues after a crash.
 #     run-all.sh [SECONDS]
-# FUZZ_FLAGS are those of `cargo fuzz`, for example "--sanitizer none".
+# FUZZ_FLAGS: options of `cargo fuzz`, for example "--sanitizer none".
 set -euo pipefail
 cd "$(dirname "$0")"
 read -ra flags <<<"${FUZZ_FLAGS:-}"

@@ -1,8 +1,8 @@
-//! Which bytes of an object are meant, said before or after its length is known.
+//! A range of bytes in an object, whose length may not be known yet.
 
 use std::ops::Range;
 
-/// Some bytes of an object.
+/// A range of bytes in an object.
 ///
 /// ```
 /// use gridfusion::io::ByteRange;
@@ -14,11 +14,11 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ByteRange {
-    /// From the first of these to before the last.
+    /// The bytes from the start up to, but not including, the end.
     Bounded(Range<u64>),
-    /// The last so many bytes of the object, or all of them if it has fewer.
+    /// This number of bytes at the end of the object; all of its bytes if it has fewer.
     Suffix(u64),
-    /// All of them, however many there are.
+    /// All bytes of the object, however many there are.
     Whole,
 }
 
@@ -29,7 +29,7 @@ impl From<Range<u64>> for ByteRange {
 }
 
 impl ByteRange {
-    /// Where the bytes begin; `None` if that depends on the object's length.
+    /// Returns the offset of the first byte; `None` if it depends on the object's length.
     pub fn start(&self) -> Option<u64> {
         match self {
             Self::Bounded(range) => Some(range.start),
@@ -38,7 +38,7 @@ impl ByteRange {
         }
     }
 
-    /// The number of bytes, or of a suffix the most that there can be; `None` for a whole object.
+    /// Returns the number of bytes, or the greatest possible number for a suffix; `None` for a whole object.
     pub fn most(&self) -> Option<u64> {
         match self {
             Self::Bounded(range) => Some(range.end.saturating_sub(range.start)),
@@ -47,8 +47,8 @@ impl ByteRange {
         }
     }
 
-    /// The bytes of an object of `size` bytes. Bounds are not checked against the size: whoever
-    /// wrote them down was wrong, and should be told.
+    /// Returns the range in an object of `size` bytes. A bounded range is not cut to the size, so that the
+    /// caller can report bounds beyond it.
     pub fn within(&self, size: u64) -> Range<u64> {
         match self {
             Self::Bounded(range) => range.clone(),

@@ -1,7 +1,7 @@
 //! The one error type of the crate.
 //!
-//! An error says whose fault it is ([`ErrorKind`]), in which file, where in it, what was found and what
-//! was expected. A corrupt file, a mistake of the user and a bug of ours are never confused:
+//! An error gives its kind ([`ErrorKind`]), the file and the place in it, what was found and what was
+//! expected. The kind distinguishes a corrupt file, a user's mistake and a bug in gridfusion:
 //!
 //! ```
 //! use gridfusion::{Error, ErrorKind};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Whose fault an [`Error`] is, and so what a caller should do about it.
+/// The cause of an [`Error`], which decides what a caller should do about it.
 ///
 /// Later versions may add kinds: treat one that you do not know as [`ErrorKind::Unsupported`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,32 +28,32 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum ErrorKind {
     /// The request is wrong: an unknown dataset, a bad option, the wrong key.
     ///
-    /// Change the request: the message says what would be right. The same request fails again.
+    /// Change the request; the message describes a valid one. The same request fails again.
     Usage,
     /// The bytes contradict their format.
     ///
     /// Restore the file from a copy or write it anew. [`Error::file`], [`Error::region`] and
-    /// [`Error::offset`] say where the contradiction is. The same bytes fail again.
+    /// [`Error::offset`] locate the contradiction. The same bytes fail again.
     Corrupt,
     /// The request and the file are valid, but need what this version or this machine cannot do:
     /// a feature of the format that is not read, a value that does not fit its Arrow type.
     ///
     /// Ask for less, such as fewer columns or another dataset, or write the file in another way.
     Unsupported,
-    /// The bytes could not be read: no such file, no permission, trouble with the network.
+    /// The bytes could not be read or written: no such file, no permission, trouble with the network.
     ///
     /// Check that the location exists and can be read. Trying again later may help.
-    /// [`source`](std::error::Error::source) is the cause that the system or the store gives.
+    /// [`source`](std::error::Error::source) is the cause that the system or the store reports.
     Io,
-    /// A bug in gridfusion: something that always holds did not.
+    /// A bug in gridfusion: an invariant does not hold.
     ///
     /// Report it with the whole message. Other requests are not affected.
     Internal,
 }
 
-/// Something went wrong while opening or reading an array.
+/// An error of opening, reading or writing an array.
 ///
-/// Cheap to clone. `Display` gives the whole sentence, with the file and the place in it.
+/// Cheap to clone. `Display` shows the whole message, with the file and the place in it.
 #[derive(Debug, Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -66,11 +66,11 @@ struct Inner {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Where in a file.
+/// A place in a file.
 #[derive(Debug, Clone)]
 struct Place {
     region: &'static str,
-    /// The absolute byte, where one byte is to blame.
+    /// The absolute offset of the faulty byte, if there is one.
     offset: Option<u64>,
 }
 
@@ -85,18 +85,18 @@ impl Error {
         }))
     }
 
-    /// A mistake in the request; `message` says what is wrong and what would be right.
+    /// Returns a `Usage` error; `message` states what is wrong and what would be right.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// Bytes that contradict the format, in `region` at the absolute byte `offset`.
+    /// Returns a `Corrupt` error about the bytes of `region` at the absolute offset `offset`.
     pub fn corrupt(region: &'static str, offset: u64, message: impl Into<String>) -> Self {
         Self::corrupt_place(Place { region, offset: Some(offset) }, message)
     }
 
-    /// A `region` that contradicts the format as a whole, so that no byte of it is to blame: a part
-    /// that is missing, or two files that do not fit together.
+    /// Returns a `Corrupt` error about a `region` as a whole, where no single byte is faulty: a part is
+    /// missing, or two files do not fit together.
     pub fn corrupt_region(region: &'static str, message: impl Into<String>) -> Self {
         Self::corrupt_place(Place { region, offset: None }, message)
     }
@@ -105,12 +105,12 @@ impl Error {
         Self::new(ErrorKind::Corrupt, message).edit(|inner| inner.place = Some(place))
     }
 
-    /// A valid file that needs something this version cannot do.
+    /// Returns an `Unsupported` error: a valid file needs something that this version cannot do.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// Bytes that could not be read, with the cause.
+    /// Returns an `Io` error with its cause.
     pub fn io(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
@@ -118,18 +118,18 @@ impl Error {
         Self::new(ErrorKind::Io, message).caused_by(source)
     }
 
-    /// A broken invariant of this crate.
+    /// Returns an `Internal` error: an invariant of this crate does not hold.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// The same error with its cause, whose text follows the message.
+    /// Adds the cause, whose text follows the message.
     #[must_use]
     pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.edit(|inner| inner.source = Some(Arc::new(source)))
     }
 
-    /// Names the file the error is about, unless a name is there already.
+    /// Names the file that the error is about, unless the error already names one.
     #[must_use]
     pub fn in_file(self, file: &str) -> Self {
         if self.0.file.is_some() {
@@ -138,13 +138,13 @@ impl Error {
         self.edit(|inner| inner.file = Some(file.to_owned()))
     }
 
-    /// Names this file instead of the one that is named, or none.
+    /// Replaces the name of the file, or removes it.
     #[must_use]
     pub fn in_file_instead(self, file: Option<String>) -> Self {
         self.edit(|inner| inner.file = file)
     }
 
-    /// Names the folder of the file that the error is about, or of the array if it names no file.
+    /// Puts `folder` before the name of the file; if the error names no file, names the folder.
     #[must_use]
     pub fn in_folder(self, folder: &str) -> Self {
         match &self.0.file {
@@ -157,39 +157,39 @@ impl Error {
         }
     }
 
-    /// Puts what the error is about before its message: `chunk [0, 1] of dataset "t"`.
+    /// Puts `what`, the subject of the error, before its message: `chunk [0, 1] of dataset "t"`.
     #[must_use]
     pub fn about(self, what: &str) -> Self {
         self.edit(|inner| inner.message = format!("{what}: {}", inner.message))
     }
 
-    /// Adds to the message, after a semicolon.
+    /// Appends `more` to the message, after a semicolon.
     #[must_use]
     pub(crate) fn followed_by(self, more: &str) -> Self {
         self.edit(|inner| inner.message = format!("{}; {more}", inner.message))
     }
 
-    /// Whose fault it is.
+    /// Returns the kind, by which a caller decides what to do.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The file the error is about, where known.
+    /// Returns the file that the error is about, if known.
     pub fn file(&self) -> Option<&str> {
         self.0.file.as_deref()
     }
 
-    /// The absolute byte offset in the file, where one byte is to blame.
+    /// Returns the absolute offset of the faulty byte in the file, if there is one.
     pub fn offset(&self) -> Option<u64> {
         self.0.place.as_ref()?.offset
     }
 
-    /// The part of the file or folder that is corrupt, for errors about one.
+    /// Returns the part of the file or folder that is corrupt; `None` for other kinds of errors.
     pub fn region(&self) -> Option<&'static str> {
         self.0.place.as_ref().map(|place| place.region)
     }
 
-    /// What is wrong, without where: `Display` says both.
+    /// Returns the message with its cause, without the file and the place, which `Display` adds.
     pub fn detail(&self) -> String {
         match &self.0.source {
             Some(source) => format!("{}: {source}", self.0.message),

@@ -1,36 +1,37 @@
-//! Everything that a format from outside implements, and what it builds arrays of.
+//! The traits and types for adding a storage format in another crate.
 //!
 //! ```text
-//!   ArrayFormat   its names in SQL, how it is recognised, its options          you implement
+//!   ArrayFormat   its names in SQL, how to recognise it, its options           you implement
 //!       │ open(place, options)
 //!       ▼
 //!   ArrayGroup    the arrays of one place, by name                             you implement
 //!       │ arrays(names)
 //!       ▼
 //!   GridArray     GridArrayBuilder: a grid, dimensions with labels, values     you build
-//!       │ asks its
+//!       │ locates chunks in its
 //!       ▼
-//!   ChunkSource   where the bytes of chunks are, and what is noted of them     you implement
+//!   ChunkSource   where the bytes of chunks are, and their chunk statistics    you implement
 //! ```
 //!
-//! Everything else is written once, over these traits: reading, decoding, pruning, reductions, every way
-//! from a path to a table, `verify` and `info`. A format only says where bytes are, and never reads cells.
+//! The crate implements the rest once, over these traits: reading, decoding, pruning, reductions, tables from
+//! paths, `verify` and `info`. A format only locates stored bytes; it never reads or decodes cells.
 //!
-//! 1. **Open.** [`Place::folder`] or [`Place::object`] gives [`Objects`]; read metadata with
-//!    [`Objects::read`], or write a [`Machine`] and have [`drive`] feed it. Bad metadata is
+//! 1. **Open.** Make [`Objects`] from [`Place::folder`] or [`Place::object`]. Read metadata with
+//!    [`Objects::read`], or write a [`Machine`] and run it with [`drive`]. Report bad metadata as
 //!    [`Error::corrupt`](crate::Error::corrupt), with the name of the object.
-//! 2. **Build.** [`Labels`] of each [`Dimension`], a [`Value`] per value of a cell, and a
-//!    [`GridArrayBuilder`] around them.
-//! 3. **Locate.** A [`StoredChunk`] is a list of [`Layer`]s: a [`Payload`] with its [`Location`], [`Codec`]
-//!    and [`ByteOrder`], and a [`Placement`] if its cells are in another [`StorageOrder`] or only a part of
-//!    the chunk. A compression of your own is a [`PayloadDecoder`].
-//! 4. **Register.** `ctx.register_array_format(Arc::new(YourFormat))`, of
-//!    [`GridfusionSessionContextExt`](crate::GridfusionSessionContextExt). With that, the format has
-//!    `STORED AS YOURS`, `read_yours(…)`, quoted paths, schemas and catalogs.
-//! 5. **Write**, if you wish: a [`Writer`] says what to put where, and [`write_all`] does it.
+//! 2. **Build.** Pass a [`Dimension`] with its [`Labels`] per axis, and a [`Value`] per variable, to a
+//!    [`GridArrayBuilder`].
+//! 3. **Locate.** Return a [`StoredChunk`] per chunk and variable: a list of [`Layer`]s. Each has a [`Payload`]
+//!    with its [`Location`], [`Codec`] and [`ByteOrder`]. A layer that covers only a part of the chunk, or is in
+//!    another [`StorageOrder`], has a [`Placement`] too. Implement a compression of your own as a
+//!    [`PayloadDecoder`].
+//! 4. **Register.** Call `ctx.register_array_format(Arc::new(YourFormat))` of
+//!    [`GridfusionSessionContextExt`](crate::GridfusionSessionContextExt). The session then has
+//!    `STORED AS YOURS` and `read_yours(…)`; quoted paths, schemas and catalogs recognise the format.
+//! 5. **Write**, optionally: a [`Writer`] lists the objects to write, and [`write_all`] writes them.
 //!
-//! A format of one object, whose header of 16 bytes is the number of its float64 cells and the length of its
-//! chunks:
+//! This example is a format of one object. Its header of 16 bytes holds the number of float64 cells and the
+//! number of cells per chunk:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -58,7 +59,7 @@
 //!         let header = objects.read(&[Location::new("", 0..8), Location::new("", 8..16)]).await?;
 //!         let word = |at: usize| u64::from_le_bytes(header[at][..].try_into().unwrap_or_default());
 //!         let (len, chunk) = (word(0), word(1));
-//!         // Nothing that a file says is taken for granted: sums and products may overflow.
+//!         // Files may be damaged: sums and products of their numbers may overflow.
 //!         if len.checked_mul(8).and_then(|bytes| bytes.checked_add(16)) != Some(size) {
 //!             let message = format!("{len} cells in an object of {size} bytes");
 //!             return Err(Error::corrupt("header", 0, message).in_file(place.location()));
@@ -129,8 +130,8 @@
 //! # }
 //! ```
 //!
-//! A format of many objects, with labels, fill values, notes about chunks and a writer, is
-//! `tests/it/conformance/blocks.rs`; the page `docs/extending.md` goes through it.
+//! `tests/it/conformance/blocks.rs` is a format of many objects, with labels, fill values, chunk statistics
+//! and a writer. The page `docs/extending.md` explains it.
 
 pub use crate::array::{
     CellColumn, CellKind, ChunkSource, Counter, Dimension, Encoding, GridArray, GridArrayBuilder,

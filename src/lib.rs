@@ -1,10 +1,10 @@
 //! SQL over chunked N-dimensional arrays: Tetration `.tet` files and dense TileDB arrays as
 //! [DataFusion] tables.
 //!
-//! Each array is a table with one row per cell: a column per dimension, holding the dimension's
-//! labels, and a column per value. The arrays stay where they are; range predicates become chunk ranges,
-//! only the chunks a query needs are read, and an aggregation over dimensions becomes a reduction of
-//! the chunks.
+//! Each array is a table with one row per cell: a column per dimension, which holds the dimension's
+//! labels, and a column per variable. Nothing is imported. Predicates on dimensions become ranges of
+//! chunks, and a query reads only the chunks that it needs. An aggregation over dimensions reduces the
+//! chunks without making rows.
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
@@ -29,16 +29,17 @@
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
 //! | my own catalog | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
 //! | a format of my own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
-//! | a question of health | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
+//! | files that may be damaged | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
-//! All of them recognise the format. [`ArrayOptions`] says how arrays are read. `docs/rust.md` is about programs that
-//! embed the crate: threads, memory, cancelling, and SQL that others write.
+//! All of them recognise the format. [`ArrayOptions`] sets how arrays are read. `docs/embedding.md` covers programs
+//! that embed the crate: threads, memory, cancellation and untrusted SQL.
 //!
 //! # Errors
 //!
-//! [`Error`] says whose fault it is ([`ErrorKind`]), in which file, and where in it. In a
-//! [`DataFusionError`](datafusion::error::DataFusionError), a mistake of the request is `Plan`, something that this
-//! version does not read is `NotImplemented`, and all else is `External`, which a downcast turns back:
+//! An [`Error`] has a kind ([`ErrorKind`]), which tells mistakes in the request from damaged files, and often a file
+//! and a place in that file. In a [`DataFusionError`](datafusion::error::DataFusionError), a mistake in the request
+//! is `Plan`, and a feature that this version lacks is `NotImplemented`. All other errors are `External`; a downcast
+//! gives the [`Error`] back:
 //!
 //! ```
 //! use datafusion::error::DataFusionError;
@@ -60,33 +61,33 @@
 //!
 //! # Compatibility
 //!
-//! A minor version of gridfusion goes with one major version of DataFusion: this one with 55, whose types are in its
-//! signatures. The minimum Rust is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and fields in a
-//! patch. Modules that the documentation does not show are internals for benches, fuzzing and the command line, and
-//! change without notice.
+//! Each minor version of gridfusion works with one major version of DataFusion: this one with 55, whose types are in
+//! its signatures. The minimum Rust version is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and
+//! fields in a patch release. Modules that the documentation does not show are internals for benches, fuzzing and the
+//! command line. They change without notice.
 //!
 //! # Examples
 //!
-//! Programs below `examples/`, each of a page, that need nothing but the files there:
+//! Short programs in `examples/`, which need only the files in `examples/data`:
 //!
 //! | program | shows |
 //! |---|---|
 //! | `embed` | a file as a schema, and its datasets joined |
-//! | `directory` | many files as one table, and a catalog of them |
+//! | `directory` | many files as one table, and a catalog with a schema per file |
 //! | `memory` | an object in a store, here in memory |
 //! | `session` | a session built by hand, with settings and the reduction rule |
-//! | `metrics` | what a query read, as numbers |
-//! | `export` | a query as a Parquet file, and back |
+//! | `metrics` | the numbers of chunks and bytes that a query read |
+//! | `export` | a query written to a Parquet file and read back |
 //! | `make_stations`, `make_climate` | write the files that the others and the documentation read |
 //!
 //! [DataFusion]: https://datafusion.apache.org
 
 #[cfg(target_endian = "big")]
 compile_error!(
-    "gridfusion hands stored little-endian elements to Arrow as they are and needs a little-endian target"
+    "gridfusion passes stored little-endian elements to Arrow unchanged and needs a little-endian target"
 );
 
-// Rooms that the documentation hides are open for benches, fuzzing, tests and the command line.
+// Hidden modules are public for benches, fuzzing, tests and the command line.
 #[doc(hidden)]
 pub mod array;
 mod byte_range;
@@ -127,17 +128,17 @@ pub use provider::{
 };
 pub use source::{ArrayFormat, ArrayGroup, Formats};
 
-/// Compiles and runs the Rust of the README.
+/// Compiles and runs the Rust blocks of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Compiles and runs the Rust of the page about options.
+/// Compiles and runs the Rust blocks of the page about options.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/options.md")]
 struct OptionsPage;
 
-/// Compiles and runs the Rust of the page about programs.
+/// Compiles and runs the Rust blocks of the page about embedding.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/rust.md")]
+#[doc = include_str!("../docs/embedding.md")]
 struct RustPage;

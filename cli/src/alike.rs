@@ -1,18 +1,18 @@
-//! Names that are like another, and how that is said.
+//! Similar names, and the hints that suggest them.
 
 use std::collections::BTreeSet;
 
 use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::utils::quote_identifier;
 
-/// Names that are listed if none is like the one that was asked for.
+/// Number of names that a hint lists if none is similar to the missing one.
 const LISTED: usize = 8;
 
 pub(crate) fn did_you_mean(name: &str) -> String {
     format!("did you mean {name}?")
 }
 
-/// The candidate that is most like `name`, or a list of them.
+/// Suggests the candidate most similar to `name`, or lists the candidates.
 pub(crate) fn meant<'a>(
     name: &str,
     kind: &str,
@@ -44,8 +44,8 @@ pub(crate) fn closest<'a>(
     near.min_by_key(|candidate| (distance(name, candidate), *candidate))
 }
 
-/// Whether one name may be a slip of the pen for the other: a third of it is wrong, or two letters
-/// have changed places.
+/// Whether one name may be a typing error for the other: at most a third of the letters (rounded up) are
+/// wrong, and not all of them. Case does not matter.
 pub(crate) fn is_like(name: &str, candidate: &str) -> bool {
     let length = name.chars().count().max(candidate.chars().count());
     let wrong = distance(name, candidate);

@@ -1,4 +1,4 @@
-//! The command line: what it accepts, and what it says about itself.
+//! The arguments of the command line, and their help texts.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,88 +15,89 @@ use crate::print::{Format, MaxRows};
 use crate::stdin::is_stdin;
 
 const AFTER_HELP: &str = r#"Examples:
-  A prompt; .tables lists what is there, quit leaves:
+  Start a prompt; .tables lists the tables, quit ends it:
     gridfusion stations.tet
 
-  One query:
+  Run one query:
     gridfusion stations.tet -c "SELECT station, avg(value) FROM temperature GROUP BY station"
 
-  A script, as CSV and nothing else:
+  Run a script and print CSV without anything else:
     gridfusion stations.tet -q --format csv -f report.sql > report.csv
 
-  A path in quotes, in the SQL: all variables of a file side by side, or some, or one:
+  Query a file by its quoted path: all variables as columns of one table, or one variable:
     gridfusion -c "SELECT lat, corr(temperature, rain) FROM 'climate.tet' GROUP BY lat"
     gridfusion -c "SELECT * FROM 'stations.tet#temperature' LIMIT 5"
 
-  Many files as one table, and which of them a row is from:
+  Query many files as one table, with the file of each row in a column:
     gridfusion -c "SELECT max(temperature) FROM 'years/*.tet'"
     gridfusion -c "SELECT _file, count(*) FROM read_tet('years/*.tet', file_column => true) GROUP BY _file"
 
-  Two files, each a schema that is named after it:
+  Open two files, each as a schema with the name of the file:
     gridfusion 2023.tet 2024.tet -c 'SELECT max(value) FROM "2024".temperature'
 
-  A directory of files, a catalog with a schema for each:
+  Open a directory of files as a catalog, with a schema for each file:
     gridfusion climate -c "SELECT * FROM climate.stations.temperature LIMIT 5"
 
-  An object store:
+  Open a file in an object store:
     gridfusion s3://bucket/stations.tet -c "SELECT count(*) FROM temperature"
 
-  The current generation of a package:
+  Open the current generation of a package:
     gridfusion stations.tet.d -c "SELECT count(*) FROM temperature"
 
-  A TileDB array, and a folder or group of them:
+  Open a TileDB array, or a directory or group of arrays:
     gridfusion arrays/forecast -c "SELECT run, max(temperature) FROM forecast GROUP BY run"
     gridfusion arrays -c "SHOW TABLES"
 
-  What a file, an array or a folder of arrays is, at a glance; in SQL too:
+  Inspect a file or an array; in SQL too:
     gridfusion info stations.tet
     gridfusion info arrays/forecast --metadata --json
     gridfusion -c "SELECT dataset, shape, ratio FROM tet_info('stations.tet')"
 
-  Whether it is what it should be, down to the last cell:
+  Verify a file, including every cell:
     gridfusion verify stations.tet --deep
 
-  A picture of a query: a heat map, lines, points or bars, as .png or .svg:
+  Plot a query as a heat map, lines, points or bars, in a .png or .svg file:
     gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o map.png
 
-  What the columns of a table are like:
+  Summarize the columns of a table:
     gridfusion stations.tet -c "SUMMARIZE temperature"
 
-  How long a query took, and what of the file it read:
+  Report the time of a query, and how much of the file it read:
     gridfusion stations.tet --timing -c "SELECT max(value) FROM temperature WHERE station = 'Oslo'"
 
-  Completion of command lines, for bash; others are zsh, fish, powershell and elvish:
+  Complete command lines in bash; also in zsh, fish, powershell and elvish:
     source <(gridfusion completions bash)
 
-  A TileDB array as it was then, and a generation of a package that is not the current one:
+  Read a TileDB array as of a time, and inspect an older generation of a package:
     gridfusion arrays/forecast -o timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
     gridfusion info stations.tet.d -o generation=1
 
-  A table with options:
+  Create a table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
                    OPTIONS (dataset 'temperature', index_columns 'true');
                    SELECT * FROM t WHERE time_idx < 10"
 
 Names:
-  SQL folds names to lower case. A name with capitals, dashes or a leading digit needs double
+  SQL folds names to lower case. Put names with capitals, dashes or a leading digit in double
   quotes: "Soil-2024".temperature
 
 Environment:
   AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION,
                              or AWS_SKIP_SIGNATURE=true for public buckets
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
-  GRIDFUSION_HISTORY         Where the prompt keeps what was typed; if empty, nowhere
-  GRIDFUSION_PAGER, PAGER    What shows results longer than the screen; if empty, nothing
-  RUST_LOG                   What is logged to standard error, for instance gridfusion=debug
+  GRIDFUSION_HISTORY         History file of the prompt; if empty, no history is kept
+  GRIDFUSION_PAGER, PAGER    Pager for results longer than the screen; if empty, no pager
+  RUST_LOG                   Log filter for standard error, for instance gridfusion=debug
 
 Exit status:
-  0 when all statements or checks succeeded, or whoever reads the output has seen enough; 1 when one failed,
-  with the reason on standard error; 2 for a mistake on the command line"#;
+  0 if all statements or checks succeeded, or the reader of the output closed the pipe
+  1 if one failed; the reason is on standard error, or in the report of verify
+  2 if the command line is wrong"#;
 
-/// SQL over `.tet` files and TileDB arrays: every dataset or array is a table
+/// Query `.tet` files and TileDB arrays with SQL: every dataset or array is a table
 ///
-/// A table has one row per cell: a column per dimension, then the column "value" or one per attribute.
-/// Only the chunks that a query needs are read.
+/// A table has one row per cell. Its columns are the dimensions, then "value", or one column per TileDB
+/// attribute. A query reads only the chunks that it needs.
 ///
 /// Without -c and -f, SQL is read from a prompt, or from standard input if that is not a terminal.
 #[derive(Debug, Parser)]
@@ -104,7 +105,7 @@ Exit status:
     name = "gridfusion",
     version,
     after_long_help = AFTER_HELP,
-    args_conflicts_with_subcommands = true, // words after a path are paths, whatever they are
+    args_conflicts_with_subcommands = true, // after a path, every word is a path
     disable_help_subcommand = true,
 )]
 pub(crate) struct Args {
@@ -113,19 +114,19 @@ pub(crate) struct Args {
 
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays. A dataset or
-    /// array is reached by its name if only one path has it, and always as PATH.NAME, where PATH is the
-    /// last part of the path without its extension. A directory of `.tet` files becomes a catalog:
-    /// DIRECTORY.FILE.NAME. Without a PATH, SQL finds files by paths in quotes: FROM 'stations.tet'. A file
-    /// called like a command is given as `./info`.
+    /// Each PATH is a `.tet` file, a `.tet.d` package, a TileDB array, or a directory or group of TileDB
+    /// arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
+    /// extension. If only one PATH has the name, NAME alone works too. A directory of `.tet` files becomes
+    /// a catalog: DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
+    /// 'stations.tet'. A file with the name of a command needs `./`, as in `./info`.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
-    /// How what is at each PATH is read, for instance `timestamp=2024-03-01`; may be repeated
+    /// Options for each PATH, for instance `timestamp=2024-03-01`; may be repeated
     ///
-    /// Of a package: generation. Of TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
-    /// text_as_binary, time_as_integer. Of both: io, nan_as_null, fill_as_null, index_columns, trust_zone_maps.
-    /// Settings of object stores are options too: `aws.region=eu-north-1`.
+    /// For packages: generation. For TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
+    /// text_as_binary, time_as_integer. For every PATH: io, nan_as_null, fill_as_null, index_columns,
+    /// trust_zone_maps. For object stores: their settings, for instance `aws.region=eu-north-1`.
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
     pub(crate) options: Vec<Setting>,
 
@@ -133,21 +134,21 @@ pub(crate) struct Args {
     #[arg(short = 'c', long = "command", value_name = "SQL")]
     commands: Vec<String>,
 
-    /// Run the SQL of a file ('-' is standard input), then exit; may be repeated
+    /// Run the SQL in a file ('-' is standard input), then exit; may be repeated
     ///
-    /// With -c and -f together, everything runs in the order of the command line.
+    /// If -c and -f are mixed, they run in the order of the command line.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What `-c` and `-f` ask for, in the order of the command line.
+    /// The SQL of `-c` and `-f`, in the order of the command line.
     #[arg(skip)]
     pub(crate) scripts: Vec<Script>,
 
-    /// How results are printed; 'automatic' is a table
+    /// Format of results; 'automatic' is a table
     #[arg(long, value_enum, ignore_case = true, default_value_t = Format::Automatic)]
     pub(crate) format: Format,
 
-    /// Rows shown of a table, or 'inf'; other formats always print all rows
+    /// Maximum number of rows that a table shows, or 'inf'; other formats print all rows
     #[arg(long, value_name = "N", default_value = "40")]
     pub(crate) maxrows: MaxRows,
 
@@ -184,47 +185,47 @@ impl Args {
     }
 }
 
-/// What can be done beside SQL.
+/// The commands beside SQL.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Say what a file, an array, or a folder of arrays is
+    /// Inspect a file, an array, or a directory of TileDB arrays
     Info(InfoArgs),
-    /// Look for everything that is wrong with a file, an array, or a directory of them
+    /// Verify a file, an array, or a directory of them
     Verify(VerifyArgs),
-    /// Draw the rows of a query: a heat map, lines, points or bars, as .png or .svg
+    /// Plot a query as a heat map, lines, points or bars, in a .png or .svg file
     Plot(PlotArgs),
     /// Print a script that completes command lines in a shell
     Completions(CompletionsArgs),
 }
 
-/// What to verify, and how.
+/// The arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, a group of arrays, or a directory of all these
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, a group of arrays, or a directory of these
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
-    /// How it is read, as without `verify`: for instance `generation=1`; may be repeated
+    /// Options for PATH, as without `verify`, for instance `generation=1`; may be repeated
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
-    /// Decode all cells, and compute again what is noted about them
+    /// Decode every cell, and recompute the stored chunk statistics
     #[arg(long)]
     pub(crate) deep: bool,
 
-    /// Print one JSON document instead of a text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What to say of what.
+/// The arguments of `info`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a folder or group of such arrays
+    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a directory or group of TileDB arrays
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
-    /// How it is read, as without `info`: for instance `timestamp=2024-03-01`; may be repeated
+    /// Options for PATH, as without `info`, for instance `timestamp=2024-03-01`; may be repeated
     #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
@@ -232,7 +233,7 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     pub(crate) chunks: bool,
 
-    /// How many of them, or 'inf'
+    /// Maximum number of chunks or fragments to list, or 'inf'
     #[arg(short = 'n', value_name = "N", default_value = "20", requires = "chunks")]
     pub(crate) count: MaxRows,
 
@@ -240,20 +241,20 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     pub(crate) metadata: bool,
 
-    /// Print one JSON document instead of a text
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Which script to print.
+/// The arguments of `completions`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell that is to read it
+    /// Shell that runs the script
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: Shell,
 }
 
-/// Where on the command line the values of an option stand.
+/// Returns the positions of an option's values on the command line.
 fn places<'a>(matches: &'a ArgMatches, option: &str) -> impl Iterator<Item = usize> + use<'a> {
     matches.indices_of(option).into_iter().flatten()
 }
@@ -263,14 +264,14 @@ fn places<'a>(matches: &'a ArgMatches, option: &str) -> impl Iterator<Item = usi
 pub(crate) enum Script {
     /// The SQL itself.
     Text(String),
-    /// The file it is in.
+    /// A file that holds the SQL.
     File(PathBuf),
-    /// It comes from standard input.
+    /// Standard input.
     Stdin,
 }
 
 impl Script {
-    /// A file, or what stands for standard input.
+    /// Returns standard input for `-` and paths such as `/dev/stdin`, else the file.
     pub(crate) fn of_file(path: &Path) -> Self {
         match path.to_str() {
             Some(name) if name == "-" || is_stdin(name) => Self::Stdin,
@@ -278,7 +279,7 @@ impl Script {
         }
     }
 
-    /// The SQL, read to its end.
+    /// Reads the SQL to its end.
     pub(crate) fn read(&self) -> gridfusion::Result<String> {
         match self {
             Self::Text(sql) => Ok(sql.clone()),

@@ -1,4 +1,4 @@
-//! Quoted paths and URLs as tables, `~` for the home folder among them.
+//! Quoted paths and URLs as tables, including paths that begin with `~`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use datafusion::catalog::{TableProvider, UrlTableFactory};
 use datafusion::error::Result;
 use gridfusion::GridUrlTables;
 
-/// Makes tables of names that no catalog has.
+/// Makes tables from names that no catalog has.
 #[derive(Debug)]
 pub(crate) struct UrlTables(pub(crate) GridUrlTables);
 
@@ -18,7 +18,7 @@ impl UrlTableFactory for UrlTables {
     }
 }
 
-/// A path with the home folder in place of a leading `~`.
+/// Replaces a leading `~` in a path by the home directory.
 fn in_home(path: &str) -> String {
     let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
     match (rest, dirs::home_dir().as_deref().and_then(|home| home.to_str())) {

@@ -11,9 +11,9 @@ use crate::args::{Args, CompletionsArgs};
 /// Prints the script for a shell.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If standard output cannot be written.
 pub(crate) fn run(args: &CompletionsArgs) -> Result<()> {
-    // Into memory first: the generator panics if it cannot write.
+    // The script goes to memory first, because the generator panics if it cannot write.
     let mut script = vec![];
     generate(args.shell, &mut Args::command(), "gridfusion", &mut script);
     let mut stdout = io::stdout().lock();

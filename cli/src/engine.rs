@@ -1,38 +1,38 @@
-//! The arguments that all commands share which run queries.
+//! Arguments shared by all commands that run queries.
 
 use std::num::NonZeroUsize;
 
-/// How queries are run, and what is said of them.
+/// How queries run, and what is reported about them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Engine {
     /// Print results only: no row counts, no times, no warnings
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    /// Say after each statement how long it took and what it read, on standard error
+    /// Report the time of each statement, and the chunks and bytes that it read, on standard error
     ///
-    /// Planning looks up names, labels and zone maps, execution reads chunks and, where rows are printed as
-    /// they come, prints them. Chunks and bytes are sums over all arrays of the statement. Unlike
-    /// EXPLAIN ANALYZE, which says it of each operator, the result is printed too.
+    /// Planning looks up names, labels and zone maps. Execution reads chunks; it includes printing, except
+    /// for tables. Chunks and bytes are sums over all arrays of the statement. Unlike EXPLAIN ANALYZE,
+    /// which reports per operator, --timing prints the result too.
     #[arg(long)]
     pub(crate) timing: bool,
 
-    /// Show no progress bar; without a terminal on standard error there is none anyway
+    /// Hide the progress bar, which appears only if standard error is a terminal
     ///
-    /// A query of more than half a second shows how many chunks of all it has read, and how fast.
+    /// The bar appears after half a second. It shows how many chunks are done, and bytes per second.
     #[arg(long)]
     pub(crate) no_progress: bool,
 
-    /// Rows per batch inside the engine [default: 8192]
+    /// Rows per batch in the query engine [default: 8192]
     #[arg(long, value_name = "N")]
     pub(crate) batch_size: Option<NonZeroUsize>,
 
-    /// Memory for queries, for instance 500m or 2g [default: no limit]
+    /// Memory limit for queries, for instance 500m or 2g [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
 }
 
-/// Bytes from `1048576`, `512k`, `500m`, `2g` or `2GiB`; the units are powers of 1024.
+/// Parses bytes from `1048576`, `512k`, `500m`, `2g` or `2GiB`. Units are powers of 1024.
 fn parse_size(text: &str) -> Result<usize, String> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());

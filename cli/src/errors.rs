@@ -1,11 +1,11 @@
-//! What an error means for the program: a message, or a reader that has gone.
+//! Turns errors into messages, and recognises a closed standard output.
 
 use std::io::{self, ErrorKind, Write};
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
-/// The message for the user: the cause, without the layers it came through.
+/// Returns the message for the user: the root cause, without the contexts added to it.
 pub(crate) fn describe(error: &DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::Plan(message) | DataFusionError::Execution(message) => plain(message),
@@ -20,13 +20,14 @@ pub(crate) fn describe(error: &DataFusionError) -> String {
     }
 }
 
-/// A message of the planner without its inner life.
+/// Removes syntax trees, lists of attempts and bug-report requests from a message of the planner.
 fn plain(message: &str) -> String {
     let message = without_syntax_tree(&without_report(message));
     of_function(&message).unwrap_or(message)
 }
 
-/// The message for a function that does not take such arguments; DataFusion lists its attempts instead.
+/// Returns a shorter message for a function called with wrong arguments, in place of DataFusion's list of
+/// attempts.
 fn of_function(message: &str) -> Option<String> {
     let (why, rest) =
         message.split_once(" No function matches the given name and argument types '")?;
@@ -37,19 +38,19 @@ fn of_function(message: &str) -> Option<String> {
     if candidates.iter().any(|it| it.contains("UserDefined")) {
         let why = why.rsplit("error: ").next().unwrap_or(why);
         let why = why.rsplit("during planning: ").next().unwrap_or(why).trim_end_matches('.');
-        return Some(format!("{call} is no function: {why}"));
+        return Some(format!("there is no function {call}: {why}"));
     }
-    Some(format!("{call} is no function; there is {}", candidates.join(", ")))
+    Some(format!("there is no function {call}; use {}", candidates.join(", ")))
 }
 
-/// A message up to the syntax tree in it, which is there for want of a text.
+/// Cuts a message off before its syntax tree, which the planner prints where it has no better text.
 fn without_syntax_tree(message: &str) -> String {
     let is_tree = ["span: Span(", "WildcardOptions {"].iter().any(|sign| message.contains(sign));
     let end = message.find(['{', '(']).filter(|_| is_tree);
     message[..end.unwrap_or(message.len())].trim_end().to_owned()
 }
 
-/// A message without the request to report a bug: what users write can cause most of these.
+/// Removes requests to report a bug, because mistakes in SQL cause most of these errors.
 fn without_report(message: &str) -> String {
     const BEGIN: &str = "This issue was likely caused by a bug";
     const END: &str = "apache/datafusion/issues";
@@ -59,17 +60,16 @@ fn without_report(message: &str) -> String {
     format!("{before}{}", without_report(after)).trim_end().to_owned()
 }
 
-/// Tells the user. If even that cannot be written, there is nobody left to tell.
+/// Prints the message on standard error. A failure to do so is ignored, because no other output is left.
 pub(crate) fn report(error: &DataFusionError) {
     let _ = writeln!(io::stderr(), "Error: {}", describe(error));
 }
 
-/// Whether a result could not be printed because nobody reads standard output any more.
+/// Whether a result could not be printed because the reader of standard output closed the pipe.
 ///
-/// Rust programs ignore SIGPIPE, and giving it back its default needs unsafe code, so a closed pipe
-/// shows as an error of a write. Results are printed with `writeln!` and the writers of Arrow, which pass
-/// such errors on, so looking at the error is enough. Only errors of writing count: a broken pipe deeper in the
-/// chain may be a network connection, and that must be reported.
+/// Rust programs ignore SIGPIPE, and restoring its default needs unsafe code. So a closed pipe appears as a
+/// write error, which `writeln!` and Arrow's writers return. Only the outer error counts. A broken pipe
+/// deeper in the chain may be a network connection, which must be reported.
 pub(crate) fn stdout_is_closed(error: &DataFusionError) -> bool {
     let is_broken_pipe = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
     match error {
@@ -120,11 +120,11 @@ mod tests {
     async fn messages_of_the_planner_are_plain() {
         let ctx = datafusion::prelude::SessionContext::new();
         for (sql, expected) in [
-            ("SELECT sum('a')", "sum(Utf8) is no function; there is sum(Decimal), sum(UInt64), "),
-            ("SELECT md5(5)", "md5(Int64) is no function; there is md5(String), md5(Binary)"),
+            ("SELECT sum('a')", "there is no function sum(Utf8); use sum(Decimal), sum(UInt64), "),
+            ("SELECT md5(5)", "there is no function md5(Int64); use md5(String), md5(Binary)"),
             (
                 "SELECT gcd(1.5, 2)",
-                "gcd(Float64, Int64) is no function: Unsupported argument types",
+                "there is no function gcd(Float64, Int64): Unsupported argument types",
             ),
             (
                 "SELECT * FROM (VALUES (1)) t PIVOT (sum(column1) FOR column1 IN (1))",

@@ -1,7 +1,7 @@
-//! Types of files, where a statement names one that there is not.
+//! Checks the file types that statements name, before DataFusion does.
 //!
-//! They are looked for before DataFusion does, which takes the ending of a file for a type that it does not know, and
-//! drops the table that `CREATE OR REPLACE` names before it looks at the type of the new one.
+//! DataFusion replaces an unknown type by the ending of the file. For `CREATE OR REPLACE`, it drops the old
+//! table before it checks the type of the new one.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use datafusion::sql::parser::{CopyToStatement, Statement};
 
 use crate::alike::{list, meant};
 
-/// The name of the types that `COPY` writes, for messages.
+/// The phrase for the types that `COPY` writes, in messages.
 const WRITABLE: &str = "types that can be written";
 
-/// The types of files that `COPY` writes, in order: those of tables that are formats of files too.
+/// Returns the file types that `COPY` writes, sorted: table types that are also file formats.
 pub(crate) fn writable(ctx: &SessionContext) -> Vec<String> {
     let state = ctx.state();
     let types = state.table_factories().keys().map(|file_type| file_type.to_lowercase());
@@ -27,7 +27,7 @@ pub(crate) fn writable(ctx: &SessionContext) -> Vec<String> {
     types
 }
 
-/// Whether tables of a type are read by DataFusion itself, rather than by a format of arrays.
+/// Whether DataFusion itself reads tables of a type, rather than an array format.
 pub(crate) fn is_datafusions(file_type: &str) -> bool {
     SessionStateDefaults::default_table_factories().contains_key(&file_type.to_uppercase())
 }
@@ -35,7 +35,8 @@ pub(crate) fn is_datafusions(file_type: &str) -> bool {
 /// Checks the type of the file that a statement writes.
 ///
 /// # Errors
-/// If it is said and there is no such type, or it is not said and the name of the file does not end in one.
+/// If the type after `STORED AS` is unknown. Without `STORED AS`, if the file name does not end in a known
+/// type.
 pub(crate) fn check(ctx: &SessionContext, statement: &Statement) -> Result<()> {
     match statement {
         Statement::CopyTo(copy) => check_copy(ctx, copy),
@@ -49,7 +50,7 @@ fn check_copy(ctx: &SessionContext, copy: &CopyToStatement) -> Result<()> {
     let Some(file_type) = copy.stored_as.as_deref().or_else(ending) else {
         let known = list(WRITABLE, writable(ctx).into_iter());
         return plan_err!(
-            "the name of the file does not end in its type, as .csv does; say it: STORED AS csv; {known}"
+            "the file name has no ending such as .csv; name the type, as in STORED AS csv; {known}"
         );
     };
     match ctx.state().get_file_format_factory(file_type) {
@@ -58,10 +59,10 @@ fn check_copy(ctx: &SessionContext, copy: &CopyToStatement) -> Result<()> {
     }
 }
 
-/// Checks the type of what a new table is at.
+/// Checks the type of a new external table.
 ///
 /// # Errors
-/// If there is no such type, unless the table is there already: then that is what there is to say.
+/// If the type is unknown. If the table exists already, DataFusion reports that instead.
 pub(crate) fn check_table(ctx: &SessionContext, table: &CreateExternalTable) -> Result<()> {
     let state = ctx.state();
     let known = state.table_factories();
@@ -70,7 +71,7 @@ pub(crate) fn check_table(ctx: &SessionContext, table: &CreateExternalTable) -> 
     {
         return Ok(());
     }
-    // In lower case, which is as good, and needs no quotes.
+    // Case does not matter in SQL, and names in lower case need no quotes in the hint.
     let known: Vec<String> = known.keys().map(|file_type| file_type.to_lowercase()).collect();
     Err(unknown(&table.file_type, "types", &known))
 }

@@ -1,8 +1,8 @@
-//! What a user may have meant who named something that is not there.
+//! Suggests corrections for errors about missing tables, schemas, table functions and settings.
 //!
-//! DataFusion suggests columns and functions itself. Tables, schemas, table functions and settings it only says
-//! are missing, and its errors keep the name in their text alone: all of them are `Plan`, `Execution` or
-//! `Configuration`. So the texts stand here; one that has changed gets no hint, and a test asks DataFusion for each.
+//! DataFusion itself suggests columns and functions. For the others, its errors (`Plan`, `Execution` or
+//! `Configuration`) hold the missing name only in their text, so this module matches texts. A text that
+//! DataFusion changes gets no hint; a test compares each one with DataFusion.
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
@@ -20,7 +20,7 @@ struct Text {
 }
 
 impl Text {
-    /// The name in a message of this text.
+    /// Returns the name in a message with this text.
     fn name<'a>(&self, message: &'a str) -> Option<&'a str> {
         let (_, rest) = message.split_once(self.before)?;
         if self.after.is_empty() {
@@ -32,26 +32,27 @@ impl Text {
 
 /// The message for `SELECT … FROM name(…)`.
 const NO_TABLE_FUNCTION: Text = Text { before: "table function '", after: "' not found" };
-/// The message for every other statement that reads a table; the name is full.
+/// The message for every other statement that reads a table; the name has its catalog and schema.
 const NO_TABLE: Text = Text { before: "table '", after: "' not found" };
-/// The message for `DROP TABLE`; the name is as it was written.
+/// The message for `DROP TABLE`; the name is as the user wrote it.
 const NO_TABLE_TO_DROP: Text = Text { before: "Table '", after: "' doesn't exist" };
 /// The message for `CREATE TABLE schema.name`.
 const NO_SCHEMA: Text = Text { before: "failed to resolve schema: ", after: "" };
-/// The message for a function. DataFusion adds a suggestion, which does not help with window functions.
+/// The message for a function. DataFusion adds a suggestion, which is useless for window functions without
+/// `OVER`.
 const NO_FUNCTION: Text = Text { before: "Invalid function '", after: "'" };
 /// The message for `SHOW`.
 const NO_VARIABLE: Text = Text { before: "'", after: "' is not a variable which can be viewed" };
 /// The message for `SET`; the name is the last part of the written one.
 const NO_SETTING: Text = Text { before: "Config value \"", after: "\" not found on " };
 
-/// The messages of this library, which go on with the names that there are.
+/// The messages of the library, each with the text before its list of existing names.
 const NO_MEMBERS: [(Text, &str); 2] = [
     (Text { before: "no dataset \"", after: "\"; the file has " }, "; the file has "),
     (Text { before: "no array \"", after: "\"; there is " }, "; there is "),
 ];
 
-/// The same error, with a hint behind its message if there is one.
+/// Appends a hint to the message of an error, if there is one.
 pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFusionError {
     let message = describe(&error);
     if let Some(name) = window_function(&message, ctx) {
@@ -67,7 +68,7 @@ pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFus
     }
 }
 
-/// A message without the names of the default catalog and schema, which nobody has written.
+/// Removes the names of the default catalog and schema, which DataFusion added to the user's names.
 fn without_defaults(message: &str, ctx: &SessionContext) -> String {
     let config = ctx.copied_config();
     let names = &config.options().catalog;
@@ -97,21 +98,22 @@ fn hint(message: &str, ctx: &SessionContext) -> Option<String> {
     setting(message, ctx)
 }
 
-/// The name of a function that is not found, but would be with a window behind it.
+/// Returns the name of an unknown function that is a window function without `OVER`.
 fn window_function<'a>(message: &'a str, ctx: &SessionContext) -> Option<&'a str> {
     let name = NO_FUNCTION.name(message)?;
     ctx.state().window_functions().contains_key(name).then_some(name)
 }
 
-/// The hint for two expressions of one name. The program rewrites most such statements before they fail.
+/// Returns the hint for two expressions with the same name. [`crate::unique_names`] avoids most of these
+/// errors.
 fn clash(error: &DataFusionError) -> Option<&'static str> {
     is_clash_inside(error).then_some(
-        "aggregates and keys that differ by a CAST only have the same name for the planner; \
+        "aggregates or keys that differ only in a CAST get the same name from the planner; \
          write arrow_cast(x, 'Float64') for CAST(x AS DOUBLE) in one of them",
     )
 }
 
-/// The setting that a `SET` or `SHOW` was about.
+/// Suggests a setting for a misspelled name in `SET` or `SHOW`.
 fn setting(message: &str, ctx: &SessionContext) -> Option<String> {
     let config = ctx.copied_config();
     let options = config.options();
@@ -119,7 +121,7 @@ fn setting(message: &str, ctx: &SessionContext) -> Option<String> {
         let keys: Vec<String> = options.entries().into_iter().map(|entry| entry.key).collect();
         return closest(name, keys.iter().map(String::as_str)).map(did_you_mean);
     }
-    // The message has the last part of the name only; extensions leave their own name out.
+    // The message has only the last part of the name. Keys of extensions lack the extension's prefix.
     let name = NO_SETTING.name(message)?;
     let ours = options.extensions.iter().flat_map(|(prefix, extension)| {
         let full = move |key: &str| format!("{prefix}.{}", key.rsplit('.').next().unwrap_or(key));
@@ -138,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever updates DataFusion and sees this fail finds the new text in the message.
+    /// If an update of DataFusion breaks this test, the failure shows the new text.
     #[tokio::test]
     async fn texts_are_those_of_datafusion() {
         let config = SessionConfig::new().with_information_schema(true);

@@ -1,13 +1,13 @@
-//! Splits SQL into words, texts and comments, also SQL that is not finished yet.
+//! Splits SQL into words, texts and comments, even if it is unfinished.
 //!
-//! The parser's tokenizer gives up at a quote that is still open, which is what most lines at a prompt have
-//! while they are written.
+//! The parser's tokenizer fails at an open quote, and a line at the prompt often has one while the user
+//! types.
 
 /// The kind of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Space,
-    /// From `--` to the end of the line, or between `/*` and `*/`, which nest.
+    /// From `--` to the end of the line, or from `/*` to `*/`, which nest.
     Comment,
     /// In single quotes.
     Text,
@@ -19,19 +19,19 @@ pub(crate) enum Kind {
     Symbol,
 }
 
-/// A piece of SQL; all pieces of a text together are the text.
+/// A piece of SQL. The pieces of a text, joined, are the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     pub(crate) kind: Kind,
     pub(crate) text: &'a str,
-    /// Where in the whole text it begins.
+    /// The byte offset in the whole text.
     pub(crate) start: usize,
-    /// Whether a quote or comment has its end.
+    /// Whether the piece is complete; `false` for an open quote or block comment.
     pub(crate) is_closed: bool,
 }
 
 impl Piece<'_> {
-    /// Whether it is a word, in any case.
+    /// Whether the piece is `word`, in upper or lower case.
     pub(crate) fn is_word(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text.eq_ignore_ascii_case(word)
     }
@@ -40,13 +40,13 @@ impl Piece<'_> {
         self.kind == Kind::Symbol && self.text == symbol
     }
 
-    /// Whether it means something: neither blank nor comment.
+    /// Whether the piece is neither blank nor a comment.
     pub(crate) fn is_code(&self) -> bool {
         !matches!(self.kind, Kind::Space | Kind::Comment)
     }
 }
 
-/// The pieces of a text, in order.
+/// Returns the pieces of a text, in order.
 pub(crate) fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -58,12 +58,12 @@ pub(crate) fn pieces(sql: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The pieces that mean something.
+/// Returns the pieces that are neither blank nor comments.
 pub(crate) fn code(sql: &str) -> Vec<Piece<'_>> {
     pieces(sql).filter(Piece::is_code).collect()
 }
 
-/// The kind and the length in bytes of the first piece of a text.
+/// Returns the kind, the length in bytes and the completeness of the first piece of a text.
 fn first(text: &str) -> Option<(Kind, usize, bool)> {
     let until = |is_end: fn(char) -> bool| text.find(is_end).unwrap_or(text.len());
     let character = text.chars().next()?;
@@ -82,7 +82,7 @@ fn is_of_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// A doubled quote is one inside.
+/// Measures a quoted piece. A doubled quote stands for one quote inside the text.
 fn quoted(text: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
     let mut rest = text.char_indices().skip(1).peekable();
     while let Some((at, character)) = rest.next() {

@@ -1,5 +1,5 @@
-//! The `gridfusion` command line: SQL over `.tet` files and TileDB arrays, from a prompt, a script or an
-//! argument; and what such a file or array is.
+//! The `gridfusion` command line: runs SQL over `.tet` files and TileDB arrays, and inspects, verifies and
+//! plots them.
 //!
 //! ```text
 //!   args ──▶ session ──▶ tables ──▶ run ◀── prompt
@@ -12,19 +12,22 @@
 //!     └────▶ completions: shell ──▶ script
 //! ```
 //!
-//! Planning and execution are DataFusion's. The modules here make the datasets of files into tables ([`place`],
-//! [`options`], [`tables`], [`catalog`], [`store`]), describe them ([`info`]), look for what is wrong with them
-//! ([`verify`]), watch queries ([`query`], [`progress`], [`timing`]), print their results ([`print`]), have them drawn
-//! ([`plot`]), and let written files appear only when they are whole ([`staging`]). The rest keeps the promises of
-//! a command: exit codes, errors on standard error that suggest a correction ([`errors`], [`hints`], [`mistyped`],
-//! [`file_types`], [`bus_error`]), a limit of memory ([`memory`]), and silence when a reader like `head` has left.
+//! Planning and execution are DataFusion's. The modules here add:
+//!
+//! - Tables from the datasets of files: [`place`], [`options`], [`tables`], [`catalog`], [`store`].
+//! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results.
+//! - Queries: [`query`] runs them, [`progress`] and [`timing`] report on them, [`print`] prints their rows.
+//! - Exports: with [`staging`], a written file appears only when it is complete.
+//! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`mistyped`], [`file_types`],
+//!   [`bus_error`]. A closed pipe, as after `head`, is no error.
+//! - A memory limit: [`memory`].
 
 mod alike;
 mod args;
 #[cfg(unix)]
 #[expect(
     unsafe_code,
-    reason = "signals are handled by functions of C; the SAFETY comments say how"
+    reason = "signal handlers are C functions; the SAFETY comments give the conditions"
 )]
 mod bus_error;
 mod catalog;
@@ -68,7 +71,7 @@ use mimalloc::MiMalloc;
 use crate::args::{Args, Script, Task};
 use crate::session::Session;
 
-/// DataFusion allocates much and from many threads.
+/// mimalloc, because DataFusion allocates often and from many threads.
 #[global_allocator]
 static GLOBAL: MiMalloc = MiMalloc;
 
@@ -79,7 +82,7 @@ async fn main() -> ExitCode {
     let args =
         Args::try_from_command_line(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let outcome = match &args.task {
-        // Says itself what there is to warn of.
+        // The description contains its own warnings, so the log shows only errors.
         Some(Task::Info(info)) => {
             start_log(true);
             Box::pin(info::run(info)).await.map(|()| ExitCode::SUCCESS)
@@ -102,7 +105,7 @@ async fn main() -> ExitCode {
     };
     match outcome {
         Ok(code) => code,
-        // Whoever read the output has seen enough; that is not a failure.
+        // The reader of standard output closed the pipe, as `head` does. That is not a failure.
         Err(error) if errors::stdout_is_closed(&error) => ExitCode::SUCCESS,
         Err(error) => {
             errors::report(&error);
@@ -111,7 +114,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Opens the files of the command line and runs its SQL, or the prompt.
+/// Opens the paths of the command line and runs its SQL, or the prompt.
 async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(&args.engine, args.reads_sql_from_stdin())?;
     let print = &mut session.output.print;
@@ -129,12 +132,12 @@ async fn execute(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Shows the warnings of the library on standard error, unless `quiet`, and always its errors, after which answers may be wrong;
-/// `RUST_LOG` overrules both.
+/// Starts logging to standard error. It shows the library's warnings unless `quiet`, and always errors,
+/// after which results may be wrong. `RUST_LOG` overrides both.
 fn start_log(quiet: bool) {
     let filter = if quiet { "error" } else { "gridfusion=warn,error" };
     let env = env_logger::Env::default().default_filter_or(filter);
-    // The only error is "there is a logger already", and then that one is as good.
+    // The only error is "a logger is already set". That logger serves as well.
     let _ = env_logger::Builder::from_env(env)
         .format(|out, record| {
             let level = match record.level() {

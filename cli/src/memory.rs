@@ -1,5 +1,5 @@
-//! What `--memory-limit` means: a pool that operators share fairly, and settings with which those that
-//! spill get by in it.
+//! `--memory-limit`: a memory pool that operators share fairly, and settings with which spilling operators
+//! fit into it.
 //!
 //! ```text
 //!   limit      ├── partition ──┼── partition ──┤         of 32 MiB at least
@@ -16,26 +16,26 @@ use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 
-/// With less, a partition spends its time on spilling.
+/// Least bytes per partition; with less, a partition spends its time on spilling.
 const PARTITION: usize = 32 << 20;
-/// Offsets of text have 32 bits.
+/// Most bytes that a sort concatenates, because offsets of text columns have 32 bits.
 const MOST_IN_PLACE: usize = 1 << 31;
-/// Consumers that an error lists.
+/// Number of memory consumers that an error lists.
 const LISTED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
-/// Limits what queries hold to `limit` bytes, if there is a limit.
+/// Limits the memory of queries to `limit` bytes, if there is a limit.
 pub(crate) fn limited(runtime: RuntimeEnvBuilder, limit: Option<usize>) -> RuntimeEnvBuilder {
     let Some(limit) = limit else { return runtime };
-    // Whoever comes first would take all, and leave nothing to those who cannot spill.
+    // In a greedy pool, the first operator would take all memory, and operators that cannot spill would fail.
     let pool = TrackConsumersPool::new(FairSpillPool::new(limit), LISTED);
     let disk = DiskManagerBuilder::default().with_max_spill_merge_fan_in(Shares::of(limit).fan_in);
     runtime.with_memory_pool(Arc::new(pool)).with_disk_manager_builder(disk)
 }
 
-/// Adapts what was not set otherwise to a limit of `limit` bytes.
+/// Adapts the settings that have their default values to a limit of `limit` bytes.
 ///
 /// # Errors
-/// Never: a share is not empty.
+/// Never: a row group gets at least 1 byte.
 pub(crate) fn adapt(options: &mut ConfigOptions, limit: Option<usize>) -> Result<()> {
     let Some(limit) = limit else { return Ok(()) };
     let defaults = ConfigOptions::default();
@@ -48,36 +48,36 @@ pub(crate) fn adapt(options: &mut ConfigOptions, limit: Option<usize>) -> Result
         execution.sort_spill_reservation_bytes = shares.merge;
     }
     if execution.sort_in_place_threshold_bytes == plain.sort_in_place_threshold_bytes {
-        // Sorting batch by batch and merging them takes as much again, which a sort cannot spill and does
-        // not get; in one piece it takes what was accounted for.
+        // Sorting batch by batch and merging needs as much memory again, which a sort cannot spill and is not
+        // granted. Sorting in one piece needs only the memory already accounted for.
         execution.sort_in_place_threshold_bytes = limit.min(MOST_IN_PLACE);
     }
     if execution.parquet.max_row_group_bytes.is_none() {
         execution.parquet.max_row_group_bytes = Some(MaxRowGroupBytes::try_new(shares.row_group)?);
-        // The parallel writer goes by rows alone.
+        // The parallel writer limits row groups by rows alone, not by bytes.
         execution.parquet.allow_single_file_parallelism = false;
     }
     Ok(())
 }
 
-/// The advice for an error that the memory limit caused.
+/// Returns advice for an error that the memory limit caused.
 pub(crate) fn advice(error: &DataFusionError) -> Option<&'static str> {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(message) if message.contains("allocate additional") => {
-            Some("raise --memory-limit, or ask for less at a time")
+            Some("raise --memory-limit, or query less data at a time")
         }
         _ => None,
     }
 }
 
-/// How a limit is divided.
+/// The shares of a memory limit.
 struct Shares {
     partitions: usize,
     /// Bytes that a sort keeps free for merging.
     merge: usize,
-    /// Sorted files that are merged at once.
+    /// Number of sorted spill files that are merged at once.
     fan_in: usize,
-    /// Bytes of a row group of Parquet, which is held until it is written.
+    /// Bytes of a Parquet row group, which stays in memory until it is written.
     row_group: usize,
 }
 
@@ -88,7 +88,7 @@ impl Shares {
         Self {
             partitions,
             merge: (partition / 4).min(10 << 20),
-            // A file takes four batches, of which most have less than 256 KiB.
+            // A file takes four batches, and most batches have less than 256 KiB.
             fan_in: (partition / (3 << 20)).clamp(4, 128),
             row_group: (limit / 8).max(1),
         }

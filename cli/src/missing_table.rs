@@ -11,18 +11,18 @@ use gridfusion::source::Ending;
 use crate::alike::{did_you_mean, distance, is_like, list, meant};
 use crate::file_types::writable;
 
-/// Guesses what a user meant by the name of a missing table, full or as it was written.
+/// Suggests a correction for the name of a missing table, with or without catalog and schema.
 pub(crate) fn hint(name: &str, ctx: &SessionContext) -> Option<String> {
     let hint = path(name, ctx).or_else(|| in_catalog(name, ctx));
     hint.or_else(|| Tables::of(ctx)?.hint(name))
 }
 
-/// Guesses what a user meant by the name of a missing schema.
+/// Suggests a correction for the name of a missing schema.
 pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
     meant(name, "schemas", Tables::of(ctx)?.schemas())
 }
 
-/// The hint for a name that is a file without quotes, or without its ending.
+/// Returns the hint for the name of a file without its quotes or its ending.
 fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     let config = ctx.copied_config();
     let names = &config.options().catalog;
@@ -36,18 +36,18 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     let (folders, files): (Vec<&Ending>, Vec<&Ending>) = endings.partition(|it| it.folder);
     if files.iter().chain(&folders).any(|it| written.ends_with(it.ending)) && !written.contains('/')
     {
-        return Some(format!("a path stands in single quotes: FROM '{written}'"));
+        return Some(format!("put a path in single quotes: FROM '{written}'"));
     }
     let mut paths = files.iter().map(|it| format!("{written}{}", it.ending));
     if let Some(file) = paths.find(|file| Path::new(file).exists()) {
-        return Some(format!("a file is a table by its path: FROM '{file}'"));
+        return Some(format!("name a file by its path: FROM '{file}'"));
     }
     let known = writable(ctx);
     let extension = Path::new(written).extension().and_then(|it| it.to_str())?;
     if Path::new(written).is_file() {
         let types = known.iter().map(|it| format!(".{it}")).collect::<Vec<_>>().join(", ");
         return Some(format!(
-            "it is a file, but not one that is a table by its path: those are {}, {types} and arrays",
+            "SQL cannot read this file by its path; it can read {}, {types} and arrays",
             files.iter().map(|it| it.ending).collect::<Vec<_>>().join(", ")
         ));
     }
@@ -55,7 +55,7 @@ fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     is_file_type.then(|| "there is no such file".to_owned())
 }
 
-/// The full name of a table of another catalog, as a directory on the command line is one.
+/// Suggests the full name of a table in another catalog, such as a directory on the command line.
 fn in_catalog(name: &str, ctx: &SessionContext) -> Option<String> {
     let config = ctx.copied_config();
     let default = &config.options().catalog.default_catalog;
@@ -99,11 +99,12 @@ impl Tables {
         self.schemas.iter().map(|(schema, _)| schema.as_str())
     }
 
-    /// What to say of a missing table by its name, full or as it was written.
+    /// Returns the hint for a missing table, given by its full name or as the user wrote it.
     fn hint(&self, name: &str) -> Option<String> {
         if self.schemas.iter().all(|(_, tables)| tables.is_empty()) {
-            let how = "name a file on the command line, or CREATE EXTERNAL TABLE";
-            return Some(format!("there are no tables at all: {how}"));
+            let how = "quote a path, as in FROM 'stations.tet', give paths on the command line, \
+                       or CREATE EXTERNAL TABLE";
+            return Some(format!("the session has no tables: {how}"));
         }
         let (schema, table) = self.split(name);
         let all = self.schemas.iter().flat_map(|(schema, tables)| {
@@ -123,7 +124,7 @@ impl Tables {
         }
     }
 
-    /// The schema and the table of a name whose parts may have dots in them: messages quote nothing.
+    /// Splits a name into schema and table. Its parts may contain dots, because messages do not quote names.
     fn split<'a>(&'a self, name: &'a str) -> (&'a str, &'a str) {
         let name = name.strip_prefix(&*format!("{}.", self.catalog)).unwrap_or(name);
         let known = self
@@ -132,7 +133,7 @@ impl Tables {
         known.or_else(|| name.split_once('.')).unwrap_or((&self.default_schema, name))
     }
 
-    /// A table as SQL has to name it.
+    /// Returns the name of a table as SQL needs it, with quotes and a schema where necessary.
     fn written(&self, schema: &str, table: &str) -> String {
         if schema == self.default_schema {
             return quote_identifier(table).into_owned();

@@ -1,6 +1,7 @@
-//! Comparisons of a column with what it cannot be compared with.
+//! Explains comparisons of a column with a value of the wrong type.
 //!
-//! The optimizer finds them, and says which of its rules failed on which text. The plan knows the column.
+//! The optimizer's error names its own rule and the text. The plan has the column, so the message can name
+//! that.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -14,7 +15,7 @@ use datafusion::prelude::SessionContext;
 use crate::errors::describe;
 use crate::statement::parse;
 
-/// Parts of messages that may come from such a comparison.
+/// Parts of messages that may come from a comparison with the wrong type.
 const SIGNS: [&str; 6] = [
     "Cannot cast string '",
     "Cannot cast value",
@@ -24,8 +25,9 @@ const SIGNS: [&str; 6] = [
     "There isn't a common type to coerce",
 ];
 
-/// The same error, or one that names the column and its type, if the statement compares a column with a text
-/// that is none of its values, or with a value of a type that cannot be compared with its own.
+/// Returns an error that names the column and its type, if the statement compares a column with the wrong
+/// type. The value is a text that does not convert to the column's type, or has a type that cannot be
+/// compared with it. Returns other errors unchanged.
 pub(crate) async fn with_column(
     error: DataFusionError,
     ctx: &SessionContext,
@@ -41,7 +43,7 @@ pub(crate) async fn with_column(
     }
 }
 
-/// The first wrong comparison of a text of SQL.
+/// Returns the message for the first wrong comparison in `text`.
 async fn mistake(ctx: &SessionContext, text: &str) -> Result<Option<String>> {
     for statement in parse(ctx, text)? {
         let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
@@ -63,7 +65,7 @@ fn next(found: &Option<String>) -> TreeNodeRecursion {
     if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue }
 }
 
-/// Checks one expression, without those inside it; gives the message for a mistake.
+/// Checks one expression without its children. Returns the message for a mistake.
 type Check = fn(&Expr, &DFSchema) -> Option<String>;
 
 fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
@@ -82,7 +84,7 @@ fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
     Ok(found)
 }
 
-/// The message for a comparison that is wrong for all rows.
+/// Returns the message for a comparison that is wrong for all rows.
 fn is_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     match expr {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
@@ -106,14 +108,14 @@ fn is_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
             let data_type = like.expr.get_type(schema).ok().filter(|it| !it.is_string())?;
             let name = name(&like.expr);
             Some(format!(
-                "{name} is of type {data_type}, and LIKE is for texts: CAST it to VARCHAR"
+                "{name} is of type {data_type}, and LIKE needs text: CAST {name} to VARCHAR"
             ))
         }
         _ => None,
     }
 }
 
-/// The message for a comparison of texts with another type, which fails unless every text converts.
+/// Returns the message for a comparison of text with another type. It fails unless every text converts.
 fn may_be_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     let mixed = |text: &Expr, other: &Expr| {
         let (text_type, other_type) = (text.get_type(schema).ok()?, other.get_type(schema).ok()?);
@@ -121,7 +123,7 @@ fn may_be_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
         is_mixed.then(|| {
             let (text, other) = (name(text), name(other));
             format!(
-                "{text} is of type {text_type} and {other} of type {other_type}, and not every text is one: \
+                "{text} is of type {text_type} and {other} of type {other_type}, and not every text converts to {other_type}: \
                  write '{other}', or CAST({other} AS VARCHAR)"
             )
         })
@@ -143,7 +145,7 @@ fn is_comparison(operator: Operator) -> bool {
     matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
-/// The message for a constant text that does not convert to the type of an expression.
+/// Returns the message for a constant text that does not convert to the type of an expression.
 fn no_value(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
     let Expr::Literal(value, _) = constant else { return None };
     let text = value.try_as_str().flatten()?;
@@ -158,12 +160,12 @@ fn no_value(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
         DataType::Time32(_) | DataType::Time64(_) => ("a time of day", "; write '12:00:00'"),
         DataType::Boolean => ("a truth value", "; write true or false"),
         it if it.is_numeric() => ("a number", ""),
-        _ => return Some(format!("{name} is of type {data_type}, which '{text}' cannot be")),
+        _ => return Some(format!("{name} is of type {data_type}, and '{text}' does not convert")),
     };
     Some(format!("{name} is of type {data_type}, and '{text}' is not {what}{instance}"))
 }
 
-/// The message for two expressions whose types cannot be compared.
+/// Returns the message for two expressions whose types cannot be compared.
 fn no_common_type(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option<String> {
     let (left_type, right_type) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
     if BinaryTypeCoercer::new(&left_type, &op, &right_type).get_input_types().is_ok() {
@@ -175,7 +177,7 @@ fn no_common_type(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) ->
     ))
 }
 
-/// An expression as users write it.
+/// Returns an expression as users write it.
 fn name(expr: &Expr) -> String {
     match expr {
         Expr::Column(column) => quote_identifier(&column.name).into_owned(),
@@ -213,7 +215,7 @@ mod tests {
             ("time = 5.5", "time is of type Timestamp(ns) and 5.5 of type Float64"),
             (
                 "name = 5",
-                "name is of type Utf8 and 5 of type Int64, and not every text is one: write '5'",
+                "name is of type Utf8 and 5 of type Int64, and not every text converts to Int64: write '5'",
             ),
             ("time > INTERVAL '1 day'", "time is of type Timestamp(ns) and an interval of type "),
             ("name = 'x' AND time > lat", "time is of type Timestamp(ns) and lat of type Float64"),

@@ -1,14 +1,14 @@
-//! What `--option NAME=VALUE` says about how the PATHs of the command line are read.
+//! `--option NAME=VALUE`: options for the PATHs of the command line.
 
 use std::collections::HashMap;
 
 use gridfusion::options::Scope;
 use gridfusion::{ArrayFormat, ArrayOptions, Error, Formats, OptionInfo};
 
-/// A name and a value, as given.
+/// The name and value of an option, as the user wrote them.
 pub(crate) type Setting = (String, String);
 
-/// Takes `NAME=VALUE` apart.
+/// Splits `NAME=VALUE`.
 ///
 /// # Errors
 /// If there is no `=`, or no name before it.
@@ -19,7 +19,7 @@ pub(crate) fn parse_setting(text: &str) -> Result<Setting, String> {
     }
 }
 
-/// How what is at a PATH is read, whatever that is. Not to be printed: it may hold a key.
+/// Options for a PATH of any format. There is no `Debug`, because options may hold keys.
 #[derive(Default)]
 pub(crate) struct PathOptions {
     /// Settings of object stores.
@@ -28,11 +28,11 @@ pub(crate) struct PathOptions {
 }
 
 impl PathOptions {
-    /// The options that the command line says.
+    /// Checks the options of the command line.
     ///
     /// # Errors
-    /// `Usage` for a name that stands for nothing, or nothing that is about a PATH; for one that is given
-    /// twice; and for a value that it cannot have.
+    /// `Usage` for a name that is unknown, does not apply to a PATH or is given twice, and for an invalid
+    /// value.
     pub(crate) fn new(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
         let mut options = Self::default();
         for (name, value) in settings {
@@ -53,15 +53,15 @@ impl PathOptions {
         Ok(options)
     }
 
-    /// The same for stores, and this for arrays.
+    /// Returns a copy with other options for arrays, and the same ones for object stores.
     pub(crate) fn with_arrays(&self, arrays: ArrayOptions) -> Self {
         Self { stores: self.stores.clone(), arrays }
     }
 
-    /// Refuses what is said about arrays of other formats than this one.
+    /// Refuses options that only other formats have.
     ///
     /// # Errors
-    /// `Usage`; the message says which formats the option is for.
+    /// `Usage`; the message names the formats that have the option.
     pub(crate) fn refuse_other_formats(
         &self,
         format: &dyn ArrayFormat,
@@ -82,18 +82,18 @@ impl PathOptions {
         )))
     }
 
-    /// The options for object stores.
+    /// Returns the options for object stores.
     pub(crate) fn for_store(&self) -> &HashMap<String, String> {
         &self.stores
     }
 
-    /// The options for arrays; each format takes its own.
+    /// Returns the options for arrays. Each format uses its own.
     pub(crate) fn for_arrays(&self) -> &ArrayOptions {
         &self.arrays
     }
 }
 
-/// Refuses an option that is about one table: a PATH is a schema, or a catalog, of many.
+/// Refuses an option for a single table, because a PATH is a schema or catalog of several tables.
 fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> {
     let is_about = |option: &&OptionInfo| option.scope != Scope::Table;
     let mut known: Vec<&OptionInfo> = Vec::new();
@@ -107,7 +107,7 @@ fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> 
         return Ok(());
     }
     let why = match option {
-        Some(_) => "is about one table, and a PATH is a schema of several; say it in SQL",
+        Some(_) => "is for one table, and a PATH is a schema of several; set it in SQL",
         None if formats.whereabouts(name).is_some() => "is for SET gridfusion.… in SQL",
         None => "is unknown",
     };
@@ -116,7 +116,7 @@ fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> 
     Err(Error::usage(format!("option '{name}' {why}; the options here are {}", known.join(", "))))
 }
 
-/// Whether an option is a setting of an object store, which has its own names.
+/// Whether an option is a setting of an object store, such as `aws.region`.
 fn is_of_store(name: &str) -> bool {
     let prefix = name.split_once('.').map(|(prefix, _)| prefix);
     prefix.is_some_and(|prefix| ["aws", "azure", "gcp", "google"].contains(&prefix))
@@ -154,7 +154,7 @@ mod tests {
             (&["io=fast"][..], "io = 'fast'"),
             (&["io=mmap", "io=pread"], "option 'io' is given twice"),
             (&["time=1"], "option 'time' is unknown; the options here are generation, io, "),
-            (&["dataset=t"], "option 'dataset' is about one table"),
+            (&["dataset=t"], "option 'dataset' is for one table"),
             (&["reduce=false"], "option 'reduce' is for SET gridfusion"),
             (&["encryption_key=short"], "key"),
         ] {

@@ -1,7 +1,7 @@
-//! Results that are longer than the screen go through a pager.
+//! Shows results that are longer than the screen in a pager.
 //!
-//! The program holds output back until it is longer than the screen. Only then does it start the pager, so what
-//! fits looks as if there were none.
+//! The program holds output back until it fills the screen, and only then starts the pager. Shorter results
+//! are printed without a pager.
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -9,22 +9,22 @@ use std::process::{Child, Command, Stdio};
 
 use datafusion::error::Result;
 
-/// Cuts long lines, shows colours, and leaves what it showed on the screen.
+/// The default pager: it cuts long lines, shows colours, and leaves its last page on the screen.
 const LESS: &str = "less -SFRX";
 
-/// Which pager shows what is longer than the screen, if one does.
+/// The pager for results that are longer than the screen, if there is one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pager {
     /// A command for the shell.
     command: Option<String>,
     is_on: bool,
-    /// Lines of the screen; without a screen nothing is held back.
+    /// Lines of the screen; `None` if standard output is no terminal, so that no output is held back.
     screen: Option<usize>,
 }
 
 impl Pager {
-    /// What `GRIDFUSION_PAGER` or else `PAGER` says, where an empty one means none; without both it is `less`,
-    /// if there is one.
+    /// Returns the pager that `GRIDFUSION_PAGER` or else `PAGER` names; an empty value means no pager.
+    /// Without both variables, it is `less`, if that is installed.
     pub(crate) fn of_environment() -> Self {
         let said = ["GRIDFUSION_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
         let command = match said {
@@ -34,12 +34,12 @@ impl Pager {
         Self { is_on: command.is_some(), command, screen: None }
     }
 
-    /// The command, if the pager is on.
+    /// Returns the command, if the pager is on.
     pub(crate) fn command(&self) -> Option<&str> {
         self.command.as_deref().filter(|_| self.is_on)
     }
 
-    /// Turns it on, with `less` if nothing else was said, or off.
+    /// Turns the pager on or off. If no command is set, it is `less`.
     pub(crate) fn turn(&mut self, is_on: bool) {
         self.is_on = is_on;
         if is_on {
@@ -47,16 +47,15 @@ impl Pager {
         }
     }
 
-    /// Says how many lines the terminal has; nothing if results do not go to one.
+    /// Sets the number of lines of the terminal; `None` if results do not go to a terminal.
     pub(crate) fn set_screen(&mut self, lines: Option<usize>) {
         self.screen = lines;
     }
 
-    /// Runs what prints a result. What comes back is nothing if whoever looked at it had seen enough before it
-    /// was all there.
+    /// Runs `print` on the screen or the pager. Returns `None` if the user quit the pager before the end.
     ///
     /// # Errors
-    /// Those of `print`, and of standard output.
+    /// The errors of `print` and of standard output.
     pub(crate) fn show<T>(
         &self,
         print: impl FnOnce(&mut dyn Write) -> Result<T>,
@@ -66,41 +65,42 @@ impl Pager {
         screen.close(outcome)
     }
 
-    /// The same for what is printed bit by bit: a writer that has to be [closed](Screen::close).
+    /// Returns a writer to the screen or the pager. The caller must [close](Screen::close) it.
     pub(crate) fn open(&self) -> Screen<'_> {
         let paged = self.command().zip(self.screen);
         Screen { paged, held: vec![], lines: 0, child: None, is_left: false }
     }
 }
 
-/// Where a result is printed.
+/// A writer to standard output or a pager, for one result.
 pub(crate) struct Screen<'a> {
-    /// The pager, and from how many lines on it is wanted; nothing if there is none, or it cannot be started.
+    /// The pager's command, and the number of lines that starts it. `None` without a pager, or if its start
+    /// failed.
     paged: Option<(&'a str, usize)>,
     held: Vec<u8>,
     /// Line feeds in `held`.
     lines: usize,
     child: Option<Child>,
-    /// Whether the pager was left before all was printed.
+    /// Whether the user quit the pager before all output was printed.
     is_left: bool,
 }
 
 impl Screen<'_> {
-    /// Prints what was held back, or waits until the pager is left. `outcome` is that of printing; that the
-    /// pager takes no more is no error.
+    /// Prints the held output, or waits until the user quits the pager. Returns the `outcome` of printing,
+    /// or `None` if the user quit the pager early, which is no error.
     ///
     /// # Errors
-    /// That of `outcome`, and those of standard output.
+    /// The error in `outcome`, those of standard output, and one if the pager cannot be run.
     pub(crate) fn close<T>(mut self, outcome: Result<T>) -> Result<Option<T>> {
         match self.child.take() {
             None => self.print_held()?,
             Some(mut child) => {
                 drop(child.stdin.take());
                 let status = child.wait()?;
-                // What a shell says if there is no such command.
+                // 127 is the shell's exit code for an unknown command.
                 if let Some((command, _)) = self.paged.filter(|_| status.code() == Some(127)) {
                     let message =
-                        format!("cannot run the pager '{command}'; \\pager off does without");
+                        format!("cannot run the pager '{command}'; \\pager off turns it off");
                     return Err(io::Error::new(ErrorKind::NotFound, message).into());
                 }
             }

@@ -1,4 +1,4 @@
-//! What is at a path or URL of the command line.
+//! Opens the paths and URLs of the command line.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use gridfusion::{ArrayOpener, ArraySchema, Error, Formats, GridCatalog};
 use crate::options::PathOptions;
 use crate::store;
 
-/// Something that holds arrays.
+/// The arrays at a path or URL.
 pub(crate) enum Place {
     /// A file, a package, an array, or a group of arrays.
     Group(ArraySchema),
-    /// A directory of such.
+    /// A directory of files, packages, arrays and groups.
     Directory(GridCatalog),
 }
 
@@ -21,7 +21,7 @@ impl Place {
     /// Opens what is at `path`.
     ///
     /// # Errors
-    /// If there is nothing, or nothing that holds arrays, or the options are about something else.
+    /// If nothing is there, or nothing that holds arrays, or the options are for other formats.
     pub(crate) async fn open(
         path: &str,
         options: &PathOptions,
@@ -29,7 +29,7 @@ impl Place {
     ) -> gridfusion::Result<Self> {
         if path.contains('*') && !path.contains("://") && !Path::new(path).exists() {
             let message = format!(
-                "a pattern is a table in SQL: SELECT … FROM '{path}'; here is no such file"
+                "there is no such file; quote a pattern in SQL instead: SELECT … FROM '{path}'"
             );
             return Err(Error::usage(message).in_file(path));
         }
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// Whether a folder may be at `path`. Nobody knows for a URL before the store lists it.
+/// Whether a directory may be at `path`. For a URL, only a listing can tell.
 fn may_be_folder(path: &str, formats: &Formats) -> bool {
     let mut endings = formats.iter().flat_map(|format| format.endings());
     let is_file = |ending: &Ending| !ending.folder && path.ends_with(ending.ending);

@@ -1,7 +1,7 @@
-//! A line on the terminal that says how far something is: chunks done of all, and bytes per second.
+//! A progress line on the terminal: chunks done of all chunks, and bytes per second.
 //!
-//! It is drawn on standard error, after half a second, by a thread of its own: whoever works need not
-//! think of it, and a session whose threads are all busy still shows it.
+//! A separate thread draws the line on standard error, after half a second. So workers need no code for
+//! progress, and the line appears even if all threads of the session are busy.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -12,26 +12,26 @@ use std::time::{Duration, Instant};
 use gridfusion::source::size_text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// What is done sooner shows nothing.
+/// Work that ends sooner shows no line.
 const DELAY: Duration = Duration::from_millis(500);
-/// Between two looks at what is done.
+/// The time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How far something is.
+/// The progress of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// Chunks that are done.
     pub(crate) chunks: u64,
-    /// Chunks to do; 0 if that is not known.
+    /// Number of all chunks; 0 if that is not known.
     pub(crate) of: u64,
-    /// Bytes read for them.
+    /// Bytes read for the chunks that are done.
     pub(crate) bytes: u64,
 }
 
-/// The line; dropping it clears it from the terminal before it returns.
+/// The progress line. A drop clears it from the terminal before the drop returns.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Closing it is what ends the thread.
+    /// Dropping the sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,7 +42,8 @@ impl Progress {
         io::stderr().is_terminal()
     }
 
-    /// Shows what `measure` says from time to time, if there is a terminal.
+    /// Starts a line that shows what `measure` returns, ten times per second. Without a terminal, nothing
+    /// is shown.
     pub(crate) fn start(measure: impl Fn() -> Done + Send + 'static) -> Self {
         Self::on(ProgressDrawTarget::stderr(), DELAY, measure)
     }
@@ -54,7 +55,7 @@ impl Progress {
     ) -> Self {
         let (stop, stopped) = mpsc::channel();
         let draw = move || draw(target, delay, &stopped, measure);
-        // Without a thread there is no line, which is no reason to fail.
+        // If no thread can be started, there is no line. The task itself goes on.
         let thread = thread::Builder::new().name("progress".to_owned()).spawn(draw).ok();
         Self { stop: Some(stop), thread }
     }
@@ -84,7 +85,7 @@ fn draw(
     loop {
         let done = measure();
         bar.set_style(style(done, message(done, start.elapsed())));
-        // Draws, once.
+        // Both values are set in one update, so the line is drawn once.
         bar.update(|state| {
             state.set_len(done.of.max(1));
             state.set_pos(done.chunks.min(done.of));
@@ -96,13 +97,13 @@ fn draw(
     bar.finish_and_clear();
 }
 
-/// The line with this text; with a bar only where there is something to compare with.
+/// Returns the style of the line, with a bar only if the number of chunks is known.
 fn style(done: Done, text: String) -> ProgressStyle {
     let template = match done.of {
         0 => "{text}",
         _ => "{bar:20} {percent:>3}% {text}",
     };
-    // The templates are known to be right.
+    // Both templates are constant and valid.
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("█▉▊▋▌▍▎▏ ")

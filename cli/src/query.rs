@@ -1,4 +1,4 @@
-//! Statements: planned, run and printed, while somebody watches what they do.
+//! Plans, runs and prints statements, with progress and timing.
 //!
 //! ```text
 //!   statement ──▶ physical plan ──▶ rows ──▶ print
@@ -37,17 +37,17 @@ pub(crate) struct Query {
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     kind: Kind,
-    /// Where files wait that the statement writes.
+    /// Holds the files that the statement writes until all are complete.
     staging: Option<Arc<Staging>>,
     print: PrintOptions,
     pager: Pager,
-    /// Whether to show how far it is.
+    /// Whether to show a progress line.
     progress: bool,
     start: Instant,
     planning: Duration,
 }
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Yields rows.
@@ -56,7 +56,7 @@ enum Kind {
     Explain,
     /// Writes files, and yields their number of rows.
     Write,
-    /// Something that is done when it is planned (`SET`, `CREATE`), or that shows a little (`SHOW`).
+    /// Is done when it is planned (`SET`, `CREATE`), or shows a few facts (`SHOW`).
     Other,
 }
 
@@ -76,7 +76,7 @@ impl Kind {
 }
 
 impl Query {
-    /// Plans a statement; its time began at `start`.
+    /// Plans a statement. `start` is the beginning of its planning time.
     pub(crate) async fn plan(
         ctx: &SessionContext,
         statement: Statement,
@@ -102,7 +102,7 @@ impl Query {
         Ok(Self { plan, context, kind, staging, print, pager, progress, start, planning })
     }
 
-    /// Runs it and prints its rows.
+    /// Runs the plan and prints its rows.
     pub(crate) async fn run(self) -> Result<Timing> {
         let begin = Instant::now();
         let progress = self.progress.then(|| Reads::watch(&self.plan));
@@ -123,7 +123,7 @@ impl Query {
         Ok(Timing::Query { planning: self.planning, execution, rows, reads })
     }
 
-    /// Prints rows as they come, in memory that does not grow with their number.
+    /// Prints rows as they arrive, in memory that does not grow with their number.
     async fn print_streamed(
         &self,
         rows: SendableRecordBatchStream,
@@ -143,7 +143,7 @@ impl Query {
         mut out: &mut (dyn Write + Send),
         count: &mut usize,
     ) -> Result<()> {
-        // Rows on the terminal are progress enough; in a file nobody sees them.
+        // On a terminal, the rows themselves show progress and take the place of the line.
         let is_seen = io::stdout().is_terminal();
         let mut printer = self.printer();
         while let Some(batch) = rows.try_next().await? {
@@ -159,7 +159,7 @@ impl Query {
         Ok(out.flush()?)
     }
 
-    /// Prints rows once all are there; those that will not be shown are only counted.
+    /// Collects all rows, then prints them. Rows beyond the printed ones are only counted.
     async fn print_collected(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -198,7 +198,7 @@ impl Query {
     }
 }
 
-/// Whether a statement is not about rows of a table, of which the first are often enough.
+/// Whether a statement describes a plan, settings or columns, so that `maxrows` must not cut its result.
 fn shows_all_rows(statement: &Statement) -> bool {
     match statement {
         Statement::Explain(_) => true,
@@ -212,13 +212,16 @@ fn shows_all_rows(statement: &Statement) -> bool {
     }
 }
 
-/// How the rows of a query are printed that may never end.
+/// Returns the format for a query that may never end.
+///
+/// # Errors
+/// If `format` is a table, which needs all rows.
 fn endless_format(format: Format) -> Result<Format> {
     match format {
         Format::Automatic => Ok(Format::Csv),
         Format::Table => {
             plan_err!(
-                "a table is printed when all rows are there, and this query may never end; use --format csv"
+                "a table is printed after the last row, and this query may never end; use --format csv"
             )
         }
         format => Ok(format),

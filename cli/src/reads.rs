@@ -1,4 +1,4 @@
-//! What a plan reads: its chunks and bytes, by the metrics of its scans and reductions.
+//! Counts the chunks and bytes that a plan reads, from the metrics of its scans and reductions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use gridfusion::source::size_text;
 
 use crate::progress::{Done, Progress};
 
-/// Chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables that
-/// are no arrays, count nothing.
+/// Counts of chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables
+/// that are no arrays, add nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
-    /// Chunks of the arrays, as often as they are scanned.
+    /// Chunks of the scanned arrays; a chunk counts once per scan.
     pub(crate) chunks: u64,
-    /// Those that labels, zone maps, limits or filters of other operators ruled out.
+    /// Chunks that labels, zone maps, limits or dynamic filters ruled out.
     pub(crate) pruned: u64,
-    /// Those that were ruled out before the scan began; they are among the pruned.
+    /// The part of `pruned` that was ruled out before the scan began.
     pub(crate) pruned_by_plan: u64,
-    /// Those that zone maps answered for.
+    /// Chunks whose zone maps gave the result.
     pub(crate) answered: u64,
-    /// Those whose payload was read.
+    /// Chunks whose payload was read.
     pub(crate) read: u64,
-    /// Bytes of these payloads.
+    /// Bytes of the payloads that were read.
     pub(crate) bytes: u64,
 }
 
 impl Reads {
-    /// What `plan` has read.
+    /// Returns the counts of `plan` and its children.
     pub(crate) fn of(plan: &dyn ExecutionPlan) -> Self {
         let mut reads = Self::default();
         reads.add(plan);
         reads
     }
 
-    /// Shows how far a plan is that runs.
+    /// Shows a progress line for a running plan.
     pub(crate) fn watch(plan: &Arc<dyn ExecutionPlan>) -> Progress {
         let plan = Arc::clone(plan);
         Progress::start(move || Self::of(plan.as_ref()).done())
     }
 
-    /// How far that is, if payloads are what takes its time.
+    /// Returns the progress, on the assumption that reading payloads takes most of the time.
     fn done(&self) -> Done {
         let by_run = self.pruned - self.pruned_by_plan + self.answered;
         let chunks = by_run + self.read;
-        // A scan of dimensions alone reads no chunk: then nobody knows how far it is.
+        // A scan of dimensions alone reads no chunk, so its progress is not known.
         let of = if chunks > 0 { self.chunks - self.pruned_by_plan } else { 0 };
         Done { chunks, of, bytes: self.bytes }
     }
@@ -59,14 +59,14 @@ impl Reads {
         }
     }
 
-    /// The names are those of the library's metrics; no other operator has such.
+    /// Adds a metric. Only the library's operators have metrics with these names.
     fn count(&mut self, metric: &MetricValue) {
         match metric {
             MetricValue::PruningMetrics { name, pruning_metrics } => {
                 let pruned = pruning_metrics.pruned() as u64;
                 match name.as_ref() {
                     "chunks_pruned_selection" => {
-                        // The first to look: what it saw is what there is.
+                        // Selection comes first, so it sees every chunk.
                         self.chunks += pruned + pruning_metrics.matched() as u64;
                         self.pruned_by_plan += pruned;
                     }

@@ -1,4 +1,4 @@
-//! Running SQL text: its statements, one after the other.
+//! Runs the statements of SQL text, one after the other.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::session::Output;
 use crate::statement;
 use crate::summarize::summarize;
 
-/// Runs the statements of `sql` and prints their results; stops at the first that fails.
+/// Runs the statements of `sql` and prints their results. Stops at the first error.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     for text in statement::texts(ctx, sql)? {
         if let Err(error) = Box::pin(run_text(ctx, &text, output)).await {
@@ -23,7 +23,7 @@ pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) ->
     Ok(())
 }
 
-/// Runs SQL as [`run_sql`] does, until it is done or until Ctrl-C.
+/// Runs SQL as [`run_sql`] does, until it ends or the user presses Ctrl-C.
 pub(crate) async fn unless_interrupted(
     ctx: &SessionContext,
     sql: &str,
@@ -38,7 +38,8 @@ pub(crate) async fn unless_interrupted(
     }
 }
 
-/// Runs the statement of a text; two, if the text was not split as the parser does it, or none.
+/// Runs the statement of a text. The text may also be empty, or hold several statements if
+/// [`statement::texts`] splits differently from the parser.
 async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<()> {
     let start = Instant::now();
     let summary = Box::pin(summarize(ctx, text)).await?;

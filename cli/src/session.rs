@@ -1,4 +1,4 @@
-//! The session: DataFusion's context with tables of arrays, paths and URLs as tables, and limits.
+//! The session: DataFusion's context with arrays, paths and URLs as tables, and a memory limit.
 
 use std::env;
 use std::sync::Arc;
@@ -21,34 +21,33 @@ use crate::progress::Progress;
 use crate::stdin::Stdin;
 use crate::store::Stores;
 
-/// Everything a statement needs.
+/// The context of statements, and the settings of their output.
 pub(crate) struct Session {
-    /// Where statements run.
+    /// The context that runs statements.
     pub(crate) ctx: SessionContext,
-    /// The default catalog itself, not what `ctx` wraps around it: the place to register schemas.
+    /// The default catalog without the wrapper in `ctx`; schemas are registered here.
     pub(crate) catalog: Arc<dyn CatalogProvider>,
-    /// The schema of `catalog` in which bare table names are looked up.
+    /// The schema of `catalog` for table names without a schema.
     pub(crate) default_schema: String,
-    /// What is shown; all rows of a table, unless that is changed.
+    /// How results are shown; at first, tables show all rows.
     pub(crate) output: Output,
 }
 
-/// What is shown of statements.
+/// How the results of statements are shown.
 #[derive(Clone)]
 pub(crate) struct Output {
     /// How results are printed.
     pub(crate) print: PrintOptions,
-    /// Whether to say how long each statement took.
+    /// Whether to print the time of each statement.
     pub(crate) timing: bool,
-    /// Whether to show how far queries are.
+    /// Whether to show a progress line.
     pub(crate) progress: bool,
-    /// What shows long results; the prompt sets it.
+    /// The pager for long results, which the prompt sets.
     pub(crate) pager: Pager,
 }
 
 impl Session {
-    /// The session that the command line asks for, still without tables. If SQL comes from standard
-    /// input, data cannot.
+    /// Makes a session without tables. If standard input is SQL (`is_stdin_sql`), it cannot be a table.
     pub(crate) fn new(engine: &Engine, is_stdin_sql: bool) -> Result<Self> {
         let ctx = context(engine, is_stdin_sql)?;
         let plain = Arc::clone(ctx.state().catalog_list());
@@ -91,7 +90,7 @@ fn context(engine: &Engine, is_stdin_sql: bool) -> Result<SessionContext> {
 fn config(engine: &Engine) -> Result<SessionConfig> {
     let mut options = ConfigOptions::from_env()?;
     if env::var_os("DATAFUSION_FORMAT_NULL").is_none() {
-        // A missing value must not look like an empty text.
+        // NULL must look different from an empty text.
         options.format.null = "NULL".to_owned();
     }
     memory::adapt(&mut options, engine.memory_limit)?;

@@ -1,17 +1,17 @@
-//! Files that `COPY` and `INSERT` write appear when all rows are written, or not at all.
+//! Makes `COPY` and `INSERT` all-or-nothing: their files appear only when all rows are written.
 //!
-//! DataFusion ends a file when its rows end, whether the query has succeeded or failed. So a statement
-//! runs with stores that hold the last step of each upload back:
+//! DataFusion completes a file when its rows end, even if the query failed. So a statement runs with stores
+//! that hold back the last step of each upload:
 //!
 //! ```text
-//!   plan ──▶ StagedStore ──▶ uploads: parts go to the store, nobody sees them
+//!   plan ──▶ StagedStore ──▶ uploads: parts go to the store, but no object appears
 //!     │ all rows written                    │
 //!     └───────────────▶ commit: each upload is completed
-//!     error, Ctrl-C  ──▶ abort:  each upload is taken back
+//!     error, Ctrl-C  ──▶ abort:  each upload is removed
 //! ```
 //!
-//! A local file is written as `NAME#1` and renamed, an upload to an object store becomes an object when
-//! it is completed.
+//! A local file is written as `NAME#1` and renamed at the commit. In an object store, the commit turns the
+//! parts of an upload into an object.
 
 use std::fmt;
 use std::mem;
@@ -33,14 +33,14 @@ use object_store::{
 };
 use url::Url;
 
-/// The uploads of a statement, whose last step is still to be done.
+/// The uploads of a statement, which wait for their last step.
 #[derive(Debug)]
 pub(crate) struct Staging {
-    /// `None` once they are committed or aborted: no other may begin.
+    /// `None` after the commit or abort, when no other upload may begin.
     uploads: Mutex<Option<Vec<Shared>>>,
 }
 
-/// An upload that its writer has, and the staging too: a writer that is interrupted takes nothing back.
+/// An upload shared by its writer and the staging, which aborts the upload of an interrupted writer.
 type Shared = Arc<Mutex<State>>;
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ enum State {
     Open(Box<dyn MultipartUpload>),
     /// All parts are written.
     Complete(Box<dyn MultipartUpload>),
-    /// It is committed or aborted.
+    /// The upload is committed or aborted.
     Ended,
 }
 
@@ -60,12 +60,12 @@ impl Default for Staging {
 }
 
 impl Staging {
-    /// Runs a plan that writes files, and lets them appear if it succeeds. The context is that of
-    /// [`Self::context`]. Gives the rows of the plan, which count those that were written.
+    /// Runs a plan that writes files, and publishes the files if the plan succeeds. Returns the rows of the
+    /// plan, which hold the number of rows written. `context` comes from [`Self::context`].
     ///
     /// # Errors
-    /// Those of the plan and of the stores, or that the user interrupted it: then no file was written,
-    /// unless a store failed after some had appeared.
+    /// The errors of the plan and the stores, and one if the user interrupts the plan. No file appears
+    /// then, unless a store fails after some files have appeared.
     pub(crate) async fn run(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -88,7 +88,7 @@ impl Staging {
         }
     }
 
-    /// The same context, with stores that stage what is written.
+    /// Returns the context with stores that stage all files written to them.
     pub(crate) fn context(self: &Arc<Self>, context: TaskContext) -> Result<TaskContext> {
         let runtime = context.runtime_env();
         let stores = StagedStores {
@@ -101,7 +101,7 @@ impl Staging {
         Ok(context.with_runtime(runtime))
     }
 
-    /// Keeps an upload.
+    /// Adds an upload to those that wait for the commit.
     ///
     /// # Errors
     /// If the statement has ended.
@@ -117,7 +117,7 @@ impl Staging {
         uploads.into_iter().map(|upload| take_state(&upload))
     }
 
-    /// Lets all files appear; takes those back that are left when one cannot.
+    /// Publishes all files. If one fails, aborts the rest.
     async fn commit(&self) -> Result<()> {
         let mut outcome = Ok(());
         for state in self.take() {
@@ -152,10 +152,10 @@ fn take_state(upload: &Shared) -> State {
     mem::replace(&mut *lock(upload), State::Ended)
 }
 
-/// Takes an upload back. The error that led here is what the user needs, not that this failed too.
+/// Aborts an upload. Its own error is only logged, because the user needs the error that caused the abort.
 async fn abort(mut upload: Box<dyn MultipartUpload>) {
     if let Err(error) = upload.abort().await {
-        log::debug!("an upload was not taken back: {error}");
+        log::debug!("an upload could not be aborted: {error}");
     }
 }
 
@@ -181,7 +181,7 @@ impl ObjectStoreRegistry for StagedStores {
     }
 }
 
-/// A store of which new objects are seen when the staging is committed.
+/// A store whose new objects appear when the staging is committed.
 #[derive(Debug)]
 struct StagedStore {
     store: Arc<dyn ObjectStore>,
@@ -196,7 +196,7 @@ impl fmt::Display for StagedStore {
 
 #[async_trait]
 impl ObjectStore for StagedStore {
-    /// Uploads small objects as large ones, in one part: only such uploads can be held back.
+    /// Writes small objects as multipart uploads of one part, because only these can be held back.
     async fn put_opts(
         &self,
         location: &Path,
@@ -295,7 +295,7 @@ impl MultipartUpload for StagedUpload {
     }
 }
 
-/// Of an object that is not there yet, nobody knows tag or version.
+/// Returns a result without tag and version, because the object does not exist yet.
 fn not_yet_known() -> PutResult {
     PutResult { e_tag: None, version: None }
 }

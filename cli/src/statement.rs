@@ -1,4 +1,4 @@
-//! Statements of SQL: where they stand in a text, parsed, and planned.
+//! Splits SQL into statements, and parses and plans them.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -20,18 +20,18 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::{file_types, stdin, store, unique_names};
 
-/// The SQL dialect of the session; a statement may change it.
+/// Returns the SQL dialect of the session, which a statement may change.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
     let name = ctx.copied_config().options().sql_parser.dialect;
     dialect_from_str(name).ok_or_else(|| plan_datafusion_err!("there is no SQL dialect '{name}'"))
 }
 
-/// The statements of a text.
+/// Parses the statements of a text.
 pub(crate) fn parse(ctx: &SessionContext, sql: &str) -> Result<VecDeque<Statement>> {
     DFParser::parse_sql_with_dialect(sql, &*dialect(ctx)?)
 }
 
-/// The query that `sql` is.
+/// Parses `sql`, which must be a single query.
 pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> {
     let mut statements = parse(ctx, sql)?;
     match (statements.pop_front(), statements.is_empty()) {
@@ -42,16 +42,16 @@ pub(crate) fn parse_query(ctx: &SessionContext, sql: &str) -> Result<Statement> 
     }
 }
 
-/// The texts of the statements of `sql`, each with blanks for what stands before it.
+/// Returns the texts of the statements of `sql`. Blanks replace the text before each statement.
 pub(crate) fn texts(ctx: &SessionContext, sql: &str) -> Result<impl Iterator<Item = String>> {
     let statements = split(sql, &*dialect(ctx)?)?.into_iter();
     Ok(statements.map(|at| in_place(&sql[..at.start], &sql[at])))
 }
 
-/// Where the statements of `sql` stand, without the semicolons between them.
+/// Returns the byte ranges of the statements of `sql`, without the semicolons between them.
 ///
-/// The text of each is kept as it is. Printing what the parser understood would lose parts: the
-/// options of `CREATE EXTERNAL TABLE`, for one.
+/// Each statement keeps its own text, because the parser's printed form loses parts, such as the options of
+/// `CREATE EXTERNAL TABLE`.
 fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
     let tokens =
         Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)?;
@@ -73,8 +73,8 @@ fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
     Ok(statements)
 }
 
-/// A statement with blanks for the text before it, so that errors name the line and the column of
-/// the whole text.
+/// Puts blanks in place of the text before a statement, so that errors name its line and column in the
+/// whole text.
 fn in_place(before: &str, statement: &str) -> String {
     let lines = before.matches('\n').count();
     let columns = before.chars().rev().take_while(|character| *character != '\n').count();
@@ -88,7 +88,7 @@ pub(crate) struct Planned {
     pub(crate) context: TaskContext,
 }
 
-/// Plans a statement; if names clash inside its plan, in a form in which they do not.
+/// Plans a statement. If names clash inside its plan, changes casts so that they differ.
 pub(crate) async fn plan(ctx: &SessionContext, statement: Statement) -> Result<Planned> {
     let error = match Box::pin(plan_as_written(ctx, statement.clone())).await {
         Err(error) if unique_names::is_clash(&error) => error,
@@ -106,7 +106,7 @@ async fn plan_as_written(ctx: &SessionContext, statement: Statement) -> Result<P
     Ok(Planned { logical, physical: Box::pin(frame.create_physical_plan()).await?, context })
 }
 
-/// Plans a statement, and does what it says unless that is left to the frame.
+/// Plans a statement. DDL and `SET` run at once, other plans when the returned frame runs.
 async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame> {
     file_types::check(ctx, &statement)?;
     let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
@@ -126,7 +126,7 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
     Box::pin(ctx.execute_logical_plan(plan)).await
 }
 
-/// Registers the stores of some locations with the settings of a statement.
+/// Registers the object stores of `locations`, with the settings in a statement's options.
 fn set_stores(
     ctx: &SessionContext,
     locations: &[String],
@@ -137,8 +137,8 @@ fn set_stores(
     locations.try_for_each(|location| Ok(store::register(location, options, &runtime)?))
 }
 
-/// Changes what the program understands and DataFusion's formats do not: standard input, and settings of
-/// stores.
+/// Replaces the parts of a table that DataFusion's formats do not understand: standard input, and settings
+/// of object stores.
 fn prepare_table(table: &mut CreateExternalTable) {
     if !file_types::is_datafusions(&table.file_type) {
         return;
@@ -149,7 +149,7 @@ fn prepare_table(table: &mut CreateExternalTable) {
         locations.map(|location| stdin::location(location, &table.file_type)).collect();
 }
 
-/// A copy appears when it is whole, which rows in a pipe cannot.
+/// Refuses a `COPY` to standard output: a copy appears only when complete, and rows in a pipe appear at once.
 fn refuse_stdout(target: &str) -> Result<()> {
     match ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "-"].contains(&target) {
         true => plan_err!(

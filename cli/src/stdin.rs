@@ -1,9 +1,9 @@
 //! Standard input as data: `CREATE EXTERNAL TABLE … LOCATION '/dev/stdin'`.
 //!
-//! A pipe has no length and cannot be read twice, so its bytes are kept in memory and named by a URL:
+//! A pipe has no length and cannot be read twice. So its bytes are kept in memory, under a URL:
 //!
 //! ```text
-//!   '/dev/stdin' STORED AS CSV ──▶ stdin:///stdin.csv ──▶ the bytes, whatever the ending
+//!   '/dev/stdin' STORED AS CSV ──▶ stdin:///stdin.csv ──▶ the bytes, for every ending
 //! ```
 
 use std::io::{self, Read};
@@ -14,17 +14,17 @@ use gridfusion::{Error, Result};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
-/// Names of standard input.
+/// Paths that stand for standard input.
 const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-/// Endings of the formats that are read from it; DataFusion looks for files by their ending.
+/// Endings of the formats that can be read from standard input; DataFusion finds files by their ending.
 const ENDINGS: [&str; 3] = ["csv", "json", "parquet"];
 
-/// Whether a path is standard input.
+/// Whether a path stands for standard input.
 pub(crate) fn is_stdin(path: &str) -> bool {
     NAMES.contains(&path)
 }
 
-/// The URL by which standard input is read as a format; other locations stay.
+/// Returns the URL of standard input in a format. Other locations stay as they are.
 pub(crate) fn location(path: String, file_type: &str) -> String {
     match is_stdin(&path) {
         true => format!("{}:///stdin.{}", Stdin::SCHEME, file_type.to_ascii_lowercase()),
@@ -32,7 +32,7 @@ pub(crate) fn location(path: String, file_type: &str) -> String {
     }
 }
 
-/// Where the bytes of standard input come from.
+/// Reads standard input, unless it holds SQL.
 #[derive(Debug)]
 pub(crate) struct Stdin {
     is_sql: bool,
@@ -41,15 +41,15 @@ pub(crate) struct Stdin {
 impl Stdin {
     pub(crate) const SCHEME: &str = "stdin";
 
-    /// If SQL comes from standard input (`is_sql`), data cannot.
+    /// `is_sql` means that standard input holds SQL, so it cannot be a table.
     pub(crate) fn new(is_sql: bool) -> Self {
         Self { is_sql }
     }
 
-    /// Reads standard input to its end, and gives a store that has its bytes.
+    /// Reads standard input to its end, and returns a store with its bytes.
     ///
     /// # Errors
-    /// `Usage` if that is where SQL comes from; `Io` if it cannot be read.
+    /// `Usage` if standard input holds SQL; `Io` if it cannot be read.
     pub(crate) fn store(&self) -> Result<Arc<dyn ObjectStore>> {
         if self.is_sql {
             let message = "standard input holds SQL, so it cannot be a table; give SQL by -c or -f";
@@ -67,7 +67,7 @@ fn store_of(bytes: &PutPayload) -> Result<Arc<dyn ObjectStore>> {
     let store = InMemory::new();
     for ending in ENDINGS {
         let path = format!("stdin.{ending}").into();
-        // Nothing waits in memory.
+        // A store in memory is ready at once, so the future needs no executor.
         let put = store.put(&path, bytes.clone()).now_or_never();
         if !matches!(put, Some(Ok(_))) {
             return Err(Error::internal("an object in memory was not stored"));

@@ -1,5 +1,5 @@
-//! Object stores for URLs, made when a statement first names one: from the environment, and from the
-//! options of the statement.
+//! Object stores for URLs. A store is made when a statement first needs it, from environment variables and
+//! the statement's options.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use url::{Position, Url};
 
 use crate::stdin::Stdin;
 
-/// Settings are looked for in environment variables that start so, in capitals.
+/// Prefixes of the environment variables that hold settings, in lower case.
 const ENV_PREFIXES: [&str; 3] = ["aws_", "azure_", "google_"];
 
-/// The session's stores. One that nobody has registered is made from the environment.
+/// The session's object stores. A store that is not registered is made from environment variables.
 #[derive(Debug)]
 pub(crate) struct Stores {
     known: DefaultObjectStoreRegistry,
@@ -25,7 +25,7 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Only the local file system so far; `stdin` is the store of standard input.
+    /// Makes a registry with the local file system and standard input.
     pub(crate) fn new(stdin: Stdin) -> Self {
         Self { known: DefaultObjectStoreRegistry::new(), stdin }
     }
@@ -57,14 +57,14 @@ impl ObjectStoreRegistry for Stores {
     }
 }
 
-/// Registers the store of a URL with settings of a statement or of the command line. Paths and `file://`
-/// URLs need none.
+/// Registers the store of a URL, with settings of a statement or of the command line. Paths and `file://`
+/// URLs need no store.
 ///
-/// A store that is there already is replaced: it may have other options, or be another container
-/// of the same account.
+/// The new store replaces an old one, which may have other options or belong to another container of the same
+/// account.
 ///
 /// # Errors
-/// `Usage` if there is no store for such URLs, or its settings are incomplete or wrong.
+/// `Usage` if the URL's scheme has no store, or the settings are incomplete or wrong.
 pub(crate) fn register(
     location: &str,
     options: &HashMap<String, String>,
@@ -76,7 +76,7 @@ pub(crate) fn register(
     Ok(())
 }
 
-/// Removes the settings of object stores, which DataFusion's own formats do not know.
+/// Removes the settings of object stores, which DataFusion's own formats would refuse.
 pub(crate) fn without_settings(options: &mut HashMap<String, String>) {
     options.retain(|option, _| setting(option).is_none());
 }
@@ -95,8 +95,8 @@ fn build(
     options: &HashMap<String, String>,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
     if matches!(url.scheme(), "http" | "https") {
-        // `parse_url_opts` would make a store of S3 or Azure out of some hosts, with paths that
-        // begin behind the bucket. The library asks for the whole path, and so does plain HTTP.
+        // `parse_url_opts` would make an S3 or Azure store for some hosts, whose paths begin after the
+        // bucket. The library passes the whole path, which a plain HTTP store accepts.
         let client = ClientOptions::new().with_allow_http(true);
         let server = &url[..Position::BeforePath];
         return Ok(Arc::new(
@@ -107,7 +107,7 @@ fn build(
     Ok(Arc::from(store))
 }
 
-/// The environment's settings, then those of the statement, which overrule them.
+/// Returns the settings of the environment, then those of the statement, which override them.
 fn settings(options: &HashMap<String, String>) -> Vec<(String, String)> {
     let environment = std::env::vars_os().filter_map(|(key, value)| {
         Some((key.into_string().ok()?.to_ascii_lowercase(), value.into_string().ok()?))
@@ -118,7 +118,8 @@ fn settings(options: &HashMap<String, String>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What `object_store` calls an option of a statement: `aws.region` is its `aws_region`.
+/// Returns the name that `object_store` has for an option of a statement, such as `aws_region` for
+/// `aws.region`.
 fn setting(option: &str) -> Option<String> {
     let (prefix, name) = option.split_once('.')?;
     let prefix = match prefix {

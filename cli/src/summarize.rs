@@ -1,10 +1,10 @@
-//! `SUMMARIZE`: a row per column of a table or query, and what its values are like.
+//! `SUMMARIZE`: one row of statistics per column of a table or query.
 //!
-//! The statement becomes ordinary SQL, so that it is planned, printed and timed as queries are.
+//! The statement becomes ordinary SQL, so that it is planned, printed and timed like other queries.
 //!
-//! - Where the rows are few, or not those of an array, all columns are summed up in one pass.
-//! - The dimensions of a large array are summed up label by label, each as often as it has cells:
-//!   counts per label are known without reading a chunk, and there is no row for every cell.
+//! - If the rows are few, or not those of an array, one pass computes the statistics of all columns.
+//! - For the dimensions of a large array, each label is weighted by its number of cells. These numbers need
+//!   no chunk, and no row is made per cell.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use gridfusion::GridTable;
 
 use crate::lexer::code;
 
-/// Up to so many rows, quantiles are exact: sorting them takes little time and memory.
+/// Number of rows up to which quantiles are exact, because sorting takes little time and memory.
 const FEW: i64 = 1_000_000;
 
-/// What is said of a column, in this order.
+/// The columns of the result, in order.
 const NAMES: [&str; 11] = [
     "column_name",
     "data_type",
@@ -44,10 +44,10 @@ const NAMES: [&str; 11] = [
 
 const QUANTILES: [&str; 3] = ["0.25", "0.5", "0.75"];
 
-/// The SQL that a `SUMMARIZE` stands for; nothing for other statements.
+/// Returns the SQL for a `SUMMARIZE` statement; `None` for other statements.
 ///
 /// # Errors
-/// If what is to be summed up is missing, or cannot be planned.
+/// If the table or query is missing, or cannot be planned.
 pub(crate) async fn summarize(ctx: &SessionContext, statement: &str) -> Result<Option<String>> {
     match summarized(statement)? {
         Some(query) => Box::pin(summary(ctx, &query, FEW)).await.map(Some),
@@ -55,7 +55,8 @@ pub(crate) async fn summarize(ctx: &SessionContext, statement: &str) -> Result<O
     }
 }
 
-/// The SQL that sums up a query, exactly if it is known to have no more than a few rows.
+/// Returns the SQL that summarizes a query. Quantiles are exact if the query is known to have at most `few`
+/// rows.
 async fn summary(ctx: &SessionContext, query: &str, few: i64) -> Result<String> {
     let only_queries =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
@@ -77,8 +78,7 @@ async fn summary(ctx: &SessionContext, query: &str, few: i64) -> Result<String> 
     Ok(format!("SELECT {names} FROM (\n{parts}\n) AS summary ORDER BY place"))
 }
 
-/// The query that is to be summed up: what follows `SUMMARIZE`, which is a query or anything that may
-/// follow `FROM`.
+/// Returns the query to summarize. After `SUMMARIZE` comes a query, or anything that may follow `FROM`.
 fn summarized(statement: &str) -> Result<Option<String>> {
     let pieces = code(statement);
     let end = pieces.iter().rposition(|piece| !piece.is_symbol(";")).map_or(0, |last| last + 1);
@@ -87,7 +87,7 @@ fn summarized(statement: &str) -> Result<Option<String>> {
         return Ok(None);
     }
     let ([second, ..], Some(last)) = (rest, rest.last()) else {
-        return plan_err!("SUMMARIZE what? For instance SUMMARIZE t, or SUMMARIZE SELECT x FROM t");
+        return plan_err!("name a table or query: SUMMARIZE t, or SUMMARIZE SELECT x FROM t");
     };
     let what = &statement[second.start..last.start + last.text.len()];
     let begins = |words: &[&str]| words.iter().any(|word| second.is_word(word));
@@ -100,7 +100,7 @@ fn summarized(statement: &str) -> Result<Option<String>> {
     }))
 }
 
-/// Of each column, whether it is told by a position on an axis, if the plan is all cells of an array.
+/// Returns for each column whether it holds labels along an axis. Empty unless the plan scans a whole array.
 fn along_axes(plan: &LogicalPlan) -> Vec<bool> {
     let LogicalPlan::Projection(projection) = plan else { return vec![] };
     let LogicalPlan::TableScan(scan) = projection.input.as_ref() else { return vec![] };
@@ -114,7 +114,7 @@ fn along_axes(plan: &LogicalPlan) -> Vec<bool> {
     columns.iter().map(|column| table.array().labels_of(*column).is_some()).collect()
 }
 
-/// The number of rows, if it is known without reading them.
+/// Returns the number of rows, if it is known without reading them.
 async fn rows(frame: &DataFrame) -> Result<Option<i64>> {
     let frame = frame.clone().aggregate(vec![], vec![count(lit(COUNT_STAR_EXPANSION))])?;
     let context = Arc::new(frame.task_ctx());
@@ -136,32 +136,32 @@ fn reads(plan: &dyn ExecutionPlan) -> bool {
     }
 }
 
-/// A query under names that need no quotes, and none of which is there twice.
+/// Returns a subquery with unique column names that need no quotes: `c0`, `c1`, …
 fn source(query: &str, columns: usize) -> String {
     let names: Vec<String> = (0..columns).map(|place| format!("c{place}")).collect();
-    // A line feed, because the query may end in a comment.
+    // The line feed ends a comment at the end of the query.
     format!("(\n{query}\n) AS summarized ({})", names.join(", "))
 }
 
-/// A column of what is summed up.
+/// A column to summarize.
 struct Column {
     place: usize,
-    /// A text in SQL.
+    /// The name as a quoted SQL text.
     name: String,
-    /// A text in SQL.
+    /// The type as a quoted SQL text.
     data_type: String,
-    /// Whether it has a least and a greatest value that can be shown.
+    /// Whether the result shows a least and a greatest value.
     is_ordered: bool,
     measure: Measure,
 }
 
 /// How the values of a column become numbers.
 enum Measure {
-    /// They are numbers.
+    /// The values are numbers.
     Number,
-    /// They are integers of this type underneath, as times are.
+    /// The values, such as times, are stored as integers of this SQL type.
     Integer(&'static str),
-    /// They do not.
+    /// The values cannot become numbers.
     None,
 }
 
@@ -185,7 +185,7 @@ impl Column {
         Self { place, name, data_type, is_ordered, measure }
     }
 
-    /// A value as a number that can be averaged.
+    /// Returns SQL for `value` as a `DOUBLE`.
     fn number(&self, value: &str) -> Option<String> {
         match self.measure {
             Measure::Number => Some(format!("CAST({value} AS DOUBLE)")),
@@ -196,7 +196,7 @@ impl Column {
         }
     }
 
-    /// A number that was made by [`number`](Self::number), as a text like those of the column.
+    /// Returns SQL for a result of [`number`](Self::number) as text, in the form of the column's own values.
     fn shown(&self, number: &str) -> String {
         match self.measure {
             Measure::Integer(integer) => {
@@ -207,7 +207,7 @@ impl Column {
         }
     }
 
-    /// What is said of the column, in the order of [`NAMES`], from aggregates of it.
+    /// Returns the column's row of the result, in the order of [`NAMES`].
     fn row(&self, aggregates: &Aggregates) -> [String; 11] {
         let Aggregates { count, nulls, least, greatest, mean, std, quantiles } = aggregates;
         let ordered = |value: &str| if self.is_ordered { as_text(value) } else { null("VARCHAR") };
@@ -225,7 +225,7 @@ impl Column {
         [name, data_type, count, nulls, least, greatest, mean, std, q25, q50, q75]
     }
 
-    /// What is to be known, over the rows themselves.
+    /// Returns the aggregates over the rows.
     fn of_rows(&self, is_exact: bool) -> Aggregates {
         let c = format!("c{}", self.place);
         let x = self.number(&c).unwrap_or_else(|| null("DOUBLE"));
@@ -235,14 +235,14 @@ impl Column {
             nulls: format!("count(*) - count({c})"),
             least: format!("min({c})"),
             greatest: format!("max({c})"),
-            // Of the column as it is, so that they are reductions over the array.
+            // Without a cast of the column, so that both are reductions over the array.
             mean: format!("CAST(avg({c}) AS DOUBLE)"),
             std: format!("CAST(stddev({c}) AS DOUBLE)"),
             quantiles: QUANTILES.map(|p| format!("{quantile}({p}) WITHIN GROUP (ORDER BY {x})")),
         }
     }
 
-    /// A query of the column's row, over labels and how many cells each has.
+    /// Returns a query for the column's row, over the labels and their numbers of cells.
     fn by_label(&self, source: &str) -> String {
         let Self { place, .. } = self;
         let x = self.number("x").unwrap_or_else(|| null("DOUBLE"));
@@ -267,7 +267,7 @@ impl Column {
     }
 }
 
-/// Expressions for what is said of a column.
+/// SQL expressions for the statistics of a column.
 struct Aggregates {
     count: String,
     nulls: String,
@@ -278,7 +278,7 @@ struct Aggregates {
     quantiles: [String; 3],
 }
 
-/// A query of the rows of several columns, which are summed up in one pass over the source.
+/// Returns a query for the rows of several columns, with one pass over the source.
 fn all_by_row(columns: &[Column], source: &str, is_exact: bool) -> String {
     let rows = columns.iter().map(|column| {
         let row = column.row(&column.of_rows(is_exact));
@@ -294,7 +294,7 @@ fn all_by_row(columns: &[Column], source: &str, is_exact: bool) -> String {
     )
 }
 
-/// The items of a select list.
+/// Returns the items of a select list, with their names.
 fn named(row: &[String; 11]) -> String {
     let items = NAMES.iter().zip(row).map(|(name, value)| format!("{value} AS {name}"));
     items.collect::<Vec<_>>().join(", ")
@@ -333,7 +333,7 @@ mod tests {
         assert!(summarized("SUMMARIZE;").is_err());
     }
 
-    /// The lines of the answer, without borders.
+    /// Returns the lines of the result, without borders.
     async fn lines(ctx: &SessionContext, statement: &str) -> Vec<String> {
         answer(ctx, &summarize(ctx, statement).await.unwrap().unwrap()).await
     }
@@ -369,7 +369,7 @@ mod tests {
         for (found, expected) in found.iter().zip(expected) {
             assert_eq!(found, expected);
         }
-        // Twice the same name, and a filter.
+        // The same name twice, and a filter.
         let twice = lines(&ctx, "SUMMARIZE t AS a JOIN t AS b USING (d) WHERE a.d > 2").await;
         assert!(twice.len() > 9 && twice[0].starts_with("it's,Int64,3,0,2,5,"), "{twice:#?}");
     }
@@ -399,7 +399,7 @@ mod tests {
         let (exact, by_label) = (answer(&ctx, &exact).await, answer(&ctx, &by_label).await);
         assert_eq!(exact.len(), 5);
         for (exact, by_label) in exact.iter().zip(&by_label) {
-            // All but the quartiles, which are near; sums are added up in another order.
+            // Quartiles are approximate by label. Means and deviations differ by the order of summation.
             let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
             let (exact, by_label) = (cells(exact), cells(by_label));
             assert_eq!(exact[..6], by_label[..6]);

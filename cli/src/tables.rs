@@ -1,4 +1,4 @@
-//! From the paths on the command line to schemas, and to tables with bare names.
+//! Registers the paths of the command line as schemas, and their datasets as tables with bare names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,11 +17,11 @@ use crate::options::{PathOptions, Setting};
 use crate::place::Place;
 use crate::session::Session;
 
-/// Opens each path as the settings say, and registers it: a schema per path, and its datasets or arrays by their bare
-/// names. A directory of `.tet` files is a catalog, in which nothing is opened yet.
+/// Opens each path with the settings, and registers it as a schema. Its datasets or arrays also get bare
+/// names. A directory of `.tet` files becomes a catalog, whose files are not opened yet.
 ///
 /// # Errors
-/// If a path cannot be opened. A dataset that cannot be read is no error before it is queried.
+/// If a path cannot be opened. A dataset that cannot be read causes an error only when a query names it.
 pub(crate) async fn register(
     session: &Session,
     paths: &[String],
@@ -58,32 +58,30 @@ pub(crate) async fn register(
     Ok(())
 }
 
-/// The catalog of a directory: its name, with a number if there is such a catalog already.
+/// Returns the catalog name of a directory: its stem, with a number if that is taken.
 fn catalog_name(path: &str, session: &Session) -> String {
-    // `.` and `..` are called something, too.
+    // This resolves `.` and `..` to the names of their directories.
     let resolved = Path::new(path).canonicalize().ok();
     let stem = stem(resolved.as_deref().and_then(Path::to_str).unwrap_or(path));
     let name = first_free(&stem, |name| session.ctx.catalog(name).is_some());
     if name != stem {
-        log::warn!("{path}: its catalog is \"{name}\", because there is a \"{stem}\" already");
+        log::warn!("{path}: its catalog is \"{name}\", because catalog \"{stem}\" exists");
     }
     name
 }
 
-/// The schema of a file: its stem, with a number if there is such a schema already.
+/// Returns the schema name of a file: its stem, with a number if that is taken.
 fn schema_name(path: &str, catalog: &dyn CatalogProvider) -> String {
     let stem = stem(path);
     let is_taken = |name: &str| name == INFORMATION_SCHEMA || catalog.schema(name).is_some();
     let name = first_free(&stem, is_taken);
     if name != stem {
-        log::warn!(
-            "{path}: its schema is \"{name}\", because there is a schema \"{stem}\" already"
-        );
+        log::warn!("{path}: its schema is \"{name}\", because schema \"{stem}\" exists");
     }
     name
 }
 
-/// The last part of a path or URL, without its extension; that of a package has two parts.
+/// Returns the last part of a path or URL without its extension, which for a package is `.tet.d`.
 fn stem(location: &str) -> String {
     let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
     let path = url.as_ref().map_or(location, Url::path).trim_end_matches('/');
@@ -94,7 +92,7 @@ fn stem(location: &str) -> String {
     }
 }
 
-/// `stem`, or the first of `stem_2`, `stem_3`, … that is not taken.
+/// Returns `stem`, or the first of `stem_2`, `stem_3`, … that is not taken.
 fn first_free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut name = stem.to_owned();
     let mut number = 2;
@@ -105,21 +103,21 @@ fn first_free(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
-/// A file or folder of the command line.
+/// A path of the command line: its schema name and its tables.
 #[derive(Debug, Clone)]
 struct SourceFile {
     schema: String,
     tables: Arc<dyn SchemaProvider>,
 }
 
-/// The default schema: what SQL creates in it, and the datasets of all files.
+/// The default schema, with the tables that SQL creates and the datasets of all files.
 ///
-/// A dataset is opened when a query names it. A table that SQL created hides datasets of its name.
+/// A dataset is opened when a query names it. A table created by SQL hides datasets with the same name.
 #[derive(Debug)]
 struct BareNames {
-    /// The schema that was here before; tables and views are created in it.
+    /// The original default schema, in which SQL creates tables and views.
     inner: Arc<dyn SchemaProvider>,
-    /// The files that have a dataset of a name; only names with one file are tables.
+    /// The files that have a dataset, by its name. A name is a table only if one file has it.
     datasets: RwLock<BTreeMap<String, Vec<SourceFile>>>,
 }
 
@@ -130,7 +128,7 @@ impl BareNames {
     }
 }
 
-/// The full names of a dataset that several files have.
+/// Lists the full names of a dataset that several files have.
 fn full_names(dataset: &str, files: &[SourceFile]) -> String {
     let name =
         |file: &SourceFile| TableReference::partial(&*file.schema, dataset).to_quoted_string();
@@ -181,8 +179,8 @@ impl SchemaProvider for BareNames {
         self.inner.register_table(name, table)
     }
 
-    /// Takes the bare name away from a dataset, as `DROP TABLE` and `CREATE OR REPLACE` want it. The
-    /// dataset stays in its file and in the file's schema.
+    /// Removes a bare name, for `DROP TABLE` and `CREATE OR REPLACE`. The dataset stays in its file and in
+    /// the file's schema.
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if self.inner.table_exist(name) {
             return self.inner.deregister_table(name);

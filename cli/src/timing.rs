@@ -1,4 +1,4 @@
-//! How long a statement took, and what it read: `--timing`.
+//! `--timing`: the time of a statement, and the chunks and bytes that it read.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use crate::reads::Reads;
 
-/// What `--timing` says of a statement.
+/// The figures that `--timing` prints for a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// Of a statement that is done when it is planned.
+    /// The whole time of a statement such as `SET`, `CREATE` or `SHOW`.
     Whole(Duration),
-    /// Of a query, or another statement that is planned first.
+    /// The figures of a query, or of another statement with a plan.
     Query {
-        /// From the text to the physical plan: names, labels and zone maps are looked up here.
+        /// From the text to the physical plan, with lookups of names, labels and zone maps.
         planning: Duration,
-        /// From the plan to the last row; where rows are printed as they come, with the printing.
+        /// From the plan to the last row. Includes printing, except for tables.
         execution: Duration,
         /// Rows of the result.
         rows: usize,
-        /// What was read for them.
+        /// The chunks and bytes read for the rows.
         reads: Reads,
     },
 }
 
 impl Timing {
-    /// Prints it on standard error, and does without if that cannot be written.
+    /// Prints the figures on standard error. Write errors are ignored.
     pub(crate) fn report(&self) {
         let _ = writeln!(io::stderr(), "{self}");
     }

@@ -1,11 +1,11 @@
-//! Names for unnamed columns that would have the same name, which DataFusion refuses.
+//! Gives unnamed columns unique names where DataFusion would refuse equal ones.
 //!
-//! `SELECT count(*), count(*)` has a name twice, and so has `SELECT time, CAST(time AS DATE)`: casts do not show
-//! in names. Which names clash, only the planner knows, so statements are changed after it has refused them:
-//! all others keep the names they have.
+//! `SELECT count(*), count(*)` has equal names. So has `SELECT time, CAST(time AS DATE)`, because names do
+//! not show casts. Only the planner can tell which names clash. So a statement is changed only after the
+//! planner has refused it, and all other statements keep their names.
 //!
-//! Aggregates and group keys clash inside the plan, whatever they are called outside. There, casts become
-//! `arrow_cast`, which shows in names.
+//! Aggregates and group keys can also clash inside the plan, where aliases do not help. There, casts become
+//! `arrow_cast`, which names do show.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,10 +21,10 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-/// Plans a statement; if names clash in it, with other names for unnamed columns.
+/// Plans a statement. If names clash, plans it again with new names for unnamed columns.
 ///
 /// # Errors
-/// Those of planning.
+/// The errors of the planner.
 pub(crate) async fn plan(ctx: &SessionContext, mut statement: Statement) -> Result<LogicalPlan> {
     let state = ctx.state();
     match Box::pin(state.statement_to_plan(statement.clone())).await {
@@ -36,24 +36,24 @@ pub(crate) async fn plan(ctx: &SessionContext, mut statement: Statement) -> Resu
     }
 }
 
-/// Whether two expressions have the same name for the planner.
+/// Whether the planner refused two expressions with the same name.
 pub(crate) fn is_clash(error: &DataFusionError) -> bool {
     match error.find_root() {
-        // Of a `SELECT`; only the text says it, and the tests below fail if that changes.
+        // Only the text identifies this error of a `SELECT`. The tests below fail if the text changes.
         DataFusionError::Plan(message) => message.contains("require unique expression names"),
         _ => is_clash_inside(error),
     }
 }
 
-/// Whether two expressions have the same name in a plan that the planner has made. (Of two columns of a new table,
-/// which may not be called the same either, it names no expression.)
+/// Whether two expressions inside a plan have the same name. Equal columns of a new table do not count: the
+/// error for them names no expression.
 pub(crate) fn is_clash_inside(error: &DataFusionError) -> bool {
     let DataFusionError::SchemaError(cause, _) = error.find_root() else { return false };
     matches!(&**cause, SchemaError::DuplicateUnqualifiedField { name } if name.contains('('))
 }
 
-/// A statement with casts that show in names, and with names for unnamed columns that have a cast; nothing if
-/// there are no casts in it.
+/// Rewrites casts so that names show them, and names the unnamed columns that contain casts. Returns `None`
+/// if the statement has no casts.
 pub(crate) async fn with_casts_shown(
     ctx: &SessionContext,
     mut statement: Statement,
@@ -73,7 +73,7 @@ pub(crate) async fn with_casts_shown(
     Some(statement)
 }
 
-/// Gives names to unnamed columns of a statement in which names clash. What users have named stays as it is.
+/// Names the unnamed columns of a statement in which names clash. Names that users gave stay as they are.
 fn name_apart(statement: &mut Statement) {
     for chosen in [Chosen::Alike, Chosen::All] {
         let mut namer = Namer { chosen, has_named: false };
@@ -102,11 +102,12 @@ fn visit(statement: &mut Statement, visitor: &mut impl VisitorMut<Break = ()>) {
 /// Which expressions get names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chosen {
-    /// Those that read like another item of their `SELECT`.
+    /// Expressions with the same text as another item of their `SELECT`.
     Alike,
-    /// Those that have casts in them.
+    /// Expressions that contain casts.
     WithCasts,
-    /// All of a `SELECT` with several items: names may be equal where texts are not, as those of all `EXISTS`.
+    /// All expressions of a `SELECT` with several items. Names may be equal where texts differ, as for
+    /// `EXISTS`.
     All,
 }
 
@@ -152,21 +153,20 @@ impl VisitorMut for Namer {
 
 /// A select item, with the facts that decide its name.
 struct Item {
-    /// What the planner would call it, about: the text without casts and filters, or the last part of a
-    /// column.
+    /// Roughly the planner's name: the text without casts and filters, or the last part of a column.
     name: String,
-    /// Whether it is a column and nothing else.
+    /// Whether the item is a plain column.
     is_column: bool,
-    /// Whether it is a column, or a cast of one.
+    /// Whether the item is a column or a cast of one.
     is_of_column: bool,
-    /// The whole text of a column with all its parts.
+    /// The whole text of the expression, in lower case, or its alias.
     text: String,
     has_casts: bool,
     is_named: bool,
 }
 
 impl Item {
-    /// Nothing for wildcards, which are several items.
+    /// Collects the facts about an item; `None` for wildcards, which stand for several items.
     fn of(item: &SelectItem) -> Option<Self> {
         match item {
             SelectItem::UnnamedExpr(expr) => {
@@ -202,7 +202,7 @@ impl Item {
         }
     }
 
-    /// Whether this one, which is at a place and has no alias, has to make way for another.
+    /// Whether this item, at position `at` and without an alias, needs another name.
     fn is_in_the_way(&self, at: usize, items: &[Option<Self>], has_wildcard: bool) -> bool {
         if has_wildcard && self.is_of_column && !self.is_column {
             return true;
@@ -213,7 +213,7 @@ impl Item {
                 .map(|item| (place, item))
         });
         others.any(|(place, other)| match (self.is_column, other.is_column) {
-            // Columns of two tables are told apart by them.
+            // Columns of different tables differ by the table's name.
             (true, true) => place < at && self.text == other.text,
             (true, false) => other.is_named,
             (false, true) => true,
@@ -222,7 +222,7 @@ impl Item {
     }
 }
 
-/// The last part of an expression that is the name of a column.
+/// Returns the last part of a column's name; `None` for other expressions.
 fn column(expr: &Expr) -> Option<String> {
     let part = match expr {
         Expr::Identifier(part) => part,
@@ -235,8 +235,8 @@ fn column(expr: &Expr) -> Option<String> {
     })
 }
 
-/// Takes out of an expression what may not show in its name: casts, parentheses, and what comes after the
-/// arguments of a function that is called by another of its names, as `mean` is.
+/// Removes the parts of an expression that its name may not show: casts, parentheses, and a function's
+/// `FILTER` and `OVER`. The planner's names leave these two out for aliases of functions, such as `mean`.
 struct Bare {
     has_casts: bool,
 }
@@ -256,7 +256,7 @@ impl VisitorMut for Bare {
     }
 }
 
-/// Collects the types of casts in SQL, then makes `arrow_cast` of casts to those that are known to Arrow.
+/// Collects the SQL types of casts. When their Arrow types are known, replaces the casts by `arrow_cast`.
 #[derive(Default)]
 struct Casts {
     types: BTreeMap<String, Option<String>>,
@@ -284,7 +284,7 @@ impl VisitorMut for Casts {
     }
 }
 
-/// The text, with a number if it is taken.
+/// Returns the text, with a number if it is taken.
 fn first_free(text: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2_u64..).map(|number| format!("{text}_{number}"));
     let mut names = std::iter::once(text.to_owned()).chain(numbered);

@@ -1,7 +1,7 @@
 //! Writes first inputs for all targets to `corpus/`, made from the arrays of the tests.
 //!
-//! Generic tiles are taken out of their filters, and tiles are given to the targets of filters with
-//! the pipeline that they went through.
+//! The content of a generic tile becomes an input of the parser's target. A stored tile and its
+//! pipeline become an input of the targets of filters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,9 +20,9 @@ use gridfusion_fuzz::format::tiledb::{
 use gridfusion_fuzz::tiledb::key;
 use gridfusion_fuzz::tiles;
 
-/// Larger inputs are fuzzed too slowly to be of use.
+/// The most bytes of an input: the fuzzer is too slow with larger ones.
 const MOST_BYTES: usize = 48 << 10;
-/// The targets of filters, by the filter's id.
+/// The ids of filters and the names of their targets.
 const FILTERS: [(u8, &str); 17] = [
     (tiles::GZIP, "gzip"),
     (tiles::ZSTD, "zstd"),
@@ -56,11 +56,11 @@ fn main() -> Result<()> {
     corpus.write("tet_package", &small_package().0)
 }
 
-/// The folder of all corpora.
+/// The folder with a folder of inputs per target.
 struct Corpus(PathBuf);
 
 impl Corpus {
-    /// Writes an input of `target` under the name of its hash.
+    /// Writes an input of `target` to a file named after the hash of the input.
     fn write(&self, target: &str, input: &[u8]) -> Result<()> {
         let folder = self.0.join(target);
         fs::create_dir_all(&folder)?;
@@ -74,7 +74,7 @@ impl Corpus {
     }
 }
 
-/// The files of each array and group below `root`, by their paths in it.
+/// Reads each array and group below `root`: its files, by their paths within it.
 fn folders(root: &Path) -> Result<Vec<Folder>> {
     let mut found = vec![];
     for entry in fs::read_dir(root)? {
@@ -120,7 +120,7 @@ fn write_folder(corpus: &Corpus, folder: &Folder) -> Result<()> {
     write_commits(corpus, folder)
 }
 
-/// What a generic tile holds goes to the target of its parser.
+/// Writes the content of a generic tile as an input of its parser's target.
 fn write_envelope(
     corpus: &Corpus,
     path: &str,
@@ -142,7 +142,8 @@ fn write_envelope(
     Ok(())
 }
 
-/// All files of an array that is not too large, small ones out of their envelopes.
+/// Returns the files of an array as one input, without files that would make it too large. Schemas and
+/// metadata are taken out of their envelopes.
 fn whole(folder: &Folder, key: Option<&EncryptionKey>) -> Vec<u8> {
     let mut input = Glue::default().byte(if key.is_some() { 2 } else { 0 }).byte(0);
     for (path, stored) in &folder.0 {
@@ -186,7 +187,7 @@ fn write_commits(corpus: &Corpus, folder: &Folder) -> Result<()> {
     corpus.write("tiledb_commits", &input.rest(&replaced).0)
 }
 
-/// Every stored tile, with its pipeline.
+/// Writes the stored tiles of the first two chunks, each with its pipeline.
 fn write_tiles(
     corpus: &Corpus,
     folder: &Folder,
@@ -229,7 +230,7 @@ fn write_tiles(
     Ok(())
 }
 
-/// What a stored tile holds.
+/// The pipeline of a stored tile and the type of its cells.
 #[derive(Clone, Copy)]
 struct Tile<'a> {
     pipeline: &'a [u8],
@@ -254,7 +255,7 @@ impl Tile<'_> {
         if stored.len() < MOST_BYTES {
             corpus.write("tiledb_pipeline", &input.number(raw_len, 3).rest(&stored).0)?;
         }
-        // One filter and one chunk are for the filter's own target.
+        // A tile of one filter and one chunk is also an input of the filter's own target.
         let (count, filter) = (self.pipeline[4], &self.pipeline[8..]);
         let (id, options) = match (count, key) {
             (1, None) => (filter[0], &filter[5..]),
@@ -276,7 +277,7 @@ impl Tile<'_> {
     }
 }
 
-/// Bytes that begin with pipelines.
+/// Bytes that begin with filter pipelines.
 struct Pipelines<'a>(&'a [u8]);
 
 impl<'a> Pipelines<'a> {
@@ -298,7 +299,7 @@ impl<'a> Pipelines<'a> {
     }
 }
 
-/// Where the schema has what follows an attribute's name.
+/// Returns the bytes of the schema that follow the name of an attribute.
 fn after_name<'a>(schema: &'a [u8], attribute: &Attribute) -> Option<&'a [u8]> {
     let name = attribute.name.as_bytes();
     let name = [&(name.len() as u32).to_le_bytes()[..], name].concat();
@@ -314,7 +315,7 @@ fn code_of(schema: &[u8], attribute: &Attribute) -> u8 {
     after_name(schema, attribute).map_or(0, |after| after[0])
 }
 
-/// Small arrays whose metadata went through no filters.
+/// Writes inputs made of small arrays whose metadata has no filters.
 fn write_made_up(corpus: &Corpus) -> Result<()> {
     let text = AttributeKind { datatype: 12, values: u32::MAX, nullable: true };
     let numbers = words(&[4, 0, 25, 50, 75]);
@@ -348,7 +349,8 @@ fn write_made_up(corpus: &Corpus) -> Result<()> {
     Ok(())
 }
 
-/// Schemas and footers of all versions of the format, which need not go together.
+/// Writes schemas and footers of all format versions. Each footer is combined with a schema of its own
+/// version and with one of version 22.
 fn write_versions(corpus: &Corpus) -> Result<()> {
     for version in 5..=23 {
         let own_schema = fuzzing::schema_of_version(version);
@@ -366,7 +368,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A `.tet` file of five bytes in chunks of four, with labels and zone maps.
+/// Makes a `.tet` file with five cells of one byte in chunks of four, with labels and zone maps.
 fn small_tet() -> Vec<u8> {
     let numbers = |numbers: &[u32]| numbers.iter().flat_map(|at| at.to_le_bytes()).collect();
     let row = |chunk: u64, offset: u64, len: u64| {
@@ -396,7 +398,7 @@ fn small_tet() -> Vec<u8> {
     [&parts.concat()[..], zones.as_bytes(), json.as_bytes(), &tail].concat()
 }
 
-/// A package whose second generation is current and a small file, with zone maps beside it.
+/// Makes a package whose current generation, number 2, is a small file with a zone file.
 fn small_package() -> Glue {
     let zones = r#"{"version":1,"generation":2,"chunks":[{"dataset_id":0,"chunk_index":[0],
         "element_count":4,"null_count":0,"min_le":"00","max_le":"ff"}]}"#;

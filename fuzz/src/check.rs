@@ -1,11 +1,11 @@
-//! What must hold of every result.
+//! The check that every result of a target must pass.
 
 use std::fmt::Debug;
 
 use crate::{ErrorKind, Result};
 
-/// The value of a result. Hostile bytes may give errors, but none that is a bug of ours or about
-/// reading, and all can be shown.
+/// Returns the value of a result; `None` if it is an error. Panics on errors of kind `Internal` or
+/// `Io`, which hostile bytes must never cause, and formats every error.
 pub fn check<T: Debug>(result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),

@@ -1,12 +1,12 @@
-//! Inputs cut into parts, and parts glued to inputs.
+//! Cuts the bytes of an input into parts, and glues parts to an input.
 //!
 //! ```text
 //!   ├ byte ┼ number, little-endian ┼ u16 length ┼ piece ┼ … ┼ rest ┤
 //! ```
 //!
-//! Cutting never fails, so that every input means something: what is missing is 0 or empty.
+//! Cutting never fails, so that every input is valid: a missing part is 0 or empty.
 
-/// What is left of an input.
+/// The part of an input that is not cut off yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut<'a>(pub &'a [u8]);
 
@@ -16,33 +16,33 @@ impl<'a> Cut<'a> {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Cuts off the next byte.
     pub fn byte(&mut self) -> u8 {
         self.take(1).first().copied().unwrap_or(0)
     }
 
-    /// The next number, of `len` bytes, at most 8.
+    /// Cuts off a number of `len` bytes, at most 8.
     pub fn number(&mut self, len: usize) -> u64 {
         self.take(len).iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    /// The next piece.
+    /// Cuts off the next piece.
     pub fn piece(&mut self) -> &'a [u8] {
         let len = self.number(2);
         self.take(len as usize)
     }
 
-    /// The next piece as text.
+    /// Cuts off the next piece and replaces invalid UTF-8.
     pub fn text(&mut self) -> String {
         String::from_utf8_lossy(self.piece()).into_owned()
     }
 
-    /// So many pieces.
+    /// Cuts off the next `N` pieces.
     pub fn pieces<const N: usize>(&mut self) -> [&'a [u8]; N] {
         std::array::from_fn(|_| self.piece())
     }
 
-    /// Everything that is left.
+    /// Cuts off the whole rest.
     pub fn rest(&mut self) -> &'a [u8] {
         self.take(self.0.len())
     }
@@ -54,7 +54,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// An input in the making.
+/// An input under construction.
 #[derive(Debug, Clone, Default)]
 pub struct Glue(pub Vec<u8>);
 
@@ -76,7 +76,7 @@ impl Glue {
         self.number(piece.len() as u64, 2).rest(piece)
     }
 
-    /// Adds what remains.
+    /// Adds bytes without a length, as the last part.
     pub fn rest(mut self, rest: &[u8]) -> Self {
         self.0.extend(rest);
         self

@@ -1,4 +1,4 @@
-//! Folders of objects in memory, and machines that run over them.
+//! Folders of objects in memory, and a driver that runs machines over them.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::cut::Cut;
 use crate::format::tiledb::fuzzing::envelope;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
-/// Objects by path.
+/// The contents of objects by path.
 #[derive(Debug, Clone, Default)]
 pub struct Folder(pub BTreeMap<String, Bytes>);
 
-/// More files than this are left out.
+/// The most files to cut from an input.
 const MOST_FILES: usize = 64;
-/// No machine needs more round trips.
+/// The most round trips that a machine may need.
 const MOST_TRIPS: usize = 10;
 
 impl Folder {
-    /// Cuts files from an input: a byte that is odd if the content is to be put into an envelope,
-    /// the path, the content.
+    /// Cuts files from an input. A file is a byte, a path and a content; an odd byte puts the content
+    /// into an envelope.
     pub fn cut(mut input: Cut<'_>) -> Self {
         let mut folder = Self::default();
         while !input.is_empty() && folder.0.len() < MOST_FILES {
@@ -31,7 +31,7 @@ impl Folder {
         folder
     }
 
-    /// Runs a machine to its end.
+    /// Runs a machine to its end. Panics if it needs too many round trips.
     pub fn drive<M: Machine>(&self, mut machine: M) -> Result<M::Output> {
         let mut replies = Replies::Start;
         for _ in 0..=MOST_TRIPS {
@@ -53,7 +53,8 @@ impl Folder {
         panic!("a machine that does not end");
     }
 
-    /// The bytes of a location, which must exist: machines know how long the objects are.
+    /// Returns the bytes of a location. Panics if they do not exist, because a machine must only ask
+    /// for bytes of listed objects.
     pub fn read(&self, at: &Location) -> Bytes {
         let object = self.0.get(&*at.object);
         let object = object.unwrap_or_else(|| panic!("{at:?} was never listed"));

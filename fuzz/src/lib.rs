@@ -1,13 +1,13 @@
-//! What the fuzz targets share.
+//! The code that the fuzz targets share.
 //!
 //! ```text
 //!   bytes of the fuzzer ──▶ cut ──▶ contents, tiles, folders ──▶ parsers, codecs, machines
 //!                                                                         │
-//!                         check: no bugs of ours, right lengths ◀────────┘
+//!                         check: no internal errors, right lengths ◀────────┘
 //! ```
 //!
-//! The crate does not depend on gridfusion, whose DataFusion would take half an hour to build with
-//! the fuzzer's instrumentation. It maps the layers that know nothing of DataFusion instead.
+//! The crate includes the source files of the layers below DataFusion instead of depending on
+//! gridfusion. Building DataFusion with the fuzzer's instrumentation would take half an hour.
 
 pub mod check;
 pub mod cut;

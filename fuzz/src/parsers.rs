@@ -1,4 +1,4 @@
-//! Inputs of the targets that run one parser of TileDB's structures.
+//! The targets that run one parser of a TileDB structure.
 
 use bytes::Bytes;
 
@@ -10,10 +10,10 @@ use crate::format::tiledb::fuzzing::{self, AttributeKind, Listings, envelope};
 use crate::format::tiledb::{ArrayKind, OpenOptions, ReadGroup};
 use crate::tiledb;
 
-/// A uuid for the names of files.
+/// The UUID in the names of all files.
 const UUID: &str = "0123456789abcdef0123456789abcdef";
 
-/// A generic tile.
+/// Decodes a generic tile, without and with a key.
 pub fn generic_tile(input: &[u8]) {
     let key = tiledb::key();
     for key in [None, Some(&key)] {
@@ -21,7 +21,7 @@ pub fn generic_tile(input: &[u8]) {
     }
 }
 
-/// The content of a schema.
+/// Parses the content of a schema.
 pub fn schema(input: &[u8]) {
     let Some(schema) = check(fuzzing::schema(&envelope(input), None)) else { return };
     for attribute in &schema.attributes {
@@ -31,7 +31,7 @@ pub fn schema(input: &[u8]) {
     assert!(schema.labels.iter().all(|label| label.dimension < schema.dimensions.len()));
 }
 
-/// The content of an enumeration.
+/// Parses the content of an enumeration.
 pub fn enumeration(input: &[u8]) {
     let Some(values) = check(fuzzing::enumeration(&envelope(input), None)) else { return };
     let len: usize =
@@ -39,7 +39,8 @@ pub fn enumeration(input: &[u8]) {
     assert!(len <= input.len());
 }
 
-/// A footer: format version in the fragment's name, name and content of the schema, the file's end.
+/// Parses the footer of a fragment. The input is the format version in the name of the fragment, the
+/// name and content of the schema, and the metadata file.
 pub fn footer(input: &[u8]) {
     let mut input = Cut(input);
     let version = u32::from(input.byte());
@@ -50,7 +51,8 @@ pub fn footer(input: &[u8]) {
     }
 }
 
-/// The blocks that tell where tiles are, and the files that these are in.
+/// Opens and reads an array whose input is an attribute, the blocks with the positions of its tiles,
+/// and the files of its tiles.
 pub fn tile_index(input: &[u8]) {
     let mut input = Cut(input);
     let attribute = attribute(&mut input);
@@ -59,7 +61,7 @@ pub fn tile_index(input: &[u8]) {
     tiledb::array(&files, &OpenOptions::default());
 }
 
-/// The blocks of statistics.
+/// Opens and reads an array whose input is an attribute and its blocks of statistics.
 pub fn statistics(input: &[u8]) {
     let mut input = Cut(input);
     let attribute = attribute(&mut input);
@@ -78,7 +80,7 @@ fn array(attribute: AttributeKind, blocks: [&[u8]; 8], files: [&[u8]; 3]) -> Fol
     Folder(fuzzing::array(attribute, blocks, files))
 }
 
-/// The contents of files of array metadata.
+/// Reads the metadata of an array from files whose contents are the input.
 pub fn metadata(input: &[u8]) {
     let folder = timed_folder("__meta", Cut(input));
     let metadata = check(folder.drive(fuzzing::read_metadata(OpenOptions::default())));
@@ -87,12 +89,13 @@ pub fn metadata(input: &[u8]) {
     }
 }
 
-/// The contents of files of a group.
+/// Reads a group from files whose contents are the input.
 pub fn group(input: &[u8]) {
     check(timed_folder("__group", Cut(input)).drive(ReadGroup::new(OpenOptions::default())));
 }
 
-/// Files whose times are the bytes before their contents; odd ones list what they replace.
+/// Cuts files from an input: a byte, which is the time, and the content. A file with an odd time
+/// lists the files that it replaces.
 fn timed_folder(folder: &str, mut input: Cut<'_>) -> Folder {
     let mut files = Folder::default();
     while !input.is_empty() && files.0.len() < 16 {
@@ -106,8 +109,8 @@ fn timed_folder(folder: &str, mut input: Cut<'_>) -> Folder {
     files
 }
 
-/// What says which fragments there are: window of time, kind, names in the array's folder, names in
-/// `__commits`, and files.
+/// Finds the visible fragments. The input is the range of time, the kind of array, the names in the
+/// array's folder and in `__commits`, and the contents of files.
 pub fn commits(input: &[u8]) {
     let mut input = Cut(input);
     let (start, end, flags) = (input.number(1), input.number(1), input.byte());
@@ -125,7 +128,7 @@ pub fn commits(input: &[u8]) {
     }
 }
 
-/// A name per line; those of folders end with `/`.
+/// Parses one name per line; names of folders end with `/`.
 fn entries(lines: &str) -> Vec<Entry> {
     let entry = |line: &str| match line.strip_suffix('/') {
         Some(name) => Entry { name: name.to_owned(), size: None },

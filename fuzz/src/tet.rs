@@ -1,4 +1,4 @@
-//! Whole `.tet` files: opened, located, decoded; and packages of them.
+//! The targets that open, locate and decode whole `.tet` files and packages.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::format::tet::{LabelSource, OpenFile, OpenPackage, TetFile};
 use crate::format::{Scratch, Zones};
 use crate::tiledb::MOST_RAW;
 
-/// So many chunks of a dataset are looked at.
+/// The most chunks of a dataset to read.
 const MOST_CHUNKS: u64 = 32;
-/// So many datasets are.
+/// The most datasets of a file to read.
 const MOST_DATASETS: usize = 16;
 
-/// A file.
+/// Opens a file and reads its index, zone maps and first chunks.
 pub fn file(input: &[u8]) {
     let Some((folder, file)) = open(Bytes::copy_from_slice(input)) else { return };
     let file = Arc::new(file);
@@ -29,7 +29,8 @@ pub fn file(input: &[u8]) {
     all_zones(&folder, &file);
 }
 
-/// A package: the generation that is wanted, 0 for the current one, and a folder.
+/// Opens a package and reads its zone maps. The input is the number of the generation, 0 for the
+/// current one, and a folder.
 pub fn package(input: &[u8]) {
     let mut input = Cut(input);
     let wanted = Some(u64::from(input.byte())).filter(|wanted| *wanted > 0);
@@ -49,7 +50,7 @@ pub fn package(input: &[u8]) {
     }
 }
 
-/// A file, as the only object of a folder.
+/// Opens a file as the only object of a folder.
 fn open(file: Bytes) -> Option<(Folder, TetFile)> {
     let open = OpenFile::new(file.len() as u64);
     let folder = Folder([(String::new(), file)].into());
@@ -105,7 +106,7 @@ fn zones(folder: &Folder, file: &TetFile, dataset: usize) {
     }
 }
 
-/// The first rows of the index, whatever they are about.
+/// Reads the first rows of the index, of all datasets.
 fn index(folder: &Folder, file: &Arc<TetFile>) {
     let machine = file.read_index(0..MOST_CHUNKS, None);
     for entry in check(folder.drive(machine)).unwrap_or_default() {
@@ -120,7 +121,7 @@ fn all_zones(folder: &Folder, file: &TetFile) {
     let Some(all) = check(folder.drive(machine)) else { return };
     assert_eq!(all.len(), file.datasets().len());
     for (dataset, zones) in all.into_iter().enumerate().take(MOST_DATASETS) {
-        // One by one they are the same.
+        // Reading the zone maps of one dataset gives the same result.
         let one = check(file.read_zone_maps(dataset)).flatten();
         let one = one.and_then(|machine| check(folder.drive(machine)));
         assert_eq!(check(zones), one);

@@ -1,4 +1,4 @@
-//! Whole TileDB arrays: opened, located, decoded.
+//! The target that opens, locates and decodes whole TileDB arrays.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::format::tiledb::{
 };
 use crate::format::{Codec, Layer, Payload, Placement, Scratch, Zones};
 
-/// So many chunks from either end of an array are looked at.
+/// The most chunks to read from either end of an array.
 const MOST_CHUNKS: u64 = 8;
-/// So many attributes are.
+/// The most attributes of an array to read.
 const MOST_ATTRIBUTES: usize = 16;
-/// Tiles that decode to more bytes than this are left alone.
+/// The most bytes of a decoded tile; larger tiles are not decoded.
 pub const MOST_RAW: u64 = 1 << 20;
 
-/// The key of encrypted arrays.
+/// The key of all encrypted arrays.
 pub fn key() -> EncryptionKey {
     EncryptionKey::new(b"0123456789abcdef0123456789ABCDEF").unwrap()
 }
 
-/// A folder: how to open it, and its files.
+/// Opens a folder as an array and as a group. The input is flags, a time and the files of the folder.
 pub fn folder(input: &[u8]) {
     let mut input = Cut(input);
     let (flags, time) = (input.byte(), input.number(1));
@@ -36,7 +36,7 @@ pub fn folder(input: &[u8]) {
     check(folder.drive(ReadGroup::new(options)));
 }
 
-/// Opens an array, and reads all that there is a machine for.
+/// Opens an array, and reads its first and last chunks, its statistics and its metadata.
 pub fn array(folder: &Folder, options: &OpenOptions) {
     let Some(array) = check(folder.drive(OpenArray::new(options.clone()))) else { return };
     let array = Arc::new(array);
@@ -51,7 +51,7 @@ pub fn array(folder: &Folder, options: &OpenOptions) {
     check(folder.drive(array.read_metadata()));
 }
 
-/// The numbers of some chunks.
+/// Returns the numbers of the first and last chunks.
 fn chunks(array: &TileDbArray, full: bool) -> Vec<u64> {
     let count = array.window(full).map_or(0, |window| window.grid.chunks());
     let last = count.saturating_sub(MOST_CHUNKS).max(MOST_CHUNKS.min(count));
@@ -83,7 +83,7 @@ fn cells(
     }
 }
 
-/// The cells of a layer lie in the chunk and in the stored tile.
+/// Checks that the cells of a layer lie in the chunk and in the stored tile.
 fn check_placement(placement: &Placement, extents: &[u64]) {
     let Placement { region, tile_shape, origin, .. } = placement;
     assert_eq!([region.len(), tile_shape.len(), origin.len()], [extents.len(); 3]);

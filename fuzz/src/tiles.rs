@@ -1,4 +1,4 @@
-//! Tiles through the inverses of filters.
+//! The targets that decode tiles through filters.
 
 use crate::check::check;
 use crate::cut::Cut;
@@ -7,7 +7,8 @@ use crate::format::tiledb::fuzzing::{TileKind, tile_codec};
 use crate::format::tiledb::{Datatype, FilterBuffers, TileCodec};
 use crate::tiledb::key;
 
-/// Tiles are smaller than this; some are large enough to be doubted before they are decoded.
+/// Decoded tiles have fewer bytes than this. The largest ones exceed the limit above which a decoder
+/// distrusts a declared length.
 const MOST_RAW: u64 = 4 << 20;
 
 /// The id of the gzip filter.
@@ -45,7 +46,8 @@ pub const XOR: u8 = 16;
 /// The id of the delta filter.
 pub const DELTA: u8 = 19;
 
-/// A tile of one chunk through one filter: kind, options, length, metadata, data.
+/// Decodes a tile of one chunk through one filter. The input is the kind of tile, the options of the
+/// filter, the decoded length, metadata and data.
 pub fn filter(id: u8, input: &[u8]) {
     let mut input = Cut(input);
     let kind = kind(&mut input);
@@ -60,7 +62,8 @@ pub fn filter(id: u8, input: &[u8]) {
     decode(&codec, &stored, raw_len);
 }
 
-/// A tile through any chain of filters: kind, whether there is a key, pipeline, length, tile.
+/// Decodes a tile through any chain of filters. The input is the kind of tile, whether there is a
+/// key, the pipeline, the decoded length and the tile.
 pub fn pipeline(input: &[u8]) {
     let mut input = Cut(input);
     let (kind, has_key) = (kind(&mut input), input.byte() & 1 == 1);
@@ -70,8 +73,7 @@ pub fn pipeline(input: &[u8]) {
     decode(&codec, stored, raw_len);
 }
 
-/// Decodes a tile in fresh memory and in memory that was used before, which must make no
-/// difference.
+/// Decodes a tile in fresh memory and in used memory. Both results must be equal.
 fn decode(codec: &TileCodec, stored: &[u8], raw_len: u64) {
     let mut buffers = FilterBuffers::default();
     let fresh = check(codec.decode_with(stored, raw_len, 0, vec![], &mut buffers));
@@ -94,7 +96,8 @@ fn check_decoded(decoded: &Decoded, raw_len: u64) {
     }
 }
 
-/// Type, cell size, and a byte whose lowest bit says whether these are strings of variable length.
+/// Cuts the kind of a tile: type, cell size and flags. The lowest flag marks strings of variable
+/// length, and the others are the format version.
 fn kind(input: &mut Cut<'_>) -> TileKind {
     let (code, cell_size, flags) = (input.byte(), u64::from(input.byte()), input.byte());
     TileKind {

@@ -1,12 +1,12 @@
-//! The proleptic Gregorian calendar, as far as the ticks of a time axis need it.
+//! The proleptic Gregorian calendar for the ticks of time axes.
 
-/// Microseconds of a day.
+/// The length of a day in microseconds.
 pub(crate) const DAY: i64 = 86_400_000_000;
 
-/// Year, month and day of a day since 1970-01-01.
+/// Returns year, month and day of a day that is counted from 1970-01-01.
 ///
-/// Years begin in March here, so that a leap day is the last of its year; 400 of them always have the
-/// same number of days.
+/// Years begin in March here, so that a leap day is the last day of its year. Any 400 years in a row
+/// have the same number of days.
 pub(crate) fn date(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468; // since 0000-03-01
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
@@ -18,7 +18,7 @@ pub(crate) fn date(day: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day_of_month)
 }
 
-/// The first day of a month, since 1970-01-01; months are counted from January of the year 0.
+/// Returns the first day of a month, counted from 1970-01-01. Month 0 is January of year 0.
 pub(crate) fn first_day(month: i64) -> i64 {
     let march_based = month - 2;
     let (year, month) = (march_based.div_euclid(12), march_based.rem_euclid(12));

@@ -1,8 +1,8 @@
-//! Colours of values and of lines.
+//! The colours of values and of lines.
 
 use crate::scene::Color;
 
-/// Viridis: as much lighter as the value is larger, also for the colour-blind and in print.
+/// The colour map Viridis: brighter means larger, also for the colour-blind and in greyscale.
 const VIRIDIS: [Color; 10] = [
     Color(0x44, 0x01, 0x54),
     Color(0x48, 0x28, 0x78),
@@ -16,7 +16,7 @@ const VIRIDIS: [Color; 10] = [
     Color(0xfd, 0xe7, 0x25),
 ];
 
-/// The colour of a share of the way from the least value to the greatest.
+/// Returns the colour of a value, given as its share of the way from the least value to the greatest.
 pub(crate) fn of_value(share: f64) -> Color {
     let last = VIRIDIS.len() - 1;
     let place = share.clamp(0.0, 1.0) * last as f64;
@@ -26,7 +26,7 @@ pub(crate) fn of_value(share: f64) -> Color {
     Color(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
 }
 
-/// Colours of lines, told apart by the colour-blind too (Okabe and Ito).
+/// The colours of lines, which the colour-blind can distinguish too (Okabe and Ito).
 const LINES: [Color; 7] = [
     Color(0, 114, 178),
     Color(213, 94, 0),
@@ -37,11 +37,11 @@ const LINES: [Color; 7] = [
     Color(90, 90, 96),
 ];
 
-/// The colour of one of `count` lines.
+/// Returns the colour of line `number` of `count` lines.
 pub(crate) fn of_line(number: usize, count: usize) -> Color {
     match LINES.get(number) {
         Some(color) if count <= LINES.len() => *color,
-        // Too many for names of colours; the lightest would not be seen on white.
+        // More lines than colours: takes shades instead. The lightest would be invisible on white.
         _ => of_value(number as f64 / count.max(2) as f64 * 0.95),
     }
 }

@@ -12,16 +12,16 @@ use arrow::error::ArrowError;
 use crate::error::{Result, refuse};
 use crate::spec::Format;
 
-/// Names are cut after this many letters.
+/// The most characters of a name that are shown.
 const LONGEST_NAME: usize = 28;
 
-/// What the numbers of a column stand for.
+/// The meaning of the numbers in a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Values {
     Numbers,
     /// Microseconds since 1970.
     Times,
-    /// Places in this list, which is in order of appearance.
+    /// Indices into this list of names, which is in order of appearance.
     Names(Vec<String>),
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Values {
 pub struct Title {
     /// The text beside the axis, or in the legend.
     pub name: String,
-    /// Stands behind the name in brackets.
+    /// The unit of the values, which the axis shows in brackets behind the name.
     pub unit: Option<String>,
 }
 
@@ -45,12 +45,12 @@ impl Title {
 pub(crate) struct Column {
     pub(crate) title: Title,
     pub(crate) values: Values,
-    /// A number per row; NaN where there is none.
+    /// A number per row; NaN for NULL.
     pub(crate) data: Vec<f64>,
 }
 
 impl Column {
-    /// What stands beside its axis; times need no unit, they are shown as dates.
+    /// Returns the label of its axis. Times have no unit there, because ticks show them as dates.
     pub(crate) fn label(&self) -> String {
         match (&self.title.unit, &self.values) {
             (Some(unit), Values::Numbers) => format!("{} [{unit}]", self.title.name),
@@ -58,12 +58,12 @@ impl Column {
         }
     }
 
-    /// The least and the greatest number, if there is one.
+    /// Returns the least and the greatest finite number; `None` if there is none.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         range(&self.data)
     }
 
-    /// Fails unless its values are numbers.
+    /// Fails if its values are times or text.
     pub(crate) fn need_numbers(&self) -> Result<()> {
         let what = match self.values {
             Values::Numbers => return Ok(()),
@@ -74,7 +74,7 @@ impl Column {
     }
 }
 
-/// The least and the greatest of the numbers that are there.
+/// Returns the least and the greatest finite number; `None` if there is none.
 pub(crate) fn range(data: &[f64]) -> Option<(f64, f64)> {
     let finite = data.iter().copied().filter(|value| value.is_finite());
     finite.fold(None, |range, value| match range {
@@ -83,7 +83,7 @@ pub(crate) fn range(data: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// The columns of a result, of at least one row.
+/// The columns of a result with at least one row.
 #[derive(Debug)]
 pub struct Columns {
     pub(crate) columns: Vec<Column>,
@@ -96,7 +96,7 @@ impl Columns {
     }
 }
 
-/// Takes the rows of a result as they come, and keeps what is needed to draw them.
+/// A collector of the rows of a result, batch by batch, which keeps only the numbers to draw.
 #[derive(Debug)]
 pub struct ColumnsBuilder {
     builders: Vec<Builder>,
@@ -105,10 +105,11 @@ pub struct ColumnsBuilder {
 }
 
 impl ColumnsBuilder {
-    /// Columns of these types, for a picture of a format. Those without a title are left out.
+    /// Starts with no rows, for a picture of this format. Columns of the schema beyond the last title
+    /// are left out.
     ///
     /// # Errors
-    /// If a column is neither numbers, times nor text.
+    /// `Usage` if a column is neither numbers, times nor text.
     pub fn new(
         schema: &Schema,
         titles: impl IntoIterator<Item = Title>,
@@ -122,7 +123,8 @@ impl ColumnsBuilder {
     /// Appends rows of the schema.
     ///
     /// # Errors
-    /// If there are more rows than the format shows, columns are missing, or a value does not convert.
+    /// `Usage` if there are more rows than [`Format::row_limit`]; `Arrow` if columns are missing, or
+    /// a value cannot be converted.
     pub fn append(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows();
         if self.rows > self.format.row_limit() {
@@ -137,10 +139,10 @@ impl ColumnsBuilder {
         Ok(())
     }
 
-    /// The columns.
+    /// Returns the collected columns.
     ///
     /// # Errors
-    /// If there are no rows.
+    /// `Usage` if there are no rows.
     pub fn finish(self) -> Result<Columns> {
         if self.rows == 0 {
             return refuse("there is nothing to plot: the query has no rows");
@@ -152,7 +154,7 @@ impl ColumnsBuilder {
 #[derive(Debug)]
 struct Builder {
     column: Column,
-    /// Where each name stands in the list of them.
+    /// The index of each name in the list of names.
     places: HashMap<String, usize>,
 }
 
@@ -214,7 +216,7 @@ impl Builder {
     }
 }
 
-/// A name that fits beside an axis.
+/// Shortens a name so that it fits beside an axis.
 fn short(name: &str) -> String {
     let name = printable(name);
     if name.chars().count() <= LONGEST_NAME {
@@ -223,7 +225,7 @@ fn short(name: &str) -> String {
     name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }
 
-/// Text without control characters, which an SVG cannot hold and a terminal obeys.
+/// Escapes control characters, which are invalid in SVG and are commands to a terminal.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

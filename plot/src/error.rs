@@ -1,16 +1,16 @@
-//! Why there is no picture.
+//! The error type of the crate.
 
 use std::fmt;
 
 use arrow::error::ArrowError;
 
-/// Why there is no picture.
+/// The reason why no picture was made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// These rows cannot be drawn, or not so; the message says why, and what to change in the query.
+    /// The rows cannot be drawn, or not in this way. The message names the reason and what to change.
     Usage(String),
-    /// A value does not convert.
+    /// Rows lack a column, or a value cannot be converted to a number, a time or text.
     Arrow(ArrowError),
     /// The picture could not be painted or encoded.
     Paint(String),
@@ -19,7 +19,7 @@ pub enum Error {
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Fails because of what was asked for, with a message.
+/// Returns [`Error::Usage`] with this message.
 pub(crate) fn refuse<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::Usage(message.into()))
 }

@@ -1,17 +1,17 @@
-//! The frame of a plot: where its axes are, and what stands around them.
+//! The frame of a plot: its axes with ticks, labels and titles.
 
 use crate::column::Values;
 use crate::scene::{AXIS, Anchor, Font, GRID, Scene};
 use crate::ticks::{Tick, ticks};
 
-/// What an axis shows.
+/// The range of values of an axis, with its label.
 #[derive(Debug)]
 pub(crate) struct Span<'a> {
     pub(crate) label: String,
     pub(crate) values: &'a Values,
-    /// At the left or below; it may be the larger one.
+    /// The value at the left or lower end. It may be larger than `high`.
     pub(crate) low: f64,
-    /// At the right or above.
+    /// The value at the right or upper end.
     pub(crate) high: f64,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis from one pixel to another, with as many ticks as `fits` allows. `fits` is told how
-    /// many pixels are between two ticks and has their labels.
+    /// Makes an axis from one pixel to another, with as many ticks as `fits` accepts. `fits` takes
+    /// the pixels between two neighbouring ticks, and the labels of both.
     pub(crate) fn new(
         span: Span<'_>,
         from: f64,
@@ -47,19 +47,19 @@ impl Axis {
         axis
     }
 
-    /// How far along the axis a value is, from 0 to 1.
+    /// Returns how far along the axis a value is: 0 at the low end, 1 at the high end.
     pub(crate) fn share(&self, value: f64) -> f64 {
-        // Halves, because the difference of two numbers may be too large for one.
+        // Halves, because the difference of two huge numbers would be infinite.
         (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0)
     }
 
-    /// The pixel of a value.
+    /// Returns the pixel of a value.
     pub(crate) fn at(&self, value: f64) -> f64 {
         self.from + self.share(value) * (self.to - self.from)
     }
 }
 
-/// The least and the greatest number of an axis on which these shall be.
+/// Widens a range at both ends by the share `by` of its length. A single value becomes a range too.
 pub(crate) fn widened((low, high): (f64, f64), by: f64) -> (f64, f64) {
     let pad = (high / 2.0 - low / 2.0) * 2.0 * by;
     let pad = if high > low { pad } else { (high.abs() * 0.05).max(0.5) };
@@ -67,13 +67,13 @@ pub(crate) fn widened((low, high): (f64, f64), by: f64) -> (f64, f64) {
     (low.max(f64::MIN), high.min(f64::MAX))
 }
 
-/// Ticks of an upright axis may be that near.
+/// Returns a test whether two ticks of an upright axis are far enough apart.
 pub(crate) fn fits_above(scale: f64, values: &Values) -> impl Fn(f64, &str, &str) -> bool + use<> {
     let least = if matches!(values, Values::Names(_)) { 16.0 } else { 34.0 };
     move |apart, _: &str, _: &str| apart >= least * scale
 }
 
-/// A plot's axes.
+/// The two axes of a plot.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) x: Axis,
@@ -81,7 +81,7 @@ pub(crate) struct Frame {
     scale: f64,
 }
 
-/// Sizes at the usual scale, in pixels.
+// Sizes in pixels at scale 1.
 const MARGIN: f64 = 16.0;
 const TICK: f64 = 5.0;
 const LABEL: f64 = 13.0;
@@ -89,7 +89,7 @@ const TITLE: f64 = 14.0;
 const GAP: f64 = 7.0;
 
 impl Frame {
-    /// A frame that leaves room above and to the right of it.
+    /// Makes a frame that leaves room above and to the right, in pixels.
     pub(crate) fn new(
         scene: &Scene,
         x: Span<'_>,
@@ -113,22 +113,22 @@ impl Frame {
         Self { x, y, scale }
     }
 
-    /// The pixel of a point.
+    /// Returns the pixel of a point.
     pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (self.x.at(x), self.y.at(y))
     }
 
-    /// The pixels at the left and right end.
+    /// Returns the pixels at the left and right end.
     pub(crate) fn width(&self) -> (f64, f64) {
         (self.x.from, self.x.to)
     }
 
-    /// The pixels at the upper and lower end.
+    /// Returns the pixels at the upper and lower end.
     pub(crate) fn height(&self) -> (f64, f64) {
         (self.y.to, self.y.from)
     }
 
-    /// Lines across the plot at the ticks.
+    /// Draws lines across the plot at the ticks; upright ones only if `is_upright_too`.
     pub(crate) fn draw_grid(&self, scene: &mut Scene, is_upright_too: bool) {
         let ((left, right), (top, bottom)) = (self.width(), self.height());
         for tick in &self.y.ticks {
@@ -141,7 +141,7 @@ impl Frame {
         }
     }
 
-    /// The axes with ticks, labels and titles; `is_closed` draws all four sides.
+    /// Draws the axes with ticks, labels and titles; `is_closed` draws all four sides.
     pub(crate) fn draw_axes(&self, scene: &mut Scene, is_closed: bool) {
         let ((left, right), (top, bottom)) = (self.width(), self.height());
         scene.rect((left - 1.0, left), (top, bottom + 1.0), AXIS);
@@ -156,7 +156,7 @@ impl Frame {
             let x = self.x.at(tick.at).round();
             scene.rect((x, x + 1.0), (bottom, bottom + tick_size), AXIS);
             let below = bottom + tick_size + gap / 2.0;
-            // A label at an end stays in the picture.
+            // Moves a label at an end of the axis into the picture.
             let half = font.width(&tick.label) / 2.0;
             let x = x.max(half).min(f64::from(scene.width) - half);
             scene.text(&tick.label, (x, below), font, Anchor::Top);
@@ -176,18 +176,18 @@ impl Frame {
     }
 }
 
-/// The font of labels.
+/// Returns the font of labels.
 pub(crate) fn label_font(scale: f64) -> Font {
     Font::of_size(LABEL * scale)
 }
 
-/// The title of an upright axis.
+/// Draws the title of an upright axis.
 pub(crate) fn draw_upright(scene: &mut Scene, text: &str, middle: (f64, f64)) {
     let font = Font { is_upright: true, ..Font::of_size(TITLE * scene.scale()) };
     scene.text(text, middle, font, Anchor::Middle);
 }
 
-/// Draws the title of a plot, if it has one; returns the room that takes.
+/// Draws the title of a plot, if it has one, and returns the height of the title in pixels.
 pub(crate) fn draw_title(scene: &mut Scene, title: Option<&str>) -> f64 {
     let Some(title) = title else { return 0.0 };
     let scale = scene.scale();

@@ -1,4 +1,4 @@
-//! Heat maps: two keys and a value, as coloured cells.
+//! Heat maps: a coloured cell per pair of x and y.
 
 use crate::colors::of_value;
 use crate::column::{Column, Values};
@@ -7,13 +7,15 @@ use crate::frame::{Axis, Frame, Span, draw_title, draw_upright, fits_above, labe
 use crate::scene::{AXIS, Anchor, NOTHING, Scene};
 use crate::ticks::Tick;
 
-/// Steps of colour in the bar.
+/// The number of shades in the colour bar.
 const SHADES: u32 = 128;
 
-/// Draws the cells of rows with both keys; grey is where there is no value. Returns their number.
+/// Draws a cell per row that has x and y, and returns the number of cells. Where there is no value,
+/// the plot is grey.
 ///
 /// # Errors
-/// If the values are no numbers, none is there, or a cell has two.
+/// `Usage` if the values are not numbers, all of them are NULL, no row has x and y, or a cell has
+/// two values.
 pub(crate) fn draw(
     scene: &mut Scene,
     title: Option<&str>,
@@ -29,7 +31,8 @@ pub(crate) fn draw(
     let (low, high) = if range.0 < range.1 { range } else { widened(range, 0.0) };
     let span = Span { label: String::new(), values: &Values::Numbers, low, high };
     let above = draw_title(scene, title);
-    // Where the bar is, is only known once its labels are.
+    // The width of the labels decides where the colour bar is, so this axis has no final pixels yet.
+    // Only its ticks and shares are used.
     let bar =
         Axis::new(span, 0.0, f64::from(scene.height) * 0.8, fits_above(scale, &Values::Numbers));
     let labels = bar.ticks.iter().map(|tick| label_font(scale).width(&tick.label));
@@ -51,7 +54,7 @@ pub(crate) fn draw(
     Ok(cells.len())
 }
 
-/// The colours and their values, beside the plot.
+/// Draws the colour bar with its values to the right of the plot.
 fn draw_bar(scene: &mut Scene, frame: &Frame, values: &Axis, label: &str) {
     let scale = scene.scale();
     let (top, bottom) = frame.height();
@@ -77,15 +80,15 @@ fn draw_bar(scene: &mut Scene, frame: &Frame, values: &Axis, label: &str) {
 /// The cells along an axis.
 #[derive(Debug)]
 struct Cells {
-    /// The values of the key, ascending.
+    /// The distinct keys in ascending order.
     centers: Vec<f64>,
-    /// Where cells begin and end: half way to their neighbours.
+    /// The ends of cells, half way between neighbouring keys.
     edges: Vec<f64>,
 }
 
 impl Cells {
     fn of(column: &Column) -> Self {
-        /// The width of a lonely cell, if it stands for a time: a day.
+        /// The width of a cell without neighbours on a time axis: a day in microseconds.
         const LONELY_TIME: f64 = 86_400e6;
         let mut centers: Vec<f64> =
             column.data.iter().copied().filter(|key| key.is_finite()).collect();
@@ -98,14 +101,14 @@ impl Cells {
         Self { edges: edges(&centers, width), centers }
     }
 
-    /// Where a key is among them.
+    /// Returns the index of the cell with this key.
     fn place(&self, key: f64) -> Option<usize> {
         self.centers
             .binary_search_by(|center| center.partial_cmp(&key).unwrap_or(std::cmp::Ordering::Less))
             .ok()
     }
 
-    /// Their axis. Names are read from above.
+    /// Returns the axis of the cells. Names on an upright axis run from top to bottom.
     fn span<'a>(&self, column: &'a Column, is_upright: bool) -> Span<'a> {
         let first = self.edges.first().copied().unwrap_or(0.0);
         let last = self.edges.last().copied().unwrap_or(1.0);
@@ -126,7 +129,7 @@ fn edges(centers: &[f64], lonely: f64) -> Vec<f64> {
     [&[start][..], &between, &[end]].concat()
 }
 
-/// The cell of each row that has both keys, as its row, column and line.
+/// Returns the cell of each row that has x and y, as the row, the column and the line.
 fn places(
     columns: &Cells,
     rows: &Cells,
@@ -136,7 +139,7 @@ fn places(
         .filter_map(|row| Some((row, columns.place(x.data[row])?, rows.place(y.data[row])?)))
         .collect();
     if cells.is_empty() {
-        return refuse("there is nothing to plot: no row has both keys");
+        return refuse("there is nothing to plot: no row has both x and y");
     }
     cells.sort_by_key(|(row, column, line)| (*column, *line, *row));
     let twice = cells.windows(2).find(|pair| (pair[0].1, pair[0].2) == (pair[1].1, pair[1].2));

@@ -5,9 +5,9 @@
 //!      + titles                     ▲  frame, ticks: axes
 //! ```
 //!
-//! All but the last step is arithmetic over marks at places in pixels; plotters paints them. The crate
-//! knows Arrow and no query engine: whoever runs a query hands over its rows, and writes the bytes of the
-//! picture where they belong. Fonts are part of the crate.
+//! All steps except the last compute marks with positions in pixels, and plotters paints the marks.
+//! The crate depends on Arrow, but not on a query engine: the caller runs the query, passes its rows,
+//! and writes the bytes of the picture. Fonts are part of the crate.
 //!
 //! ```
 //! use std::sync::Arc;

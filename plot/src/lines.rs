@@ -1,4 +1,4 @@
-//! Lines, points and bars: values by one key.
+//! Lines, points and bars: values by x.
 
 use crate::calendar::DAY;
 use crate::colors::of_line;
@@ -8,25 +8,25 @@ use crate::frame::{Frame, Span, draw_title, label_font, widened};
 use crate::scene::{Anchor, Color, Scene};
 use crate::spec::Kind;
 
-/// More lines than this cannot be told apart.
+/// The most lines that a reader can tell apart.
 const MOST: usize = 20;
 
 /// The name of a line and its points.
 type Named = (String, Vec<(f64, f64)>);
 
-/// Values by x that belong together, as they are drawn.
+/// A series of values by x, with its colour.
 #[derive(Debug)]
 struct Line {
     name: String,
-    /// By x, if they are a line; NaN where there is no value.
+    /// Pairs of x and value, in the order of x; NaN for NULL values.
     points: Vec<(f64, f64)>,
     color: Color,
 }
 
-/// Draws values by the first column; returns how many there are.
+/// Draws values by the first column as lines, points or bars, and returns the number of values.
 ///
 /// # Errors
-/// If values are no numbers, none is there, or there are too many lines.
+/// `Usage` if the values are not numbers, all of them are NULL, or there are too many lines.
 pub(crate) fn draw(
     scene: &mut Scene,
     title: Option<&str>,
@@ -60,7 +60,7 @@ pub(crate) fn draw(
     Ok(values.iter().filter(|value| value.is_finite()).count())
 }
 
-/// From where to where the axis of x goes.
+/// Returns the range of the axis of x.
 fn across_of(kind: Kind, x: &Column, (low, high): (f64, f64)) -> (f64, f64) {
     match (&x.values, kind) {
         (Values::Names(names), _) => (-0.5, names.len() as f64 - 0.5),
@@ -72,7 +72,7 @@ fn across_of(kind: Kind, x: &Column, (low, high): (f64, f64)) -> (f64, f64) {
     }
 }
 
-/// From where to where the axis of values goes.
+/// Returns the range of the axis of values.
 fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
     if kind != Kind::Bars {
         return widened((low, high), 0.05);
@@ -86,7 +86,7 @@ fn up_of(kind: Kind, (low, high): (f64, f64)) -> (f64, f64) {
     (if low < 0.0 { below } else { 0.0 }, if high > 0.0 { above } else { 0.0 })
 }
 
-/// The first column, the lines of the others, and what their axis is called.
+/// Returns the first column, the lines of the other columns, and the label of the axis of values.
 fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
     let Some((x, values)) = columns.split_first() else { return refuse("there are no columns") };
     let (named, label): (Vec<Named>, String) = match values {
@@ -104,7 +104,7 @@ fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
     let count = named.len();
     if count > MOST {
         return refuse(format!(
-            "{count} lines cannot be told apart, and at most {MOST} are drawn; choose some of them"
+            "{count} lines cannot be told apart; choose at most {MOST} of them"
         ));
     }
     let line = |(number, (name, mut points)): (usize, Named)| {
@@ -115,7 +115,7 @@ fn lines(columns: &[Column]) -> Result<(&Column, Vec<Line>, String)> {
     Ok((x, named.into_iter().enumerate().map(line).collect(), label))
 }
 
-/// A line per name in a column of them.
+/// Returns a line per name in `names`; `of` has the index of the name of each row.
 fn by_name(x: &Column, names: &[String], of: &[f64], value: &Column) -> Vec<Named> {
     let mut lines: Vec<_> = names.iter().map(|name| (name.clone(), vec![])).collect();
     for (row, name) in of.iter().enumerate().filter(|(_, name)| name.is_finite()) {
@@ -126,7 +126,7 @@ fn by_name(x: &Column, names: &[String], of: &[f64], value: &Column) -> Vec<Name
     lines
 }
 
-/// The label of one column; of several, the unit that they share.
+/// Returns the label of a single column, or the unit that several columns share.
 fn common_label(values: &[Column]) -> String {
     match values {
         [] => String::new(),
@@ -140,7 +140,7 @@ fn common_label(values: &[Column]) -> String {
     }
 }
 
-/// Draws a line, which is broken where there is no value; a value without neighbours is a point.
+/// Draws a line with gaps at NULL values. A value without neighbours becomes a point.
 fn draw_line(scene: &mut Scene, frame: &Frame, line: &Line) {
     let width = 1.8 * scene.scale();
     for part in line.points.split(|(_, y)| !y.is_finite()) {
@@ -160,7 +160,7 @@ fn draw_points(scene: &mut Scene, frame: &Frame, line: &Line) {
     }
 }
 
-/// Draws the bars of one of `count` lines, which share the room of each x.
+/// Draws the bars of line `number` of `count`. The bars of all lines share the room at each x.
 fn draw_bars(
     scene: &mut Scene,
     frame: &Frame,
@@ -177,7 +177,7 @@ fn draw_bars(
     }
 }
 
-/// How much room the bars of an x have: up to its nearest neighbour.
+/// Returns the room for the bars at each x: the least distance between two different x, or 1.
 fn bar_width(x: &Column) -> f64 {
     let mut places: Vec<f64> = x.data.iter().copied().filter(|at| at.is_finite()).collect();
     places.sort_by(f64::total_cmp);
@@ -186,7 +186,7 @@ fn bar_width(x: &Column) -> f64 {
     if least.is_finite() { least } else { 1.0 }
 }
 
-/// Draws the names of the lines in rows above the plot; returns the room they take.
+/// Draws the names of the lines in rows above the plot, and returns the height of the rows in pixels.
 fn draw_legend(scene: &mut Scene, lines: &[Line], above: f64) -> f64 {
     let scale = scene.scale();
     let (font, swatch, gap, height) = (label_font(scale), 20.0 * scale, 7.0 * scale, 22.0 * scale);

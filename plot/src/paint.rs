@@ -1,4 +1,4 @@
-//! A scene as the bytes of a file.
+//! Paints a scene as SVG or PNG.
 
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -7,10 +7,10 @@ use plotters::style::{Color as _, FontTransform, TextStyle};
 use crate::error::{Error, Result};
 use crate::scene::{Anchor, Color, Mark, Scene, WHITE};
 
-/// A picture of pixels is painted that many times as large and then shrunk, so that edges are smooth.
+/// A PNG is painted larger by this factor and then shrunk, so that edges are smooth.
 const OVERSAMPLING: u32 = 2;
 
-/// A scene as SVG.
+/// Paints a scene as SVG.
 pub(crate) fn svg(scene: &Scene) -> Result<String> {
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
@@ -20,7 +20,7 @@ pub(crate) fn svg(scene: &Scene) -> Result<String> {
     Ok(text)
 }
 
-/// A scene as PNG.
+/// Paints a scene as PNG.
 pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>> {
     let large = pixels(scene)?;
     let mut small = Vec::with_capacity(scene.width as usize * scene.height as usize * 3);
@@ -33,7 +33,7 @@ pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>> {
     encode(&small, scene.width, scene.height).map_err(Error::paint)
 }
 
-/// Pixels of three bytes, row by row, as PNG.
+/// Encodes pixels of three bytes, row by row, as PNG.
 fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = vec![];
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
@@ -47,12 +47,12 @@ fn encode(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, png::Encodi
     Ok(bytes)
 }
 
-/// The large picture, three bytes per pixel.
+/// Paints the enlarged picture, with three bytes per pixel.
 fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     let (width, height) = (scene.width * OVERSAMPLING, scene.height * OVERSAMPLING);
     let mut large = vec![0; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
-    // plotters sets letters of pixels that much too high.
+    // The bitmap backend of plotters draws text too high by this share of its size.
     let manner = Manner { factor: f64::from(OVERSAMPLING), drop: 0.2 };
     paint(scene, &mut backend, manner)?;
     backend.present().map_err(Error::paint)?;
@@ -60,7 +60,7 @@ fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     Ok(large)
 }
 
-/// The mean of the pixels that become one.
+/// Returns the mean of the pixels that become the pixel at `x` and `y`.
 fn mean(large: &[u8], width: u32, (x, y): (u32, u32)) -> Color {
     let mut sum = [0_u32; 3];
     for row in y * OVERSAMPLING..(y + 1) * OVERSAMPLING {
@@ -76,12 +76,12 @@ fn mean(large: &[u8], width: u32, (x, y): (u32, u32)) -> Color {
     Color(red, green, blue)
 }
 
-/// How a backend wants to be painted on.
+/// The corrections that a backend needs.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
-    /// How many times as large.
+    /// The factor by which the picture is enlarged.
     factor: f64,
-    /// How far text has to be set lower to be where it should, in parts of its size.
+    /// How far text must move down to its right position, as a share of its size.
     drop: f64,
 }
 

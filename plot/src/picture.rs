@@ -1,4 +1,4 @@
-//! From columns to a picture.
+//! Draws columns as a picture, and encodes the picture as a file.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::scene::{Scene, load_fonts};
 use crate::spec::{Format, Kind, Spec};
 use crate::{heatmap, lines, paint};
 
-/// A picture that is drawn and not painted yet.
+/// A picture that is drawn, but not painted yet.
 #[derive(Debug)]
 pub struct Picture {
     scene: Scene,
@@ -17,14 +17,15 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Draws columns: the first is x.
+    /// Draws columns; the first column is x.
     ///
     /// # Errors
-    /// If a side of the picture is too short or too long, or columns are too few, not of the types that such a picture needs, have nothing to draw or too much.
+    /// `Usage` if a side is not in [`Spec::SIDES`] or the columns do not suit the kind of picture. Also
+    /// if there are too many lines, or nothing to draw.
     pub fn draw(columns: &Columns, spec: &Spec) -> Result<Self> {
         if [spec.width, spec.height].iter().any(|side| !Spec::SIDES.contains(side)) {
             let (least, most) = Spec::SIDES.into_inner();
-            return refuse(format!("a side of a picture has {least} to {most} pixels"));
+            return refuse(format!("width and height must be {least} to {most} pixels"));
         }
         load_fonts()?;
         let columns = &columns.columns[..];
@@ -39,20 +40,20 @@ impl Picture {
         Ok(Self { scene, kind, values })
     }
 
-    /// What is drawn.
+    /// The kind of picture, requested or chosen.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// How many values are drawn: points of lines, bars, or cells with both keys.
+    /// The number of values that are drawn: points, bars, or cells of a heat map.
     pub fn values(&self) -> usize {
         self.values
     }
 
-    /// The bytes of a file with the picture.
+    /// Returns the picture as the bytes of a file.
     ///
     /// # Errors
-    /// If it cannot be painted.
+    /// `Paint` if the picture cannot be painted or encoded.
     pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
         match format {
             Format::Png => paint::png(&self.scene),
@@ -61,7 +62,7 @@ impl Picture {
     }
 }
 
-/// What is drawn of these columns.
+/// Returns the kind of picture that was requested, or one that suits the columns.
 fn choose(asked: Option<Kind>, columns: &[Column]) -> Result<Kind> {
     let count = columns.len();
     let [x, _, ..] = columns else {

@@ -1,4 +1,4 @@
-//! A drawing before it is painted: marks at places in pixels, first what lies below.
+//! A drawing before it is painted: marks with positions in pixels. Later marks cover earlier ones.
 
 use dejavu::sans;
 use plotters::style::{FontDesc, FontFamily, FontStyle, register_font};
@@ -8,19 +8,19 @@ pub(crate) use plotters::style::RGBColor as Color;
 use crate::error::{Error, Result};
 
 pub(crate) const WHITE: Color = Color(255, 255, 255);
-/// Titles and labels.
+/// The colour of titles and labels.
 pub(crate) const INK: Color = Color(45, 45, 50);
-/// Axes and ticks.
+/// The colour of axes and ticks.
 pub(crate) const AXIS: Color = Color(120, 120, 128);
-/// Lines that help the eye.
+/// The colour of grid lines.
 pub(crate) const GRID: Color = Color(230, 230, 234);
-/// Where a heat map has no value.
+/// The colour of a heat map where it has no value.
 pub(crate) const NOTHING: Color = Color(225, 225, 228);
 
 /// Something to draw.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Mark {
-    /// A filled rectangle: its pixels from the first of a pair up to but without the second.
+    /// A filled rectangle: the pixels from the first number of a pair up to, but without, the second.
     Rect { x: (i32, i32), y: (i32, i32), color: Color },
     /// A line through points.
     Path { points: Vec<(f64, f64)>, width: f64, color: Color },
@@ -30,23 +30,23 @@ pub(crate) enum Mark {
     Text { text: String, at: (f64, f64), font: Font, anchor: Anchor, color: Color },
 }
 
-/// Which point of a text is at its place.
+/// The point of a text that is at the position of its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Middle,
-    /// The middle of an edge.
+    /// The middle of the left edge.
     Left,
     Right,
     Top,
 }
 
-/// How text looks.
+/// The size and style of text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Font {
-    /// Pixels of an em.
+    /// Pixels per em.
     pub(crate) size: f64,
     pub(crate) is_bold: bool,
-    /// Whether it is read from below.
+    /// Whether the text is turned to run from bottom to top.
     pub(crate) is_upright: bool,
 }
 
@@ -55,15 +55,15 @@ impl Font {
         Self { size, is_bold: false, is_upright: false }
     }
 
-    /// The same for plotters, `factor` times as large.
+    /// Converts it to a font of plotters that is `factor` times as large.
     pub(crate) fn desc(&self, factor: f64) -> FontDesc<'static> {
-        // What plotters calls the size of a font is the height of its lines.
+        // plotters takes the height of a line as the size of a font; this is the height in ems.
         const LINE: f64 = 1.24;
         let style = if self.is_bold { FontStyle::Bold } else { FontStyle::Normal };
         FontDesc::new(FontFamily::SansSerif, self.size * LINE * factor, style)
     }
 
-    /// How long a line of text gets.
+    /// Returns the width of a line of text in pixels.
     pub(crate) fn width(&self, text: &str) -> f64 {
         match self.desc(1.0).box_size(text) {
             Ok((width, _)) => f64::from(width),
@@ -72,8 +72,8 @@ impl Font {
     }
 }
 
-/// Makes the fonts known that texts are measured and painted with. There may be none on this
-/// machine, so they are part of the crate.
+/// Registers the fonts for measuring and painting text. They are part of the crate, because the
+/// machine may have none.
 pub(crate) fn load_fonts() -> Result<()> {
     let load = |style, bytes| {
         let loaded = register_font("sans-serif", style, bytes);
@@ -83,7 +83,7 @@ pub(crate) fn load_fonts() -> Result<()> {
     load(FontStyle::Bold, sans::bold())
 }
 
-/// A drawing.
+/// A drawing: its size in pixels and its marks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scene {
     pub(crate) width: u32,
@@ -96,7 +96,7 @@ impl Scene {
         Self { width, height, marks: vec![] }
     }
 
-    /// How much larger things are than in a picture of the usual size.
+    /// The factor for sizes of text and lines, relative to a picture of 1000 by 620 pixels.
     pub(crate) fn scale(&self) -> f64 {
         (f64::from(self.width) / 1000.0).min(f64::from(self.height) / 620.0).clamp(0.6, 3.0)
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::{Result, refuse};
 
-/// What is drawn.
+/// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Lines through the values, by x.
@@ -18,17 +18,17 @@ pub enum Kind {
     Heatmap,
 }
 
-/// How a picture is stored.
+/// The file format of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Pixels.
+    /// An image of pixels.
     Png,
-    /// Marks, as text.
+    /// A vector image: text with an element per mark.
     Svg,
 }
 
 impl Format {
-    /// The format that the name of a file stands for, by its ending.
+    /// Returns the format for the extension of a path; `None` if it is neither `png` nor `svg`.
     pub fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_ascii_lowercase();
         match extension.to_str()? {
@@ -38,19 +38,20 @@ impl Format {
         }
     }
 
-    /// The most rows that are drawn.
+    /// The most rows that a picture of this format may have.
     pub fn row_limit(self) -> usize {
         match self {
             Self::Png => 1_000_000,
-            // Each is a line of text, and every viewer draws it anew.
+            // Each row is a line of text, and every viewer draws it again.
             Self::Svg => 100_000,
         }
     }
 
-    /// Fails if that many rows are too many. So who knows their number need not read them.
+    /// Fails if a picture of this format cannot have so many rows. A caller that knows the number can
+    /// check it before it reads the rows.
     ///
     /// # Errors
-    /// If there are more than the limit.
+    /// `Usage` if `rows` is larger than [`Format::row_limit`].
     pub fn check_rows(self, rows: usize) -> Result<()> {
         if rows > self.row_limit() { self.too_many(&rows.to_string()) } else { Ok(()) }
     }
@@ -58,8 +59,8 @@ impl Format {
     pub(crate) fn too_many<T>(self, rows: &str) -> Result<T> {
         let most = self.row_limit();
         refuse(format!(
-            "the query has {rows} rows, and at most {most} are plotted; make them fewer, \
-             by GROUP BY (of date_trunc('day', time), say), WHERE or LIMIT"
+            "the query has {rows} rows, and at most {most} are plotted; reduce the \
+             rows with GROUP BY (such as date_trunc('day', time)), WHERE or LIMIT"
         ))
     }
 }
@@ -68,7 +69,7 @@ impl Format {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spec {
-    /// The kind of picture; `None` draws the one that the columns suggest.
+    /// The kind of picture; `None` chooses a kind that suits the columns.
     pub kind: Option<Kind>,
     /// A line of text above the plot.
     pub title: Option<String>,
@@ -79,10 +80,10 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// How many pixels a side may have.
+    /// The valid widths and heights in pixels.
     pub const SIDES: RangeInclusive<u32> = 200..=4096;
 
-    /// A picture of a size, of what its columns suggest and without a title.
+    /// A picture of this size in pixels, without a title and of a kind that suits the columns.
     pub fn new(width: u32, height: u32) -> Self {
         Self { kind: None, title: None, width, height }
     }

@@ -1,19 +1,19 @@
-//! Where an axis has ticks, and what stands beside them.
+//! The positions and labels of the ticks of an axis.
 
 use crate::calendar::{DAY, date, first_day};
 use crate::column::Values;
 
-/// More ticks than this are never tried.
+/// The most ticks that are tried.
 const MOST: f64 = 200.0;
 
-/// A place on an axis with its label.
+/// A position on an axis with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) at: f64,
     pub(crate) label: String,
 }
 
-/// The most ticks at round values from `low` to `high` whose labels fit, which `fits` decides.
+/// Returns as many ticks at round values from `low` to `high` as `fits` accepts.
 pub(crate) fn ticks(
     values: &Values,
     low: f64,
@@ -30,7 +30,7 @@ pub(crate) fn ticks(
     }
 }
 
-/// The ticks of the first step with which they fit.
+/// Returns the ticks of the first step that `fits` accepts.
 fn first<S>(
     steps: impl Iterator<Item = S>,
     ticks: impl Fn(S) -> Vec<Tick>,
@@ -44,7 +44,7 @@ fn every(names: &[String], step: usize) -> Vec<Tick> {
     names.map(|(at, name)| Tick { at: at as f64, label: name.clone() }).collect()
 }
 
-/// A step of `digit` times ten to the power of `exponent`.
+/// The step `digit` times ten to the power of `exponent`.
 #[derive(Debug, Clone, Copy)]
 struct Decimal {
     digit: f64,
@@ -57,7 +57,8 @@ impl Decimal {
     }
 }
 
-/// Steps of 1, 2 and 5 in each power of ten, from small to the length of the axis.
+/// Returns steps of 1, 2 and 5 times powers of ten in ascending order, up to at least the length of the
+/// axis.
 fn number_steps(length: f64) -> impl Iterator<Item = Decimal> {
     let from = (length / MOST).log10().floor().clamp(-300.0, 300.0) as i32;
     let steps = (from..=from + 4)
@@ -77,7 +78,8 @@ fn numbers(low: f64, high: f64, step: Decimal) -> Vec<Tick> {
     (0..count).map(tick).collect()
 }
 
-/// A number that is right to ten to the power of `exponent`, beside numbers of up to `largest`.
+/// Formats a number with the digits down to ten to the power of `exponent`. `largest`, the greatest
+/// absolute value of the axis, decides with `exponent` on scientific notation.
 fn number(value: f64, exponent: i32, largest: f64) -> String {
     let value = if value == 0.0 { 0.0 } else { value }; // no "-0"
     if (1e-4..1e7).contains(&largest) && exponent > -8 {
@@ -105,7 +107,7 @@ impl Step {
         }
     }
 
-    /// Where multiples of the step are counted from: weeks begin on Mondays.
+    /// The instant from which multiples of the step are counted; a Monday for steps of weeks.
     fn origin(self) -> i64 {
         match self {
             Self::Micros(step) if step % (7 * DAY) == 0 => 4 * DAY,
@@ -113,7 +115,7 @@ impl Step {
         }
     }
 
-    /// The number of the last multiple up to `at`.
+    /// Returns the number of the last multiple up to `at`.
     fn number(self, at: i64) -> i64 {
         match self {
             Self::Micros(step) => at.saturating_sub(self.origin()).div_euclid(step),
@@ -124,7 +126,7 @@ impl Step {
         }
     }
 
-    /// The multiple with a number.
+    /// Returns the instant of the multiple with this number.
     fn instant(self, number: i64) -> i64 {
         match self {
             Self::Micros(step) => number.saturating_mul(step).saturating_add(self.origin()),
@@ -133,7 +135,7 @@ impl Step {
     }
 }
 
-/// Steps that divide minutes, hours, days, weeks and years, from small to large.
+/// Returns steps that divide minutes, hours, days, weeks and years, in ascending order.
 fn time_steps(length: f64) -> impl Iterator<Item = Step> {
     let second = 1_000_000;
     let parts = (0..6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_i64.pow(power)));
@@ -154,7 +156,7 @@ fn times(low: f64, high: f64, step: Step) -> Vec<Tick> {
     let from = step.number(low);
     let instants = (from..=from + MOST as i64 + 1).map(|number| step.instant(number));
     let mut instants: Vec<i64> = instants.filter(|at| (low..=high).contains(at)).collect();
-    instants.dedup(); // where the calendar of microseconds ends
+    instants.dedup(); // equal where multiples saturate at the ends of `i64`
     let has_midnight = instants.iter().any(|at| at.rem_euclid(DAY) == 0);
     let tick = |(index, at): (usize, &i64)| Tick {
         at: *at as f64,
@@ -163,7 +165,8 @@ fn times(low: f64, high: f64, step: Step) -> Vec<Tick> {
     instants.iter().enumerate().map(tick).collect()
 }
 
-/// An instant as the label of a tick; where days change, or if asked to, with the date.
+/// Formats an instant as the label of a tick: a date at midnight, otherwise a time. `with_date` puts
+/// the date before the time.
 fn label(at: i64, step: Step, with_date: bool) -> String {
     let (year, month, day) = date(at.div_euclid(DAY));
     let micros = at.rem_euclid(DAY);

@@ -1,13 +1,14 @@
-//! Turns errors of Arrow into ours.
+//! Conversion of Arrow's errors into this crate's [`Error`].
 
 use arrow::error::ArrowError;
 
 use crate::error::Error;
 
-/// Turns an error of Arrow's into one of ours about what failed: "take labels".
+/// Returns a conversion of Arrow's errors into this crate's, for a failed `action` such as "take
+/// labels".
 ///
-/// Data that no Arrow array can hold and memory that is not there are [`Error::unsupported`]. All other
-/// errors contradict what the caller has checked before, so they are [`Error::internal`].
+/// Errors that data or a lack of memory can cause become [`Error::unsupported`]. All others contradict
+/// checks that the caller has made, so they become [`Error::internal`].
 pub(crate) fn failed_to(action: &'static str) -> impl Fn(ArrowError) -> Error {
     move |cause| {
         let error = if comes_from_data(&cause) {
@@ -19,7 +20,7 @@ pub(crate) fn failed_to(action: &'static str) -> impl Fn(ArrowError) -> Error {
     }
 }
 
-/// Whether arguments that are right in themselves can have this effect.
+/// Whether data or a lack of memory can cause this error, although the arguments are correct.
 fn comes_from_data(error: &ArrowError) -> bool {
     matches!(
         error,

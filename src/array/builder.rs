@@ -1,4 +1,4 @@
-//! From what a format knows of an array to the array that scans read.
+//! The builder with which a format assembles the array that scans read.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::grid_array::GridArray;
 use crate::error::{Error, Result};
 use crate::grid::ChunkGrid;
 
-/// Puts a [`GridArray`] together: its grid, a dimension per axis, and its values.
+/// A builder of a [`GridArray`] from its grid, one dimension per axis, and its variables.
 ///
-/// Dimensions come in the order of the axes. Values are numbered as they come, which is how the
-/// [`ChunkSource`] is asked for them.
+/// Add dimensions in the order of the axes. Variables are numbered from 0 in the order in which they
+/// are added; the [`ChunkSource`] gets these numbers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,47 +42,48 @@ pub struct GridArrayBuilder {
 }
 
 impl GridArrayBuilder {
-    /// An array of this name, whose chunks `source` finds in this grid.
+    /// Begins an array of this name, whose chunks `source` locates in `grid`.
     pub fn new(name: impl Into<String>, source: Arc<dyn ChunkSource>, grid: ChunkGrid) -> Self {
         let (dims, values) = (vec![], vec![]);
         Self { name: name.into(), source, grid, dims, values, index_columns: false }
     }
 
-    /// The dimension of the next axis.
+    /// Adds the dimension of the next axis.
     #[must_use]
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.dims.push(dimension);
         self
     }
 
-    /// The next value of every cell.
+    /// Adds the next variable.
     #[must_use]
     pub fn value(mut self, value: Value) -> Self {
         self.values.push(value);
         self
     }
 
-    /// Whether each dimension has another column with its 0-based index.
+    /// Sets whether each dimension has a second column, with its 0-based index.
     #[must_use]
     pub fn index_columns(self, yes: bool) -> Self {
         Self { index_columns: yes, ..self }
     }
 
-    /// The array.
+    /// Builds the array.
     ///
     /// # Errors
-    /// `Corrupt` if a dimension has more or fewer labels than its axis has elements, `Unsupported` if two have
-    /// one name; `Internal` if something is left out, or a value has cells of another width than its numbers.
+    /// `Corrupt` if the number of labels of a dimension differs from the length of its axis.
+    /// `Unsupported` if two dimensions have the same name. `Internal` if dimensions or variables are
+    /// missing, or if a variable's cells and its numbers differ in width.
     pub fn build(self) -> Result<GridArray> {
         let Self { name, source, grid, dims, values, index_columns } = self;
         if dims.len() != grid.rank() {
-            let message = format!("{} dimensions of {} axes", dims.len(), grid.rank());
+            let message = format!("{} dimensions for {} axes", dims.len(), grid.rank());
             return Err(Error::internal(message));
         }
         for (axis, (dim, len)) in dims.iter().zip(grid.shape()).enumerate() {
             let name = dim.name();
             if dim.len() != *len {
-                let message = format!("\"{name}\" has {} labels for {len} elements", dim.len());
+                let message = format!("\"{name}\" has {} labels for {len} positions", dim.len());
                 return Err(Error::corrupt_region("dimension", message));
             }
             if dims[..axis].iter().any(|other| other.name() == name) {
@@ -91,11 +92,11 @@ impl GridArrayBuilder {
         }
         if let Some(value) = values.iter().find(|value| !value.fits()) {
             let message =
-                format!("cells of value \"{}\" of another width than its numbers", value.name);
+                format!("the cells and the numbers of \"{}\" differ in width", value.name);
             return Err(Error::internal(message));
         }
         match values.is_empty() {
-            true => Err(Error::internal("an array without values")),
+            true => Err(Error::internal("an array without variables")),
             false => Ok(GridArray::new(name, source, grid, dims, values, index_columns)),
         }
     }
@@ -113,7 +114,7 @@ mod tests {
     use crate::io::MemorySource;
     use crate::tile::Objects;
 
-    /// Answers with as many chunks as it has, whatever it is asked for.
+    /// Returns the same chunks for every request, even if their number does not match.
     #[derive(Debug)]
     struct Few(Arc<Objects>, Vec<Vec<StoredChunk>>);
 

@@ -1,9 +1,9 @@
-//! CF time coordinates: `hours since 1990-01-01 06:00` to timestamps.
+//! CF time coordinates: numbers with `units` such as `hours since 1990-01-01 06:00`, as timestamps.
 //!
-//! Only the calendars that SQL shares are converted. In the `standard` (`gregorian`) calendar, a
-//! reference date before 1582-10-15 is Julian, so `days since 1-1-1` begins two days earlier than
-//! in the `proleptic_gregorian` calendar, and the ten days before it do not exist. Months and years have no
-//! fixed length and stay numbers.
+//! Only the calendars that SQL shares are converted. The `standard` (`gregorian`) calendar is Julian
+//! before 1582-10-15. So `days since 1-1-1` begins two days earlier there than in the
+//! `proleptic_gregorian` calendar. The `standard` calendar also skips the ten dates before 1582-10-15.
+//! Months and years have no fixed length and stay numbers.
 
 use std::collections::BTreeMap;
 
@@ -16,33 +16,32 @@ use chrono::{NaiveDate, NaiveTime};
 pub(crate) struct TimeUnits {
     /// Microseconds per unit.
     unit: i64,
-    /// The reference instant.
+    /// The reference instant, in microseconds since 1970.
     epoch: i64,
     calendar: Calendar,
 }
 
-/// A calendar that SQL shares, from 1582-10-15 on.
+/// A calendar that agrees with SQL's from 1582-10-15 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Calendar {
-    /// Julian before that day, as CF's `standard` is.
+    /// Julian before that day: CF's `standard`.
     Mixed,
-    /// Gregorian from the beginning of time, as SQL's.
+    /// Gregorian for all dates, as in SQL.
     Proleptic,
 }
 
 /// 1582-10-15, the first day of the Gregorian calendar.
 const REFORM: (i32, u32, u32) = (1582, 10, 15);
 
-/// Its midnight.
+/// Midnight of [`REFORM`], in microseconds since 1970.
 const REFORM_MICROS: i64 = -12_219_292_800_000_000;
 
 impl TimeUnits {
-    /// Reads the `units` and `calendar` attributes; `None` if they do not describe a time that a
-    /// timestamp can hold.
+    /// Parses the `units` and `calendar` attributes. `None` if `units` is not `UNIT since REFERENCE`,
+    /// if the unit is unknown or has no fixed length, or if SQL does not share the calendar.
     ///
     /// # Errors
-    /// The reason, as a sentence, if the reference is not a date, or a date that the calendar does not
-    /// have.
+    /// The reason, as a sentence, if the reference is not a date that the calendar has.
     pub(crate) fn from_attributes(
         attributes: &BTreeMap<String, String>,
     ) -> Result<Option<Self>, String> {
@@ -58,23 +57,24 @@ impl TimeUnits {
         Ok(Some(Self { unit, epoch, calendar }))
     }
 
-    /// A warning if some of the `times` have another date in the calendar of their attributes.
+    /// Returns a warning if the file's calendar gives some of the `times` other dates than SQL does.
     pub(crate) fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
         let is_before = min(times).is_some_and(|first| first < REFORM_MICROS);
         (self.calendar == Calendar::Mixed && is_before).then(|| {
-            "times before 1582-10-15 are the same instants under other dates: they are shown in the proleptic \
-             Gregorian calendar, which SQL has, and their own calendar is Julian there"
+            "times before 1582-10-15 are shown with other dates than the file has: SQL uses the proleptic \
+             Gregorian calendar, and the file's calendar is Julian before that day; the instants are the same"
                 .to_owned()
         })
     }
 
-    /// The instant `value` units after the reference, if a timestamp can hold it.
+    /// Returns the instant `value` units after the reference; `None` if a timestamp cannot hold it.
     pub(crate) fn at_integer(self, value: i128) -> Option<i64> {
         let offset = value.checked_mul(self.unit.into())?;
         offset.checked_add(self.epoch.into())?.try_into().ok()
     }
 
-    /// The same for a fractional number of units, rounded to the nearest microsecond.
+    /// Like [`TimeUnits::at_integer`] for a fractional number of units, rounded to the nearest
+    /// microsecond.
     pub(crate) fn at_float(self, value: f64) -> Option<i64> {
         // Whole units are exact; only the fraction is rounded, so a large offset loses nothing.
         let (whole, fraction) = (value.trunc(), value.fract());
@@ -95,9 +95,9 @@ impl Calendar {
         }
     }
 
-    /// The day that this calendar calls `year-month-day`, if there is one.
+    /// Returns the day with the date `year-month-day` in this calendar; `None` if it has no such date.
     fn date(self, year: i32, month: u32, day: u32) -> Option<NaiveDate> {
-        /// The day before [`REFORM`]: ten dates were left out.
+        /// The day before [`REFORM`]; the calendar skips the ten dates between them.
         const LAST_JULIAN: (i32, u32, u32) = (1582, 10, 4);
         let date = (year, month, day);
         if self == Self::Proleptic || date >= REFORM {
@@ -107,7 +107,7 @@ impl Calendar {
     }
 }
 
-/// The unit and the reference: the text before and after `since`, which may be in any case.
+/// Splits `UNIT since REFERENCE` into the unit and the reference; `since` may be in any case.
 fn split_units(units: &str) -> Option<(&str, &str)> {
     let (unit, rest) = units.trim().split_once(char::is_whitespace)?;
     let (since, reference) = rest.trim_start().split_once(char::is_whitespace)?;
@@ -129,7 +129,7 @@ fn microseconds(unit: &str) -> Option<i64> {
     })
 }
 
-/// `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]` with or without padding, in microseconds since 1970.
+/// Parses `Y-M-D[ T]h[:m[:s[.f]]] [Z|UTC|±hh[:mm]]`, padded or not, to microseconds since 1970.
 ///
 /// # Errors
 /// The reason, as a sentence.
@@ -154,7 +154,7 @@ fn parse_reference(text: &str, calendar: Calendar) -> Result<i64, String> {
     instant().ok_or_else(not_a_time)
 }
 
-/// Year, month and day as they are written.
+/// Parses `year-month-day`; the year may be negative.
 fn parse_date(text: &str) -> Option<(i32, u32, u32)> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -166,7 +166,7 @@ fn parse_date(text: &str) -> Option<(i32, u32, u32)> {
     Some((year, month, day))
 }
 
-/// The day that the Julian calendar calls `year-month-day`, by its Julian day number.
+/// Returns the day with the Julian date `year-month-day`, computed from its Julian day number.
 fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
     let days_in_month = match month {
         2 => 28 + u32::from(year.rem_euclid(4) == 0),
@@ -177,7 +177,7 @@ fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
     if day == 0 || day > days_in_month || year.abs() > 100_000 {
         return None;
     }
-    // Years counted from March, so that the leap day is the last of its year.
+    // Count years from March, so that the leap day is the last of its year.
     let before_march = i64::from(month < 3);
     let year = i64::from(year) + 4800 - before_march;
     let months_since_march = i64::from(month) + 12 * before_march - 3;
@@ -190,13 +190,13 @@ fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
         .checked_add_signed(chrono::TimeDelta::days(day_number - UNIX_EPOCH_DAY_NUMBER))
 }
 
-/// Splits `06:00:00 +01:00` or `06:00Z` before the zone.
+/// Splits text such as `06:00:00 +01:00` or `06:00Z` into clock and zone.
 fn split_zone(text: &str) -> (&str, &str) {
     let at = text.find(|c: char| c == '+' || c == '-' || c.is_ascii_alphabetic());
     text.split_at(at.unwrap_or(text.len()))
 }
 
-/// Microseconds since midnight.
+/// Parses a clock time to microseconds since midnight; without text, midnight.
 fn parse_clock(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);
@@ -214,7 +214,7 @@ fn parse_clock(text: &str) -> Option<i64> {
     Some((hours * 3_600 + minutes * 60) * 1_000_000 + (seconds * 1e6).round() as i64)
 }
 
-/// Microseconds east of UTC.
+/// Parses a zone to microseconds east of UTC; without text, UTC.
 fn parse_zone(text: &str) -> Option<i64> {
     if ["", "Z", "UTC", "GMT"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
         return Some(0);
@@ -234,7 +234,7 @@ fn parse_zone(text: &str) -> Option<i64> {
         .then_some(sign * (hours * 60 + minutes) * 60_000_000)
 }
 
-/// The instant as a date and time; only for tests and messages.
+/// Returns the instant as a date and time.
 #[cfg(test)]
 fn shown(micros: i64) -> Option<chrono::NaiveDateTime> {
     chrono::DateTime::from_timestamp_micros(micros).map(|time| time.naive_utc())
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Dates that both calendars name, from published conversion tables.
+    /// Checks dates against published tables of conversions between the two calendars.
     #[test]
     fn the_standard_calendar_is_julian_before_1582() {
         let standard = Some("standard");

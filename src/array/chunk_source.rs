@@ -1,23 +1,23 @@
-//! Where the chunks of an array come from: what every format offers to a scan.
+//! The interface that every format offers to scans: where the chunks of an array are stored.
 //!
 //! ```text
 //!   ChunkTask ──locate──▶ StoredChunk: layers, oldest first ──fetch──▶ payloads ──▶ Tile
 //!                           each: where, how encoded, in which order, which cells
 //! ```
 //!
-//! A source says where the bytes are and never reads them itself. It need not know whether they are there,
-//! or how many they are:
+//! A source returns locations and never reads the chunks. It need not know whether their bytes exist,
+//! or how many there are:
 //!
-//! - A chunk that was never written has no layers, if the source knows; otherwise a layer that
-//!   [may be absent](crate::format::Layer::may_be_absent). Either way its cells are the fill value of the
-//!   value's [`CellFormat`](crate::tile::CellFormat), which must have one.
-//! - An object that is one chunk is [`ByteRange::Whole`](crate::format::ByteRange::Whole); its tile's
-//!   length stands in for its own where memory is planned.
-//! - Cells in another order than row-major, or only a part of the chunk, have a
-//!   [`Placement`](crate::format::Placement); words in another order than little-endian a
+//! - A chunk that was never written has no layers, if the source knows this. Otherwise it has a layer
+//!   that [may be absent](crate::format::Layer::may_be_absent). In both cases, its cells get the fill
+//!   value of the variable's [`CellFormat`](crate::tile::CellFormat), which must have one.
+//! - An object that is one chunk has the range [`ByteRange::Whole`](crate::format::ByteRange::Whole).
+//!   Memory is then planned with the decoded length.
+//! - Cells that are not in row-major order, or are only a part of the chunk, have a
+//!   [`Placement`](crate::format::Placement). Words that are not little-endian have a
 //!   [`ByteOrder`](crate::format::ByteOrder).
-//! - What a writer noted about values is [`Zones`]. A format that has no such notes answers `None`; chunks
-//!   are then pruned by labels alone.
+//! - [`Zones`] give stored chunk statistics. A format without statistics returns `None`; chunks are
+//!   then pruned by labels alone.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -29,27 +29,30 @@ use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::Objects;
 
-/// The stored side of an array. Values are numbered as the array's columns number them.
+/// The source of an array's chunks, which locates them in objects. Variables are numbered as in the
+/// array's columns.
 #[async_trait]
 pub trait ChunkSource: Debug + Send + Sync {
-    /// The objects that the array is stored in.
+    /// Returns the objects that the array is stored in.
     fn objects(&self) -> &Arc<Objects>;
 
-    /// What the writer suggests about memory.
+    /// Returns the memory budget that the writer suggests.
     fn memory_budget(&self) -> MemoryBudget {
         MemoryBudget::default()
     }
 
-    /// Finds where `values` of the chunks of `tasks` are stored: per task, in their order, one entry per
-    /// value, in their order.
+    /// Locates `values` of the chunks of `tasks`. The result has one list per task, with one entry per
+    /// value, in the order of the arguments.
     ///
-    /// Many chunks are asked for at once, so that one request serves all of them where an index must be
-    /// read. What is found is worth keeping: each partition asks, and so does each query.
+    /// A call covers many chunks, so that a single request can read their part of an index. Keep what
+    /// is read: each partition of each query calls this method again.
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>>;
 
-    /// The zone maps of the chunks of `value`, if the writer noted any: of those that hold a cell of
-    /// `selection`, with NULL as the table has it; `None` if there is nothing, it cannot be believed, or
-    /// reading it costs too much beside `bytes_to_read` of payloads.
+    /// Returns the stored statistics of `value` for the chunks that hold a cell of `selection`. They
+    /// count the same elements as NULL as the table does.
+    ///
+    /// `None` if there are none, if they are not trusted, or if reading them costs too much compared
+    /// with `bytes_to_read` of payloads.
     async fn zones(
         &self,
         value: usize,

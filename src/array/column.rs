@@ -1,4 +1,4 @@
-//! The sources of a table's columns, and its schema.
+//! The sources of a table's columns, and the table's schema.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use super::values::{NumberColumn, ValueColumn};
 use crate::format::{ElementType, bound};
 use crate::tile::CellFormat;
 
-/// Where the cells of a column come from.
+/// The source of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnSource {
-    /// The labels of an axis.
+    /// The labels of the dimension on this axis.
     Label(usize),
-    /// The 0-based index on an axis.
+    /// The 0-based indices along this axis.
     Index(usize),
-    /// The name of the file, where files are concatenated along an axis.
+    /// The name of the file that holds each row, where files are concatenated along this axis.
     File(usize),
-    /// The cells of a value, by number.
+    /// The elements of the variable with this number.
     Value(usize),
 }
 
 impl ColumnSource {
-    /// The axis, for columns of a dimension.
+    /// Returns the axis; `None` for the column of a variable.
     pub fn axis(self) -> Option<usize> {
         match self {
             Self::Label(axis) | Self::Index(axis) | Self::File(axis) => Some(axis),
@@ -33,7 +33,7 @@ impl ColumnSource {
         }
     }
 
-    /// The number of the value, for columns of cells.
+    /// Returns the number of the variable; `None` for columns of dimensions.
     pub fn value(self) -> Option<usize> {
         match self {
             Self::Value(value) => Some(value),
@@ -42,10 +42,10 @@ impl ColumnSource {
     }
 }
 
-/// One value of every cell: the name of its column, how cells are stored, and how they become the column.
+/// A variable: its name, how its cells are stored, and how they become a column.
 #[derive(Debug, Clone)]
 pub struct Value {
-    /// The name of its column, unless an earlier column has it.
+    /// The name of the column. Underscores are appended if an earlier column has the same name.
     pub(crate) name: String,
     pub(crate) column: ValueColumn,
     pub(crate) cells: CellFormat,
@@ -53,13 +53,14 @@ pub struct Value {
 }
 
 impl Value {
-    /// Cells that become a column in any way that there is: CF packing, text, dates, lists.
+    /// Returns a variable whose `column` may be of any kind: packed numbers, text, dates or lists.
     pub fn new(name: impl Into<String>, column: ValueColumn, cells: CellFormat) -> Self {
         Self { name: name.into(), column, cells, attributes: BTreeMap::new() }
     }
 
-    /// Numbers as they are stored, little-endian. `fill` is the element of cells that were never written,
-    /// and NULL if the options say so; without it, every chunk must be there.
+    /// Returns a variable of little-endian numbers, shown as stored. Cells that were never written have
+    /// the element `fill`, which is NULL if the options set so. Without `fill`, every chunk must be
+    /// stored.
     ///
     /// ```
     /// use gridfusion::extend::{ElementType, ReadOptions, Value};
@@ -80,13 +81,13 @@ impl Value {
         Self::new(name, ValueColumn::Number(column), cells)
     }
 
-    /// The same with attributes, which the column's field has as its metadata.
+    /// Sets the attributes. They become the metadata of the column's field.
     #[must_use]
     pub fn with_attributes(self, attributes: BTreeMap<String, String>) -> Self {
         Self { attributes, ..self }
     }
 
-    /// Whether cells are as wide as the column takes them for, and so is the fill value.
+    /// Whether the column expects cells of this width, and the fill value has it too.
     pub(super) fn fits(&self) -> bool {
         let CellFormat { width, fill, .. } = &self.cells;
         let number = self.column.as_number().map(|column| column.element().size());
@@ -98,7 +99,7 @@ impl Value {
     }
 }
 
-/// The table's schema and the source of each of its columns.
+/// Returns the table's schema and the source of each of its columns.
 pub(super) fn schema(
     dims: &[Dimension],
     values: &[Value],
@@ -127,7 +128,7 @@ pub(super) fn schema(
     (Arc::new(Schema::new(fields)), columns)
 }
 
-/// `name`, or `name` with as many underscores as make it unique.
+/// Returns `name`, with as many underscores appended as make it unique among `fields`.
 pub(super) fn unused_name(name: &str, fields: &[Field]) -> String {
     let mut name = name.to_owned();
     while fields.iter().any(|field| *field.name() == name) {

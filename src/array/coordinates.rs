@@ -1,4 +1,4 @@
-//! From the elements of a coordinate dataset to labels: times as timestamps, decimals as people write them.
+//! Labels from a coordinate dataset: times become timestamps, and `Float32` keeps its shortest decimal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use super::values::NumberColumn;
 use crate::error::Result;
 use crate::format::ElementType;
 
-/// The labels that `elements` with these `attributes` are; `packed` says whether `scale_factor` and
-/// `add_offset` are still to be applied.
+/// Returns the labels for `elements` with these `attributes`. `packed` is true if the elements still
+/// need `scale_factor` and `add_offset`.
 pub(super) fn coordinates(
     element: ElementType,
     elements: Buffer,
@@ -42,8 +42,8 @@ pub(super) fn coordinates(
     })
 }
 
-/// Float64 labels with the same shortest decimal as the stored Float32, so that the number a person
-/// reads and types finds its row.
+/// Returns Float64 labels with the same shortest decimal as the stored Float32. So the number that a
+/// person reads and types finds its row.
 fn shortest_decimals(values: &ArrayRef) -> Float64Array {
     values.as_primitive::<Float32Type>().unary(|value: f32| {
         let exact = f64::from(value);
@@ -55,8 +55,8 @@ fn shortest_decimals(values: &ArrayRef) -> Float64Array {
     })
 }
 
-/// Labels as timestamps, if their attributes describe times. Where the conversion fails, adds the reason to
-/// `odd`.
+/// Returns the labels as timestamps if their attributes describe times. If the conversion fails, adds
+/// the reason to `odd`.
 fn times(
     values: &ArrayRef,
     attributes: &BTreeMap<String, String>,
@@ -65,19 +65,19 @@ fn times(
     let units = match TimeUnits::from_attributes(attributes) {
         Ok(units) => units?,
         Err(why) => {
-            odd.push(format!("{why}; kept as numbers"));
+            odd.push(format!("{why}; the labels stay numbers"));
             return None;
         }
     };
     let Some(times) = timestamps(values, units) else {
-        odd.push("times that no timestamp can hold; kept as numbers".to_owned());
+        odd.push("some times do not fit a timestamp; the labels stay numbers".to_owned());
         return None;
     };
     odd.extend(units.renamed(&times));
     Some(Arc::new(times))
 }
 
-/// Timestamps for numeric offsets, or `None` if one of them is out of range or not a number.
+/// Converts numeric offsets to timestamps; `None` if one of them is out of range or not a number.
 fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<TimestampMicrosecondArray> {
     let wide = |to: DataType| cast(values, &to).ok();
     match values.data_type() {

@@ -1,4 +1,4 @@
-//! Labels that count up by one, never kept in memory as a whole.
+//! Labels that count up by one, computed on request instead of kept in memory.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use super::values::Scalar;
 use crate::error::{Error, Result};
 use crate::format::ElementType;
 
-/// The labels `start`, `start + 1`, … of an axis: its indices, or the coordinates of a dimension of
-/// whole numbers or dates.
+/// The labels `start`, `start + 1`, … of an axis: its indices, or a dimension of whole numbers or
+/// dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
-    /// The label of element 0, as stored.
+    /// The label at index 0, as stored.
     start: i128,
-    /// Elements of the axis.
+    /// The length of the axis.
     len: u64,
     scalar: Scalar,
 }
 
 impl Counter {
-    /// The 0-based indices of an axis.
+    /// Returns the 0-based indices of an axis.
     pub fn indices(len: u64) -> Self {
         Self { start: 0, len, scalar: Scalar::Number(ElementType::I64) }
     }
 
-    /// Whole numbers or dates from `start` on.
+    /// Counts whole numbers or dates from `start` on.
     ///
     /// # Errors
-    /// `Unsupported` if the first or the last is beyond its type, or values of that type cannot be
-    /// counted.
+    /// `Unsupported` if the type cannot hold the first or the last label, or if it is a float or a
+    /// boolean.
     pub fn new(start: i128, len: u64, scalar: Scalar) -> Result<Self> {
         let countable = match scalar {
             Scalar::Number(element) => element.is_integer(),
@@ -42,7 +42,10 @@ impl Counter {
             Scalar::Boolean => false,
         };
         if !countable {
-            return Err(Error::unsupported(format!("a dimension of type {}", scalar.data_type())));
+            return Err(Error::unsupported(format!(
+                "type {} is not supported for dimensions",
+                scalar.data_type()
+            )));
         }
         let counter = Self { start, len, scalar };
         if len > 0 {
@@ -52,37 +55,37 @@ impl Counter {
         Ok(counter)
     }
 
-    /// These labels and then those of `next`, if they go on counting.
+    /// Appends `next` if it continues the count; otherwise `None`.
     pub fn joined(&self, next: &Self) -> Option<Self> {
         let goes_on = self.scalar == next.scalar && next.start == self.start + i128::from(self.len);
         let len = self.len.checked_add(next.len).filter(|_| goes_on)?;
         Some(Self { len, ..*self })
     }
 
-    /// How many there are.
+    /// Returns the number of labels.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The labels' type.
+    /// Returns the labels' type.
     pub fn data_type(&self) -> DataType {
         self.scalar.data_type()
     }
 
-    /// The labels of the elements in `range`.
+    /// Returns the labels at the indices in `range`.
     pub(crate) fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         let len = range.end.saturating_sub(range.start);
         let first = self.start + i128::from(range.start);
-        // If the type holds both ends, it holds all between: no check per label.
+        // A type that holds both ends holds all labels between them: no check per label.
         self.array(first, first + i128::from(len.max(1) - 1), 0..len)
     }
 
-    /// The labels of these elements; NULL where there is none.
+    /// Returns the label at each index; NULL for each `None`.
     pub(crate) fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         let mut known = Vec::new();
         let places: UInt32Array = elements
@@ -101,7 +104,7 @@ impl Counter {
         take(&labels, &places, None).map_err(failed_to("repeat counted labels"))
     }
 
-    /// The labels `least` plus each of `steps`, none of which is greater than `greatest`.
+    /// Returns the labels `least + step` for each of `steps`. None of them may exceed `greatest`.
     fn array(
         &self,
         least: i128,
@@ -114,13 +117,16 @@ impl Counter {
         };
         let labels = for_element_type!(element, T => counted::<T>(least, greatest, steps));
         let labels = labels.ok_or_else(|| {
-            Error::unsupported(format!("labels from {least} to {greatest}, beyond {element}"))
+            Error::unsupported(format!(
+                "labels from {least} to {greatest} do not fit type {element}"
+            ))
         })?;
         self.scalar.array(labels, None)
     }
 }
 
-/// The elements `least` plus each of `steps`, which ends at `greatest`; `None` if they are not of type `T`.
+/// Returns the elements `least + step` for each of `steps`; `None` if type `T` cannot hold `least` or
+/// `greatest`.
 fn counted<T: Element>(
     least: i128,
     greatest: i128,

@@ -1,4 +1,4 @@
-//! The types of stored elements as Arrow has them, and what they have in common.
+//! The Arrow types of stored elements, and the operations that they share.
 
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::format::{Bound, ElementType, bound};
 
 /// Evaluates an expression in which a name stands for the Arrow type of an [`ElementType`]. Half
-/// precision can have an expression of its own, for code that has no arithmetic for it.
+/// precision can have its own expression, for code that has no arithmetic for it.
 ///
 /// ```text
 /// for_element_type!(element, T => T::DATA_TYPE)
@@ -42,19 +42,19 @@ macro_rules! for_element_type {
 }
 pub(crate) use for_element_type;
 
-/// The Arrow type of stored elements.
+/// Returns the Arrow type of stored elements.
 pub(super) fn arrow_type(element: ElementType) -> DataType {
     for_element_type!(element, T => T::DATA_TYPE)
 }
 
-/// A stored element in decimal, as exactly as its type: the shortest digits that give a float back.
-/// `None` if there are too few bytes.
+/// Formats a stored element in decimal without loss; floats get their shortest decimal. `None` if there
+/// are too few bytes.
 pub(crate) fn decimal(element: ElementType, bytes: &[u8]) -> Option<String> {
     let stored = bound(bytes.get(..element.size() as usize)?);
     Some(for_element_type!(element, T => format!("{:?}", T::from_bound(stored))))
 }
 
-/// A buffer as the elements that it is made of.
+/// Views a buffer as elements of type `T`.
 pub(super) fn elements_of<T: ArrowPrimitiveType>(
     elements: Buffer,
 ) -> Result<ScalarBuffer<T::Native>> {
@@ -65,25 +65,26 @@ pub(super) fn elements_of<T: ArrowPrimitiveType>(
     Ok(elements.into())
 }
 
-/// What the stored element types have in common.
+/// Operations that the stored element types share.
 pub(crate) trait Element: ArrowPrimitiveType {
-    /// Reads a value as the reference implementation does: as text of the element type.
+    /// Parses text as this type, as the reference implementation does.
     fn parse(text: &str) -> Option<Self::Native>;
-    /// The element that a number is: the nearest of floats; of integers `None` if it is none.
+    /// Converts a double: floats round to the nearest element, integers give `None` for a number that
+    /// they do not hold exactly.
     fn from_f64(number: f64) -> Option<Self::Native>;
-    /// The element that a whole number is, of integers.
+    /// Converts a whole number; `None` for floats, and for a number beyond the integer type.
     fn from_integer(number: i128) -> Option<Self::Native>;
-    /// The stored form.
+    /// Returns the stored form of an element.
     fn to_bound(value: Self::Native) -> Bound;
-    /// The element whose stored form this is.
+    /// Returns the element with this stored form.
     fn from_bound(bound: Bound) -> Self::Native;
-    /// Whether it is NaN.
+    /// Whether the element is NaN.
     fn is_nan(value: Self::Native) -> bool;
-    /// Whether the bits are the same; zeros differ by their sign.
+    /// Whether two elements have the same bits; zeros of different sign do not.
     fn same_bits(a: Self::Native, b: Self::Native) -> bool;
-    /// The nearest double.
+    /// Converts to the nearest double.
     fn to_f64(value: Self::Native) -> f64;
-    /// The whole number that an integer is; `None` for floats.
+    /// Converts an integer to a whole number; `None` for floats.
     fn to_integer(value: Self::Native) -> Option<i128>;
 }
 

@@ -1,4 +1,4 @@
-//! An opened array: its dimensions with their labels, its values and its schema.
+//! An opened array: its dimensions with their labels, its variables and its schema.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 use crate::tile::layers::{self, Undecodable};
 use crate::tile::{Objects, Tile};
 
-/// One array, ready to be scanned: one row per cell, a column per dimension, a column per value.
+/// An array that is ready to be scanned: one row per cell, one column per dimension and per variable.
 #[derive(Debug)]
 pub struct GridArray {
     name: String,
@@ -24,7 +24,7 @@ pub struct GridArray {
     grid: ChunkGrid,
     dims: Vec<Dimension>,
     values: Vec<Value>,
-    /// The names of the files, if there is a column of them.
+    /// The file names of the `_file` column, if the table has one.
     files: Option<Labels>,
     schema: SchemaRef,
     columns: Vec<ColumnSource>,
@@ -39,7 +39,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Takes tiles that are no longer needed, in the order in which they were decoded.
+    /// Takes back tiles that are no longer needed, in the order in which they were decoded.
     pub fn reclaim(&mut self, tiles: impl IntoIterator<Item = Tile>) {
         self.spares = tiles.into_iter().map(Tile::into_spare).collect();
     }
@@ -58,7 +58,7 @@ impl GridArray {
         Self { name, source, grid, dims, values, files: None, schema, columns }
     }
 
-    /// The same array with a column of the names of files, which are concatenated along `axis`.
+    /// Adds the column `_file` with the names of the files, which are concatenated along `axis`.
     pub(crate) fn with_files(mut self, axis: usize, names: Labels) -> Self {
         let mut fields: Vec<Field> =
             self.schema.fields().iter().map(|it| it.as_ref().clone()).collect();
@@ -67,67 +67,67 @@ impl GridArray {
         Self { files: Some(names), schema: Arc::new(Schema::new(fields)), ..self }
     }
 
-    /// The same array under another name.
+    /// Returns the same array under another name.
     #[cfg(feature = "tiledb")]
     pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }
 
-    /// The stored side of the array.
+    /// Returns the source of the stored chunks.
     pub(crate) fn into_source(self) -> Arc<dyn ChunkSource> {
         self.source
     }
 
-    /// All values of a cell.
+    /// Returns the variables.
     pub(crate) fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// The array's name.
+    /// Returns the array's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The objects that hold the array.
+    /// Returns the objects that hold the array.
     pub fn objects(&self) -> &Objects {
         self.source.objects()
     }
 
-    /// [`GridArray::objects`], to be kept.
+    /// Returns [`GridArray::objects`], to be kept.
     pub(crate) fn shared_objects(&self) -> &Arc<Objects> {
         self.source.objects()
     }
 
-    /// The chunk grid.
+    /// Returns the chunk grid.
     pub fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    /// Its axes.
+    /// Returns the dimensions, in the order of the axes.
     pub fn dims(&self) -> &[Dimension] {
         &self.dims
     }
 
-    /// How the cells of a value become a column.
+    /// Returns how the cells of a variable become a column.
     ///
     /// # Panics
-    /// If the array has no value of this number; those of [`GridArray::columns`] it has.
+    /// If the array has no variable of this number; the numbers in [`GridArray::columns`] all exist.
     pub fn value(&self, value: usize) -> &ValueColumn {
         &self.values[value].column
     }
 
-    /// The table's columns: dimensions, the values, index columns if requested.
+    /// Returns the table's schema: dimensions, variables, and index and file columns if requested.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The source of each column of the schema.
+    /// Returns the source of each column of the schema.
     pub fn columns(&self) -> &[ColumnSource] {
         &self.columns
     }
 
-    /// The labels that a column of a dimension shows along its axis; `None` for a value, and for an axis that
-    /// the array does not have.
+    /// Returns the labels that a column of a dimension shows along its axis. `None` for a variable, and
+    /// for an axis that the array does not have.
     pub fn labels_of(&self, column: ColumnSource) -> Option<&Labels> {
         match column {
             ColumnSource::Label(axis) => self.dims.get(axis).map(|dim| &dim.labels),
@@ -137,16 +137,16 @@ impl GridArray {
         }
     }
 
-    /// The memory budget that the writer suggests.
+    /// Returns the memory budget that the writer suggests.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.source.memory_budget()
     }
 
-    /// Finds where `values` of the chunks of `tasks` are stored: per task one entry per value.
+    /// Locates `values` of the chunks of `tasks`: one list per task, with one entry per value.
     ///
     /// # Errors
-    /// `Corrupt` if the location of a chunk is missing or impossible; `Internal` if the format has not
-    /// answered what it was asked.
+    /// `Corrupt` if the location of a chunk is missing or impossible; `Internal` if the source returns
+    /// the wrong number of chunks.
     pub async fn locate(
         &self,
         tasks: &[ChunkTask],
@@ -156,16 +156,16 @@ impl GridArray {
         match found.len() == tasks.len() && found.iter().all(|it| it.len() == values.len()) {
             true => Ok(found),
             false => {
-                Err(Error::internal(format!("chunks of \"{}\" that were not located", self.name)))
+                Err(Error::internal(format!("some chunks of \"{}\" were not located", self.name)))
             }
         }
     }
 
-    /// Decodes the fetched `payloads` of `values` of the chunk of `task`: a tile for each. Payloads are
-    /// in the order of values, layers, and parts of a layer.
+    /// Decodes the fetched `payloads` of `values` of the chunk of `task`, and returns one tile per
+    /// value. Payloads are ordered by value, then by layer, then by part of the layer.
     ///
     /// # Errors
-    /// `Corrupt` if they do not decode to the chunk's cells.
+    /// `Corrupt` if the payloads do not decode to the chunk's cells.
     pub fn decode(
         &self,
         task: &ChunkTask,
@@ -187,7 +187,7 @@ impl GridArray {
         })
     }
 
-    /// Decodes one value of the chunk of `task`, of which it takes the payloads.
+    /// Decodes one variable of the chunk of `task`. Takes its payloads from the iterator.
     pub(crate) fn decode_value(
         &self,
         task: &ChunkTask,
@@ -201,8 +201,8 @@ impl GridArray {
         layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
     }
 
-    /// Bytes of memory of its own that decoding `values` of the chunk of `task` takes, and that its tiles
-    /// hold.
+    /// Returns the bytes that decoding `values` of the chunk of `task` allocates, including their
+    /// tiles.
     pub fn bytes_decoded(&self, task: &ChunkTask, values: &[usize], stored: &[StoredChunk]) -> u64 {
         let bytes = values.iter().zip(stored).map(|(&value, stored)| {
             layers::bytes_decoded(stored, task.cells(), &self.values[value].cells)
@@ -210,9 +210,11 @@ impl GridArray {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// The zone maps of the chunks of `value` that hold a cell of `selection`, with NULL as in the table.
-    /// `None` if there are none, they are not trusted, or they cost too much to read beside
-    /// `bytes_to_read` of payloads.
+    /// Returns the stored statistics of `value` for the chunks that hold a cell of `selection`. They
+    /// count the same elements as NULL as the table does.
+    ///
+    /// `None` if there are none, if they are not trusted, or if reading them costs too much compared
+    /// with `bytes_to_read` of payloads.
     pub async fn zones(
         &self,
         value: usize,

@@ -1,4 +1,4 @@
-//! In which order labels are.
+//! The sort order of labels: ascending, descending or unsorted.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
 use super::arrow_error::failed_to;
 use crate::error::Result;
 
-/// How the labels of a dimension follow one another.
+/// The sort order of a dimension's labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelOrder {
     /// Each label is greater than the one before it; none is NULL.
@@ -21,10 +21,10 @@ pub enum LabelOrder {
 }
 
 impl LabelOrder {
-    /// The order of `values`.
+    /// Returns the order of `values`.
     ///
     /// # Errors
-    /// `Unsupported` for values of a type that Arrow does not compare.
+    /// `Internal` for values of a type that Arrow does not compare.
     pub(super) fn of(values: &ArrayRef) -> Result<Self> {
         if values.null_count() > 0 || holds_negative_zero(values) {
             return Ok(Self::Unsorted);
@@ -42,7 +42,7 @@ impl LabelOrder {
     }
 }
 
-/// Whether a zero is negative: to Arrow's order it is less than the other zero, to SQL they are one number.
+/// Whether a zero is negative. Arrow sorts it before positive zero, but in SQL both zeros are equal.
 fn holds_negative_zero(values: &ArrayRef) -> bool {
     let is = |value: f64| value == 0.0 && value.is_sign_negative();
     if let Some(values) = values.as_primitive_opt::<Float64Type>() {

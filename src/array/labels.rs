@@ -1,4 +1,4 @@
-//! The labels of one dimension.
+//! The labels of one dimension: counted, in memory, or repeated.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,42 +21,43 @@ use crate::error::{Error, Result};
 use crate::format::ElementType;
 use crate::grid::AxisSelection;
 
-/// One label per element of an axis.
+/// The labels of a dimension, one per position along its axis.
 #[derive(Debug, Clone)]
 pub enum Labels {
     /// Labels that count up by one.
     Counted(Counter),
     /// Labels in memory.
     Array {
-        /// One element per element of the axis.
+        /// One label per position.
         values: ArrayRef,
-        /// Computed once.
+        /// The sort order of `values`.
         order: LabelOrder,
     },
-    /// Labels that repeat, each for a run of elements.
+    /// Labels that each repeat for a run of positions.
     Repeated {
-        /// One element per run.
+        /// One label per run.
         values: ArrayRef,
-        /// Where each run ends; the last one, where the axis does.
+        /// The index after each run; the last is the length of the axis.
         ends: Arc<[u64]>,
     },
 }
 
 impl Labels {
-    /// The 0-based indices of an axis.
+    /// Returns the 0-based indices of an axis as labels.
     pub(crate) fn indices(len: u64) -> Self {
         Self::Counted(Counter::indices(len))
     }
 
-    /// Labels from text, of the narrowest type that every label fits: numbers, dates, times, or text.
+    /// Returns labels from text, in the narrowest type that holds them all: numbers, dates, times or
+    /// text.
     ///
     /// # Errors
-    /// As [`Labels::from_array`].
+    /// The errors of [`Labels::from_array`].
     pub fn from_text(labels: &[String]) -> Result<Self> {
         Self::from_array(text_labels::infer(labels))
     }
 
-    /// Labels from the `elements` of a coordinate dataset with these `attributes`.
+    /// Returns labels from the `elements` of a coordinate dataset with these `attributes`.
     pub(crate) fn from_elements(
         element: ElementType,
         elements: Buffer,
@@ -68,8 +69,8 @@ impl Labels {
         Self::from_array(coordinates(element, elements, attributes, packed, options, remarks)?)
     }
 
-    /// The labels that the column shows: numbers, text, dates, times, of any type that has an order. Their
-    /// own order is found out here; any is right, but ascending or descending labels serve queries best.
+    /// Returns the labels `values`, of any type that has an order: numbers, text, dates or times. They
+    /// may be in any order, but queries are fastest if they ascend or descend strictly.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -83,17 +84,17 @@ impl Labels {
     /// ```
     ///
     /// # Errors
-    /// `Unsupported` for labels that are lists or records.
+    /// `Unsupported` for labels of a nested type, such as lists.
     pub fn from_array(values: ArrayRef) -> Result<Self> {
         if values.data_type().is_nested() {
-            let message = format!("labels of type {}", values.data_type());
+            let message = format!("labels of type {} are not supported", values.data_type());
             return Err(Error::unsupported(message));
         }
         let order = LabelOrder::of(&values)?;
         Ok(Self::Array { values, order })
     }
 
-    /// Labels that repeat: each of `values` for so many elements.
+    /// Returns labels that repeat: each of `values` for the number of positions in `lens`.
     pub(crate) fn repeated(values: ArrayRef, lens: impl Iterator<Item = u64>) -> Result<Self> {
         let ends: Arc<[u64]> = lens
             .scan(0_u64, |end, len| {
@@ -103,11 +104,11 @@ impl Labels {
             .collect();
         match ends.len() == values.len() && values.null_count() == 0 {
             true => Ok(Self::Repeated { values, ends }),
-            false => Err(Error::internal("labels without a length")),
+            false => Err(Error::internal("repeated labels need one length each, and no NULL")),
         }
     }
 
-    /// The labels' type.
+    /// Returns the labels' type.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Counted(counter) => counter.data_type(),
@@ -117,7 +118,7 @@ impl Labels {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of labels.
     pub fn len(&self) -> u64 {
         match self {
             Self::Counted(counter) => counter.len(),
@@ -126,12 +127,12 @@ impl Labels {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no labels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether these are the same labels in the same order.
+    /// Whether both are counted or both in memory, with equal labels in the same order.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Counted(a), Self::Counted(b)) => a == b,
@@ -142,7 +143,7 @@ impl Labels {
         }
     }
 
-    /// These labels and then those of `next`, if both count and together go on counting.
+    /// Appends `next` if both are counted and `next` continues the count; otherwise `None`.
     pub(crate) fn joined(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Counted(a), Self::Counted(b)) => a.joined(b).map(Self::Counted),
@@ -150,7 +151,7 @@ impl Labels {
         }
     }
 
-    /// The first and the last label as text.
+    /// Returns the first and the last label as text, for messages.
     pub(crate) fn ends(&self) -> String {
         let text = |element| match self.text(element) {
             Ok(Some(text)) => text,
@@ -163,7 +164,7 @@ impl Labels {
         }
     }
 
-    /// Whether a label is NULL.
+    /// Whether any label is NULL.
     pub fn has_nulls(&self) -> bool {
         match self {
             Self::Counted(_) | Self::Repeated { .. } => false,
@@ -171,7 +172,7 @@ impl Labels {
         }
     }
 
-    /// How the labels follow one another.
+    /// Returns the sort order of the labels.
     pub fn order(&self) -> LabelOrder {
         match self {
             Self::Counted(_) => LabelOrder::Ascending,
@@ -180,25 +181,26 @@ impl Labels {
         }
     }
 
-    /// The labels of the elements in `range`, which must lie in the axis.
+    /// Returns the labels at the indices in `range`, which must lie in the axis.
     ///
     /// # Errors
-    /// `Internal` if it does not.
+    /// `Internal` if `range` reaches beyond labels in memory.
     pub fn slice(&self, range: Range<u64>) -> Result<ArrayRef> {
         match self {
             Self::Counted(counter) => counter.slice(range),
             Self::Array { values, .. } if range.end <= values.len() as u64 => {
                 Ok(values.slice(range.start as usize, (range.end - range.start) as usize))
             }
-            Self::Array { .. } => Err(Error::internal("labels outside their axis")),
+            Self::Array { .. } => Err(Error::internal("a range of labels reaches beyond its axis")),
             Self::Repeated { .. } => self.at(range.map(Some)),
         }
     }
 
-    /// The label of an element as text; `None` if it is NULL. A time beyond all dates is shown as its count.
+    /// Returns the label at index `element` as text; `None` if it is NULL. A time beyond the dates of
+    /// chrono is shown as its count.
     ///
     /// # Errors
-    /// `Internal` if the element lies outside the axis.
+    /// `Internal` if the index lies beyond labels in memory.
     pub fn text(&self, element: u64) -> Result<Option<String>> {
         let label = self.slice(element..element.saturating_add(1))?;
         if label.null_count() > 0 {
@@ -211,11 +213,14 @@ impl Labels {
         text.map(Some).map_err(failed_to("show a label"))
     }
 
-    /// The labels of the selected elements, in order; the selection is of the part of the axis that
-    /// begins at element `start`.
+    /// Returns the selected labels in order. Index 0 of `selection` is index `start` of the axis. The
+    /// selected indices must lie in the axis.
     ///
     /// # Errors
-    /// `Internal` if an element lies outside the axis.
+    /// `Internal` if a single range reaches beyond labels in memory.
+    ///
+    /// # Panics
+    /// If one of several ranges reaches beyond labels in memory.
     pub fn select(&self, selection: &AxisSelection, start: u64) -> Result<ArrayRef> {
         if let [range] = selection.ranges() {
             return self.slice(start + range.start..start + range.end);
@@ -224,12 +229,11 @@ impl Labels {
         self.at(elements.map(|element| Some(start + element)))
     }
 
-    /// The elements with the least and the greatest label among the selected ones, by Arrow's sort
-    /// order and NULL aside; `None` if there are none. The selection is of the part of the axis that
-    /// begins at element `start`.
+    /// Returns the indices of the least and the greatest selected label, in Arrow's sort order without
+    /// NULL. `None` if no label is left. Index 0 of `selection` is index `start` of the axis.
     ///
     /// # Errors
-    /// `Unsupported` if Arrow does not sort labels of their type.
+    /// `Internal` if Arrow does not sort labels of this type.
     pub fn extremes(&self, selection: &AxisSelection, start: u64) -> Result<Option<(u64, u64)>> {
         let (Some(first), Some(last)) = (selection.ranges().first(), selection.ranges().last())
         else {
@@ -262,7 +266,8 @@ impl Labels {
         Ok(Some((first_in(false)?, first_in(true)?)))
     }
 
-    /// Elements that have all labels that the selected ones have; of a run that repeats one, the first.
+    /// Returns selected indices that together have all selected labels: only the first index of each run
+    /// of repeated labels, and every index otherwise.
     fn positions(&self, selection: &AxisSelection, start: u64) -> Vec<u64> {
         let ranges = selection.ranges().iter().map(|range| start + range.start..start + range.end);
         let Self::Repeated { ends, .. } = self else { return ranges.flatten().collect() };
@@ -274,10 +279,13 @@ impl Labels {
         ranges.flat_map(of_range).collect()
     }
 
-    /// The labels of these elements; NULL where there is none.
+    /// Returns the label at each index; NULL for each `None`.
     ///
     /// # Errors
-    /// `Internal` if an element lies outside the axis.
+    /// `Unsupported` if Arrow cannot hold so many labels.
+    ///
+    /// # Panics
+    /// If an index lies beyond the labels in memory.
     pub fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         let outside = failed_to("take labels");
         match self {
@@ -347,7 +355,7 @@ mod tests {
     #[test]
     fn labels_as_text() {
         let units = [("units", "days since 2024-01-01"), ("calendar", "standard")];
-        // Arrow's dates end in the year 262142, its timestamps do not.
+        // chrono's dates end in the year 262142; Arrow's timestamps reach further.
         let far = 365 * 270_000;
         let (days, _) = labels(ElementType::I64, Buffer::from_vec(vec![1, far]), &units);
         assert_eq!(days.text(0).unwrap().as_deref(), Some("2024-01-02T00:00:00"));

@@ -1,4 +1,4 @@
-//! Arrays as tables see them: dimensions with labels, values as columns, a schema.
+//! Arrays as tables: dimensions with labels, variables as columns, and a schema.
 //!
 //! ```text
 //!   labels    what a dimension's column shows: listed, counted, text, CF times

@@ -1,15 +1,15 @@
-//! How stored data becomes SQL values, whatever the format.
+//! Options for turning stored data into SQL values, common to all formats.
 
-/// How stored data becomes SQL values.
+/// Options for turning stored data into SQL values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadOptions {
-    /// NaN is NULL. Default: true.
+    /// Shows NaN as NULL. Default: true.
     pub nan_as_null: bool,
-    /// The declared fill value is NULL. Default: true.
+    /// Shows the declared fill value as NULL. Default: true.
     pub fill_as_null: bool,
     /// Adds a column `<dimension>_idx` with the 0-based index for each dimension. Default: false.
     pub index_columns: bool,
-    /// Uses the zone maps of the file: NULL counts, least and greatest values of chunks. Default: true.
+    /// Uses stored chunk statistics: NULL counts, least and greatest elements. Default: true.
     pub trust_zone_maps: bool,
 }
 

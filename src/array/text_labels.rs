@@ -1,4 +1,4 @@
-//! Typed labels out of text: the narrowest type that every label fits without losing anything.
+//! Typed labels from text, in the narrowest type that holds every label without loss.
 //!
 //! | all labels look like | type |
 //! |---|---|
@@ -16,7 +16,7 @@ use arrow::array::{
 };
 use chrono::{NaiveDate, NaiveDateTime};
 
-/// Types `labels`, one array element for each.
+/// Converts `labels` to the narrowest type, one array element per label.
 pub(crate) fn infer(labels: &[String]) -> ArrayRef {
     if let Some(values) = all(labels, integer) {
         return Arc::new(Int64Array::from(values));
@@ -35,7 +35,7 @@ pub(crate) fn infer(labels: &[String]) -> ArrayRef {
     Arc::new(StringViewArray::from_iter_values(labels))
 }
 
-/// The parsed labels, if there are any and all of them parse.
+/// Returns the parsed labels; `None` if there are no labels or one does not parse.
 fn all<T>(labels: &[String], parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     if labels.is_empty() {
         return None;
@@ -43,22 +43,22 @@ fn all<T>(labels: &[String], parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>
     labels.iter().map(|label| parse(label)).collect()
 }
 
-/// Whether labels that differ as text differ as numbers: `1.1` and `1.10` do not, and neither do
-/// two numbers of more digits than a float holds.
+/// Whether labels that differ as text also differ as numbers. `1.1` and `1.10` do not, and neither do
+/// two numbers with more digits than a float holds.
 fn is_one_to_one(labels: &[String], values: &[f64]) -> bool {
     let texts: HashSet<&str> = labels.iter().map(String::as_str).collect();
     let numbers: HashSet<u64> = values.iter().map(|value| value.to_bits()).collect();
     texts.len() == numbers.len()
 }
 
-/// An integer as it would be printed: `-0`, `+1` and `007` are not.
+/// Parses an integer in the form in which it is printed; `-0`, `+1` and `007` give `None`.
 fn integer(label: &str) -> Option<i64> {
     let value: i64 = label.parse().ok()?;
     (value.to_string() == label).then_some(value)
 }
 
-/// A finite decimal number without leading zeros. An integer beyond 64 bits is not one: as a float
-/// it would lose digits.
+/// Parses a finite decimal number without leading zeros. Integers beyond 64 bits give `None`, because a
+/// float would lose digits.
 fn number(label: &str) -> Option<f64> {
     let digits = label.strip_prefix('-').unwrap_or(label);
     let mut first = digits.bytes();
@@ -91,7 +91,7 @@ fn date_time(label: &str) -> Option<NaiveDateTime> {
     let clock = rest.strip_suffix('Z').unwrap_or(rest);
     let padded = if clock.len() == 5 { format!("{clock}:00") } else { clock.to_owned() };
     let time = chrono::NaiveTime::parse_from_str(&padded, "%H:%M:%S%.f").ok()?;
-    // Finer than the type holds would be a guess.
+    // Reject times finer than the type's microseconds: rounding would lose digits.
     (chrono::Timelike::nanosecond(&time) % 1_000 == 0).then(|| day.and_time(time))
 }
 

@@ -1,4 +1,4 @@
-//! [`BestFirstRule`]: tells scans below a TopK which chunks to read first.
+//! [`BestFirstRule`]: makes scans below a TopK read the most promising chunks first.
 
 use std::sync::Arc;
 
@@ -18,13 +18,15 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::GridScanExec;
 
-/// A physical optimizer rule for `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`: DataFusion offers
-/// an order to a scan, but not through a filter. Without the rule such a query reads its chunks in the
-/// order of the grid, and its TopK can rule out fewer of them: of 256 chunks whose values rise it reads 128
-/// instead of 3 (`benches/prune.rs`).
+/// A physical optimizer rule that makes a filtered top-k query read its best chunks first, such as
+/// `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`.
 ///
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds it. It works in any
-/// place before the filters of TopKs are pushed down.
+/// DataFusion pushes an order down to a scan, but not through a filter. Without the rule such a query reads
+/// its chunks in the order of the grid, and its TopK excludes fewer of them. Of 256 chunks whose values
+/// rise, it reads 128 instead of 3 (`benches/prune.rs`).
+///
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds the rule. It works at
+/// any place before the rule that pushes down the filters of TopKs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -69,8 +71,8 @@ impl PhysicalOptimizerRule for BestFirstRule {
     }
 }
 
-/// `plan` with a scan that knows which of its chunks have the first rows by `column` of the plan; `None`
-/// if it is not a scan, or something lies above it that makes other rows.
+/// Returns `plan` with a scan that reads the chunks with the first rows by `column` first. `None` if there
+/// is no scan, or if an operator above the scan makes other rows.
 fn prioritized(
     plan: &Arc<dyn ExecutionPlan>,
     column: usize,

@@ -1,5 +1,4 @@
-//! The columns of a block of an opened chunk, for whoever makes rows: scans, and reductions with
-//! accumulators.
+//! Makes the columns of a block of an opened chunk, for scans and for reductions with accumulators.
 
 use arrow::array::ArrayRef;
 use datafusion::error::Result;
@@ -8,7 +7,7 @@ use super::chunks::OpenChunk;
 use crate::array::{ColumnSource, GridArray};
 use crate::plan::{Assembler, Block};
 
-/// The values among `columns`, each once.
+/// Returns the numbers of the variables among `columns`, ascending, each once.
 pub(super) fn values_of(columns: &[ColumnSource]) -> Vec<usize> {
     let mut values: Vec<usize> = columns.iter().filter_map(|column| column.value()).collect();
     values.sort_unstable();
@@ -16,7 +15,7 @@ pub(super) fn values_of(columns: &[ColumnSource]) -> Vec<usize> {
     values
 }
 
-/// What `columns` show in the rows of a block.
+/// Returns the values of `columns` in the rows of a block.
 pub(super) fn columns(
     array: &GridArray,
     assembler: &mut Assembler,

@@ -1,13 +1,13 @@
-//! The chunks of one partition, one after the other, fetched ahead and decoded.
+//! [`ChunkReader`]: reads the chunks of one partition, fetching ahead and decoding them.
 //!
 //! ```text
-//!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ a tile per value
+//!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ a tile per variable
 //!          (groups)                (read ahead)           (one at a time)
 //! ```
 //!
-//! CPU work runs where the reader is polled, one chunk at a time; only waiting is handed to tasks,
-//! which are cancelled when the reader is dropped (a read of a local file that has begun is finished).
-//! Payloads in flight and the decoded tile are accounted to the memory pool.
+//! CPU work runs where the reader is polled, one chunk at a time. Only fetches that wait run as spawned
+//! tasks. Dropping the reader cancels them, except that a local read in progress finishes. Payloads in
+//! flight and decoded tiles are accounted to the memory pool.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,72 +28,72 @@ use crate::grid::ChunkTask;
 use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::{Request, Tile, leave_out_absent};
 
-/// Chunks whose index rows are looked up at once.
+/// The number of chunks to locate at once.
 const LOCATE_GROUP: usize = 256;
-/// Chunks fetched ahead of the one being decoded, where fetching means waiting.
+/// The number of chunks to fetch ahead of the one being decoded, if fetches have to wait.
 const READ_AHEAD: usize = 2;
-/// Memory for chunks in flight per scan, in bytes, where neither the file nor the pool says more.
+/// Memory for chunks in flight per scan, in bytes, if neither the file nor the pool sets it.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
-/// Tasks of a plan.
+/// An iterator over tasks of a plan.
 type TaskNumbers = Box<dyn Iterator<Item = TaskNumber> + Send + Sync>;
 
-/// Reads the chunks of one partition.
+/// A reader of the chunks of one partition.
 pub(super) struct ChunkReader {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
-    /// The values wanted; if there are none, nothing but labels is.
+    /// The numbers of the variables to read; empty if only labels are needed.
     values: Vec<usize>,
-    /// What is noted about each of them, once it has been looked for.
+    /// Per variable, its zone maps if they are worth reading; `None` until they are first needed.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
-    /// The chunks that have not been located yet.
+    /// The tasks whose chunks have not been located yet.
     tasks: TaskNumbers,
     filters: DynamicFilters,
-    /// What the filters leave; made at the first chunk.
+    /// Applies the filters to chunks; made before the first chunk.
     pruner: Option<RuntimePruner>,
-    /// Which of these tasks to read first, where the filters depend on it.
+    /// Sort keys of these tasks, so that the filters become strict early; used before the first chunk.
     priorities: Option<(Vec<Priority>, TaskNumbers)>,
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     in_flight: VecDeque<Fetch>,
-    /// Memory of the last tiles, for the next ones.
+    /// Memory of the last tiles, which the next ones reuse.
     workspace: Workspace,
-    /// Bytes that chunks in flight may hold, apart from the first.
+    /// Bytes that chunks in flight may hold; a single chunk may exceed them.
     budget: u64,
-    /// Whether the pool has a limit.
+    /// Whether the memory pool has a limit.
     is_limited: bool,
     /// Bytes of the chunks that are in flight or open.
     held: usize,
-    /// At least as much as is held.
+    /// The memory reserved in the pool: at least `held` bytes.
     reservation: MemoryReservation,
 }
 
-/// A chunk on its way.
+/// A chunk whose payloads are being fetched.
 struct Fetch {
     task: ChunkTask,
-    /// One per value wanted.
+    /// One per variable of the reader.
     stored: Vec<StoredChunk>,
-    /// Bytes accounted for it.
+    /// The bytes of `ChunkReader::held` that belong to this chunk.
     reserved: usize,
     payloads: Payloads,
 }
 
 enum Payloads {
-    /// In memory or mapped: read when wanted.
+    /// In memory or mapped: read when the chunk is opened.
     Resident,
     Coming(SpawnedTask<crate::Result<Vec<Option<Bytes>>>>),
 }
 
-/// A chunk that has arrived.
+/// A chunk that is fetched and decoded.
 pub(super) struct OpenChunk {
     pub(super) task: ChunkTask,
-    /// One per value wanted.
+    /// One per variable of the reader.
     tiles: Vec<OpenTile>,
-    /// Where they were read.
+    /// The locations of the payloads.
     locations: Vec<Location>,
     reserved: usize,
 }
 
-/// One value of a chunk.
+/// The decoded elements of one variable of a chunk.
 pub(super) struct OpenTile {
     value: usize,
     pub(super) tile: Tile,
@@ -101,16 +101,16 @@ pub(super) struct OpenTile {
 }
 
 impl OpenChunk {
-    /// The cells of `value`, which must be one of those that the reader reads.
+    /// Returns the tile of the variable `value`, which must be one that the reader reads.
     pub(super) fn tile(&self, value: usize) -> crate::Result<&OpenTile> {
         let tile = self.tiles.iter().find(|tile| tile.value == value);
-        tile.ok_or_else(|| crate::Error::internal("a value of a chunk that was not read"))
+        tile.ok_or_else(|| crate::Error::internal("a variable that the scan uses was not read"))
     }
 }
 
 impl ChunkReader {
-    /// Reads `values` of the chunks of these tasks of the plan; `partitions` share the memory for chunks in
-    /// flight.
+    /// Makes a reader of the variables `values` for `tasks` of the plan. Each of `partitions` readers gets
+    /// the same share of the memory for chunks in flight.
     pub(super) fn new(
         array: Arc<GridArray>,
         plan: Arc<ScanPlan>,
@@ -140,14 +140,14 @@ impl ChunkReader {
         }
     }
 
-    /// Leaves out what these filters rule out by the time that a chunk is read.
+    /// Skips chunks and rows that `filters` exclude at the time a chunk is read.
     pub(super) fn filtered(mut self, filters: DynamicFilters) -> Self {
         self.filters = filters;
         self
     }
 
-    /// Reads the most promising of these tasks, which are all there are, first, if there are filters that
-    /// become stricter with good rows.
+    /// Reads the most promising chunks first if there are filters, which good rows make stricter. `tasks`
+    /// must be all tasks of the reader.
     pub(super) fn prioritized(
         mut self,
         priorities: Vec<Priority>,
@@ -158,7 +158,7 @@ impl ChunkReader {
         self
     }
 
-    /// What takes looking at zone maps, before the first chunk.
+    /// Before the first chunk, makes the pruner and sorts the tasks; both may read zone maps.
     async fn prepare(&mut self) -> Result<()> {
         if self.filters.is_empty() {
             return Ok(());
@@ -172,7 +172,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// The next chunk, or `None` at the end.
+    /// Returns the next chunk, or `None` at the end.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
         self.prepare().await?;
         self.prune_fetched(metrics)?;
@@ -193,7 +193,7 @@ impl ChunkReader {
         self.open(fetch, metrics).await.map(Some)
     }
 
-    /// Waits for a chunk and decodes it.
+    /// Waits for the payloads of a chunk and decodes them.
     async fn open(&mut self, fetch: Fetch, metrics: &ScanMetrics) -> Result<OpenChunk> {
         let Fetch { task, mut stored, reserved, payloads } = fetch;
         let payloads = self.payloads(&mut stored, payloads, metrics).await?;
@@ -208,7 +208,7 @@ impl ChunkReader {
         let tiles = match tiles {
             Ok(tiles) => tiles,
             Err(error) => {
-                // Bytes of a file that is being written look like those of a damaged one.
+                // A file that is being written looks damaged. If it has changed, that is the error.
                 self.array.objects().used(&locations, false)?;
                 return Err(error.into());
             }
@@ -224,29 +224,29 @@ impl ChunkReader {
         Ok(OpenChunk { task, tiles: open, locations, reserved })
     }
 
-    /// Whether filters may become stricter with the rows that are there.
+    /// Whether filters may become stricter once operators receive more rows.
     pub(super) fn may_prune_more(&self) -> bool {
         self.pruner.as_ref().is_some_and(RuntimePruner::may_change)
     }
 
-    /// Takes a chunk back, and its memory for the next one. Fails if its file was written meanwhile.
+    /// Takes a chunk back to reuse its memory. Fails if a file of the chunk was written since it was opened.
     pub(super) fn release(&mut self, chunk: OpenChunk) -> Result<()> {
         self.held -= chunk.reserved;
         self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
-        // Pages of a mapping count as memory of the process, and where that has a limit they must go.
+        // Pages of a mapping count as memory of the process. With a memory limit they are given back.
         Ok(self.array.objects().used(&chunk.locations, self.is_limited)?)
     }
 
-    /// Whether the memory for queries has a limit.
+    /// Whether the memory pool has a limit.
     pub(super) fn is_limited(&self) -> bool {
         self.is_limited
     }
 
-    /// Accounts for one more chunk. What others had is kept for it, so that nobody takes it in between:
-    /// an operator that holds rows takes all that it can get.
+    /// Reserves memory for one more chunk. Memory of earlier chunks stays reserved for later ones, because
+    /// operators that hold rows would take it in between.
     ///
-    /// Without one chunk nothing goes on, and a chunk cannot be spilled. So the `first` takes its share of
-    /// the pool even if others have it: they notice, and spill.
+    /// A scan needs one chunk to make progress, and cannot spill it. So the `first` chunk takes the scan's
+    /// share even from an exhausted pool: other operators notice and spill.
     fn reserve(&mut self, bytes: usize, first: bool) -> Result<()> {
         let held = self.held.saturating_add(bytes);
         let more = held.saturating_sub(self.reservation.size());
@@ -259,7 +259,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Whether a cell of the `at`th value may be NULL, as far as is known.
+    /// Whether the variable at position `at` may hold NULL in this chunk, by its type and zone map.
     async fn may_hold_nulls(&mut self, at: usize, task: &ChunkTask) -> bool {
         let Self { array, plan, values, .. } = self;
         if !array.value(values[at]).is_nullable() {
@@ -280,7 +280,7 @@ impl ChunkReader {
         zone.is_none_or(|zone| zone.null_count > 0)
     }
 
-    /// Starts fetching the next chunk, and some after it if there is memory for them.
+    /// Starts to fetch the next chunk, and a few more if there is memory for them.
     async fn start_fetches(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let ahead = if self.array.objects().is_resident() { 0 } else { READ_AHEAD };
         while self.in_flight.len() <= ahead {
@@ -305,7 +305,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Looks up the next chunks that filters leave; none at the end.
+    /// Locates the next chunks that filters keep; none at the end.
     async fn locate_group(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let timer = metrics.time_locate.timer();
         let group = self.next_group(metrics).await?;
@@ -317,7 +317,7 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// The next task that filters leave, where nothing but labels is wanted.
+    /// Returns the next task that filters keep, if only labels are needed.
     async fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
         if self.pruner.is_none() {
             return Ok(self.tasks.next().map(|task| self.plan.task(task)));
@@ -331,7 +331,7 @@ impl ChunkReader {
         Ok(next.map(|(task, _)| task))
     }
 
-    /// The next tasks, as many of a group as filters leave, at least one; none at the end.
+    /// Returns the tasks that filters keep of the next group with any; an empty vector at the end.
     async fn next_group(&mut self, metrics: &ScanMetrics) -> Result<Vec<ChunkTask>> {
         loop {
             let group: Vec<ChunkTask> =
@@ -347,7 +347,7 @@ impl ChunkReader {
         }
     }
 
-    /// What the filters leave of each task.
+    /// Returns each task, restricted by the current filters; `None` if it is pruned.
     fn prune(
         &mut self,
         tasks: Vec<ChunkTask>,
@@ -361,7 +361,7 @@ impl ChunkReader {
         Ok(left)
     }
 
-    /// Drops chunks that were on their way when a filter changed, if it rules them out.
+    /// If a filter has changed, drops located and fetched chunks that it now excludes.
     fn prune_fetched(&mut self, metrics: &ScanMetrics) -> Result<()> {
         if !self.pruner.as_mut().is_some_and(RuntimePruner::refresh) {
             return Ok(());
@@ -387,7 +387,8 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Memory of ours that a chunk takes from the start of its fetch until its last batch.
+    /// Returns the bytes that a chunk takes from the start of its fetch until its last batch; pages of a
+    /// mapping do not count.
     fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
         let decoded = self.array.bytes_decoded(task, &self.values, stored);
         let fetched = payloads_of(stored).map(|payload| payload.stored_len());
@@ -407,7 +408,7 @@ impl ChunkReader {
         Payloads::Coming(SpawnedTask::spawn(async move { array.objects().fetch(&requests).await }))
     }
 
-    /// Takes the payloads that have arrived for `stored`; leaves out absent layers.
+    /// Waits for the payloads of `stored`, and leaves out absent layers.
     async fn payloads(
         &self,
         stored: &mut [StoredChunk],
@@ -435,8 +436,8 @@ fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {
     payloads_of(stored).map(|payload| payload.at.clone()).collect()
 }
 
-/// Bytes for chunks in flight: what the file's writer suggests, a share of a limited pool, or the
-/// default.
+/// Returns the bytes for chunks in flight: the number in the file, else a share of a limited pool, else
+/// the default.
 pub(super) fn budget(array: &GridArray, pool: &MemoryLimit) -> u64 {
     /// A quarter, the format's default.
     const DEFAULT_BASIS_POINTS: u64 = 2_500;

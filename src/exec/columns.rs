@@ -1,4 +1,4 @@
-//! The columns that expressions of a query are over.
+//! The columns that expressions of a query use.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
 
-/// Visits each of `exprs` until told to stop.
+/// Visits each of `exprs` until `visit` returns `Stop`.
 pub(super) fn visit_all<'a>(
     exprs: impl IntoIterator<Item = &'a PhysicalExprRef>,
     visit: &mut dyn FnMut(&PhysicalExprRef) -> Result<TreeNodeRecursion>,
@@ -21,7 +21,7 @@ pub(super) fn visit_all<'a>(
     Ok(TreeNodeRecursion::Continue)
 }
 
-/// The scan's columns that `exprs` need, ascending.
+/// Returns the numbers of the columns that `exprs` use, ascending, each once.
 pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
     let mut columns: Vec<usize> =
         exprs.into_iter().flat_map(collect_columns).map(|column| column.index()).collect();
@@ -30,7 +30,7 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef
     columns
 }
 
-/// `expr` over a batch that holds only `columns` of the scan.
+/// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend.
 pub(super) fn over_columns(expr: &PhysicalExprRef, columns: &[usize]) -> Result<PhysicalExprRef> {
     Arc::clone(expr)
         .transform(|expr| {

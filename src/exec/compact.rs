@@ -1,23 +1,23 @@
-//! Columns that hold their own rows and nothing else.
+//! Copies columns that would keep more memory alive than that of their rows.
 //!
-//! A column is a view of its tile or of the labels of its chunk, where that saves a copy. Who keeps batches,
-//! as a sort does, keeps what is behind them too:
+//! A column may be a view of its tile or of the labels of its chunk, which saves a copy. An operator that
+//! holds batches, such as a sort, then keeps the memory behind them alive too:
 //!
 //! ```text
-//!   tile      ├ batch ┤ batch ┤ batch ┤ …     pages of a file, which come back when a batch is looked at
+//!   tile      ├ batch ┤ batch ┤ batch ┤ …     pages of a file, which are loaded again when a batch is read
 //!   labels    ├───────┤                       all labels of the chunk, counted with each batch
 //! ```
 //!
-//! Where memory has a limit, columns are copied instead.
+//! With a memory limit, columns are copied instead.
 
 use arrow::array::{Array, ArrayRef, MutableArrayData, make_array};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-/// Memory behind a column, beside that of its rows, that is not worth a copy.
+/// Bytes behind a column, besides its rows, that are not worth a copy.
 const SLACK: usize = 1 << 12;
 
-/// A copy of the column, whose memory is that of its rows.
+/// Returns a copy of the column that holds only the memory of its rows.
 pub(super) fn copied(column: &dyn Array) -> Result<ArrayRef, ArrowError> {
     let data = column.to_data();
     let mut copy = MutableArrayData::new(vec![&data], false, data.len());
@@ -25,7 +25,7 @@ pub(super) fn copied(column: &dyn Array) -> Result<ArrayRef, ArrowError> {
     Ok(make_array(copy.freeze()))
 }
 
-/// The column, or a copy if it holds on to much more memory than its rows take.
+/// Returns the column, or a copy if the column keeps much more memory alive than its rows need.
 pub(super) fn compact(column: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let width = match column.data_type() {
         DataType::Utf8View | DataType::BinaryView => Some(size_of::<u128>()),

@@ -10,7 +10,8 @@ use crate::error::{Error, Result as GridResult};
 use crate::options::{ArrayOptions, OptionInfo, OptionValue};
 use crate::source::Formats;
 
-/// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` unsets one.
+/// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` resets a
+/// setting.
 ///
 /// ```
 /// use datafusion::prelude::SessionConfig;
@@ -23,13 +24,13 @@ use crate::source::Formats;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GridfusionConfig {
-    /// Aggregates over dimensions are array reductions instead of aggregations over rows.
+    /// Whether aggregations over dimensions run as reductions of the array instead of over rows.
     pub reduce: bool,
-    /// Bytes that the tables of groups of one reduction may take; larger ones are aggregated over rows.
+    /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
-    /// What tables are told that are opened from now on, unless they are told something else.
+    /// Default options of tables that are opened from now on; options of a table win over them.
     pub tables: ArrayOptions,
-    /// The formats of arrays that are known.
+    /// The array formats that the session can open.
     pub formats: Formats,
 }
 
@@ -48,11 +49,11 @@ impl ConfigExtension for GridfusionConfig {
     const PREFIX: &'static str = "gridfusion";
 }
 
-/// The value that takes a setting back: `RESET` does not reach extensions.
+/// The value that resets a setting, because `RESET` does not work for extensions.
 const DEFAULT: &str = "default";
 
 impl GridfusionConfig {
-    /// The settings of a session, or the defaults if it has none. Whoever asks for a setting asks here.
+    /// Returns the settings of a session, or the defaults if it has none.
     pub(crate) fn of(options: &ConfigOptions) -> Self {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }
@@ -68,7 +69,7 @@ impl GridfusionConfig {
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
                     }
-                    _ => return Err(Error::internal(format!("setting '{name}' is kept nowhere"))),
+                    _ => return Err(Error::internal(format!("setting '{name}' is not stored"))),
                 }
             }
             table_option if is_default => self.tables.remove(table_option),
@@ -80,7 +81,7 @@ impl GridfusionConfig {
         Ok(())
     }
 
-    /// The value of a setting, as text; `None` if it is not set.
+    /// Returns the value of a setting as text; `None` if it is not set.
     fn shown(&self, option: &OptionInfo) -> Option<String> {
         match option.name {
             REDUCE => Some(self.reduce.to_string()),
@@ -110,7 +111,7 @@ impl ExtensionOptions for GridfusionConfig {
         Ok(self.try_set(key, value)?)
     }
 
-    /// With the prefix, so that `SHOW gridfusion.io` finds what `SHOW ALL` lists.
+    /// Lists settings with their prefix, so that `SHOW gridfusion.io` finds what `SHOW ALL` lists.
     fn entries(&self) -> Vec<ConfigEntry> {
         let entry = |option: &OptionInfo| ConfigEntry {
             key: format!("{}.{}", Self::PREFIX, option.name),

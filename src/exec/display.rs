@@ -1,4 +1,4 @@
-//! How a scan shows itself in `EXPLAIN`.
+//! The text of a scan in `EXPLAIN`.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -10,11 +10,11 @@ use crate::array::{GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
 
-/// At most this many ranges of labels are spelled out per dimension.
+/// The greatest number of label ranges that are shown per dimension.
 const MAX_RANGES: usize = 3;
 
-/// `dataset=temperature`, `chunks=1/64`, `selection=[time=2024-01-01..2024-01-02, station=A]`; a
-/// dimension that is selected whole is left out, and so is a selection of everything.
+/// Returns `dataset=temperature`, `chunks=1/64`, `selection=[time=2024-01-01..2024-01-02, station=A]`.
+/// Leaves out dimensions that are selected whole, and a selection of everything.
 pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
     let mut parts = vec![
         format!("dataset={}", array.name()),
@@ -31,7 +31,7 @@ pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
     parts
 }
 
-/// `order=[time DESC, station]`, if rows are read in another order than chunks.
+/// Returns `order=[time DESC, station]` if the plan reads rows in a pushed-down order.
 pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
     let of_axis = |(axis, backwards): (usize, &bool)| {
         let dim = &array.dims()[axis];
@@ -42,13 +42,13 @@ pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
     Some(format!("order=[{}]", keys.join(", ")))
 }
 
-/// `filters=[DynamicFilter [ station@1 = A ]]`, if any were pushed down.
+/// Returns `filters=[DynamicFilter [ station@1 = A ]]` if there are dynamic filters.
 pub(super) fn filters(filters: &[PhysicalExprRef]) -> Option<String> {
     let shown: Vec<String> = filters.iter().map(ToString::to_string).collect();
     (!shown.is_empty()).then(|| format!("filters=[{}]", shown.join(", ")))
 }
 
-/// The labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.
+/// Formats the labels of a selection: `A`, `A..C`, `A..C|F`, `A..C|F|H|… (12 of 100)`.
 fn ranges(labels: &Labels, axis: &AxisSelection) -> String {
     if axis.is_empty() {
         return "none".into();

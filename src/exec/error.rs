@@ -1,11 +1,11 @@
-//! The one place where our errors become DataFusion's.
+//! Converts this crate's errors into DataFusion's.
 
 use datafusion::error::DataFusionError;
 
 use crate::error::{Error, ErrorKind};
 
-/// A user's mistake becomes a plan error and a missing feature "not implemented", by their text;
-/// anything else stays our [`Error`], which `DataFusionError::find_root` and a downcast reach.
+/// Usage errors become plan errors, and unsupported features become `NotImplemented`, both as text. Any
+/// other [`Error`] is kept as a source, which `DataFusionError::find_root` and a downcast reach.
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> Self {
         match error.kind() {

@@ -1,4 +1,4 @@
-//! Plan nodes without children.
+//! Support for plan nodes without children.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 
-/// What a node without children becomes when it is given others.
+/// Returns `node`, which has no children, or an internal error if `children` is not empty.
 pub(super) fn without_children(
     node: Arc<dyn ExecutionPlan>,
     children: &[Arc<dyn ExecutionPlan>],

@@ -1,4 +1,4 @@
-//! What a scan counts. Shown by `EXPLAIN ANALYZE`, and asserted in tests.
+//! The metrics of a scan, which `EXPLAIN ANALYZE` shows and tests assert.
 
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, PruningMetrics, Time,
@@ -12,28 +12,28 @@ use crate::plan::Pruned;
 pub(super) struct ScanMetrics {
     /// Output rows, and the time spent making columns.
     pub(super) baseline: BaselineMetrics,
-    /// Chunks that filters which became known while the query ran ruled out, and did not.
+    /// Chunks that were checked against dynamic filters: pruned, and kept.
     pub(super) chunks_examined: PruningMetrics,
     /// Chunks whose payload was read. Chunks that only gave dimension columns do not count.
     pub(super) chunks_read: Count,
-    /// Chunks that were not read because their zone maps said all that was asked.
+    /// Chunks that were not read because their zone maps hold all requested statistics.
     pub(super) chunks_answered: Count,
-    /// Bytes of payloads that were asked for; not the index, nor bytes between payloads.
+    /// Bytes of the payloads that were read, without the index and without bytes between payloads.
     pub(super) bytes_read: Count,
     /// Bytes of decoded tiles, compressed or not.
     pub(super) bytes_decoded: Count,
     /// Cells of visited chunks that the selection leaves out.
     pub(super) cells_skipped: Count,
-    /// Time waiting for index rows.
+    /// Time spent pruning and locating chunks.
     pub(super) time_locate: Time,
     /// Time waiting for payloads.
     pub(super) time_fetch: Time,
-    /// Time spent decompressing.
+    /// Time spent decoding payloads.
     pub(super) time_decode: Time,
 }
 
 impl ScanMetrics {
-    /// The metrics of `partition` of a scan of `grid` that leaves out what `pruned` says.
+    /// Registers the metrics of one partition of a scan of `grid`, and the chunks that planning pruned.
     pub(super) fn new(
         set: &ExecutionPlanMetricsSet,
         partition: usize,
@@ -47,7 +47,7 @@ impl ScanMetrics {
         let mut planned = |name: &'static str, without: u64| {
             let metrics = pruning(name);
             left -= without;
-            // Chunks outside the plan belong to no partition; the first one reports them.
+            // Chunks outside the plan belong to no partition; partition 0 reports them.
             if partition == 0 {
                 metrics.add_pruned(without as usize);
                 metrics.add_matched(left as usize);

@@ -1,13 +1,13 @@
-//! The physical side of DataFusion: operators over arrays.
+//! DataFusion operators over arrays, and the optimizer rules that place them.
 //!
-//! [`GridScanExec`] streams the chunks of a [`crate::plan::ScanPlan`], [`GridReduceExec`] aggregates
-//! them. Everything about them is decided when they are made; `execute` starts no I/O, the first poll
-//! of a stream does.
+//! [`GridScanExec`] streams the chunks of a [`crate::plan::ScanPlan`], and [`GridReduceExec`] aggregates
+//! them. Both are planned completely when they are made. `execute` starts no I/O; the first poll of a
+//! stream does.
 //!
 //! ```text
-//!   scan ─▶ stream ──┐                        pruning: which chunks a query can do without
-//!                    ├─▶ blocks ─▶ chunks ─▶       ├─ while it is planned  (provider asks)
-//!   reduce ──────────┘                             └─ while it runs        (chunks asks)
+//!   scan ─▶ stream ──┐                        pruning: which chunks a query does not need
+//!                    ├─▶ blocks ─▶ chunks ─▶       ├─ while it is planned  (called by provider)
+//!   reduce ──────────┘                             └─ while it runs        (called by chunks)
 //! ```
 
 mod best_first;

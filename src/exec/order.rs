@@ -1,11 +1,11 @@
-//! In which order a scan yields its rows, and which ranges of labels its partitions are.
+//! The order of a scan's rows, and the label ranges of its partitions, as declared to DataFusion.
 //!
-//! Chunks come in row-major order of their grid, and the cells of a chunk in row-major order. Taken
-//! together that is an order of rows by dimensions only where no chunk boundary gets in the way:
+//! Chunks come in row-major order of their grid, and the cells of a chunk in row-major order. Rows are
+//! sorted by dimensions only where chunks do not lie side by side:
 //!
 //! ```text
 //!   one chunk across:   time 0 0 0 1 1 1 │ 2 2 2 3 3 3       rows are in order of time, station
-//!   two chunks across:  time 0 0 1 1 │ 0 0 1 1 │ 2 2 …       they are not: times come back
+//!   two chunks across:  time 0 0 1 1 │ 0 0 1 1 │ 2 2 …       they are not: times occur again
 //! ```
 
 use std::sync::Arc;
@@ -23,12 +23,11 @@ use datafusion::physical_expr::{
 use crate::array::{ColumnSource, GridArray, LabelOrder};
 use crate::plan::ScanPlan;
 
-/// The order of the rows that `plan` yields, as `columns` show them: the `ordering` that was pushed down or,
-/// if
-/// none was, that of the axes.
+/// Returns the orders of the rows of `plan` in terms of `columns`: the pushed-down `ordering`, or else the
+/// orders by axes.
 ///
-/// A dimension with one label is not declared a constant, but part of orders: DataFusion takes a constant
-/// for one above an outer join too, where it may be NULL.
+/// A dimension with one label is part of orders, and not declared a constant. DataFusion would treat the
+/// column as constant above an outer join too, where it may be NULL.
 pub(super) fn equivalences(
     array: &GridArray,
     plan: &ScanPlan,
@@ -38,7 +37,7 @@ pub(super) fn equivalences(
 ) -> EquivalenceProperties {
     let mut known = EquivalenceProperties::new(Arc::clone(schema));
     if !ordering.is_empty() {
-        // And nothing else: DataFusion does not find an order beside another one that begins alike.
+        // Declares no other order: DataFusion does not find one beside another with the same first keys.
         known.add_ordering(ordering.to_vec());
         return known;
     }
@@ -53,9 +52,10 @@ pub(super) fn equivalences(
     known
 }
 
-/// The columns by which rows are in order, and how. An axis with one label could be anywhere in an order; it
-/// is declared in its place and not at all. (Before all others too would be true, but DataFusion loses
-/// orders that name each other's first key when it projects them.)
+/// Returns the orders of the rows, each as columns with sort options. An axis with one label may stand
+/// anywhere in an order. So one order has the axis in its place, and another leaves it out. (An order that
+/// begins with the axis would be true too, but when DataFusion projects orders, it loses those that contain
+/// each other's first key.)
 fn orderings(
     array: &GridArray,
     plan: &ScanPlan,
@@ -64,7 +64,7 @@ fn orderings(
     let is_single = |axis: usize| plan.selection().axes()[axis].count() == 1;
     let order = plan.order();
     let mut orderings = Vec::new();
-    // By labels, and by indices: either may be asked for.
+    // A query may sort by labels or by indices.
     for of_axis in [ColumnSource::Label as fn(usize) -> ColumnSource, ColumnSource::Index] {
         let key = |axis: usize| {
             let at = columns.iter().position(|column| *column == of_axis(axis))?;
@@ -84,8 +84,8 @@ fn orderings(
     orderings
 }
 
-/// How to read the leading axes so that rows are in `order`: per axis whether its index descends. `None`
-/// if `order` is not one of axes, each once and from the first on.
+/// Returns the directions of the leading axes that give rows in `order`: per axis, whether its index
+/// descends. `None` unless `order` names axes with sorted labels in sequence, from the first on.
 pub(super) fn by_axes(
     array: &GridArray,
     plan: &ScanPlan,
@@ -96,11 +96,11 @@ pub(super) fn by_axes(
     let mut backwards: Vec<bool> = Vec::new();
     for key in order {
         if selection[backwards.len()..].iter().all(|axis| axis.count() == 1) {
-            break; // a row for each combination of indices: nothing is left to order
+            break; // the keys so far identify each row: later keys change nothing
         }
         let column = columns[key.expr.downcast_ref::<PhysicalColumn>()?.index()];
         let axis = column.axis()?;
-        // An axis with one element is in every order.
+        // An axis with one selected index fits into any order.
         while backwards.len() < axis && selection[backwards.len()].count() == 1 {
             backwards.push(false);
         }
@@ -117,7 +117,7 @@ pub(super) fn by_axes(
     Some(backwards)
 }
 
-/// The ranges of labels that partitions are, where they are such.
+/// Returns the partitioning by ranges of labels; an unknown one if partitions are not such ranges.
 pub(super) fn partitioning(
     array: &GridArray,
     plan: &ScanPlan,
@@ -126,7 +126,7 @@ pub(super) fn partitioning(
 ) -> Result<Partitioning> {
     let unknown = Partitioning::UnknownPartitioning(plan.partition_count());
     let key = plan.cut_along().and_then(|axis| {
-        // Whichever order columns are in, the same one.
+        // Prefers labels to indices, so that the result does not depend on the order of columns.
         let of_axis = [ColumnSource::Label(axis), ColumnSource::Index(axis)];
         of_axis.iter().find_map(|column| {
             let at = columns.iter().position(|it| it == column)?;
@@ -142,7 +142,7 @@ pub(super) fn partitioning(
     let Some(labels) = array.labels_of(columns[at]) else { return Ok(unknown) };
     let mut splits = Vec::with_capacity(plan.partition_count() - 1);
     for partition in 1..plan.partition_count() {
-        // Tasks may come from the last index to the first.
+        // Tasks may run from the last index to the first.
         let tasks = plan.tasks(partition);
         let ends = tasks.ends().into_iter().flatten().map(|task| plan.task(task));
         let first = ends.min_by_key(|task| task.coordinates[axis]);
@@ -158,7 +158,7 @@ pub(super) fn partitioning(
     Ok(Partitioning::Range(RangePartitioning::try_new(ordering, splits)?))
 }
 
-/// Whether the labels of a dimension column descend along their axis; `None` if they are in no order.
+/// Whether the labels of a dimension column descend along their axis; `None` if they are not sorted.
 fn descending(array: &GridArray, column: ColumnSource) -> Option<bool> {
     match array.labels_of(column)?.order() {
         LabelOrder::Ascending => Some(false),

@@ -1,4 +1,4 @@
-//! [`GridScanExec`]: one array, or the selected part of it, as a stream of record batches.
+//! [`GridScanExec`]: the operator that yields the selected part of an array as record batches.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,43 +41,43 @@ use super::{display, order, stats};
 use crate::array::{ColumnSource, GridArray};
 use crate::plan::ScanPlan;
 
-/// Scans the chunks of a plan; partition `i` yields the rows of `plan.tasks(i)`. Unless another order is
-/// pushed down to it, chunks come in row-major order of the grid, and the cells of each in row-major
-/// order of the chunk.
+/// An operator that scans the chunks of a [`ScanPlan`]: partition `i` yields the rows of `plan.tasks(i)`.
+/// Unless another order is pushed down, chunks come in row-major order of the grid, and cells in row-major
+/// order of their chunk.
 ///
 /// ```text
 /// GridScanExec: dataset=temperature, chunks=1/64, selection=[station=ST00007], projection=[time, value]
 /// ```
 ///
-/// Filters that become known while the query runs (of a TopK, of a hash join) are asked about each chunk
-/// before it is read. They only spare work: whoever pushes one down evaluates it again.
+/// The scan checks each chunk against dynamic filters (of a TopK or a hash join) before it reads the chunk.
+/// These filters only save work: the operator above evaluates them again.
 #[derive(Debug, Clone)]
 pub struct GridScanExec {
     array: Arc<GridArray>,
-    /// What to read; free of handles.
+    /// The chunks and cells to read; holds no open files.
     plan: Arc<ScanPlan>,
     /// Columns of the array's schema, in output order.
     projection: Vec<usize>,
     schema: SchemaRef,
-    /// The order that was pushed down; over the output columns, as the plan reads them.
+    /// The pushed-down order, over the output columns; the plan reads rows in this order.
     ordering: Vec<PhysicalSortExpr>,
-    /// Rows for which one of these is not true need not be yielded; over the output columns.
+    /// Dynamic filters over the output columns; rows for which one is not true may be left out.
     filters: Vec<PhysicalExprRef>,
-    /// Columns of the array's schema that are not NULL in any row that is needed.
+    /// Columns of the array's schema whose NULL rows are not needed.
     non_null_columns: Vec<usize>,
-    /// Which chunks those filters profit from most.
+    /// The sort key whose best chunks make the filters strict soonest.
     priority: Option<Priority>,
-    /// Bytes that chunks which are held together may take, in all partitions.
+    /// Bytes that the chunks of slabs may take, in all partitions together.
     budget: u64,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
 
 impl GridScanExec {
-    /// Scans `plan` of `array`; `projection` lists columns of the array's schema.
+    /// Makes a scan of `array` by `plan`; `projection` lists columns of the array's schema.
     ///
     /// # Errors
-    /// If the projection names a column that is not there.
+    /// If the projection lists a column that the schema does not have.
     pub fn try_new(
         array: Arc<GridArray>,
         plan: impl Into<Arc<ScanPlan>>,
@@ -101,32 +101,32 @@ impl GridScanExec {
         })
     }
 
-    /// The same scan in a session with this much memory: rows are read in another order than chunks
-    /// only if the chunks that must be held together for it fit.
+    /// Sets the session's memory limit. The scan accepts a pushed-down order only if the slabs of chunks
+    /// that it must hold for that order fit.
     #[must_use = "the scan is not changed in place"]
     pub fn with_memory_limit(self, limit: &MemoryLimit) -> Self {
         Self { budget: budget(&self.array, limit), ..self }
     }
 
-    /// The array that is scanned.
+    /// Returns the array that is scanned.
     pub fn array(&self) -> &Arc<GridArray> {
         &self.array
     }
 
-    /// What of it is read.
+    /// Returns the plan, which lists the chunks and cells to read.
     pub fn plan(&self) -> &Arc<ScanPlan> {
         &self.plan
     }
 
-    /// The same scan by another plan.
+    /// Returns the same scan by another plan.
     ///
     /// # Errors
-    /// Never; the projection is known to fit.
+    /// Internal errors only: the projection is known to fit.
     pub(super) fn over_plan(&self, plan: impl Into<Arc<ScanPlan>>) -> Result<Self> {
         self.ordered(plan, self.ordering.clone())
     }
 
-    /// The same scan by a plan whose rows are in the `ordering` that was pushed down.
+    /// Returns the same scan by a plan whose rows are in the pushed-down `ordering`.
     fn ordered(
         &self,
         plan: impl Into<Arc<ScanPlan>>,
@@ -138,7 +138,7 @@ impl GridScanExec {
         Ok(Self { plan, ordering, properties: Arc::new(properties), metrics, ..self.clone() })
     }
 
-    /// What was pushed down to it while the query runs.
+    /// Returns the dynamic filters, and the columns that they refer to.
     fn filters(&self) -> DynamicFilters {
         let is_non_null = |at: &usize| self.non_null_columns.contains(&self.projection[*at]);
         DynamicFilters {
@@ -149,28 +149,27 @@ impl GridScanExec {
         }
     }
 
-    /// The same scan, with the chunks first that have the first rows by this output column, if filters
-    /// profit from that.
+    /// Returns the same scan, which reads the chunks with the first rows by an output column first, if it
+    /// has dynamic filters.
     pub(super) fn reading_first(&self, column: usize, options: SortOptions) -> Self {
         let priority = Some(Priority { column: self.projection[column], options });
         Self { priority, ..self.clone() }
     }
 
-    /// Which chunks to read first.
+    /// Returns the sort key whose best chunks are read first.
     fn priority(&self) -> Option<Priority> {
         let mut priority = self.priority?;
         priority.options.nulls_first &= !self.non_null_columns.contains(&priority.column);
         Some(priority)
     }
 
-    /// Whether chunks of this plan, as many as are held together for `ordered` axes in order, fit in
-    /// memory.
+    /// Whether the slabs that the scan must hold for rows in order of `ordered` axes fit in memory.
     fn fits(&self, ordered: usize) -> bool {
-        /// What is kept of each chunk besides its cells, in bytes.
+        /// Bytes that a chunk takes besides its cells.
         const PER_CHUNK: u64 = 1 << 10;
         let slab = self.plan.slab_shape(ordered);
         if slab.axes == self.array.grid().rank() {
-            return true; // one chunk at a time, as ever
+            return true; // a slab is one chunk
         }
         let values = values_of(&self.columns());
         let width = |&value: &usize| self.array.value(value).cell_bytes();
@@ -181,12 +180,12 @@ impl GridScanExec {
         bytes <= self.budget / self.plan.partition_count() as u64 && values.iter().all(is_fixed)
     }
 
-    /// The schema of the output.
+    /// Returns the schema of the output.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// What each output column shows.
+    /// Returns the source of each output column.
     pub fn columns(&self) -> Vec<ColumnSource> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
     }
@@ -309,7 +308,7 @@ impl ExecutionPlan for GridScanExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         if !self.filters.is_empty() {
-            return None; // a limit on fewer rows is another limit
+            return None; // the plan's limit would count rows that the filters may leave out
         }
         let limited = self.over_plan(self.plan.with_limit(limit.map(|limit| limit as u64)));
         limited.ok().map(|scan| Arc::new(scan) as _)
@@ -326,7 +325,7 @@ impl ExecutionPlan for GridScanExec {
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         if phase == FilterPushdownPhase::Pre {
-            // Static filters were looked at when the scan was planned, but for what is wanted of NULLs.
+            // Planning has applied static filters. They still show which NULL rows are not needed.
             let filters = pushed.parent_filters.iter().map(|parent| &parent.filter);
             let non_null = never_null(filters).into_iter().map(|column| self.projection[column]);
             let non_null_columns = [self.non_null_columns.clone(), non_null.collect()].concat();
@@ -335,7 +334,7 @@ impl ExecutionPlan for GridScanExec {
             return Ok(result.with_updated_node(Arc::new(scan)));
         }
         Ok(dynamic_filters(phase, pushed, |filters| {
-            // A limit is one on rows before any filter, and slabs are read whole.
+            // The plan's limit counts rows before filters, and slabs are read whole.
             let is_free = self.plan.limit().is_none() && self.plan.reordered().is_none();
             let filters = [self.filters.clone(), filters].concat();
             let metrics = ExecutionPlanMetricsSet::new();
@@ -348,7 +347,7 @@ impl ExecutionPlan for GridScanExec {
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
         if self.plan.limit().is_some() || !self.filters.is_empty() {
-            // A limit chose its rows in the order there is, and filters are for chunks one by one.
+            // A limit has chosen rows in the current order, and filters need chunks that are read one by one.
             return Ok(SortOrderPushdownResult::Unsupported);
         }
         let columns = self.columns();
@@ -370,7 +369,7 @@ impl ExecutionPlan for GridScanExec {
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // Those who pushed filters down get new ones, which they do not push down again.
+        // After a reset, operators above make new filters, which they do not push down again.
         let metrics = ExecutionPlanMetricsSet::new();
         Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
     }
@@ -380,7 +379,7 @@ impl ExecutionPlan for GridScanExec {
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if !self.filters.is_empty() || !self.ordering.is_empty() {
-            return Ok(None); // they are over the columns that there are
+            return Ok(None); // they refer to the current output columns
         }
         let kept = |projected: &ProjectionExpr| {
             let column = projected.expr.downcast_ref::<PhysicalColumn>()?;

@@ -1,8 +1,8 @@
-//! What is known about a scan's rows before it runs.
+//! Statistics of a scan's rows for the optimizer, before the scan runs.
 //!
-//! Row counts are exact: a plan knows its cells. Minimum, maximum and distinct count of dimension
-//! columns are exact while the rows are a whole selection; under a mask or a limit some of its
-//! labels may not occur, and then they are bounds only.
+//! Row counts are exact, because a plan counts its cells. Minimum, maximum and distinct count of dimension
+//! columns are exact while the rows are a whole selection. Under a mask or a limit some selected labels
+//! may not occur, so these statistics are declared inexact.
 
 use std::collections::HashSet;
 
@@ -15,11 +15,11 @@ use crate::array::{ColumnSource, GridArray, LabelOrder, Labels};
 use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
 
-/// Unsorted labels are examined up to this many; above it would cost more, every time the optimizer
-/// asks, than it gains.
+/// The greatest number of unsorted labels to examine. The optimizer requests statistics again and again,
+/// so examining more labels costs more than it gains.
 const MAX_LABELS_TO_EXAMINE: u64 = 1 << 16;
 
-/// Statistics of the output `columns` of one partition, or of all.
+/// Returns the statistics of the output `columns`, of one partition or of all.
 pub(super) fn statistics(
     array: &GridArray,
     plan: &ScanPlan,
@@ -46,7 +46,7 @@ fn exact_count(count: u64) -> Precision<usize> {
     usize::try_from(count).map_or(Precision::Absent, Precision::Exact)
 }
 
-/// An estimate: labels of variable length are taken for views.
+/// Estimates the bytes of `rows` rows. Values of variable length count as views of 16 bytes.
 fn byte_size(array: &GridArray, columns: &[ColumnSource], rows: u64) -> Precision<usize> {
     let width = |column: &ColumnSource| {
         let data_type = match (column.value(), array.labels_of(*column)) {
@@ -60,7 +60,7 @@ fn byte_size(array: &GridArray, columns: &[ColumnSource], rows: u64) -> Precisio
     usize::try_from(rows.saturating_mul(row)).map_or(Precision::Absent, Precision::Inexact)
 }
 
-/// Exact statistics of a dimension column over `rows` rows, in which each selected label occurs
+/// Returns exact statistics of a dimension column over `rows` rows, in which each selected label occurs
 /// equally often.
 fn dimension(labels: &Labels, selection: &AxisSelection, rows: u64) -> Result<ColumnStatistics> {
     let unsorted = labels.order() == LabelOrder::Unsorted;
@@ -87,8 +87,8 @@ fn dimension(labels: &Labels, selection: &AxisSelection, rows: u64) -> Result<Co
     })
 }
 
-/// How many different labels there are, NULL aside. Floats are left to DataFusion, which has its
-/// own view of signed zeros.
+/// Counts the different labels, without NULL. The count of floats is absent, because DataFusion has its
+/// own rule for signed zeros.
 fn distinct(labels: &ArrayRef) -> Result<Precision<usize>> {
     if labels.data_type().is_floating() {
         return Ok(Precision::Absent);

@@ -1,5 +1,4 @@
-//! The stream behind one partition of a scan: chunks become pieces, pieces become blocks, blocks become
-//! batches.
+//! The stream of one partition of a scan: cuts chunks into pieces and blocks, and makes batches of them.
 
 use std::sync::Arc;
 
@@ -20,21 +19,21 @@ use crate::array::{ColumnSource, GridArray};
 use crate::grid::ChunkTask;
 use crate::plan::{Assembler, Block, Blocks, Piece, Pieces, ScanPlan, TaskRange};
 
-/// The plan that a stream reads, and the columns and batches that it makes of it.
+/// The inputs of a stream: the plan to read, the columns to make, and the filters.
 pub(super) struct StreamInput {
     pub(super) array: Arc<GridArray>,
     pub(super) plan: Arc<ScanPlan>,
-    /// What each output column shows.
+    /// The source of each output column.
     pub(super) columns: Vec<ColumnSource>,
     /// The schema of the output.
     pub(super) schema: SchemaRef,
-    /// The filters that joins and `ORDER BY … LIMIT` push down while the query runs.
+    /// The dynamic filters of joins and `ORDER BY … LIMIT`.
     pub(super) filters: DynamicFilters,
-    /// Which chunks to read first.
+    /// The sort key whose best chunks are read first.
     pub(super) priority: Option<Priority>,
 }
 
-/// Produces the batches of one partition.
+/// A producer of the batches of one partition.
 pub(super) struct GridStream {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
@@ -43,28 +42,28 @@ pub(super) struct GridStream {
     batch_size: u64,
     chunks: ChunkReader,
     slab: OpenSlab,
-    /// Tasks of later slabs, if chunks are not read one by one.
+    /// Tasks of later slabs; unused if chunks are read one by one.
     later: TaskRange,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
     coalescer: BatchCoalescer,
-    /// Rows that may still be produced.
+    /// Rows that the limit still allows.
     remaining: u64,
     yields: YieldBudget,
     metrics: ScanMetrics,
 }
 
-/// The chunks of a slab of the plan, whose rows are interleaved.
+/// The current slab: chunks of the plan whose rows are interleaved.
 #[derive(Default)]
 struct OpenSlab {
-    /// Those whose turn has come.
+    /// The chunks that are open so far.
     open: Vec<OpenChunk>,
     pieces: Option<Pieces>,
     piece: Option<(Piece, Blocks)>,
 }
 
 impl GridStream {
-    /// Reads one partition of the plan.
+    /// Makes the producer of one partition of the plan.
     pub(super) fn new(
         input: StreamInput,
         partition: usize,
@@ -104,7 +103,7 @@ impl GridStream {
         }
     }
 
-    /// The next batch, or `None` at the end.
+    /// Returns the next batch, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let batch = self.next_batch().await?;
         Ok(batch.map(|batch| {
@@ -129,7 +128,7 @@ impl GridStream {
                 }
                 self.coalescer.push_batch(batch)?;
             } else if self.coalescer.get_buffered_rows() > 0 && self.chunks.may_prune_more() {
-                // Better few rows now than chunks that they make needless.
+                // Passes a few rows on early, because they may make filters exclude the next chunks.
                 self.coalescer.finish_buffered_batch()?;
             } else if !self.open_next_slab().await? {
                 self.coalescer.finish_buffered_batch()?;
@@ -138,7 +137,7 @@ impl GridStream {
         }
     }
 
-    /// The next block of the slab, or `None` if it is used up.
+    /// Returns the next block of the slab as a batch, or `None` after the last one.
     async fn next_block(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some((piece, blocks)) = &mut self.slab.piece {
@@ -149,7 +148,7 @@ impl GridStream {
                 self.slab.piece = None;
             }
             let Some(piece) = self.slab.pieces.as_mut().and_then(Iterator::next) else {
-                // By now most consumers have let go of the last batch, and the next tile fits there.
+                // By now most consumers have dropped the last batch, so the next tile can reuse its memory.
                 let cells = self.slab.open.iter().map(|chunk| chunk.task.cells()).sum();
                 for chunk in self.slab.open.drain(..) {
                     self.chunks.release(chunk)?;
@@ -168,7 +167,7 @@ impl GridStream {
         }
     }
 
-    /// The columns of a block of an open chunk; if it is backwards, from its last row on.
+    /// Makes a batch of a block of an open chunk; `backwards` puts its last row first.
     fn batch(&mut self, chunk: usize, block: &Block, backwards: bool) -> Result<RecordBatch> {
         let elapsed = self.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
@@ -192,7 +191,7 @@ impl GridStream {
         Ok(take_record_batch(&batch, &reversed)?)
     }
 
-    /// Makes the next slab current; false if there is none.
+    /// Makes the next slab the current one; returns false if there is none.
     async fn open_next_slab(&mut self) -> Result<bool> {
         let Some(order) = self.plan.reordered() else {
             // Each chunk is a slab.

@@ -1,17 +1,17 @@
-//! [`YieldBudget`]: long work that lets others run.
+//! [`YieldBudget`]: interrupts long CPU work so that other tasks of the thread run.
 //!
-//! A stream that always has a next batch ready never gives its thread back, and what it woke up before, say
-//! another partition that waited for the same build side of a join, waits on.
+//! A stream that always has a batch ready never yields its thread. Tasks that it has woken then keep
+//! waiting, such as another partition that needs the same build side of a join.
 
-/// Lets other tasks of the thread run each time that a budget of work is spent.
+/// A budget of work; other tasks of the thread run each time it is spent.
 #[derive(Default)]
 pub(super) struct YieldBudget {
-    /// Cells since the last time.
+    /// Cells processed since the last yield.
     spent: u64,
 }
 
 impl YieldBudget {
-    /// To be called after work on this many cells.
+    /// Counts work on `cells` cells, and yields when the budget is spent.
     pub(super) async fn spend(&mut self, cells: u64) {
         /// About a millisecond of work.
         const CELLS: u64 = 1 << 21;

@@ -1,35 +1,35 @@
-//! Words that are stored with their highest byte first, turned round.
+//! Conversion of big-endian words to little-endian.
 
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// In which order the bytes of a stored word follow one another. Tiles are little-endian.
+/// The order of the bytes in a stored word. Tiles are little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ByteOrder {
-    /// The lowest byte first, or there are no words.
+    /// The lowest byte first; also the order of single bytes.
     #[default]
     Little,
     /// The highest byte first.
     Big {
-        /// Bytes of a word. A complex number is two words.
+        /// Bytes per word. A complex number is two words.
         width: usize,
     },
 }
 
 impl ByteOrder {
-    /// Words of `width` bytes with the highest first, which for single bytes is no order at all.
+    /// Returns the order of big-endian words of `width` bytes; `Little` for single bytes.
     pub fn big(width: usize) -> Self {
         if width > 1 { Self::Big { width } } else { Self::Little }
     }
 
-    /// Whether bytes are in the order of tiles as they are.
+    /// Whether words are little-endian, as in tiles.
     pub fn is_little(self) -> bool {
         self == Self::Little
     }
 
-    /// The same words in little-endian order: in their own memory if nobody else holds it, else in
-    /// `spare`.
+    /// Returns the words in little-endian order. Converts them in place if nothing else shares their
+    /// memory, else copies them into `spare`.
     pub(super) fn to_little(self, words: Bytes, spare: Vec<u8>) -> Result<Bytes> {
         let Self::Big { width } = self else { return Ok(words) };
         if !words.len().is_multiple_of(width.max(1)) {
@@ -50,9 +50,9 @@ impl ByteOrder {
     }
 }
 
-/// Turns each word round.
+/// Reverses the bytes of each word.
 fn swap(bytes: &mut [u8], width: usize) {
-    /// Swaps words of a width that the compiler knows, so that it emits vector instructions.
+    /// Reverses words of a constant width, so that the compiler emits vector instructions.
     fn swap_words<const WIDTH: usize>(bytes: &mut [u8]) {
         bytes.as_chunks_mut::<WIDTH>().0.iter_mut().for_each(|word| word.reverse());
     }

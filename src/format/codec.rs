@@ -1,7 +1,7 @@
-//! Payload codecs, with output that never exceeds what is promised.
+//! Payload codecs, whose output never exceeds the promised length.
 //!
-//! [`Codec`] knows what several formats share. What only one of them does to its tiles is a
-//! [`PayloadDecoder`] of that format, which this module does not know.
+//! [`Codec`] lists the encodings that several formats share. An encoding of one format alone implements
+//! [`PayloadDecoder`], so this module depends on no format.
 
 use std::any::Any;
 use std::fmt;
@@ -12,28 +12,28 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// How a payload is encoded.
+/// The encoding of a payload.
 #[derive(Debug, Clone)]
 pub enum Codec {
-    /// The tile's bytes as they are.
+    /// The tile's bytes, without encoding.
     Raw,
     /// One or more zstd frames.
     Zstd,
-    /// As one format alone does it.
+    /// An encoding of one format alone.
     Custom(Arc<dyn PayloadDecoder>),
 }
 
-/// How a format undoes what it did to a tile before it was stored.
+/// A decoder for an encoding of one format alone.
 ///
-/// It is made once for all tiles of a kind, and shared by the threads that decode them. `Display` names the
+/// One decoder serves all tiles of a kind, and the threads that decode them share it. `Display` names the
 /// encoding for people: `gzip 6, byteshuffle`.
 pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
-    /// Turns the `stored` bytes, which begin at byte `offset` of their object, into the tile's: at most
-    /// `raw_len` bytes, in the memory of `spare` where it is large enough.
+    /// Decodes `stored`, which begins at byte `offset` of its object, into at most `raw_len` bytes. Reuses
+    /// the memory of `spare` if it is large enough.
     ///
     /// Decoders borrow further memory from [`Scratch::lend`], so that a tile costs no allocation.
-    /// Memory that is reserved before anything is decoded must be in proportion to `stored`, whatever
-    /// `raw_len` says.
+    /// Memory that is reserved before decoding must be in proportion to the length of `stored`, because a
+    /// damaged file can give any `raw_len`.
     ///
     /// # Errors
     /// `Corrupt` if `stored` does not decode to exactly `raw_len` bytes.
@@ -62,7 +62,8 @@ impl fmt::Display for Codec {
 pub struct Decoded {
     /// The tile's bytes.
     pub bytes: Bytes,
-    /// Where each value begins, if the encoding of values of variable length says so itself.
+    /// The offset of each value in `bytes`, if the encoding of variable-length values contains their
+    /// lengths.
     pub offsets: Option<Vec<u64>>,
 }
 
@@ -75,8 +76,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Lends what a [`PayloadDecoder`] keeps from tile to tile, which begins as `T::default()`. It
-    /// begins anew after another decoder has kept something else.
+    /// Lends the state that a [`PayloadDecoder`] keeps from tile to tile. The state is `T::default()` at
+    /// first, and again after a decoder with another type of state.
     pub fn lend<T, R>(&mut self, decode: impl FnOnce(&mut T) -> R) -> R
     where
         T: Any + Default + Send + Sync,
@@ -97,22 +98,22 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// Tiles that claim to have shrunk by more than this are not allocated before they are decoded.
+/// The greatest ratio of tile to payload bytes at which a tile is allocated before it is decoded.
 const HONEST_RATIO: u64 = 64;
 
 impl Codec {
-    /// Whether decoding hands the stored bytes back as they are.
+    /// Whether decoding returns the stored bytes unchanged.
     pub fn is_raw(&self) -> bool {
         matches!(self, Self::Raw)
     }
 
-    /// Turns the `stored` bytes, which begin at byte `offset` of their object, into the tile's, in the
-    /// memory of `spare` where it is large enough: fresh memory for each tile costs a good part of
-    /// what decompressing does.
+    /// Decodes `stored`, which begins at byte `offset` of its object, into the tile's bytes. Reuses the
+    /// memory of `spare` if it is large enough: fresh memory for each tile costs a good part of what
+    /// decompressing costs.
     ///
-    /// A raw payload is handed back without a copy. Any other is decoded into at most `raw_len` bytes
-    /// and a little more, whatever it claims: a decompression bomb costs no more than an honest
-    /// chunk, and a small payload that is said to be huge reserves nothing.
+    /// A raw payload is returned without a copy. Any other fills at most about `raw_len` bytes, or `spare`
+    /// if that is larger, so a decompression bomb costs no more than an honest chunk. A small payload with
+    /// a huge `raw_len` reserves nothing.
     ///
     /// # Errors
     /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes.
@@ -154,7 +155,7 @@ fn decode_zstd(
     scratch: &mut Scratch,
 ) -> Result<std::io::Result<Vec<u8>>> {
     let len = usize::try_from(raw_len)
-        .map_err(|_| Error::unsupported(format!("a tile of {raw_len} bytes")))?;
+        .map_err(|_| Error::unsupported(format!("a tile of {raw_len} bytes is too large")))?;
     Ok(if raw_len <= (stored.len() as u64).saturating_mul(HONEST_RATIO) {
         decode_at_once(stored, len, spare, scratch)
     } else {
@@ -162,7 +163,7 @@ fn decode_zstd(
     })
 }
 
-/// Decodes into memory for `raw_len` bytes; if `spare` has more, a longer frame may fill it.
+/// Decodes into memory for `raw_len` bytes. If `spare` has more, a longer frame may fill all of it.
 fn decode_at_once(
     stored: &[u8],
     raw_len: usize,
@@ -180,10 +181,10 @@ fn decode_at_once(
     Ok(tile)
 }
 
-/// Decodes into memory that grows with what really comes out.
+/// Decodes into memory that grows with the output.
 fn decode_growing(stored: &[u8], raw_len: u64) -> std::io::Result<Vec<u8>> {
     let mut tile = Vec::new();
-    // One byte more than promised tells a longer frame.
+    // One byte more than promised reveals a frame that is too long.
     let limit = raw_len.saturating_add(1);
     zstd::stream::Decoder::with_buffer(stored)?.take(limit).read_to_end(&mut tile)?;
     Ok(tile)
@@ -237,7 +238,7 @@ mod tests {
         assert!(decode(&Codec::Raw, 8, Bytes::from_static(b"short"), Vec::new()).is_err());
     }
 
-    /// Turns bytes round, with a count of the tiles in its scratch.
+    /// A decoder that reverses bytes, and counts tiles in its scratch.
     #[derive(Debug)]
     struct Reversed;
 

@@ -32,7 +32,7 @@ pub enum ElementType {
 }
 
 impl ElementType {
-    /// Bytes per element.
+    /// Returns the number of bytes per element.
     ///
     /// ```
     /// assert_eq!(gridfusion::format::ElementType::F16.size(), 2);
@@ -46,12 +46,13 @@ impl ElementType {
         }
     }
 
-    /// Whether the type is an integer without a sign.
+    /// Whether the elements are unsigned integers.
     pub fn is_unsigned(self) -> bool {
         matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// A number that orders stored elements, -0 below 0; `None` for NaN, and for bytes that are no element.
+    /// Returns a number that orders elements as their values do, with -0 below 0. `None` for NaN, and for a
+    /// wrong number of bytes.
     ///
     /// ```
     /// use gridfusion::format::ElementType;
@@ -77,7 +78,8 @@ impl ElementType {
         (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
     }
 
-    /// Whether a stored element lies within stored bounds; both zeros do where one does, and NaN nowhere.
+    /// Whether a stored element lies within stored bounds. The two zeros of floats count as equal; NaN lies
+    /// within no bounds.
     pub(crate) fn is_within(self, element: &Bound, bounds: &(Bound, Bound)) -> bool {
         let rank = |bound: &Bound| self.rank(&bound[..self.size() as usize]);
         let (Some(at), Some(least), Some(greatest)) =
@@ -93,7 +95,7 @@ impl ElementType {
         (least - below..=greatest + above).contains(&at)
     }
 
-    /// Whether the elements are whole numbers.
+    /// Whether the elements are integers, signed or unsigned.
     pub fn is_integer(self) -> bool {
         !matches!(self, Self::F16 | Self::F32 | Self::F64)
     }

@@ -1,37 +1,37 @@
-//! Recognises files and folders of other formats by their first bytes, their names
-//! and their listings, so that an error can say what there is and what to do with it.
+//! Recognises files and folders of other formats, so that an error can name the format and a remedy.
+//! A file is recognised by its first bytes or its name, a folder by its listing.
 
 use super::machine::Entry;
 use crate::error::Error;
 
-/// Something of another format.
+/// A format that gridfusion does not read as arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreign {
-    /// HDF5, which NetCDF-4 is too.
+    /// HDF5, including NetCDF-4.
     Hdf5,
     /// NetCDF before version 4.
     NetCdf,
     /// A Zarr array or group.
     Zarr,
-    /// GRIB, of weather services.
+    /// GRIB, a format of weather services.
     Grib,
-    /// A NumPy array, or several.
+    /// One or several NumPy arrays.
     Numpy,
-    /// A picture, or a raster of a map.
+    /// TIFF: a picture, or a raster of a map.
     Tiff,
     /// Parquet.
     Parquet,
     /// Arrow IPC.
     Arrow,
-    /// Values with commas or tabs between them.
+    /// Comma- or tab-separated values.
     Csv,
-    /// JSON, a document or one per line.
+    /// JSON: one document, or one per line.
     Json,
-    /// Something under a compression or in an archive.
+    /// A compressed file or an archive.
     Compressed,
 }
 
-/// What to do with arrays that the reference tool converts.
+/// The advice for arrays that the reference tool converts.
 const CONVERT: &str =
     "`tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)";
 
@@ -94,19 +94,19 @@ impl Foreign {
         entries.iter().any(of_zarr).then_some(Self::Zarr)
     }
 
-    /// Whether it holds rows, which DataFusion reads, rather than arrays.
+    /// Whether the format holds rows, which DataFusion reads, rather than arrays.
     pub fn has_rows(self) -> bool {
         matches!(self, Self::Parquet | Self::Arrow | Self::Csv | Self::Json)
     }
 
-    /// The name of the format, for a sentence.
+    /// Returns the name of the format with its article, for use in a sentence.
     pub fn what(self) -> &'static str {
         match self {
             Self::Hdf5 => "an HDF5 or NetCDF-4 file",
             Self::NetCdf => "a NetCDF file",
             Self::Zarr => "a Zarr store",
             Self::Grib => "a GRIB file",
-            Self::Numpy => "a file of NumPy",
+            Self::Numpy => "a NumPy file",
             Self::Tiff => "a TIFF file",
             Self::Parquet => "a Parquet file",
             Self::Arrow => "an Arrow file",
@@ -116,31 +116,31 @@ impl Foreign {
         }
     }
 
-    /// The advice for a user who has such a file.
+    /// Returns the advice for a user who has such a file.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Hdf5 | Self::NetCdf | Self::Zarr | Self::Numpy => CONVERT,
             Self::Grib => {
-                "xarray with cfgrib makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that"
+                "convert it to NetCDF with xarray and cfgrib, and that to .tet with `tet convert FROM TO.tet`"
             }
             Self::Tiff => {
-                "xarray with rioxarray makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that"
+                "convert it to NetCDF with xarray and rioxarray, and that to .tet with `tet convert FROM TO.tet`"
             }
             Self::Parquet | Self::Arrow | Self::Csv | Self::Json => {
-                "it is a table by its path, in single quotes: SELECT * FROM 'PATH'"
+                "query it by its path, in single quotes: SELECT * FROM 'PATH'"
             }
             Self::Compressed => "unpack it first",
         }
     }
 
-    /// The error of somebody who takes it for an array.
+    /// Returns the `Usage` error for such a file in place of an array.
     pub fn error(self) -> Error {
         let (what, advice) = (self.what(), self.advice());
         Error::usage(format!("this is {what}, not a .tet file or TileDB array; {advice}"))
     }
 }
 
-/// HDF5 allows a block of the user's before its signature, of 512 bytes, 1024, and so on.
+/// Whether `head` holds the HDF5 signature, at its start or after a user block of 512, 1024, 2048, … bytes.
 fn is_hdf5(head: &[u8]) -> bool {
     let places = std::iter::successors(Some(512_usize), |at| at.checked_mul(2));
     let mut places = std::iter::once(0).chain(places).take_while(|at| *at < head.len());

@@ -1,4 +1,4 @@
-//! Computations that never read: they say which bytes and listings they need, and get them.
+//! Machines: computations that request bytes and listings instead of reading them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,56 +8,57 @@ use bytes::Bytes;
 use super::ByteRange;
 use crate::error::Result;
 
-/// Some bytes of one object.
+/// A range of bytes in one object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Location {
-    /// The number of its array, where several are read as one; a format always says 0.
+    /// The number of the array that the object belongs to, where several arrays are read as one. Formats
+    /// always set 0.
     pub member: u32,
-    /// The object's path in the folder of the array, with `/` between parts; empty for a format that
-    /// is a single object.
+    /// The object's path in the folder of the array, with `/` between parts; empty if the array is a
+    /// single object.
     pub object: Arc<str>,
-    /// Which of its bytes.
+    /// The bytes of the object.
     pub range: ByteRange,
 }
 
 impl Location {
-    /// These bytes of an object of the array.
+    /// Returns the location of `range` in an object of the array, with `member` 0.
     pub fn new(object: impl Into<Arc<str>>, range: impl Into<ByteRange>) -> Self {
         Self { member: 0, object: object.into(), range: range.into() }
     }
 
-    /// Where the bytes begin; 0 if that is not known before the object is read.
+    /// Returns the offset of the first byte; 0 if it is unknown before the object is read.
     pub fn start(&self) -> u64 {
         self.range.start().unwrap_or_default()
     }
 }
 
-/// Something in a folder.
+/// An object or folder in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The last part of its path.
+    /// The last part of the path.
     pub name: String,
-    /// Bytes of an object; `None` for a folder.
+    /// The length of an object in bytes; `None` for a folder.
     pub size: Option<u64>,
 }
 
-/// What a [`Machine`] wants next.
+/// The next request of a [`Machine`], or its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step<T> {
     /// Fetch these bytes and call `step` again with [`Replies::Bytes`].
     Read(Vec<Location>),
-    /// Fetch these bytes, of objects that may be absent, and call `step` again with
+    /// Fetch these bytes of objects that may be absent, and call `step` again with
     /// [`Replies::IfPresent`].
     ReadIfPresent(Vec<Location>),
-    /// List these folders, not what is below them, and call `step` again with [`Replies::Listings`]. A
-    /// folder that is not there has no entries; the empty path is the array's own folder.
+    /// List these folders, without the contents of their subfolders, and call `step` again with
+    /// [`Replies::Listings`]. A missing folder has no entries. The empty path is the array's own folder.
     List(Vec<String>),
     /// Finished; `step` must not be called again.
     Done(T),
 }
 
 impl<T> Step<T> {
-    /// Asks for ranges of the only object.
+    /// Requests ranges of the array's only object.
     pub(super) fn read(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let object: Arc<str> = "".into();
         let at = |range: Range<u64>| Location::new(Arc::clone(&object), range);
@@ -65,13 +66,13 @@ impl<T> Step<T> {
     }
 }
 
-/// What was asked for, in the order asked.
+/// The replies to the last request, in the order of the request.
 #[derive(Debug, Clone, Default)]
 pub enum Replies {
-    /// Nothing was asked for yet.
+    /// Nothing was requested yet.
     #[default]
     Start,
-    /// Exactly the bytes of each location; fewer only of a suffix of an object that has no more.
+    /// Exactly the bytes of each location; a suffix has fewer if its object is shorter.
     Bytes(Vec<Bytes>),
     /// Exactly the bytes of each location; `None` where the object is absent.
     IfPresent(Vec<Option<Bytes>>),
@@ -80,7 +81,7 @@ pub enum Replies {
 }
 
 impl Replies {
-    /// The bytes, if bytes were asked for; else none.
+    /// Returns the bytes of [`Replies::Bytes`]; empty for other replies.
     pub fn into_bytes(self) -> Vec<Bytes> {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -88,7 +89,7 @@ impl Replies {
         }
     }
 
-    /// The bytes of objects that may be absent, if such were asked for; else none.
+    /// Returns the bytes of [`Replies::IfPresent`]; empty for other replies.
     pub fn into_present(self) -> Vec<Option<Bytes>> {
         match self {
             Self::IfPresent(bytes) => bytes,
@@ -96,7 +97,7 @@ impl Replies {
         }
     }
 
-    /// The listings, if listings were asked for; else none.
+    /// Returns the entries of [`Replies::Listings`]; empty for other replies.
     pub fn into_listings(self) -> Vec<Vec<Entry>> {
         match self {
             Self::Listings(listings) => listings,
@@ -107,10 +108,10 @@ impl Replies {
 
 /// A sans-IO computation over the objects of one array.
 pub trait Machine {
-    /// What it computes.
+    /// The result of the computation.
     type Output;
 
-    /// Takes the replies to what was asked for last and says what to do next.
+    /// Takes the replies to the last request, and returns the next request or the result.
     ///
     /// # Errors
     /// `Corrupt` or `Unsupported` if the bytes are not what the format promises.

@@ -1,10 +1,10 @@
-//! The memory that a file's writer asks readers to keep to.
+//! The amount of memory that a file's writer suggests to readers.
 
-/// How much memory the writer of a file suggests for reading it; a hint.
+/// The amount of memory that a file's writer suggests for reading it. It is only a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MemoryBudget {
-    /// A share of the memory at hand in basis points (10000 is all of it); 0 means unset.
+    /// A share of the available memory in basis points (10000 is all of it); 0 means unset.
     pub basis_points: u16,
-    /// A fixed number of bytes; 0 means unset. Wins over the share.
+    /// A fixed number of bytes, which overrides the share; 0 means unset.
     pub bytes: u32,
 }

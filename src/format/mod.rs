@@ -1,7 +1,7 @@
-//! Array formats: what stored bytes mean. No I/O, no Arrow, no DataFusion.
+//! Array formats: the meaning of stored bytes. No I/O, no Arrow, no DataFusion.
 //!
-//! A format never reads. It is a [`Machine`] that says which bytes or listings it needs next; whoever
-//! drives it fetches them from a mapping, an object store or a test, and hands them back:
+//! A format never reads. It is a [`Machine`] that requests bytes or listings. A driver fetches them from
+//! a mapping, an object store or a test, and passes them to the machine's next step:
 //!
 //! ```text
 //!                    step([])                    step([bytes, bytes])
@@ -11,12 +11,15 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object ([`tet`], whose object has the empty name) or a folder of them (`tiledb`, with
-//! the feature of that name). A package of `.tet` files is a folder too, in which one object is chosen.
+//! An array is one object ([`tet`], whose object has the empty name) or a folder of objects (`tiledb`, with
+//! the feature of that name). A package of `.tet` files is a folder too, but only one of its objects is read.
 //!
-//! Reading a chunk has the same shape for every format: *locate* (a machine that ends in a
-//! [`StoredChunk`] for each value that is wanted: byte ranges, and how they lie over one another),
-//! and then *decode* ([`Payload::decode`]). A format with an encoding of its own is a [`PayloadDecoder`].
+//! Every format reads a chunk in two steps:
+//!
+//! - *locate*: a machine returns a [`StoredChunk`] per requested variable: byte ranges in layers, of which
+//!   newer ones override older ones;
+//! - *decode*: [`Payload::decode`] turns stored bytes into a tile. A format with an encoding of its own
+//!   implements [`PayloadDecoder`].
 
 mod byte_order;
 mod codec;
@@ -30,7 +33,7 @@ pub mod tet;
 #[cfg(feature = "tiledb")]
 pub mod tiledb;
 mod time_unit;
-#[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // TileDB has more kinds of numbers.
+#[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // Some functions are used by TileDB only.
 mod wire;
 mod write;
 mod zone;

@@ -1,6 +1,6 @@
-//! In which order the cells of a stored tile follow one another.
+//! The order of the cells in a stored tile.
 
-/// Which axis of a tile varies fastest, and which after it.
+/// The order of the cells in a tile, given by the axes from the slowest to the fastest.
 ///
 /// ```
 /// use gridfusion::format::StorageOrder;
@@ -23,8 +23,8 @@ pub enum StorageOrder {
 }
 
 impl StorageOrder {
-    /// The order of a tile whose axes are stored as these axes of the array, the slowest first; `None`
-    /// unless each is there once.
+    /// Returns the order of a tile that stores the array's axes in this order, the slowest first. `None`
+    /// unless `axes` holds each axis once.
     pub fn permuted(axes: Vec<usize>) -> Option<Self> {
         if !is_permutation(&axes) {
             return None;
@@ -39,7 +39,7 @@ impl StorageOrder {
         })
     }
 
-    /// The axes of a tile of this rank, the fastest first; `None` if the order is of another rank.
+    /// Returns the axes of a tile of this rank, the fastest first; `None` if the order has another rank.
     pub fn fastest_first(&self, rank: usize) -> Option<Vec<usize>> {
         match self {
             Self::RowMajor => Some((0..rank).rev().collect()),

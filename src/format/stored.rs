@@ -1,4 +1,4 @@
-//! Where the cells of one value of one chunk are stored, and what lies over what.
+//! How a chunk of one variable is stored: in layers, of which newer ones override older ones.
 //!
 //! ```text
 //!   chunk  ┌────────────┐   layers, oldest first    ┌────────────┐      cells of no layer have the
@@ -16,10 +16,10 @@ use super::machine::Location;
 use super::{ByteOrder, StorageOrder};
 use crate::error::Result;
 
-/// One value of one chunk: cells of a later layer lie over those of earlier ones.
+/// The stored layers of one chunk of one variable. Cells of a later layer override those of earlier ones.
 ///
-/// A `.tet` chunk has exactly one layer; a tile of a TileDB array has one per fragment that wrote
-/// cells of it.
+/// A `.tet` chunk has exactly one layer. A tile of a TileDB array has one per fragment that wrote cells
+/// of it.
 #[derive(Debug, Clone, Default)]
 pub struct StoredChunk {
     /// Oldest first.
@@ -27,7 +27,7 @@ pub struct StoredChunk {
 }
 
 impl StoredChunk {
-    /// Whether a single layer is the chunk, as it is.
+    /// Whether a single layer holds the whole chunk in row-major order.
     pub fn is_whole(&self) -> bool {
         matches!(self.layers.as_slice(), [layer] if layer.placement.is_none())
     }
@@ -36,86 +36,87 @@ impl StoredChunk {
 /// One stored piece of a chunk.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    /// Which cells of the chunk it holds, and where they are in the stored tile; `None` if the tile is
-    /// the chunk, in row-major order.
+    /// The cells of the chunk that the layer holds, and their place in the stored tile. `None` if the tile
+    /// is the whole chunk in row-major order.
     pub placement: Option<Placement>,
-    /// The cells; of values of variable length, where each begins in `content`, as `u64` bytes.
+    /// The elements; for values of variable length, the offset of each in `content`, as `u64`.
     pub values: Payload,
     /// The bytes of values of variable length.
     pub content: Option<Payload>,
     /// One byte per cell, 0 for NULL, if cells can be NULL.
     pub validity: Option<Payload>,
-    /// Whether one of its objects may be absent. Then the layer is left out, and its cells are those of
-    /// the layers before it, or the array's fill value.
+    /// Whether one of its objects may be absent. If so, the layer is left out: its cells come from earlier
+    /// layers, or are the array's fill value.
     pub may_be_absent: bool,
 }
 
 impl Layer {
-    /// A layer that is the chunk, in row-major order, of cells that are never NULL.
+    /// Returns a layer that is the whole chunk in row-major order, without NULLs.
     pub fn whole(values: Payload) -> Self {
         Self { placement: None, values, content: None, validity: None, may_be_absent: false }
     }
 
-    /// What must be read, in the order in which it is decoded.
+    /// Returns the payloads to read, in the order in which they are decoded.
     pub fn payloads(&self) -> impl Iterator<Item = &Payload> {
         std::iter::once(&self.values).chain(&self.content).chain(&self.validity)
     }
 
-    /// [`Layer::payloads`], to be changed.
+    /// Returns [`Layer::payloads`] as mutable references.
     pub fn payloads_mut(&mut self) -> impl Iterator<Item = &mut Payload> {
         std::iter::once(&mut self.values).chain(&mut self.content).chain(&mut self.validity)
     }
 }
 
-/// How the cells of a stored tile lie in a chunk.
+/// The mapping from cells of a stored tile to cells of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// The cells of the chunk that the layer holds: a range per axis, relative to the chunk.
     pub region: Vec<Range<u64>>,
     /// Elements per axis of the stored tile.
     pub tile_shape: Vec<u64>,
-    /// The cell of the tile that is the region's first.
+    /// The coordinates of the region's first cell in the stored tile.
     pub origin: Vec<u64>,
-    /// How the tile's cells follow one another.
+    /// The order of the cells in the stored tile.
     pub order: StorageOrder,
 }
 
-/// Stored bytes and how to make a tile of them: decoded first, and then in the order of tiles.
+/// The location of stored bytes, and how a tile is made of them: by decoding, and then by reversing
+/// big-endian words.
 #[derive(Debug, Clone)]
 pub struct Payload {
-    /// Where they are.
+    /// The location of the stored bytes.
     pub at: Location,
-    /// Bytes of the decoded tile.
+    /// The length of the decoded tile in bytes.
     pub raw_len: u64,
-    /// How they are encoded.
+    /// The encoding of the stored bytes.
     pub codec: Codec,
-    /// How the bytes of its words follow one another, once decoded.
+    /// The byte order of the decoded words.
     pub byte_order: ByteOrder,
 }
 
 impl Payload {
-    /// Bytes that are in the order of tiles.
+    /// Returns a payload of little-endian words.
     pub fn new(at: Location, raw_len: u64, codec: Codec) -> Self {
         Self { at, raw_len, codec, byte_order: ByteOrder::Little }
     }
 
-    /// The number of stored bytes; of an object whose length is not known before it is read, as many as
-    /// the tile has, for a guess.
+    /// Returns the number of stored bytes. For an object whose length is unknown before it is read, the
+    /// length of the decoded tile is the estimate.
     pub fn stored_len(&self) -> u64 {
         self.at.range.most().unwrap_or(self.raw_len)
     }
 
-    /// Whether the stored bytes are the tile's, as they are.
+    /// Whether the stored bytes are the tile's bytes, so that it needs no memory of its own.
     pub fn is_view(&self) -> bool {
         self.codec.is_raw() && self.byte_order.is_little()
     }
 
-    /// Turns the stored bytes into the tile's; see [`Codec::decode`].
+    /// Turns the stored bytes into the tile's bytes; see [`Codec::decode`].
     ///
     /// # Errors
-    /// `Corrupt` if they do not decode to exactly `raw_len` bytes.
+    /// `Corrupt` if the stored bytes do not decode to exactly `raw_len` bytes.
     pub fn decode(&self, stored: Bytes, spare: Vec<u8>, scratch: &mut Scratch) -> Result<Decoded> {
-        // Bytes that are stored as they are need no memory before they are turned round.
+        // Raw bytes need no memory for decoding, only for reversed words.
         let (for_codec, for_words) = match self.codec.is_raw() {
             true => (vec![], spare),
             false => (spare, vec![]),
@@ -143,7 +144,7 @@ mod tests {
                 Payload { byte_order: ByteOrder::big(4), ..Payload::new(at, 16_000, codec) };
             assert!(!payload.is_view());
             assert_eq!(payload.stored_len(), 16_000);
-            // Shared, as the bytes of a mapping are; and owned.
+            // Owned bytes, and shared ones as of a mapping.
             let (stored, shared) = (Bytes::from(stored.clone()), Bytes::from(stored));
             let keep = shared.clone();
             for stored in [stored, shared] {

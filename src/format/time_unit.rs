@@ -1,6 +1,6 @@
 //! Units in which formats count time.
 
-/// Units of time.
+/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TimeUnit {
     /// Calendar years.

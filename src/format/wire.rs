@@ -1,4 +1,4 @@
-//! Little-endian integers out of byte slices, with errors that say where.
+//! Reads little-endian integers from byte slices; errors give the offset in the file.
 
 use crate::error::{Error, Result};
 
@@ -16,7 +16,7 @@ impl<'a> Reader<'a> {
         Self { region, base, bytes, at: 0 }
     }
 
-    /// The absolute offset of the next byte.
+    /// Returns the absolute offset of the next byte.
     pub(in crate::format) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         taken.try_into().map_err(|_| Error::internal("a slice of the wrong length"))
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes not yet read.
     pub(in crate::format) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -98,16 +98,21 @@ impl<'a> Reader<'a> {
         if known.contains(&found) {
             return Ok(found);
         }
-        Err(Error::corrupt(self.region, at, format!("{what} {found}, this reader knows {known:?}")))
+        Err(Error::corrupt(
+            self.region,
+            at,
+            format!("{what} {found}, this reader supports {known:?}"),
+        ))
     }
 }
 
-/// `n` rounded up to a multiple of 8, unless that overflows.
+/// Rounds `n` up to a multiple of 8; `None` if that overflows.
 pub(in crate::format) fn align8(n: u64) -> Option<u64> {
     Some(n.checked_add(7)? & !7)
 }
 
-/// A length or count from a file as a `usize`; what does not fit is longer than any file.
+/// Converts a length or count from a file. A number that does not fit becomes `usize::MAX`, more than any
+/// buffer holds.
 pub(in crate::format) fn to_usize(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }

@@ -1,7 +1,7 @@
-//! Writing an array: what to put where, in which order, and what makes it visible. No I/O.
+//! Writing an array: the writes, their order, and the last one, which makes the array visible. No I/O.
 //!
-//! A [`Writer`] is the mirror image of a [`Machine`](super::Machine): it is given the cells of chunks and
-//! says what to write, and whoever drives it writes that to a folder, a store or a test's memory.
+//! A [`Writer`] is the mirror image of a [`Machine`](super::Machine): it takes the cells of chunks and
+//! returns writes. A driver applies them to a folder, a store or a test's memory.
 //!
 //! ```text
 //!            write(chunk)                        finish()
@@ -10,9 +10,9 @@
 //!                             side by side       beginning to its end         before, all of it after
 //! ```
 //!
-//! Whoever reads an array begins with one object: a header, a commit, a pointer to a generation, or the
-//! only file there is. That object is published last. What was written before is named by nothing that
-//! anybody reads, so a writer that fails or is stopped has changed nothing.
+//! Readers of an array begin with one object: a header, a commit, a pointer to a generation, or the only
+//! file. The writer publishes that object last. Until then no reader finds the other new objects, so a
+//! writer that fails or is stopped has changed nothing.
 
 use std::sync::Arc;
 
@@ -20,37 +20,36 @@ use bytes::Bytes;
 
 use crate::error::Result;
 
-/// Bytes of an object, whose path is relative to the folder that is written to.
+/// Bytes to write to an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The object's path, with `/` between parts.
+    /// The object's path in the folder that is written to, with `/` between parts.
     pub object: Arc<str>,
-    /// All its bytes, or the next of them.
+    /// All bytes of the object, or the next ones to append.
     pub bytes: Bytes,
 }
 
 impl Content {
-    /// These bytes of this object.
+    /// Returns the content `bytes` for `object`.
     pub fn new(object: impl Into<Arc<str>>, bytes: impl Into<Bytes>) -> Self {
         Self { object: object.into(), bytes: bytes.into() }
     }
 }
 
-/// A write that a [`Writer`] asks for before anything is visible.
+/// A write that a [`Writer`] requests before the array is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// Put whole objects, in any order and at the same time. None of them may exist yet.
+    /// Put whole objects, in any order or concurrently. None of them may exist yet.
     Put(Vec<Content>),
-    /// Add bytes to an object that is written from its beginning to its end, and begin it with the first
-    /// of them. It is not there before it is complete.
+    /// Append bytes to an object; the first bytes begin it. The object is not visible before it is complete.
     Append(Content),
-    /// An object has all its bytes and takes its place, where there must be none yet.
+    /// Complete an object that was appended to. No object of this name may exist yet.
     Complete(Arc<str>),
-    /// Move an object, or a folder where the store has folders. There must be none of the new name yet.
+    /// Rename an object, or a folder where the store has folders. The new name must not exist yet.
     Rename {
-        /// Where it is.
+        /// The present path.
         from: Arc<str>,
-        /// Where it goes.
+        /// The new path.
         to: Arc<str>,
     },
 }
@@ -58,33 +57,33 @@ pub enum Write {
 /// The last write, which makes everything visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Publish {
-    /// Put an object, which must not exist: of two writers the second fails.
+    /// Put an object that must not exist yet: of two concurrent writers, the second fails.
     Create(Content),
-    /// Put an object in the place of the one that is there, if any.
+    /// Put an object; replace the existing one, if any.
     Replace(Content),
-    /// The object that was appended to has all its bytes and takes its place.
+    /// Complete an object that was appended to.
     Complete {
-        /// Its path.
+        /// The object's path.
         object: Arc<str>,
-        /// Whether it may take the place of another.
+        /// Whether it may replace an existing object.
         replace: bool,
     },
 }
 
 /// A sans-IO writer of one array.
 pub trait Writer {
-    /// Its input, one after the other: say, the cells of a chunk and which chunk that is.
+    /// The input of one call of `write`, such as the cells and the coordinates of a chunk.
     type Chunk;
 
-    /// Takes a chunk and says what to write, one thing after the other.
+    /// Takes a chunk and returns the writes to apply, in order.
     ///
     /// # Errors
-    /// `Unsupported` or `Usage` if the format has no way to write this.
+    /// `Unsupported` or `Usage` if the format cannot store this chunk.
     fn write(&mut self, chunk: Self::Chunk) -> Result<Vec<Write>>;
 
-    /// There are no more chunks: says what is left to write, and what makes all of it visible.
+    /// Ends the input: returns the remaining writes, and the one that makes all of them visible.
     ///
     /// # Errors
-    /// `Unsupported` or `Usage` if the format has no way to write this.
+    /// `Unsupported` or `Usage` if the format cannot store this array.
     fn finish(&mut self) -> Result<(Vec<Write>, Publish)>;
 }

@@ -1,11 +1,11 @@
-//! What a writer noted about the values of a chunk.
+//! Chunk statistics: bounds, sum and number of NULLs of a chunk, as its writer stored them.
 
 use std::fmt::Debug;
 
-/// A value in its stored form: the first bytes, as many as the element has.
+/// The stored bytes of one element, padded with zeros at the end.
 pub type Bound = [u8; 8];
 
-/// The bytes of a stored element, which has no more than a bound.
+/// Copies the bytes of a stored element into a bound; leaves out bytes after the eighth.
 pub(crate) fn bound(element: &[u8]) -> Bound {
     let mut bound = Bound::default();
     let len = element.len().min(bound.len());
@@ -13,30 +13,30 @@ pub(crate) fn bound(element: &[u8]) -> Bound {
     bound
 }
 
-/// What is known of one value over all cells of one chunk.
+/// The statistics of one variable over all cells of one chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zone {
-    /// Cells that are NULL, NaN or fill.
+    /// The number of cells that are NULL, NaN or the fill value.
     pub null_count: u64,
-    /// The least and the greatest of the others; absent if there are none, or they were not noted.
+    /// The least and the greatest of the other elements; `None` if there are no others, or no stored bounds.
     pub bounds: Option<(Bound, Bound)>,
-    /// The sum of the others, if it was noted.
+    /// The sum of the other elements; `None` if the writer stored none that can be relied on.
     pub sum: Option<Sum>,
 }
 
 /// A sum of all cells that are not NULL, exact for integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sum {
-    /// Of signed integers.
+    /// The sum of signed integers.
     Signed(i64),
-    /// Of unsigned integers.
+    /// The sum of unsigned integers.
     Unsigned(u64),
-    /// Of floats, in doubles; finite.
+    /// The sum of floats as a double; finite.
     Float(f64),
 }
 
 impl Sum {
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Signed(sum) => sum as f64,
@@ -46,8 +46,8 @@ impl Sum {
     }
 }
 
-/// The zones of one value of an array.
+/// The chunk statistics of one variable of an array.
 pub trait Zones: Debug + Send + Sync {
-    /// What is known of the chunk with this row-major number.
+    /// Returns the statistics of the chunk with this row-major number, if there are any.
     fn zone(&self, chunk: u64) -> Option<Zone>;
 }

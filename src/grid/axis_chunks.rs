@@ -1,4 +1,4 @@
-//! The chunks of one axis.
+//! The borders between the chunks of one axis, regular or listed.
 //!
 //! ```text
 //!   Every { edge: 10, before: 4 }    0 ─── 6 ──────── 16 ── 19       a regular grid, as formats have it
@@ -9,31 +9,32 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The borders of the chunks of an axis, from 0 to its length.
+/// The borders between the chunks of an axis, from 0 to the axis' length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AxisChunks {
-    /// A border every so many elements.
+    /// A border every `edge` positions.
     Every {
-        /// Elements of a chunk that is not clipped.
+        /// Positions in a chunk that is not clipped.
         edge: NonZeroU64,
-        /// Elements of the first chunk that lie before the axis; fewer than `edge`.
+        /// Positions of the first chunk that lie before the axis begins; fewer than `edge`.
         before: u64,
     },
-    /// Borders at these elements: ascending, the first 0 and the last the length of the axis; of an
-    /// axis of length 0 there is only one.
+    /// Borders at these positions, ascending: the first is 0, and the last is the length of the axis.
+    /// An axis of length 0 has the border 0 only.
     At(Arc<[u64]>),
 }
 
-/// Irregular borders are listed, at most this many.
+/// The most chunks that an irregular axis may list.
 const MAX_LISTED: u64 = 1 << 24;
 
 impl AxisChunks {
-    /// One chunk for the whole axis.
+    /// Returns one chunk for the whole axis.
     pub fn whole(len: u64) -> Self {
         Self::Every { edge: NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN), before: 0 }
     }
 
-    /// Chunks of an axis of length `len`; `None` if its last element is too far from the first border.
+    /// Returns the number of chunks of an axis of length `len`; `None` if `len + before` overflows a
+    /// `u64`.
     pub(super) fn chunks(&self, len: u64) -> Option<u64> {
         match self {
             _ if len == 0 => Some(0),
@@ -42,7 +43,7 @@ impl AxisChunks {
         }
     }
 
-    /// The chunk that holds element `index`, which must lie in the axis.
+    /// Returns the chunk that holds `index`, which must lie in the axis.
     pub(super) fn chunk_of(&self, index: u64) -> u64 {
         match self {
             Self::Every { edge, before } => index.saturating_add(*before) / edge.get(),
@@ -52,7 +53,7 @@ impl AxisChunks {
         }
     }
 
-    /// The elements of a chunk of an axis of length `len`.
+    /// Returns the indices that `chunk` covers on an axis of length `len`.
     pub(super) fn range(&self, chunk: u64, len: u64) -> Range<u64> {
         match self {
             Self::Every { edge, before } => {
@@ -69,7 +70,7 @@ impl AxisChunks {
         }
     }
 
-    /// Elements of the longest chunk, as if none were clipped.
+    /// Returns the number of positions in the longest chunk, as if none were clipped.
     pub fn edge(&self) -> u64 {
         match self {
             Self::Every { edge, .. } => edge.get(),
@@ -80,7 +81,7 @@ impl AxisChunks {
         }
     }
 
-    /// Regular chunks that are so many times as long.
+    /// Returns regular chunks that are `times` as long; listed borders stay as they are.
     #[must_use]
     pub fn times(&self, times: NonZeroU64) -> Self {
         match self {
@@ -91,7 +92,8 @@ impl AxisChunks {
         }
     }
 
-    /// The borders that two ways to cut an axis of length `len` have in common.
+    /// Returns the borders that `self` and `other` share on an axis of length `len`. If both have too
+    /// many borders to compare, one chunk covers the axis.
     ///
     /// ```
     /// use gridfusion::grid::AxisChunks;
@@ -125,7 +127,7 @@ impl AxisChunks {
         Self::At(few.borders(len).filter(is_border).collect())
     }
 
-    /// The chunks of axes of these lengths, one after the other, as one; `None` if they are too many.
+    /// Puts axes of the given lengths one after the other; `None` if they have too many chunks to list.
     pub fn concat<'a>(parts: impl Iterator<Item = (&'a Self, u64)>) -> Option<Self> {
         let mut borders = vec![0_u64];
         let mut start = 0_u64;
@@ -140,7 +142,7 @@ impl AxisChunks {
         Some(Self::At(borders.into()))
     }
 
-    /// All borders of an axis of length `len`.
+    /// Returns all borders of an axis of length `len`.
     fn borders(&self, len: u64) -> impl Iterator<Item = u64> {
         let chunks = self.chunks(len).unwrap_or_default();
         std::iter::once(0).chain((0..chunks).map(move |chunk| self.range(chunk, len).end))
@@ -151,7 +153,7 @@ fn longest(len: u64) -> NonZeroU64 {
     NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN)
 }
 
-/// The least common multiple, unless it overflows.
+/// Returns the least common multiple; `None` if it overflows.
 fn lcm(a: NonZeroU64, b: NonZeroU64) -> Option<NonZeroU64> {
     let (mut divisor, mut rest) = (a.get(), b.get());
     while rest != 0 {

@@ -1,4 +1,4 @@
-//! The chunk grid of an array.
+//! The chunk grid of an array: which cells each chunk covers.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::{AxisChunks, AxisSelection, order};
 use crate::error::{Error, Result};
 
-/// The grid of chunks that covers an array. That of a stored array is regular; chunks at its ends are
-/// clipped. Where arrays are combined, an axis may be cut anywhere ([`AxisChunks`]).
+/// The grid of chunks that covers an array. A stored array has a regular grid, and chunks at its ends
+/// are clipped. Where arrays are combined, an axis may have borders anywhere ([`AxisChunks`]).
 ///
 /// A regular grid may begin before the array does, so that the first chunk of an axis is clipped too:
 ///
@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 ///   elements        0 1 … 5 6 … 15 16 … 18        shape 19, origin 4
 /// ```
 ///
-/// All products (cells, chunks) fit in a `u64`. Methods that take an axis panic if the grid has no such axis.
+/// The numbers of cells and of chunks fit in a `u64`. Methods that take an axis panic if the grid has
+/// no such axis.
 ///
 /// ```
 /// use gridfusion::grid::ChunkGrid;
@@ -37,20 +38,20 @@ pub struct ChunkGrid {
 }
 
 impl ChunkGrid {
-    /// Cuts an array of `shape` (elements) into chunks of `chunk_shape` (elements).
+    /// Cuts an array of `shape` into chunks of `chunk_shape`; both are positions per axis.
     ///
-    /// A chunk shape may exceed the array's: then one clipped chunk covers the axis. A shape of 0
-    /// gives an axis without chunks.
+    /// A chunk may be longer than the array: then one clipped chunk covers the axis. An axis of length
+    /// 0 has no chunks.
     ///
     /// # Errors
-    /// `Unsupported` if the ranks differ, are 0 or exceed [`super::MAX_RANK`], if a chunk shape is 0,
+    /// `Unsupported` if the ranks differ, are 0 or exceed [`super::MAX_RANK`], if a chunk length is 0,
     /// or if the number of cells overflows a `u64`.
     pub fn new(shape: &[u64], chunk_shape: &[u64]) -> Result<Self> {
         Self::with_origin(shape, chunk_shape, &vec![0; shape.len()])
     }
 
-    /// A grid that begins `origin` elements before the array on each axis; an origin is less than its
-    /// chunk shape.
+    /// Returns a grid that begins `origin` positions before the array on each axis. Each origin must be
+    /// less than the chunk length of its axis.
     ///
     /// ```
     /// use gridfusion::grid::ChunkGrid;
@@ -62,7 +63,8 @@ impl ChunkGrid {
     /// ```
     ///
     /// # Errors
-    /// Those of [`ChunkGrid::new`], and `Unsupported` for an origin that is not inside a chunk.
+    /// The errors of [`ChunkGrid::new`], and `Unsupported` if an origin is not less than its chunk
+    /// length.
     pub fn with_origin(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
         if shape.len() != chunk_shape.len() || shape.is_empty() || shape.len() > super::MAX_RANK {
             return Err(Error::unsupported(format!(
@@ -78,24 +80,26 @@ impl ChunkGrid {
         let inside = |(at, edge): (&u64, &NonZeroU64)| *at < edge.get();
         if origin.len() != shape.len() || !origin.iter().zip(&chunk_shape).all(inside) {
             return Err(Error::unsupported(format!(
-                "a grid whose origin {origin:?} does not lie in a chunk of shape {chunk_shape:?}"
+                "grid origin {origin:?} lies outside the first chunk, whose shape is {chunk_shape:?}"
             )));
         }
         let every = |(&edge, &before)| AxisChunks::Every { edge, before };
         Self::with_axis_chunks(shape, chunk_shape.iter().zip(origin).map(every).collect())
     }
 
-    /// A grid with these chunks per axis; listed borders must end where their axis does.
+    /// Returns a grid with the given chunks per axis. Listed borders must end at the length of their
+    /// axis.
     ///
     /// # Errors
-    /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if the chunks of an axis do not end with it.
+    /// `Unsupported` if the number of cells overflows a `u64`; `Internal` if listed borders do not end
+    /// at the length of their axis.
     pub fn with_axis_chunks(shape: &[u64], axes: Vec<AxisChunks>) -> Result<Self> {
         let fits = |(chunks, len): (&AxisChunks, &u64)| match chunks {
             AxisChunks::Every { .. } => true,
             AxisChunks::At(borders) => borders.last() == Some(len),
         };
         if axes.len() != shape.len() || !axes.iter().zip(shape).all(fits) {
-            return Err(Error::internal("chunks of an axis of another length"));
+            return Err(Error::internal("chunk borders that do not end where their axis ends"));
         }
         let too_large =
             || Error::unsupported(format!("an array of shape {shape:?} has more than 2^64 cells"));
@@ -107,27 +111,27 @@ impl ChunkGrid {
         Ok(Self { shape: shape.to_vec(), axes, chunks_per_axis, cells, chunks })
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
-    /// Elements per axis of the array.
+    /// Returns the number of positions along each axis.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// Elements per axis of the longest chunk, as if none were clipped.
+    /// Returns the number of positions in the longest chunk of each axis, as if none were clipped.
     pub fn chunk_shape(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.axes.iter().map(AxisChunks::edge)
     }
 
-    /// The chunks of each axis.
+    /// Returns the chunks of each axis.
     pub fn axis_chunks(&self) -> &[AxisChunks] {
         &self.axes
     }
 
-    /// Elements of the first chunk of `axis` that lie before the array.
+    /// Returns how many positions of the first chunk of `axis` lie before the array.
     pub fn origin(&self, axis: usize) -> u64 {
         match &self.axes[axis] {
             AxisChunks::Every { before, .. } => *before,
@@ -135,32 +139,32 @@ impl ChunkGrid {
         }
     }
 
-    /// Chunks per axis.
+    /// Returns the number of chunks along each axis.
     pub fn chunks_per_axis(&self) -> &[u64] {
         &self.chunks_per_axis
     }
 
-    /// The number of cells of the array.
+    /// Returns the number of cells of the array.
     pub fn cells(&self) -> u64 {
         self.cells
     }
 
-    /// The number of chunks of the array.
+    /// Returns the number of chunks of the array.
     pub fn chunks(&self) -> u64 {
         self.chunks
     }
 
-    /// The chunk coordinate on `axis` that holds the element `index`; `index` must lie in the axis.
+    /// Returns the chunk coordinate on `axis` that holds `index`, which must lie in the axis.
     pub fn chunk_of(&self, axis: usize, index: u64) -> u64 {
         self.axes[axis].chunk_of(index)
     }
 
-    /// The elements of `axis` that chunk coordinate `chunk` covers, clipped to the array.
+    /// Returns the indices of `axis` that chunk coordinate `chunk` covers, clipped to the array.
     pub fn axis_range(&self, axis: usize, chunk: u64) -> Range<u64> {
         self.axes[axis].range(chunk, self.shape[axis])
     }
 
-    /// The chunk coordinates on `axis` that hold an index of `selection`.
+    /// Returns the chunk coordinates on `axis` that hold an index of `selection`.
     pub fn chunks_of(&self, axis: usize, selection: &AxisSelection) -> AxisSelection {
         let touched = |range: &Range<u64>| {
             self.chunk_of(axis, range.start)..self.chunk_of(axis, range.end - 1) + 1
@@ -169,7 +173,8 @@ impl ChunkGrid {
         AxisSelection::from_ranges(self.chunks_per_axis[axis], ranges)
     }
 
-    /// Elements per axis of the chunk at `coordinates`, clipped to the array.
+    /// Returns the number of positions along each axis of the chunk at `coordinates`, clipped to the
+    /// array.
     pub fn extents(&self, coordinates: &[u64]) -> Vec<u64> {
         let clip = |(axis, &chunk)| {
             let range = self.axis_range(axis, chunk);
@@ -178,20 +183,21 @@ impl ChunkGrid {
         coordinates.iter().enumerate().map(clip).collect()
     }
 
-    /// The chunk's place in row-major order over the grid, or `None` if it lies outside.
+    /// Returns the chunk's number in row-major order, or `None` if `coordinates` lie outside the grid.
     pub fn chunk_number(&self, coordinates: &[u64]) -> Option<u64> {
         let inside = coordinates.len() == self.rank()
             && coordinates.iter().zip(&self.chunks_per_axis).all(|(chunk, count)| chunk < count);
         inside.then(|| order::ravel(coordinates, &self.chunks_per_axis))
     }
 
-    /// The coordinates of the chunk at place `chunk_number` in row-major order; the grid must have chunks.
+    /// Returns the coordinates of the chunk with this row-major number; the grid must have chunks.
     pub fn chunk_coordinates(&self, chunk_number: u64) -> Vec<u64> {
         order::unravel(chunk_number, &self.chunks_per_axis)
     }
 }
 
-/// The product, unless it overflows. A factor of 0 makes it 0 wherever it stands.
+/// Returns the product, or `None` if it overflows. A factor of 0 gives 0, even beside factors that
+/// overflow.
 fn checked_product(factors: &[u64]) -> Option<u64> {
     if factors.contains(&0) {
         return Some(0);

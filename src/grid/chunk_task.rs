@@ -1,4 +1,4 @@
-//! One chunk and the selected cells of it.
+//! A chunk to read, with its selected cells.
 
 use super::AxisSelection;
 
@@ -9,14 +9,14 @@ pub struct ChunkTask {
     pub chunk_number: u64,
     /// The chunk's coordinates in the grid.
     pub coordinates: Vec<u64>,
-    /// Per axis the selected cells, relative to the chunk; the axis lengths are the chunk's extents.
+    /// Per axis the selected indices, relative to the chunk; the axis lengths are the chunk's extents.
     pub selection: Vec<AxisSelection>,
-    /// Rows this task yields.
+    /// Rows that this task yields.
     pub rows: u64,
 }
 
 impl ChunkTask {
-    /// Cells of the chunk, selected or not.
+    /// Returns the number of cells in the chunk, selected or not.
     pub fn cells(&self) -> u64 {
         self.selection.iter().map(AxisSelection::len).product()
     }

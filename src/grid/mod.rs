@@ -1,12 +1,15 @@
-//! Index arithmetic of chunked N-dimensional arrays: no bytes, no labels, no I/O.
+//! Index arithmetic for chunked N-dimensional arrays, without bytes, labels or I/O.
 //!
-//! Words, used with the same meaning everywhere in this crate:
+//! These words have the same meaning everywhere in this crate:
 //!
-//! - *shape*: elements per axis of the array; *chunk shape*: elements per axis of a full chunk;
-//! - *chunk grid*: chunks per axis, `ceil(shape / chunk shape)`; *chunk coordinates*: a place in it;
-//! - *edge chunk*: one that the array's end clips; its *extents* are what is left of it;
-//! - *cell*: one element; *index*: a 0-based position on an axis;
-//! - *selection*: per axis a sorted set of indices; the selected cells are their cross product.
+//! - *shape*: positions per axis of the array. *chunk shape*: positions per axis of a full chunk.
+//! - *chunk grid*: chunks per axis, `ceil(shape / chunk shape)`. *chunk coordinates*: a position in
+//!   this grid.
+//! - *edge chunk*: a chunk that the array's end clips. *extents*: positions per axis of a chunk after
+//!   clipping.
+//! - *cell*: one position of the array. *index*: the 0-based number of a position along an axis.
+//! - *selection*: per axis a sorted set of indices. The selected cells are the cross product of these
+//!   sets.
 //!
 //! Everything is in row-major (C) order: the last axis varies fastest.
 //!

@@ -1,10 +1,10 @@
-//! Row-major order: positions to coordinates and back, and the contiguous runs of a selection.
+//! Row-major order: coordinates to positions and back, and the contiguous runs of a selection.
 
 use std::ops::Range;
 
 use super::AxisSelection;
 
-/// The row-major position of `coordinates` in a box of `shape`.
+/// Returns the row-major position of `coordinates` in a box of `shape`.
 ///
 /// ```
 /// assert_eq!(gridfusion::grid::ravel(&[1, 2], &[4, 3]), 5);
@@ -13,7 +13,7 @@ pub fn ravel(coordinates: &[u64], shape: &[u64]) -> u64 {
     coordinates.iter().zip(shape).fold(0, |position, (&at, &len)| position * len + at)
 }
 
-/// The coordinates of a row-major `position` in a box of `shape`; no length may be 0.
+/// Returns the coordinates of a row-major `position` in a box of `shape`; no length may be 0.
 ///
 /// ```
 /// assert_eq!(gridfusion::grid::unravel(5, &[4, 3]), [1, 2]);
@@ -27,8 +27,8 @@ pub fn unravel(mut position: u64, shape: &[u64]) -> Vec<u64> {
     coordinates
 }
 
-/// Calls `visit` with each contiguous run of cells that `selection` picks from a row-major tile,
-/// in row-major order. The runs are positions in the tile, in cells.
+/// Calls `visit` with each contiguous run of cells that `selection` picks from a row-major tile, in
+/// row-major order. A run is a range of cell positions in the tile.
 ///
 /// The tile's extents are the lengths of the axes of `selection`. Trailing axes that are selected
 /// whole are folded into the runs, so a box that is contiguous in memory is one run.
@@ -57,7 +57,7 @@ pub fn for_each_run(selection: &[AxisSelection], mut visit: impl FnMut(Range<u64
     }
 }
 
-/// The runs below the outer position `base`, a row-major position over the axes already fixed.
+/// Visits the runs at `base`, a row-major position over the axes that are already fixed.
 fn visit_axis(
     outer: &[AxisSelection],
     run_axis: &AxisSelection,

@@ -1,4 +1,4 @@
-//! Selected indices, per axis.
+//! Sets of selected indices, one per axis.
 
 use std::ops::Range;
 
@@ -14,25 +14,26 @@ use std::ops::Range;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AxisSelection {
-    /// Elements of the axis; all ranges lie below it.
+    /// Length of the axis; all ranges lie below it.
     len: u64,
     ranges: Vec<Range<u64>>,
-    /// For each range the number of selected indices before it, so that positions are found fast.
+    /// For each range, the number of selected indices before it. This allows binary search.
     before: Vec<u64>,
 }
 
 impl AxisSelection {
-    /// Every index of an axis of `len` elements.
+    /// Selects every index of an axis of length `len`.
     pub fn all(len: u64) -> Self {
         Self::from_range(len, 0..len)
     }
 
-    /// The indices in `range`, clipped to the axis.
+    /// Selects the indices in `range`, clipped to the axis.
     pub fn from_range(len: u64, range: Range<u64>) -> Self {
         Self::from_ranges(len, [range])
     }
 
-    /// The indices in any of `ranges`, which must be sorted and not overlap; clipped to the axis.
+    /// Selects the indices in any of `ranges`, clipped to the axis. The ranges must be sorted and must
+    /// not overlap.
     ///
     /// ```
     /// use gridfusion::grid::AxisSelection;
@@ -59,13 +60,13 @@ impl AxisSelection {
         Self { len, ranges: merged, before }
     }
 
-    /// The indices at which `mask` is true; the axis has as many elements as the mask.
+    /// Selects the indices at which `mask` is true. The axis is as long as the mask.
     pub fn from_mask(mask: &[bool]) -> Self {
         let set = (0..).zip(mask).filter(|(_, set)| **set).map(|(index, _)| index..index + 1);
         Self::from_ranges(mask.len() as u64, set)
     }
 
-    /// Elements of the axis, selected or not.
+    /// Returns the length of the axis, selected or not.
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -75,7 +76,7 @@ impl AxisSelection {
         self.ranges.is_empty()
     }
 
-    /// Whether every index is selected; true for an axis of no elements.
+    /// Whether every index is selected; true for an axis of length 0.
     pub fn is_all(&self) -> bool {
         match self.ranges.as_slice() {
             [] => self.len == 0,
@@ -84,12 +85,12 @@ impl AxisSelection {
         }
     }
 
-    /// The selected indices as sorted ranges that neither touch nor are empty.
+    /// Returns the selected indices as sorted ranges that neither touch nor are empty.
     pub fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    /// How many indices are selected.
+    /// Returns the number of selected indices.
     pub fn count(&self) -> u64 {
         match (self.before.last(), self.ranges.last()) {
             (Some(before), Some(last)) => before + (last.end - last.start),
@@ -103,7 +104,8 @@ impl AxisSelection {
         after > 0 && index < self.ranges[after - 1].end
     }
 
-    /// The selected indices at `positions` in ascending order, as a selection of the same axis.
+    /// Numbers the selected indices from 0 in ascending order, and keeps those with a number in
+    /// `positions`.
     #[must_use]
     pub fn slice(&self, positions: Range<u64>) -> Self {
         let first = self.before.partition_point(|before| *before <= positions.start);
@@ -119,7 +121,8 @@ impl AxisSelection {
         Self::from_ranges(self.len, ranges)
     }
 
-    /// The part that lies in `window`, relative to the window's start; its axis is the window.
+    /// Returns the selected indices in `window`, relative to its start. The result's axis is the
+    /// window.
     #[must_use]
     pub fn within(&self, window: Range<u64>) -> Self {
         let first = self.ranges.partition_point(|range| range.end <= window.start);
@@ -131,7 +134,7 @@ impl AxisSelection {
         Self::from_ranges(window.end - window.start, ranges)
     }
 
-    /// The indices that both select; the axes must be equally long.
+    /// Returns the indices that both selections hold; the axes must be equally long.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         let mut ranges = Vec::new();
@@ -151,29 +154,30 @@ impl AxisSelection {
     }
 }
 
-/// Per axis a set of indices; the selected cells are their cross product.
+/// One set of indices per axis; the selected cells are the cross product of these sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     axes: Vec<AxisSelection>,
 }
 
 impl Selection {
-    /// Every cell of an array of `shape`.
+    /// Selects every cell of an array of `shape`.
     pub fn all(shape: &[u64]) -> Self {
         Self { axes: shape.iter().map(|&len| AxisSelection::all(len)).collect() }
     }
 
-    /// The selection of each axis.
+    /// Returns the selection of each axis.
     pub fn axes(&self) -> &[AxisSelection] {
         &self.axes
     }
 
-    /// Keeps, on `axis`, only what `other` selects too.
+    /// Keeps only those indices of `axis` that `other` selects too.
     pub fn restrict(&mut self, axis: usize, other: &AxisSelection) {
         self.axes[axis] = self.axes[axis].intersect(other);
     }
 
-    /// How many cells are selected; saturates, which no array that fits in a [`super::ChunkGrid`] reaches.
+    /// Returns the number of selected cells. It saturates at `u64::MAX`, which no array in a
+    /// [`super::ChunkGrid`] exceeds.
     pub fn cells(&self) -> u64 {
         let counts = || self.axes.iter().map(AxisSelection::count);
         if counts().any(|count| count == 0) {
@@ -195,7 +199,7 @@ mod tests {
         selection.ranges().iter().cloned().flatten().collect()
     }
 
-    /// Every operation against a plain list of booleans.
+    /// Compares every operation with the same operation on a plain list of booleans.
     #[test]
     fn agrees_with_a_mask() {
         let mut rng = StdRng::seed_from_u64(2);

@@ -1,4 +1,4 @@
-//! A local file through positioned reads.
+//! A local file, read by positioned reads.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::{ByteSource, check_bounds};
 use crate::error::{Error, Result};
 
-/// A file that is read, not mapped: costs a copy, but a file that changes under it can only give
+/// A file that is read, not mapped. Each read costs a copy, but a file that changes meanwhile can only cause
 /// errors, never a signal.
 #[derive(Debug, Clone)]
 pub struct FileSource {
@@ -25,13 +25,13 @@ impl FileSource {
     /// Opens the file.
     ///
     /// # Errors
-    /// `Io` if it cannot be opened or is a directory.
+    /// `Io` if the file cannot be opened, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let (name, file, opened) = open(path)?;
         Ok(Self { name, file: Arc::new(file), opened })
     }
 
-    /// What the file was when it was opened.
+    /// Returns the stamp of the file when it was opened.
     pub(super) fn stamp(&self) -> Stamp {
         self.opened
     }
@@ -74,12 +74,12 @@ impl ByteSource for FileSource {
     }
 }
 
-/// What the system says of a file that tells whether it has been written since.
+/// The length and modification time of a file, which reveal whether the file has been written since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Bytes of the file.
+    /// The length of the file in bytes.
     pub(super) len: u64,
-    /// When it was last written, as far as the system tells.
+    /// The time of the last write; `None` where the system keeps none.
     modified: Option<SystemTime>,
 }
 
@@ -99,14 +99,14 @@ impl Stamp {
         }
         if now != *self {
             let cause = std::io::Error::other(
-                "it was written after it was opened; open it again, and replace files by renaming new ones",
+                "it was written after it was opened; open it again, and in future rename a new file over the old one",
             );
             return Err(Error::io("the file has changed", cause).in_file(name));
         }
         Ok(())
     }
 
-    /// The error for a file that has lost bytes.
+    /// Returns the error for a file that has lost bytes.
     fn shrunk(&self, name: &str, now: Self) -> Error {
         let cause = std::io::Error::new(
             std::io::ErrorKind::UnexpectedEof,
@@ -119,11 +119,11 @@ impl Stamp {
     }
 }
 
-/// Opens a regular file for reading: its name for errors, the file, what it is now.
+/// Opens a regular file for reading. Returns its name for errors, the file, and its stamp.
 pub(super) fn open(path: &Path) -> Result<(String, File, Stamp)> {
     let name = path.display().to_string();
     let failed = |error| Error::io("cannot open the file", error).in_file(&name);
-    // Asked before opening: opening a pipe would wait for whoever writes to it.
+    // Checked before opening, because opening a pipe waits for its writer.
     let kind = std::fs::metadata(path).map_err(failed)?.file_type();
     if kind.is_dir() {
         return Err(failed(std::io::ErrorKind::IsADirectory.into()));

@@ -6,23 +6,23 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Values by key, at most so many of them. Whoever uses one holds a clone of it, so it may be evicted
-/// meanwhile.
+/// A map from keys to a limited number of values. Callers get clones, so a value may be evicted while it is
+/// in use.
 pub(crate) struct LruCache<K, V> {
     capacity: usize,
     entries: Mutex<Entries<K, V>>,
 }
 
 struct Entries<K, V> {
-    /// Each value, and when it was used.
+    /// Each value, and the time of its last use, counted in uses.
     values: HashMap<K, (V, u64)>,
-    /// The keys, the least recently used first.
+    /// The keys by the time of their last use, the least recently used first.
     by_use: BTreeMap<u64, K>,
     now: u64,
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> LruCache<K, V> {
-    /// Holds at most `capacity` values, and at least one.
+    /// Creates a cache of at most `capacity` values; a capacity of 0 becomes 1.
     pub(crate) fn new(capacity: usize) -> Self {
         let entries = Entries { values: HashMap::new(), by_use: BTreeMap::new(), now: 0 };
         Self { capacity: capacity.max(1), entries: Mutex::new(entries) }
@@ -32,12 +32,12 @@ impl<K: Hash + Eq + Clone, V: Clone> LruCache<K, V> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of values held.
+    /// Returns the number of values held.
     pub(crate) fn len(&self) -> usize {
         self.lock().values.len()
     }
 
-    /// The value of `key`, which has been used now.
+    /// Returns the value of `key`, and marks it as the most recently used.
     pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -53,7 +53,7 @@ impl<K: Hash + Eq + Clone, V: Clone> LruCache<K, V> {
         Some(value.clone())
     }
 
-    /// Holds `value` under `key`, instead of the one that is there or of the least recently used.
+    /// Stores `value` under `key`, replacing the old one. A full cache evicts the least recently used value.
     pub(crate) fn insert(&self, key: K, value: V) {
         let mut entries = self.lock();
         entries.now += 1;
@@ -67,7 +67,7 @@ impl<K: Hash + Eq + Clone, V: Clone> LruCache<K, V> {
             true => entries.by_use.pop_first().and_then(|(_, key)| entries.values.remove(&key)),
             false => None,
         };
-        // A file is closed when nobody waits for the lock.
+        // Dropping a value may close a file, so the lock is released first.
         drop(entries);
         drop((replaced, evicted));
     }

@@ -1,7 +1,7 @@
 //! Finds the mapped file at an address, for handlers of SIGBUS.
 //!
-//! The system tells of a page that it cannot give by a signal, and a signal handler may neither lock nor
-//! allocate. So mappings are noted in a table of fixed size that is read with plain loads:
+//! The system sends this signal for a mapped page that it cannot provide. A signal handler may neither lock
+//! nor allocate, so mappings are registered in a table of fixed size that is read with atomic loads:
 //!
 //! ```text
 //!   start   end     name
@@ -12,16 +12,16 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-/// Mappings that are noted; more may exist, of which a handler does not know.
+/// The number of mappings that the table can hold. A handler does not find mappings beyond that.
 const PLACES: usize = 4096;
-/// Bytes that are kept of a name; of a longer one, the last.
+/// The number of bytes kept of a name; a longer name loses its beginning.
 const NAME_BYTES: usize = 256;
-/// The starts of places without a mapping: nothing is mapped at such addresses.
+/// Values of `start` for places without a mapping: nothing is mapped at these addresses.
 const FREE: usize = 0;
 const TAKEN: usize = 1;
 
 static TABLE: [Place; PLACES] = [const { Place::new() }; PLACES];
-/// Where to look for a free place next.
+/// The place at which the next search for a free place begins.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 struct Place {
@@ -47,12 +47,12 @@ impl Place {
     }
 }
 
-/// A mapping that is in the table until this is dropped.
+/// A mapping that is registered in the table until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Noted(Option<usize>);
 
 impl Noted {
-    /// Notes that the file called `name` is mapped at these addresses.
+    /// Registers that the file `name` is mapped at these addresses. A full table does not register it.
     pub(super) fn new(name: &str, addresses: Range<usize>) -> Self {
         let first = NEXT.load(Ordering::Relaxed);
         let take = |at: &usize| {
@@ -83,7 +83,7 @@ impl Drop for Noted {
     }
 }
 
-/// The last characters of `name`, as many as are kept.
+/// Returns the end of `name`, cut at a character so that it fits in the table.
 fn ending(name: &str) -> &str {
     let from = name.len().saturating_sub(NAME_BYTES);
     (from..name.len()).find_map(|from| name.get(from..)).unwrap_or_default()
@@ -97,8 +97,8 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// The file that is mapped at `address`, if it is one of ours. It takes no lock, allocates nothing and
-    /// cannot panic, so that a signal handler may ask.
+    /// Returns the file that this library has mapped at `address`, if any. Takes no lock, allocates nothing
+    /// and cannot panic, so a signal handler may call it.
     pub fn at(address: usize) -> Option<Self> {
         let place = TABLE.iter().find(|place| place.holds(address))?;
         let mut name = [0; NAME_BYTES];
@@ -108,7 +108,7 @@ impl MappedFile {
         Some(Self { name, length: place.length.load(Ordering::Relaxed) })
     }
 
-    /// The file's name as errors give it; of a very long one, its end.
+    /// Returns the file's name as in errors, without the beginning of a very long one.
     pub fn name(&self) -> &[u8] {
         self.name.get(..self.length).unwrap_or(&self.name)
     }

@@ -1,4 +1,4 @@
-//! An object that is in memory already.
+//! An object that is already in memory.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{ByteSource, check_bounds};
 use crate::error::Result;
 
-/// Bytes in memory; replies share them without a copy.
+/// An object in memory; replies share its bytes without a copy.
 ///
 /// ```
 /// use gridfusion::io::{ByteSource, MemorySource};
@@ -26,7 +26,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// Names some bytes.
+    /// Returns a source of `bytes`; errors call it `name`.
     pub fn new(name: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         Self { name: name.into(), bytes: bytes.into() }
     }

@@ -1,4 +1,4 @@
-//! A local file through a memory mapping: replies are views of the page cache, never copies.
+//! A local file, read through a memory mapping: replies are views of the page cache, never copies.
 
 use std::fs::File;
 use std::ops::Range;
@@ -16,21 +16,21 @@ use crate::error::{Error, Result};
 
 /// A mapped file.
 ///
-/// Its length and the time of its last change are looked at before and after each use, so that a file
-/// which was written since it was opened gives an error. This cannot cover bytes of a file that is cut
-/// while they are looked at: then the system ends the process by SIGBUS, unless it handles the signal
-/// ([`MappedFile`](super::MappedFile) says which file it was). Whoever expects files to be cut while
-/// queries run should use [`super::FileSource`].
+/// Its length and modification time are checked before and after each use, so a file that was written after
+/// it was opened causes an error. The checks cannot cover a file that is truncated while its bytes are in
+/// use: then the system ends the process by SIGBUS, unless the process handles the signal. A handler finds
+/// the file with [`MappedFile`](super::MappedFile). If files may be truncated while queries run, use
+/// [`super::FileSource`].
 #[derive(Debug)]
 pub struct MmapSource {
     file: File,
     opened: Stamp,
     mapped: MemorySource,
-    /// None for an empty file, which some systems do not map.
+    /// `None` for an empty file, which some systems do not map.
     mapping: Option<Mapping>,
 }
 
-/// A mapping, which lives as long as a view of it.
+/// A mapping, which lives as long as any view of its bytes.
 #[derive(Debug, Clone)]
 struct Mapping(Arc<(Noted, Mmap)>);
 
@@ -44,7 +44,7 @@ impl MmapSource {
     /// Maps the whole file.
     ///
     /// # Errors
-    /// `Io` if it cannot be opened or mapped, or is not a regular file.
+    /// `Io` if the file cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path) -> Result<Self> {
         let (name, file, opened) = file::open(path)?;
         let mapping = if opened.len == 0 { None } else { Some(map(&name, &file)?) };
@@ -52,18 +52,19 @@ impl MmapSource {
         Ok(Self { file, opened, mapped: MemorySource::new(name, bytes), mapping })
     }
 
-    /// What the file was when it was opened.
+    /// Returns the stamp of the file when it was opened.
     pub(super) fn stamp(&self) -> Stamp {
         self.opened
     }
 }
 
 fn map(name: &str, file: &File) -> Result<Mapping> {
-    // SAFETY: the mapping is read-only and private to `Bytes`, which never outlives it. It is sound
-    // as long as no one changes the mapped bytes. Other processes can: the files of both formats are
-    // written once and replaced as a whole, which leaves the mapped inode alone. A file that is written in
-    // place is caught by the checks before and after each use, except for the moment in between, and for
-    // pages handed out before; if it is cut then, the system raises SIGBUS. `FileSource` has no such window.
+    // SAFETY: the mapping is read-only and private to `Bytes`, which never outlives it. It is sound as long
+    // as no one changes the mapped bytes. Other processes can change them. But files of both formats are
+    // written once and replaced as a whole, which leaves the mapped inode unchanged. The checks before and
+    // after each use catch a file that is written in place. They miss a write between two checks, and a write
+    // to pages handed out before. If the file is truncated then, the system raises SIGBUS. `FileSource` has
+    // no such window.
     let mapped = unsafe { MmapOptions::new().map(file) }
         .map_err(|error| Error::io("cannot map the file", error).in_file(name))?;
     let addresses = mapped.as_ptr_range();
@@ -73,13 +74,13 @@ fn map(name: &str, file: &File) -> Result<Mapping> {
 
 #[cfg(unix)]
 fn let_go(mapped: &Mmap, range: Range<usize>) {
-    // SAFETY: the mapping is of a file and read-only, so its pages are those of the file before and after:
-    // who looks at one again gets it from the file. `MemorySource` checks the same bounds for reads.
+    // SAFETY: the mapping is of a file and read-only, so a released page holds the file's bytes again when it
+    // is next read. The caller has checked that the range lies in the mapping.
     let advised = unsafe {
         mapped.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len())
     };
     if let Err(error) = advised {
-        log::debug!("pages of a mapping are kept: {error}");
+        log::debug!("cannot release pages of a mapping: {error}");
     }
 }
 

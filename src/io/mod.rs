@@ -1,8 +1,8 @@
 //! Byte ranges of objects: mapped files, plain files, object stores, memory. No arrays.
 //!
-//! An object is a [`ByteSource`], and where there are many of them, a [`Folder`]. What to read is decided elsewhere; this module makes reading
-//! cheap (ranges that lie close together become one request) and safe (a range outside the object
-//! is an error, and so is a file that was written since it was opened).
+//! An object is a [`ByteSource`]; many objects are a [`Folder`]. Callers decide which bytes to read. This
+//! module makes reading cheap: nearby ranges become one request. It also makes reading safe: a range outside
+//! the object is an error, and so is a file that was written after it was opened.
 
 mod file;
 mod folder;
@@ -36,18 +36,18 @@ pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};
 
-/// Objects that are read, and folders that are listed, at the same time.
+/// The number of objects that are read, or folders that are listed, at the same time.
 pub(crate) const MAX_CONCURRENT_IO: usize = 32;
-/// Objects that one array holds open; systems allow more, but not without end.
+/// The number of objects that one array holds open. Systems allow more, but not any number.
 pub(crate) const MAX_OPEN_OBJECTS: usize = 512;
 
 /// Random access to the bytes of one object whose length is known.
 #[async_trait]
 pub trait ByteSource: Debug + Send + Sync {
-    /// What errors call the object: a path or a URL.
+    /// Returns the name of the object in errors: a path or a URL.
     fn name(&self) -> &str;
 
-    /// Bytes of the object when it was opened.
+    /// Returns the length of the object in bytes when it was opened.
     fn size(&self) -> u64;
 
     /// Whether `read` returns without waiting, so that reading ahead gains nothing.
@@ -58,25 +58,25 @@ pub trait ByteSource: Debug + Send + Sync {
     /// Reads each range, in order; every reply is exactly as long as its range.
     ///
     /// # Errors
-    /// `Io` if the bytes cannot be had, `Usage` never: a range outside the object means that a
-    /// format did not check its bounds and is `Internal`.
+    /// `Io` if the bytes cannot be read. `Internal` for a range outside the object, because the format must
+    /// check its bounds.
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// Whether the object is still the one that was opened, as far as that is known without waiting.
+    /// Fails if the object has changed since it was opened, as far as that is known without waiting.
     ///
     /// # Errors
-    /// `Io` if it was written since.
+    /// `Io` if the object was written after it was opened.
     fn unchanged(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Says that these bytes will not be looked at again soon; a mapping lets go of their pages.
+    /// Hints that these bytes will not be read again soon; a mapping releases their pages.
     fn forget(&self, range: &Range<u64>) {
         let _ = range;
     }
 }
 
-/// Whether an object or file was not there, which is all that is wrong.
+/// Whether the cause of `error` is that a file or object does not exist.
 pub fn is_not_found(error: &Error) -> bool {
     let Some(cause) = std::error::Error::source(error) else { return false };
     let of_system = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
@@ -91,7 +91,7 @@ fn check_bounds(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<()> {
     match ranges.iter().find(|range| range.start > range.end || range.end > size) {
         None => Ok(()),
         Some(range) => {
-            let message = format!("bytes {range:?} were asked for, but there are only {size}");
+            let message = format!("bytes {range:?} were requested, but the object has only {size}");
             Err(Error::internal(message).in_file(source.name()))
         }
     }

@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 
 /// One object of a store. Ranges that lie close together are fetched with one request.
 ///
-/// The object's entity tag is kept from when it was opened: if the object is replaced, reads fail
-/// instead of mixing the two.
+/// Reads fail if the object is replaced after it was opened, instead of mixing old and new bytes: each
+/// request requires the entity tag of the opened object.
 #[derive(Debug)]
 pub struct ObjectSource {
     name: String,
@@ -28,10 +28,10 @@ pub struct ObjectSource {
 }
 
 impl ObjectSource {
-    /// Asks the store for the object's size; `name` is what errors call it.
+    /// Requests the object's size from the store. Errors call the object `name`.
     ///
     /// # Errors
-    /// `Io` if the object is not there or the store cannot be reached.
+    /// `Io` if the object does not exist or the store cannot be reached.
     pub async fn open(name: String, store: Arc<dyn ObjectStore>, path: Path) -> Result<Self> {
         let head = store.head(&path).await;
         let head =
@@ -39,7 +39,7 @@ impl ObjectSource {
         Ok(Self { name, store, path, size: head.size, e_tag: head.e_tag })
     }
 
-    /// An object that a listing has described.
+    /// Returns a source for an object from a listing, without a request.
     pub(super) fn listed(name: String, store: Arc<dyn ObjectStore>, object: ObjectMeta) -> Self {
         Self { name, store, path: object.location, size: object.size, e_tag: object.e_tag }
     }
@@ -53,7 +53,7 @@ impl ObjectSource {
     }
 }
 
-/// Some bytes of an object, which must have this entity tag, and what the store says about the object.
+/// Reads bytes of an object, and its metadata. Fails if the object has another entity tag than `e_tag`.
 pub(super) async fn get(
     store: &dyn ObjectStore,
     path: &Path,
@@ -71,11 +71,11 @@ pub(super) async fn get(
     Ok((reply.bytes().await?, object))
 }
 
-/// The error for an object that was not read.
+/// Returns the error for an object that could not be read.
 pub(super) fn failed(name: &str, error: object_store::Error) -> Error {
     let what = match error {
         object_store::Error::Precondition { .. } => {
-            "the object was replaced since it was opened; open it again"
+            "the object was replaced after it was opened; open it again"
         }
         _ => "cannot read the object",
     };
@@ -103,6 +103,6 @@ impl ByteSource for ObjectSource {
             return Ok(replies);
         }
         let cause = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-        Err(Error::io("the store sent fewer bytes than were asked for", cause).in_file(&self.name))
+        Err(Error::io("the store sent fewer bytes than requested", cause).in_file(&self.name))
     }
 }

@@ -1,6 +1,6 @@
 //! Parts of paths and URLs.
 
-/// The last part of a path or URL.
+/// Returns the last part of a path or URL.
 pub(crate) fn last_part(location: &str) -> &str {
     let path = location.trim_end_matches(['/', '\\']);
     path.rsplit(['/', '\\']).next().unwrap_or(path)

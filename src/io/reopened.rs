@@ -1,9 +1,9 @@
-//! Local files of which there may be more than may be open at once.
+//! Sources for more local files than may be open at the same time.
 //!
 //! ```text
 //!   ReopenedSource ─┐                      ┌─▶ MmapSource
-//!   ReopenedSource ─┼─▶ OpenFiles (so many)┼─▶ MmapSource      a file that was closed is opened
-//!   ReopenedSource ─┘                      └─▶ …               again when it is read
+//!   ReopenedSource ─┼─▶ OpenFiles (limited)┼─▶ MmapSource      a closed file is opened again
+//!   ReopenedSource ─┘                      └─▶ …               when it is read
 //! ```
 
 use std::ops::Range;
@@ -17,14 +17,14 @@ use super::file::Stamp;
 use super::{ByteSource, FileSource, LruCache, MmapSource};
 use crate::error::{Error, Result};
 
-/// Files that are held open, up to a number.
+/// A pool of open files of limited size.
 #[derive(Debug)]
 pub struct OpenFiles {
     mmap: bool,
     held: LruCache<PathBuf, Held>,
 }
 
-/// A file as it was when it was opened.
+/// An open file, and its stamp when it was opened.
 #[derive(Debug, Clone)]
 struct Held {
     source: Arc<dyn ByteSource>,
@@ -38,17 +38,17 @@ impl Held {
 }
 
 impl OpenFiles {
-    /// Holds at most `most` files, which are mapped or read by positioned reads.
+    /// Creates a pool of at most `most` files; `mmap` maps them instead of using positioned reads.
     pub fn new(mmap: bool, most: usize) -> Arc<Self> {
         Arc::new(Self { mmap, held: LruCache::new(most) })
     }
 
-    /// Whether they are mapped.
+    /// Whether the files are mapped.
     pub fn are_mapped(&self) -> bool {
         self.mmap
     }
 
-    /// How many are open now.
+    /// Returns the number of files that the pool holds open.
     pub fn count(&self) -> usize {
         self.held.len()
     }
@@ -63,7 +63,7 @@ impl OpenFiles {
     }
 }
 
-/// One of many files. It must stay as it was when it was first opened.
+/// One of many files. Reads fail if the file has changed since it was first opened.
 #[derive(Debug)]
 pub struct ReopenedSource {
     name: String,
@@ -76,7 +76,7 @@ impl ReopenedSource {
     /// Opens the file for the first time.
     ///
     /// # Errors
-    /// `Io` if it cannot be opened or mapped, or is not a regular file.
+    /// `Io` if the file cannot be opened or mapped, or is not a regular file.
     pub fn open(path: &Path, files: &Arc<OpenFiles>) -> Result<Self> {
         let Held { source, stamp } = files.open(path)?;
         Ok(Self {
@@ -92,9 +92,11 @@ impl ReopenedSource {
             Some(held) => held,
             None => self.files.open(&self.path)?,
         };
-        // What is held may have been opened again since, and be another file.
+        // Another source may have opened the path again after the file was replaced.
         if held.stamp != self.stamp {
-            let error = std::io::Error::other("it was written since the table was made");
+            let error = std::io::Error::other(
+                "it was written after the table was created; create the table again",
+            );
             return Err(Error::io("cannot open the file again", error).in_file(&self.name));
         }
         Ok(held.source)
@@ -120,7 +122,7 @@ impl ByteSource for ReopenedSource {
     }
 
     fn unchanged(&self) -> Result<()> {
-        // One that was closed is looked at when it is opened again.
+        // A closed file is checked when it is opened again.
         self.files.held.get(self.path.as_path()).map_or(Ok(()), |held| held.source.unchanged())
     }
 
@@ -169,9 +171,9 @@ mod tests {
         std::fs::write(path("a"), "12345").unwrap();
         for _ in 0..2 {
             let error = a.read(std::slice::from_ref(&(0..1))).await.unwrap_err().to_string();
-            assert!(error.contains("written since the table was made"), "{error}");
+            assert!(error.contains("written after the table was created"), "{error}");
         }
-        // Whoever finds it as it is now may read it.
+        // A new source accepts the present file.
         let now = ReopenedSource::open(&path("a"), &files).unwrap();
         assert_eq!(now.read(std::slice::from_ref(&(4..5))).await.unwrap()[0].as_ref(), b"5");
         assert!(a.read(std::slice::from_ref(&(0..1))).await.is_err());

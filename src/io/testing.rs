@@ -1,4 +1,4 @@
-//! An object store in memory that writes down what it is asked for, and can fail.
+//! An object store in memory for tests, which records its requests and can fail.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,17 +13,17 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
-/// The store; clones share their objects.
+/// A store in memory; clones share their objects.
 #[derive(Debug, Clone)]
 pub(crate) struct TestStore {
     objects: Arc<InMemory>,
     asked: Arc<Mutex<Vec<String>>>,
-    /// Operations that write before all of them fail.
+    /// The number of operations that can still write; later ones fail.
     writes_left: Arc<AtomicUsize>,
 }
 
 impl TestStore {
-    /// Without objects; after so many operations that write, all others fail.
+    /// Creates an empty store in which only the first `writes` operations that write succeed.
     pub(crate) fn failing_after(writes: usize) -> Self {
         Self {
             objects: Arc::default(),
@@ -32,12 +32,12 @@ impl TestStore {
         }
     }
 
-    /// Without objects.
+    /// Creates an empty store that does not fail.
     pub(crate) fn new() -> Self {
         Self::failing_after(usize::MAX)
     }
 
-    /// Takes the requests since the last call.
+    /// Returns the requests since the last call.
     pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }

@@ -1,4 +1,4 @@
-//! Options of tables: as users write them, and as one format resolves them.
+//! [`ArrayOptions`] as users write them, and [`ResolvedOptions`] as a format reads them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -7,10 +7,10 @@ use super::value::{IoMode, OptionValue, Secret};
 use crate::array::ReadOptions;
 use crate::error::{Error, Result};
 
-/// How to read arrays: what is said here, else what the session says, else what is built in.
+/// Options for reading arrays. An option set here wins over the session's setting, and that over the default.
 ///
-/// Methods set the options of every format; [`with_option`](Self::with_option) sets those that one format
-/// has. `docs/options.md` lists all. Whoever opens the arrays checks names and values.
+/// Each option that all formats share has a method; [`with_option`](Self::with_option) sets the options of
+/// one format. `docs/options.md` lists all options. Names and values are checked when arrays are opened.
 ///
 /// ```
 /// use gridfusion::ArrayOptions;
@@ -27,13 +27,13 @@ pub struct ArrayOptions {
 }
 
 impl ArrayOptions {
-    /// Chooses a dataset of a file or an array of a group, or several with commas between them.
+    /// Chooses a dataset of a file or an array of a group; commas separate several names.
     #[must_use]
     pub fn with_dataset(self, dataset: impl Into<String>) -> Self {
         self.with_option("dataset", dataset.into())
     }
 
-    /// Chooses the dimension along which several files or arrays follow one another.
+    /// Chooses the dimension along which several files are concatenated.
     #[must_use]
     pub fn with_concat_dimension(self, dimension: impl Into<String>) -> Self {
         self.with_option("concat_dimension", dimension.into())
@@ -45,71 +45,70 @@ impl ArrayOptions {
         self.with_option("io", io)
     }
 
-    /// Whether NaN and NaT are NULL.
+    /// Sets whether NaN and NaT are NULL.
     #[must_use]
     pub fn with_nan_as_null(self, yes: bool) -> Self {
         self.with_option("nan_as_null", yes)
     }
 
-    /// Whether the declared fill value is NULL.
+    /// Sets whether the declared fill value is NULL.
     #[must_use]
     pub fn with_fill_as_null(self, yes: bool) -> Self {
         self.with_option("fill_as_null", yes)
     }
 
-    /// Whether there is a column `<dimension>_idx` for each dimension.
+    /// Sets whether the table has a column `<dimension>_idx` for each dimension.
     #[must_use]
     pub fn with_index_columns(self, yes: bool) -> Self {
         self.with_option("index_columns", yes)
     }
 
-    /// Whether there is a column `_file` with the path or URL that a row is from.
+    /// Sets whether the table has a column `_file` with the path or URL that a row is from.
     #[must_use]
     pub fn with_file_column(self, yes: bool) -> Self {
         self.with_option("file_column", yes)
     }
 
-    /// Whether queries use the chunk statistics that the writer stored.
+    /// Sets whether queries use the chunk statistics that the writer stored.
     #[must_use]
     pub fn with_trust_zone_maps(self, yes: bool) -> Self {
         self.with_option("trust_zone_maps", yes)
     }
 
-    /// Sets an option by name, perhaps of one format: `generation` of `.tet`, `timestamp` of TileDB.
+    /// Sets an option by name, such as `generation` of `.tet` or `timestamp` of TileDB.
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<OptionValue>) -> Self {
         self.said.insert(name.into(), value.into());
         self
     }
 
-    /// The value given for an option.
+    /// Returns the value of an option; `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.said.get(name)
     }
 
-    /// All that is said, by name.
+    /// Returns the options that are set, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
         self.said.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Takes an option back.
+    /// Unsets an option.
     pub(crate) fn remove(&mut self, name: &str) {
         self.said.remove(name);
     }
 
-    /// The same without the options for which `keep` is false.
+    /// Unsets the options for which `keep` returns false.
     #[must_use]
     pub fn filtered(mut self, keep: impl Fn(&str) -> bool) -> Self {
         self.said.retain(|name, _| keep(name));
         self
     }
 
-    /// The options of a SQL statement that are meant for a table, in each spelling that reaches us: `io`,
-    /// `format.io` (what DataFusion makes of it) and, for the prefix `tet`, `tet.io`. Options of object
-    /// stores are left out.
+    /// Returns the table options of a SQL statement, without the options of object stores. An option may be
+    /// written `io`, `format.io` (which DataFusion makes of `io`) or, with the prefix `tet`, `tet.io`.
     ///
     /// # Errors
-    /// `Usage` if the same option is given in two spellings.
+    /// `Usage` if two spellings set the same option.
     pub(crate) fn of_sql(options: &HashMap<String, String>, prefixes: &[&str]) -> Result<Self> {
         let mut said = Self::default();
         for (key, value) in options.iter().filter(|(key, _)| !is_of_store(key)) {
@@ -125,22 +124,22 @@ impl ArrayOptions {
     }
 }
 
-/// Prefixes of options that are meant for object stores, not for us.
+/// Prefixes of the options of object stores.
 const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
 
-/// Whether an option is meant for an object store.
+/// Whether `key` is an option of an object store.
 fn is_of_store(key: &str) -> bool {
     key.split_once('.').is_some_and(|(prefix, _)| STORE_PREFIXES.contains(&prefix))
 }
 
-/// Shows names only: a value may be a key.
+/// Shows names only, because a value may be an encryption key.
 impl fmt::Debug for ArrayOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.said.keys()).finish()
     }
 }
 
-/// Options resolved for one format: each name is one of its options, and each value of the option's kind.
+/// Options that one format has resolved: each name is one of its options, and each value has the option's kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResolvedOptions {
     values: BTreeMap<&'static str, OptionValue>,
@@ -151,12 +150,12 @@ impl ResolvedOptions {
         self.values.insert(name, value);
     }
 
-    /// Whether something is said of an option.
+    /// Whether the option is set.
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }
 
-    /// A flag, if it is said.
+    /// Returns a flag; `None` if it is not set.
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.values.get(name) {
             Some(OptionValue::Flag(flag)) => Some(*flag),
@@ -164,7 +163,7 @@ impl ResolvedOptions {
         }
     }
 
-    /// A number, or a time in milliseconds since 1970, if it is said.
+    /// Returns a number, or a time in milliseconds since 1970; `None` if it is not set.
     pub fn number(&self, name: &str) -> Option<u64> {
         match self.values.get(name) {
             Some(OptionValue::Number(number)) => Some(*number),
@@ -172,7 +171,7 @@ impl ResolvedOptions {
         }
     }
 
-    /// A name, if it is said.
+    /// Returns a name; `None` if it is not set.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.values.get(name) {
             Some(OptionValue::Text(text)) => Some(text),
@@ -180,7 +179,7 @@ impl ResolvedOptions {
         }
     }
 
-    /// A key, if it is said.
+    /// Returns a key; `None` if it is not set.
     pub fn secret(&self, name: &str) -> Option<&Secret> {
         match self.values.get(name) {
             Some(OptionValue::Secret(secret)) => Some(secret),
@@ -188,17 +187,17 @@ impl ResolvedOptions {
         }
     }
 
-    /// Which dataset, or several with commas between them.
+    /// The chosen dataset, or several names with commas between them.
     pub fn dataset(&self) -> Option<&str> {
         self.text("dataset")
     }
 
-    /// How local files are read.
+    /// How to read local files; by default through a memory mapping.
     pub fn io(&self) -> IoMode {
         self.text("io").and_then(|io| io.parse().ok()).unwrap_or_default()
     }
 
-    /// How stored data becomes SQL values; what is not said is as in `built_in`.
+    /// Returns how stored data becomes SQL values, with the defaults in `built_in`.
     pub fn read(&self, built_in: &ReadOptions) -> ReadOptions {
         let flag = |name: &str, built_in: bool| self.flag(name).unwrap_or(built_in);
         ReadOptions {

@@ -1,46 +1,46 @@
-//! Lists the options of every format and the settings of a session.
+//! [`OptionInfo`], and the tables of options that all formats share and of session settings.
 
 use super::value::ValueKind;
 
-/// The place that an option may be given for.
+/// Where an option may be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// One table.
+    /// For one table.
     Table,
-    /// One file, package or group, and so its tables.
+    /// For a table, or for a schema: one file, package or group with all its tables.
     Place,
-    /// All of these, and a catalog of many places.
+    /// For a table, a schema, or a catalog of many files.
     Any,
 }
 
-/// One option, and everything that messages and documentation say of it.
+/// An option, with the texts about it in messages and documentation.
 ///
 /// ```
 /// use gridfusion::{OptionInfo, ValueKind};
 ///
 /// const LEVEL: OptionInfo =
-///     OptionInfo::new("level", ValueKind::Number, "`0`", "which level of the pyramid").in_session();
+///     OptionInfo::new("level", ValueKind::Number, "`0`", "the level of the pyramid to read").in_session();
 /// assert!(LEVEL.session);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionInfo {
-    /// Its name.
+    /// The name in SQL, Rust and messages.
     pub name: &'static str,
-    /// The kind of its value.
+    /// The kind of values that it accepts.
     pub kind: ValueKind,
-    /// Its default, in Markdown.
+    /// The default value, in Markdown.
     pub default: &'static str,
-    /// Its meaning, in a few words of Markdown.
+    /// The meaning, in a few words of Markdown.
     pub meaning: &'static str,
-    /// Whether `SET gridfusion.NAME` sets a default for all tables that are opened after that.
+    /// Whether `SET gridfusion.NAME` sets a default for all tables that are opened afterwards.
     pub session: bool,
-    /// The place that it may be given for.
+    /// Where the option may be set.
     pub scope: Scope,
 }
 
 impl OptionInfo {
-    /// An option of tables.
+    /// Makes an option that may be set for tables, schemas and catalogs, but not for a session.
     pub const fn new(
         name: &'static str,
         kind: ValueKind,
@@ -50,39 +50,39 @@ impl OptionInfo {
         Self { name, kind, default, meaning, session: false, scope: Scope::Any }
     }
 
-    /// The same, which a session can set for its tables too.
+    /// Lets a session set the option for its tables too.
     #[must_use]
     pub const fn in_session(self) -> Self {
         Self { session: true, ..self }
     }
 
-    /// The same, which is about one table.
+    /// Restricts the option to one table.
     #[must_use]
     pub const fn of_one_table(self) -> Self {
         Self { scope: Scope::Table, ..self }
     }
 
-    /// The same, which is about one file, package or group.
+    /// Restricts the option to one file, package or group.
     #[must_use]
     pub const fn of_one_place(self) -> Self {
         Self { scope: Scope::Place, ..self }
     }
 }
 
-/// The options of tables of every format.
+/// The options that every format has.
 pub const COMMON: &[OptionInfo] = &[
     OptionInfo::new(
         "dataset",
         ValueKind::Name,
         "all data variables, a column each",
-        "which dataset of the file, or array of the group, or several with commas between them",
+        "the dataset of a file, or array of a group, to read; commas separate several",
     )
     .of_one_table(),
     OptionInfo::new(
         "concat_dimension",
         ValueKind::Name,
         "the one whose labels differ",
-        "the dimension along which several files follow one another",
+        "the dimension along which several files are concatenated",
     )
     .of_one_table(),
     OptionInfo::new("io", ValueKind::Io, "`mmap`", "how local files are read").in_session(),
@@ -113,20 +113,20 @@ pub const COMMON: &[OptionInfo] = &[
     .in_session(),
 ];
 
-/// The settings of a session that are about queries rather than tables.
+/// The settings of a session that control queries rather than tables.
 pub const SESSION: &[OptionInfo] = &[
     OptionInfo::new(
         "reduce",
         ValueKind::Flag,
         "`true`",
-        "aggregates over dimensions are array reductions instead of aggregations over rows",
+        "runs aggregations over dimensions as array reductions instead of over rows",
     )
     .in_session(),
     OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",
-        "bytes that the tables of groups of one reduction may take; larger ones are aggregated over rows",
+        "bytes for the groups of one reduction; aggregations that need more run over rows",
     )
     .in_session(),
 ];

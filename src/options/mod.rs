@@ -1,15 +1,16 @@
-//! Options: what can be said about how arrays are read, whatever the way it is said.
+//! Options that control how arrays are read, and their precedence.
 //!
 //! ```text
 //!   OptionInfo     name, kind of value, default, meaning: parsers, messages, SHOW ALL and docs share it
 //!   OptionTable    the options of one format: the common ones and its own
-//!   ArrayOptions   what somebody said: a builder in Rust, OPTIONS (…), named arguments
+//!   ArrayOptions   unchecked names and values: from a Rust builder, OPTIONS (…), named arguments
 //!        │ OptionTable::resolve
 //!        ▼
-//!   ResolvedOptions   each value of its kind, defaults of the session filled in: what a format reads
+//!   ResolvedOptions   checked values and the session's defaults, for the format to read
 //! ```
 //!
-//! Precedence: statement, argument or builder; else the session (`SET gridfusion.…`); else what is built in.
+//! A table's option (statement, argument or builder) wins over the session's (`SET gridfusion.…`), and that
+//! over the default.
 
 mod array_options;
 mod info;

@@ -1,25 +1,25 @@
-//! The options of one format, looked up by name.
+//! [`OptionTable`]: the options of one format, which it looks up by name and resolves.
 
 use super::array_options::{ArrayOptions, ResolvedOptions};
 use super::info::{COMMON, OptionInfo};
 use super::value::OptionValue;
 use crate::error::{Error, Result};
 
-/// The options that tables of one format take: those of every format, and its own.
+/// The options of one format: those that every format has, and its own.
 ///
-/// A format may declare an option of every format again, with another default.
+/// A format may redeclare an option that every format has, with another default.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionTable {
     own: &'static [OptionInfo],
 }
 
 impl OptionTable {
-    /// The options of a format that has these of its `own`.
+    /// Makes the table of a format from its `own` options.
     pub const fn new(own: &'static [OptionInfo]) -> Self {
         Self { own }
     }
 
-    /// All options: what to open, the format's own, then how it is read.
+    /// Returns all options: first those that choose arrays, then the format's own, then those about reading.
     pub fn options(self) -> impl Iterator<Item = &'static OptionInfo> {
         let (what, how) = COMMON.split_at(2);
         let is_common = |option: &&OptionInfo| COMMON.iter().any(|it| it.name == option.name);
@@ -27,22 +27,22 @@ impl OptionTable {
         what.iter().chain(own).chain(how).map(move |option| self.overridden(option))
     }
 
-    /// An option of every format, as this format has it.
+    /// Returns the format's redeclaration of `option`, or `option` itself.
     fn overridden(self, option: &'static OptionInfo) -> &'static OptionInfo {
         self.own.iter().find(|own| own.name == option.name).unwrap_or(option)
     }
 
-    /// Finds the option called `name`.
+    /// Returns the option `name`; `None` if the format does not have it.
     pub fn find(self, name: &str) -> Option<&'static OptionInfo> {
         self.options().find(|option| option.name == name)
     }
 
-    /// Resolves the options `said` for this format, and takes the rest from `defaults`. Ignores defaults that
-    /// the
-    /// format does not know.
+    /// Checks the options `said` and converts their values. Takes the other options from `defaults`, where
+    /// options of other formats are ignored.
     ///
     /// # Errors
-    /// `Usage` for an option that is not known, which `unknown` describes, or a value that it cannot have.
+    /// `Usage` for a value that its option does not accept. For an option that the format does not have, the
+    /// error that `unknown` makes of its name.
     pub fn resolve(
         self,
         said: &ArrayOptions,
@@ -66,22 +66,22 @@ impl OptionTable {
 }
 
 impl OptionInfo {
-    /// The value of this option, of its kind.
+    /// Converts `value` to the kind of this option.
     ///
     /// # Errors
-    /// `Usage` for a value that it cannot have.
+    /// `Usage` for a value that the option does not accept.
     pub fn value(&self, value: &OptionValue) -> Result<OptionValue> {
         self.kind.resolve(self.name, value)
     }
 }
 
-/// The name that `name` may be a misspelling of.
+/// Returns the known name that `name` may be a misspelling of.
 pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, best) = known
         .iter()
         .map(|known| (strsim::levenshtein(name, known), *known))
         .min_by_key(|it| it.0)?;
-    // More than a third of the letters wrong is another word.
+    // If more than a third of the letters differ, it is another word.
     (distance * 3 <= best.len().max(name.len())).then_some(best)
 }
 

@@ -1,4 +1,4 @@
-//! Values of options, and how they are read from text.
+//! Values of options, and their parsing from text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,19 +8,20 @@ use chrono::{NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use crate::error::{Error, Result};
 
-/// How a local file is read.
+/// How to read local files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum IoMode {
     /// Through a memory mapping, without copies.
     ///
-    /// A file that is written after it was opened is an error, as its length and the time of its last change
-    /// are looked at before and after each chunk. In between nothing can: if a file is cut, or its disk fails,
-    /// while a chunk of it is looked at, Unix sends the process SIGBUS, which ends it. A program that wants a
-    /// last word handles the signal; [`MappedFile`](crate::MappedFile) tells its handler which file it
-    /// was. Files that are replaced as a whole, by renaming a new one, are never in danger.
+    /// The length and modification time of a file are compared before and after each chunk. A query fails if a
+    /// file was written since it was opened. No check can help while a chunk is being read: if the file is
+    /// truncated or its disk fails then, Unix ends the process with SIGBUS. A program may handle the signal;
+    /// [`MappedFile`](crate::MappedFile) gives the handler the name of the file. Files that are replaced as a
+    /// whole, by renaming a new file, are safe.
     #[default]
     Mmap,
-    /// Through positioned reads: a copy, but safe where files are cut or overwritten while they are read.
+    /// Through positioned reads. These copy the bytes, but a file that is truncated meanwhile cannot end the
+    /// process.
     Pread,
 }
 
@@ -45,17 +46,17 @@ impl fmt::Display for IoMode {
     }
 }
 
-/// Something that must not be shown, such as an encryption key. Its `Debug` hides the content.
+/// A text that must not be printed, such as an encryption key. `Debug` hides the content.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides `content`.
+    /// Makes a secret of `content`.
     pub fn new(content: impl Into<String>) -> Self {
         Self(content.into())
     }
 
-    /// The content.
+    /// Returns the content in clear.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -75,9 +76,9 @@ pub enum OptionValue {
     Flag(bool),
     /// A whole number, or a time in milliseconds since 1970.
     Number(u64),
-    /// Anything else, or a value whose kind is not known yet.
+    /// A name, or any value before it is resolved.
     Text(String),
-    /// A key.
+    /// An encryption key.
     Secret(Secret),
 }
 
@@ -117,7 +118,7 @@ impl From<Secret> for OptionValue {
     }
 }
 
-/// The value as SQL shows it; a secret as `…`.
+/// Formats the value as in SQL, and a secret as `…`.
 impl fmt::Display for OptionValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -129,21 +130,21 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// What the value of an option may be. `Display` says it in Markdown.
+/// The kind of values that an option accepts. `Display` describes it in Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ValueKind {
     /// `true` or `false`.
     Flag,
-    /// A way to read local files: [`IoMode`].
+    /// An [`IoMode`].
     Io,
     /// A whole number.
     Number,
     /// Milliseconds since 1970, or a date and time in UTC.
     Time,
-    /// An encryption key.
+    /// An encryption key of 32 bytes.
     Key,
-    /// A name.
+    /// Any text.
     Name,
 }
 
@@ -161,10 +162,10 @@ impl fmt::Display for ValueKind {
 }
 
 impl ValueKind {
-    /// The value of the option called `name`, of this kind.
+    /// Converts the value of the option `name` to this kind.
     ///
     /// # Errors
-    /// `Usage` for a value of another kind; the message never holds a key.
+    /// `Usage` for a value of another kind. The message never contains a key.
     pub(super) fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
         let text = match (self, value) {
             (Self::Flag, OptionValue::Flag(_))
@@ -189,7 +190,7 @@ impl ValueKind {
     }
 }
 
-/// Bytes of an encryption key.
+/// The length of an encryption key in bytes.
 const KEY_LEN: usize = 32;
 
 fn key(text: &str) -> Result<OptionValue> {
@@ -212,7 +213,7 @@ fn parse_number(name: &str, value: &str) -> Result<u64> {
     value.parse().map_err(|_| expected())
 }
 
-/// A time in milliseconds since 1970; one without a time zone is in UTC.
+/// Parses a time as milliseconds since 1970. A time without a time zone is in UTC.
 fn parse_time(name: &str, text: &str) -> Result<u64> {
     if let Ok(milliseconds) = text.parse() {
         return Ok(milliseconds);

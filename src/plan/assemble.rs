@@ -1,18 +1,18 @@
-//! From one chunk's selected cells to record batches.
+//! Blocks of a chunk's rows, and [`Assembler`], which makes their dimension columns.
 //!
-//! The selected cells of a chunk, in row-major order, are cut into *blocks*: everything on the
-//! inner axes, a range on one *split* axis, one index on each outer axis.
+//! The selected cells of a chunk, in row-major order, are cut into *blocks*. A block covers all of the
+//! inner axes, a range on one *split* axis, and one index on each outer axis.
 //!
 //! ```text
-//!   selected extents 2 x 4 x 3, batch size 8:  split axis 1, two of its elements per block
+//!   selected extents 2 x 4 x 3, batch size 8:  split axis 1, two of its indices per block
 //!
 //!   axis 0   0 0 0 0 0 0 │ 0 0 0 0 0 0 │ 1 …     one label, repeated
 //!   axis 1   0 0 0 1 1 1 │ 2 2 2 3 3 3 │ 0 …     a range of labels, each repeated 3 times
 //!   axis 2   0 1 2 0 1 2 │ 0 1 2 0 1 2 │ 0 …     all labels, over and over: the same array each time
 //! ```
 //!
-//! So a dimension column is `take(labels, pattern)`, and both the patterns and the columns of inner
-//! axes are shared between blocks and chunks.
+//! A dimension column is `take(labels, pattern)`. Blocks and chunks share the patterns, and the columns of
+//! inner axes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,26 +25,26 @@ use crate::array::{ColumnSource, GridArray, Labels, failed_to};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkTask, unravel};
 
-/// A run of rows of one chunk that becomes one batch.
+/// A run of rows of one chunk, at most as many as a batch has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Per axis the positions, among the selected elements of the chunk, that the block covers.
+    /// Per axis, the block's positions among the chunk's selected indices.
     positions: Vec<Range<u64>>,
     rows: u64,
 }
 
 impl Block {
-    /// Rows of the block.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// The positions on `axis` that the block covers, among the selected elements of the chunk.
+    /// Returns the block's positions on `axis`, among the chunk's selected indices.
     pub fn positions(&self, axis: usize) -> Range<u64> {
         self.positions[axis].clone()
     }
 
-    /// The cells of the block within the chunk of `task`.
+    /// Returns the block's cells per axis, relative to the chunk of `task`.
     pub fn cells(&self, task: &ChunkTask) -> Vec<AxisSelection> {
         task.selection
             .iter()
@@ -54,30 +54,30 @@ impl Block {
     }
 }
 
-/// Cuts a box of the selected cells of a chunk into blocks of at most `batch_size` rows, at least one.
+/// An iterator over the blocks of a box of selected cells; each has 1 to `batch_size` rows.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Per axis the positions that the box covers.
+    /// Per axis, the box's positions among the chunk's selected indices.
     within: Vec<Range<u64>>,
     split: usize,
-    /// Elements of the split axis per block.
+    /// The number of positions on the split axis per block.
     step: u64,
-    /// Per outer axis its count, and for the split axis the number of steps.
+    /// The number of positions on each outer axis, then the number of steps on the split axis.
     outer: Vec<u64>,
-    /// The blocks still to come, by number.
+    /// The numbers of the remaining blocks.
     left: Range<u64>,
-    /// The last block comes first.
+    /// Whether the last block comes first.
     backwards: bool,
 }
 
 impl Blocks {
-    /// All selected cells of `task`, from the first one on.
+    /// Cuts all selected cells of `task` into blocks, in order.
     pub fn new(task: &ChunkTask, batch_size: u64) -> Self {
         let all = task.selection.iter().map(|axis| 0..axis.count()).collect();
         Self::within(all, batch_size, false)
     }
 
-    /// The selected cells at some positions per axis, from the first block on or from the last.
+    /// Cuts the selected cells at the positions `within`; `backwards` begins with the last block.
     pub(crate) fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
         let counts: Vec<u64> = within.iter().map(|range| range.end - range.start).collect();
         let mut split = counts.len() - 1;
@@ -116,7 +116,7 @@ impl Iterator for Blocks {
     }
 }
 
-/// How labels repeat along the rows of a block: row `r` has label `(r / inner) % count`.
+/// The repetition of labels along the rows of a block: row `r` has label `(r / inner) % count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Pattern {
     count: u64,
@@ -136,26 +136,26 @@ impl Pattern {
     }
 }
 
-/// Where a dimension column comes from; equal keys give equal columns.
+/// The cache key of a dimension column: equal keys give equal columns of the same chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ColumnKey {
     start: u64,
     pattern: Pattern,
 }
 
-/// The last labels and column of one axis; the next block often needs the same.
+/// The last labels and array of a dimension column; the next block often needs them again.
 #[derive(Debug)]
 struct AxisCache {
     chunk: u64,
-    /// The selected elements of the chunk: usually the same in all tasks, but dynamic filters may remove
-    /// more.
+    /// The chunk's selected indices. Tasks at the same coordinate can differ, because dynamic filters
+    /// remove indices from some.
     selection: AxisSelection,
-    /// The selected labels, if they were read.
+    /// The selected labels, once they are read.
     labels: Option<ArrayRef>,
     column: Option<(ColumnKey, ArrayRef)>,
 }
 
-/// Builds the columns of dimensions, block by block.
+/// A builder of dimension columns, block by block.
 #[derive(Debug)]
 pub struct Assembler {
     array: Arc<GridArray>,
@@ -163,26 +163,27 @@ pub struct Assembler {
     patterns: HashMap<Pattern, Arc<UInt32Array>>,
 }
 
-/// More patterns than this are not kept: chunks of one array need a handful.
+/// The greatest number of cached patterns; the chunks of one array need a handful.
 const MAX_PATTERNS: usize = 32;
 
 impl Assembler {
-    /// An assembler with empty caches.
+    /// Makes an assembler with empty caches.
     pub fn new(array: &Arc<GridArray>) -> Self {
         Self { array: Arc::clone(array), caches: HashMap::new(), patterns: HashMap::new() }
     }
 
-    /// The labels that `column`, which must be one of a dimension, has in each row of `block`.
+    /// Returns the label of `column` in each row of `block`; the column must belong to a dimension.
     ///
     /// # Errors
-    /// `Internal` for the value column, or if Arrow refuses to repeat labels.
+    /// `Internal` if the column belongs to a variable; `Unsupported` or `Internal` if Arrow cannot repeat
+    /// the labels.
     pub fn dimension(
         &mut self,
         column: ColumnSource,
         task: &ChunkTask,
         block: &Block,
     ) -> Result<ArrayRef> {
-        let axis = column.axis().ok_or_else(|| Error::internal("the value is no dimension"))?;
+        let axis = column.axis().ok_or_else(|| Error::internal("the column is not a dimension"))?;
         let positions = &block.positions[axis];
         let inner: u64 =
             block.positions[axis + 1..].iter().map(|range| range.end - range.start).product();
@@ -200,7 +201,7 @@ impl Assembler {
         }
         let labels = match self.array.labels_of(column) {
             Some(labels) => labels,
-            None => return Err(Error::internal("the value has no labels")),
+            None => return Err(Error::internal("a variable has no labels")),
         };
         let start = self.array.grid().axis_range(axis, chunk).start;
         let labels = cache.select(labels, positions, start)?;
@@ -220,11 +221,11 @@ impl AxisCache {
         Self { chunk, selection, labels: None, column: None }
     }
 
-    /// The labels at these positions among the selected elements of the chunk, which begins at element
+    /// Returns the labels at `positions` among the chunk's selected indices. The chunk begins at index
     /// `start` of the axis.
     fn select(&mut self, labels: &Labels, positions: &Range<u64>, start: u64) -> Result<ArrayRef> {
         if let Labels::Counted(_) | Labels::Repeated { .. } = labels {
-            // These are computed: a chunk of any length costs no more than its block.
+            // These labels are computed. Only the block's are made, however long the chunk is.
             return labels.select(&self.selection.slice(positions.clone()), start);
         }
         let selected = match &self.labels {
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
     use crate::grid::for_each_run;
 
-    /// The blocks of a chunk are its selected cells in order, in batches close to the size asked for.
+    /// The blocks of a chunk hold its selected cells in order, and none has more rows than a batch.
     #[test]
     fn blocks_cover_the_chunk_in_order() {
         let mut rng = StdRng::seed_from_u64(4);

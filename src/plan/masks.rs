@@ -1,25 +1,25 @@
-//! Which chunks may hold rows that pass the filters, by combinations of axes.
+//! [`ChunkMask`]: chunks that may hold rows that pass the filters, as combinations along some axes.
 
 use crate::error::{Error, Result};
 
-/// Which combinations of chunks along some axes may hold rows that pass the filters.
+/// A mask over combinations of chunks along some axes: a combination that it drops holds no wanted row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkMask {
-    /// The axes concerned.
+    /// The axes of `keep`, outermost first.
     pub axes: Vec<usize>,
-    /// Row-major over the chunks that the selection touches on these axes.
+    /// Whether to keep each combination: row-major over the chunks that the selection touches on `axes`.
     pub keep: Vec<bool>,
     /// Whether the mask comes from zone maps.
     pub by_zones: bool,
 }
 
-/// The places that every mask keeps, in the cross product of as many touched chunks per axis as `lens` says,
-/// and how many only masks from zone maps rule out.
+/// Returns the places that every mask keeps in the cross product of the touched chunks, of which axis `i`
+/// has `lens[i]`. The result is `None` without masks. Also counts the places that only zone maps exclude.
 pub(super) fn kept_places(lens: &[u64], masks: &[ChunkMask]) -> Result<(Option<Vec<u64>>, u64)> {
     for mask in masks {
         let size: Option<u64> = mask.axes.iter().map(|&axis| lens.get(axis).copied()).product();
         if size != Some(mask.keep.len() as u64) {
-            return Err(Error::internal("a chunk mask of another size than its axes"));
+            return Err(Error::internal("the size of a chunk mask does not match its axes"));
         }
     }
     if masks.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn kept_places(lens: &[u64], masks: &[ChunkMask]) -> Result<(Option<V
     Ok((Some(walk.kept), walk.by_zones))
 }
 
-/// A walk over all places that knows at each its place in every mask.
+/// A walk over all places, which tracks the corresponding position in every mask.
 struct Walk<'a> {
     lens: &'a [u64],
     masks: &'a [ChunkMask],
@@ -39,11 +39,11 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Visits the places below `place`, a place over the axes before `axis`; `in_masks` are the places in
-    /// the masks so far.
+    /// Visits all places that begin with `place`, which is over the axes before `axis`. `in_masks` holds the
+    /// position in each mask so far.
     fn axis(&mut self, axis: usize, place: u64, in_masks: &mut [u64]) {
         let len = self.lens[axis];
-        // How far apart neighbours on this axis are in each mask.
+        // The distance between neighbours on this axis, in each mask.
         let strides: Vec<u64> = self.masks.iter().map(|mask| self.stride(mask, axis)).collect();
         for at in 0..len {
             let place = place * len + at;

@@ -1,4 +1,4 @@
-//! Plans: what a scan will read, in which order, and how rows are put together from tiles.
+//! Scan plans: which chunks a scan reads, in which order, and how tiles become rows.
 //!
 //! ```text
 //!   ScanRequest ──▶ ScanPlan: chunks, partitions, orders ──▶ Pieces ──▶ Assembler ──▶ RecordBatch

@@ -1,8 +1,8 @@
-//! In which order rows come, and how to read them in another.
+//! The order of a plan's rows, and the slabs of chunks that another order needs.
 //!
-//! Chunks come in row-major order of their grid, the cells of a chunk in row-major order of the chunk.
-//! That is an order of rows only where no chunk boundary gets in the way; where one does, the chunks of
-//! a *slab* are held together and their rows interleaved:
+//! Chunks come in row-major order of their grid, and the cells of a chunk in row-major order of the chunk.
+//! Rows of chunks that lie side by side are then not sorted by dimensions. To sort them, a scan holds the
+//! chunks of a *slab* in memory and interleaves their rows:
 //!
 //! ```text
 //!                 one by one           in order of time
@@ -14,28 +14,28 @@
 
 use super::touched::TouchedChunks;
 
-/// How much of an array must be held together to read its rows in order.
+/// The size of the slabs that a scan holds in memory to read rows in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlabShape {
-    /// Chunks of a slab have the coordinates on this many leading axes in common.
+    /// The number of leading axes on which all chunks of a slab have the same coordinates.
     pub axes: usize,
-    /// Chunks of the largest slab, at most.
+    /// An upper bound of the number of chunks in a slab.
     pub chunks: u64,
-    /// Cells of these chunks, at most.
+    /// An upper bound of the number of cells in the chunks of a slab.
     pub cells: u64,
 }
 
-/// An order in which rows are to be read.
+/// An order to read rows in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadOrder {
-    /// Of the leading axes by which rows are in order, whether they descend.
+    /// Per leading axis that sorts the rows, whether its indices descend.
     pub(super) descending: Vec<bool>,
-    /// How many places in the cross product of touched chunks a slab takes.
+    /// The number of places per slab, in the cross product of touched chunks.
     pub(super) places_per_slab: u64,
 }
 
 impl ReadOrder {
-    /// The order by the leading axes of `chunks`; per axis whether it descends.
+    /// Makes the order by the leading axes of `chunks`: `descending` has one entry per axis.
     pub(super) fn new(chunks: &TouchedChunks, descending: Vec<bool>) -> Self {
         let slab = SlabShape::new(chunks, descending.len());
         let places_per_slab = chunks.lens()[slab.axes..].iter().product();
@@ -44,10 +44,10 @@ impl ReadOrder {
 }
 
 impl SlabShape {
-    /// What must be held together for rows in order of the first `ordered` axes.
+    /// Returns the size of the slabs for rows in order of the first `ordered` axes.
     pub(super) fn new(chunks: &TouchedChunks, ordered: usize) -> Self {
         let rank = chunks.axes().len();
-        // Chunks across the axes after the first thick one are interleaved.
+        // All chunks along the axes after the first thick one are interleaved.
         let thick = (0..ordered).find(|&axis| is_thick(chunks, axis));
         let axes = thick.map_or(rank, |axis| axis + 1);
         let extents = chunks.axes().iter().enumerate().map(|(axis, of_axis)| {
@@ -63,8 +63,8 @@ impl SlabShape {
     }
 }
 
-/// How many leading axes chunks that are read one by one are in order of. Chunks across an axis break the
-/// order of the axes before it, unless a chunk holds one index of those.
+/// Returns how many leading axes sort the rows when chunks are read one by one. Several chunks along an
+/// axis break the order of the axes before it, unless each chunk holds one selected index of those.
 pub(super) fn ordered_axes(chunks: &TouchedChunks) -> usize {
     let rank = chunks.axes().len();
     for axis in 0..rank {
@@ -78,7 +78,7 @@ pub(super) fn ordered_axes(chunks: &TouchedChunks) -> usize {
     rank
 }
 
-/// Whether a chunk holds several selected indices of `axis`.
+/// Whether any chunk holds several selected indices of `axis`.
 fn is_thick(chunks: &TouchedChunks, axis: usize) -> bool {
     let selected = &chunks.selection().axes()[axis];
     let several = |&chunk: &u64| selected.within(chunks.grid().axis_range(axis, chunk)).count() > 1;

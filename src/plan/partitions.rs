@@ -1,8 +1,8 @@
-//! How tasks are divided among partitions.
+//! The division of a plan's tasks among partitions.
 //!
-//! Partitions are ranges of tasks of about the same size. Where whole slabs of the leading axis make
-//! partitions that are nearly as even, they end between slabs: then no index of that axis is in two
-//! partitions, and they are ranges of its labels.
+//! Partitions are runs of tasks with about the same number of cells. They end between the slabs of the
+//! leading axis if that keeps them nearly even. Then no two partitions share an index of that axis, and
+//! each is a range of its labels.
 //!
 //! ```text
 //!   tasks  (0,0) (0,1) (0,2) │ (1,0) (1,1) (1,2) │ (2,0) (2,1) (2,2) …
@@ -19,26 +19,26 @@ pub(super) struct Partitions {
     axis: Option<usize>,
 }
 
-/// One partition.
+/// A partition: consecutive tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) tasks: TaskRange,
-    /// The rows that the tasks yield.
+    /// The number of rows of the tasks, before a limit.
     pub(super) rows: u64,
 }
 
-/// The figures by which tasks are divided.
+/// The parameters of a division.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Division {
-    /// How many partitions there may be.
+    /// The greatest number of partitions.
     pub(super) max_partitions: usize,
-    /// How many rows are enough.
+    /// The number of rows that suffice.
     pub(super) limit: Option<u64>,
-    /// Tasks whose places are in the same run of so many places yield their rows together.
+    /// The number of places per slab, whose rows are interleaved; 1 if chunks are read one by one.
     pub(super) places_per_slab: u64,
 }
 
-/// Some tasks that go to one partition together.
+/// Consecutive tasks that must be in the same partition.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     /// The number of the task after the last one.
@@ -48,8 +48,8 @@ struct Unit {
 }
 
 impl Partitions {
-    /// Divides the tasks into as many partitions as there may be, or as there are tasks, after dropping
-    /// those that a limit makes needless.
+    /// Drops the tasks that the limit does not need, and divides the others into `max_partitions`
+    /// partitions, or one per task if there are fewer tasks.
     pub(super) fn of(chunks: &TouchedChunks, division: Division) -> Self {
         let weights = TaskWeights::new(chunks);
         let tasks = weights.needed_tasks(division);
@@ -59,7 +59,7 @@ impl Partitions {
             return Self { parts: vec![part], axis: None };
         }
         let lens = &weights.lens;
-        // Axes before it have one chunk each.
+        // Each axis before this one has a single touched chunk.
         let leading = lens.iter().position(|&len| len > 1);
         if let Some(axis) = leading {
             let slabs = weights.units(tasks, lens[axis + 1..].iter().product());
@@ -71,7 +71,7 @@ impl Partitions {
         Self { parts: divide(&weights.units(tasks, 1), count), axis: None }
     }
 
-    /// The same partitions without the tasks that a limit makes needless.
+    /// Drops the tasks that the limit does not need, and partitions that are then empty.
     pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: Division) -> Self {
         let weights = TaskWeights::new(chunks);
         let needed = weights.needed_tasks(division);
@@ -85,7 +85,7 @@ impl Partitions {
         Self { parts, axis }
     }
 
-    /// The same partitions of tasks that are numbered from the other end.
+    /// Returns the same partitions with tasks numbered from the other end.
     pub(super) fn reversed(&self) -> Self {
         let tasks = self.parts.iter().map(|part| part.tasks.numbers().end).max().unwrap_or(0);
         let reversed = |part: &Part| {
@@ -96,20 +96,19 @@ impl Partitions {
         Self { parts: self.parts.iter().map(reversed).collect(), axis: self.axis }
     }
 
-    /// Each partition.
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The axis along which partitions are ranges: no index of it is in two of them.
+    /// Returns the axis along which partitions are ranges: no two of them share an index of it.
     pub(super) fn axis(&self) -> Option<usize> {
         self.axis
     }
 }
 
-/// Whether `count` partitions of whole units are about as large as each other.
+/// Whether `count` partitions of whole units are nearly even: none is much larger than its share.
 fn is_even(units: &[Unit], count: u64) -> bool {
-    /// A partition may be this much larger than its share, in parts of it.
+    /// A partition may exceed its share by `1 / SLACK` of it.
     const SLACK: u128 = 8;
     let cells = |units: &[Unit]| units.iter().map(|unit| u128::from(unit.cells)).sum::<u128>();
     let share = cells(units).div_ceil(u128::from(count));
@@ -123,8 +122,7 @@ fn is_even(units: &[Unit], count: u64) -> bool {
     })
 }
 
-/// Divides units into `count` partitions, each with its fair share of cells as far as units allow, none
-/// empty.
+/// Divides units into `count` partitions with about the same number of cells, none of them empty.
 fn divide(units: &[Unit], count: u64) -> Vec<Part> {
     let total: u128 = units.iter().map(|unit| u128::from(unit.cells)).sum();
     let mut parts = Vec::with_capacity(count as usize);
@@ -134,7 +132,7 @@ fn divide(units: &[Unit], count: u64) -> Vec<Part> {
         rows += unit.rows;
         let done = parts.len() as u64 + 1;
         let enough = weight * u128::from(count) >= total * u128::from(done);
-        // What is left must still give every later partition a unit, and no more partitions.
+        // If only as many units remain as partitions, each partition gets one.
         let must = units.len() as u64 - number == count - done;
         if done < count && (enough || must) {
             parts.push(Part { tasks: TaskRange::new(start..unit.end), rows });
@@ -146,10 +144,10 @@ fn divide(units: &[Unit], count: u64) -> Vec<Part> {
     parts
 }
 
-/// Cells and rows of each task, without building the task.
+/// The numbers of cells and rows of each task, computed without making the task.
 struct TaskWeights<'a> {
     chunks: &'a TouchedChunks,
-    /// Per axis and touched chunk: elements, selected elements.
+    /// Per axis and touched chunk: the number of indices, and the number of selected indices.
     axes: Vec<Vec<(u64, u64)>>,
     lens: Vec<u64>,
 }
@@ -168,7 +166,7 @@ impl<'a> TaskWeights<'a> {
         Self { chunks, axes, lens: chunks.lens() }
     }
 
-    /// Cells of the chunk of a task, and the rows that it yields.
+    /// Returns the number of cells of a task's chunk, and the number of its rows.
     fn of(&self, task: u64) -> (u64, u64) {
         let mut place = self.chunks.place(task);
         let (mut cells, mut rows) = (1, 1);
@@ -186,7 +184,7 @@ impl<'a> TaskWeights<'a> {
         Part { tasks, rows }
     }
 
-    /// How many tasks it takes to reach the limit. Rows in order come from whole slabs.
+    /// Returns how many tasks reach the limit. They are whole slabs, because a slab's rows are interleaved.
     fn needed_tasks(&self, division: Division) -> u64 {
         let mut left = TaskRange::new(0..self.chunks.tasks());
         let Some(limit) = division.limit else { return left.numbers().end };
@@ -197,7 +195,7 @@ impl<'a> TaskWeights<'a> {
         left.numbers().start
     }
 
-    /// The first `tasks` tasks, those together whose places are in the same run of `places` places.
+    /// Makes units of the first `tasks` tasks: one per run of `places` places.
     fn units(&self, tasks: u64, places: u64) -> Vec<Unit> {
         let mut units: Vec<Unit> = Vec::new();
         let mut slab = None;

@@ -1,8 +1,8 @@
-//! The rows of a slab, piece by piece, in the order of a plan.
+//! [`Pieces`]: the cells of a slab as boxes, whose rows follow one another in the plan's order.
 //!
-//! A *piece* is a box of selected cells of one chunk whose rows come together. Chunks that are read one by
-//! one are one piece each; where chunks are interleaved, the pieces of a slab walk the ordered axes like
-//! the digits of an odometer:
+//! A *piece* is a box of selected cells of one chunk whose rows are consecutive. A chunk that is read on
+//! its own is one piece. Where chunks are interleaved, the pieces of a slab step through the ordered axes
+//! like the digits of an odometer:
 //!
 //! ```text
 //!   ORDER BY time        chunk a   chunk b       pieces
@@ -15,53 +15,53 @@ use std::ops::Range;
 use super::assemble::Blocks;
 use crate::grid::{AxisSelection, ChunkTask};
 
-/// Rows of one chunk that come together.
+/// A box of selected cells of one chunk, whose rows are consecutive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Which task of the slab it is of.
+    /// The position of its task in the slab.
     pub task: usize,
-    /// Per axis positions among the selected elements of the chunk.
+    /// Per axis, positions among the chunk's selected indices.
     positions: Vec<Range<u64>>,
-    /// The last row comes first.
+    /// Whether the last row comes first.
     pub backwards: bool,
 }
 
 impl Piece {
-    /// The piece in blocks of at most `batch_size` rows; if it is backwards, callers must reverse the
-    /// rows of each.
+    /// Cuts the piece into blocks of at most `batch_size` rows. If it is backwards, callers must reverse
+    /// the rows of each block.
     pub fn blocks(&self, batch_size: u64) -> Blocks {
         Blocks::within(self.positions.clone(), batch_size, self.backwards)
     }
 }
 
-/// The pieces of a slab.
+/// An iterator over the pieces of a slab, in the plan's order.
 #[derive(Debug)]
 pub struct Pieces {
-    /// Selected elements per axis of each task, and the chunk's coordinates; in the plan's order.
+    /// Per task in the plan's order: the number of selected indices per axis, and the chunk's coordinates.
     tasks: Vec<(Vec<u64>, Vec<u64>)>,
     /// Whether each ordered axis descends.
     descending: Vec<bool>,
     batch_size: u64,
-    /// Per axis that is stepped through: where it stands.
+    /// The current position on each axis that is stepped through, outermost first.
     levels: Vec<Level>,
-    /// The tasks that share the coordinates of all levels and are still to come at this step.
+    /// The remaining tasks of the current step; they have the coordinates of all levels.
     left: Range<usize>,
 }
 
-/// One axis that is stepped through.
+/// The current position on one axis.
 #[derive(Debug)]
 struct Level {
-    /// The tasks with the coordinates of the levels before.
+    /// The tasks with the coordinates of the outer levels.
     within: Range<usize>,
-    /// Those of them with the coordinate at which this level stands.
+    /// The tasks of `within` with this level's current coordinate.
     group: Range<usize>,
-    /// How many positions of that chunk are done.
+    /// How many positions within that coordinate are done.
     done: u64,
 }
 
 impl Pieces {
-    /// The pieces of the tasks of a slab, by the leading axes: whether each descends. They are meant for
-    /// batches of `batch_size` rows.
+    /// Cuts the tasks of a slab into pieces for batches of `batch_size` rows. Rows are in order of the
+    /// leading axes: `descending` has one entry per axis.
     pub fn new(tasks: &[&ChunkTask], descending: &[bool], batch_size: u64) -> Self {
         let of_task = |task: &ChunkTask| {
             let counts = task.selection.iter().map(AxisSelection::count).collect();
@@ -82,13 +82,13 @@ impl Pieces {
         self.tasks.first().map_or(0, |(counts, _)| counts.len())
     }
 
-    /// How many axes are stepped through. The array's last axis is not: its elements are in order, or in
-    /// reverse order, within each block.
+    /// Returns how many axes are stepped through. The array's last axis never is: its indices are in
+    /// order, or in reverse order, within each block.
     fn depth(&self) -> usize {
         self.descending.len().min(self.rank().saturating_sub(1))
     }
 
-    /// Starts the levels below the last one, which are within these tasks.
+    /// Starts the levels below the last one, over the tasks `within`.
     fn descend(&mut self, mut within: Range<usize>) {
         while self.levels.len() < self.depth() {
             let group = self.group(self.levels.len(), within.start, within.end);
@@ -98,14 +98,14 @@ impl Pieces {
         self.left = within;
     }
 
-    /// The tasks from `start` on that have its coordinate on `axis`.
+    /// Returns the run of tasks from `start` on that have the same coordinate on `axis`.
     fn group(&self, axis: usize, start: usize, end: usize) -> Range<usize> {
         let coordinate = |task: usize| self.tasks.get(task).map(|(_, at)| at[axis]);
         let differs = |task: &usize| coordinate(*task) != coordinate(start);
         start..(start..end).find(differs).unwrap_or(end)
     }
 
-    /// How many positions of the last level make one piece: several if nothing lies between them.
+    /// Returns how many positions of the last level make one piece: several if their rows are consecutive.
     fn stride(&self) -> u64 {
         let Some(level) = self.levels.last() else { return 1 };
         let axis = self.levels.len() - 1;
@@ -119,7 +119,7 @@ impl Pieces {
         (self.batch_size / inner.max(1)).clamp(1, self.len_of(axis, level) - level.done)
     }
 
-    /// How many positions a level steps through.
+    /// Returns how many positions a level steps through.
     fn len_of(&self, axis: usize, level: &Level) -> u64 {
         self.tasks[level.group.start].0[axis]
     }
@@ -142,7 +142,7 @@ impl Pieces {
         Piece { task, positions, backwards }
     }
 
-    /// Steps on to what follows the pieces of this step; false at the end.
+    /// Moves to the next step; returns false at the end.
     fn step(&mut self) -> bool {
         let mut stride = self.stride();
         while let Some(mut level) = self.levels.pop() {
@@ -189,7 +189,7 @@ mod tests {
     use crate::grid::{ChunkGrid, for_each_run, unravel};
     use crate::plan::{ChunkMask, ScanPlan, ScanRequest, touched_chunks};
 
-    /// A random plan, with a mask now and then.
+    /// Makes a random plan, sometimes with a mask.
     fn random(rng: &mut StdRng) -> ScanPlan {
         let rank = rng.random_range(1..=4);
         let shape: Vec<u64> = (0..rank).map(|_| rng.random_range(1..7)).collect();
@@ -210,7 +210,7 @@ mod tests {
         ScanPlan::new(grid, request).unwrap()
     }
 
-    /// The cells that a partition reads, in the order in which it does.
+    /// Returns the cells of a partition in the order in which they are read.
     fn cells(plan: &ScanPlan, partition: usize, batch_size: u64) -> Vec<Vec<u64>> {
         let mut cells = Vec::new();
         let mut later = plan.tasks(partition);
@@ -253,7 +253,7 @@ mod tests {
         cells
     }
 
-    /// Every cell comes once, and in the order that was asked for.
+    /// Every cell comes once, and in the requested order.
     #[test]
     fn rows_come_in_the_order_asked_for() {
         let mut rng = StdRng::seed_from_u64(21);
@@ -281,9 +281,9 @@ mod tests {
             expected.sort();
             found.sort();
             assert_eq!(found, expected);
-            // Back again.
+            // Back to the order of the grid.
             assert_eq!(turned.in_order(vec![]).rows(None), plan.rows(None));
-            // With a limit, the first rows of all are still there.
+            // With a limit, the first rows of the order are still there.
             let limit = rng.random_range(0..20);
             let limited = turned.with_limit(Some(limit));
             let mut first: Vec<Vec<u64>> = (0..limited.partition_count())

@@ -1,12 +1,12 @@
-//! What a scan will read, decided before any payload is touched.
+//! [`ScanPlan`]: the chunks and cells that a scan reads, decided before it reads any payload.
 //!
 //! ```text
 //!   selection  time: {0..24}        touched chunks  time: [0]        tasks  (0,0) (0,2)
 //!              station: {0, 250}                    station: [0, 2]         └ 0 ┘ └ 1 ┘  partitions
 //! ```
 //!
-//! A [`ScanPlan`] is a plain value: it can be compared, printed and sent elsewhere. Building it
-//! costs O(touched chunks) and reads nothing.
+//! A [`ScanPlan`] is a plain value: it can be compared, printed and cloned. Building it costs O(touched
+//! chunks) and reads nothing.
 
 use std::ops::Range;
 
@@ -23,51 +23,52 @@ use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 pub struct ScanRequest {
     /// The selected cells; each becomes a row.
     pub selection: Selection,
-    /// Chunks without a row that passes the query's filters, by pairs or more of axes.
+    /// Masks from the query's filters: a chunk that one of them drops holds no wanted row.
     pub masks: Vec<ChunkMask>,
-    /// Stop after this many rows, whichever they are.
+    /// The number of rows that suffice, no matter which.
     pub limit: Option<u64>,
-    /// Into how many partitions to cut the chunks, at most.
+    /// The greatest number of partitions.
     pub partitions: usize,
 }
 
 impl ScanRequest {
-    /// Every cell of `grid`, in one partition.
+    /// Requests every cell of `grid`, in one partition.
     pub fn all(grid: &ChunkGrid) -> Self {
         Self { selection: Selection::all(grid.shape()), masks: vec![], limit: None, partitions: 1 }
     }
 }
 
-/// How many chunks of the grid a plan leaves out, by what rules them out first.
+/// The numbers of chunks that a plan leaves out, by the first reason that applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The labels of their dimensions.
+    /// Chunks that predicates on dimensions exclude.
     pub by_selection: u64,
-    /// The zone maps of their values.
+    /// Chunks that only zone maps exclude.
     pub by_zones: u64,
-    /// A limit that chunks before them reach.
+    /// Chunks that are not needed because earlier chunks reach the limit.
     pub by_limit: u64,
 }
 
-/// The chunks to read, in row-major order of the grid, divided into partitions.
+/// The chunks that a scan reads, divided into partitions. They are in row-major order of the grid, unless
+/// [`in_order`](Self::in_order) changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPlan {
     chunks: TouchedChunks,
-    /// In which order rows are read; `None` if chunks are read one by one.
+    /// The order to read rows in; `None` if chunks are read one by one.
     order: Option<ReadOrder>,
-    /// Chunks that only zone maps rule out.
+    /// The number of chunks that only zone maps exclude.
     pruned_by_zones: u64,
     partitions: Partitions,
-    /// The requested number of partitions.
+    /// The greatest number of partitions.
     max_partitions: usize,
     limit: Option<u64>,
 }
 
 impl ScanPlan {
-    /// Plans a scan of an array cut by `grid`.
+    /// Plans a scan of an array with the chunks of `grid`.
     ///
     /// # Errors
-    /// `Internal` if the request is of another rank or a mask of another size.
+    /// `Internal` if the request's rank differs from the grid's, or a mask's size does not match its axes.
     pub fn new(grid: ChunkGrid, request: ScanRequest) -> Result<Self> {
         let (chunks, pruned_by_zones) =
             TouchedChunks::new(grid, request.selection, &request.masks)?;
@@ -77,22 +78,22 @@ impl ScanPlan {
         Ok(Self { chunks, order: None, pruned_by_zones, partitions, max_partitions, limit })
     }
 
-    /// How the array is cut into chunks.
+    /// Returns the array's chunk grid.
     pub fn grid(&self) -> &ChunkGrid {
         self.chunks.grid()
     }
 
-    /// The selected cells, before masks and limit.
+    /// Returns the selected cells, before masks and limit.
     pub fn selection(&self) -> &Selection {
         self.chunks.selection()
     }
 
-    /// How many partitions there are; at least one.
+    /// Returns the number of partitions; at least one.
     pub fn partition_count(&self) -> usize {
         self.partitions.parts().len()
     }
 
-    /// The tasks of a partition; none if there is no such partition.
+    /// Returns the tasks of a partition; an empty range if there is no such partition.
     pub fn tasks(&self, partition: usize) -> TaskRange {
         self.part(partition).map(|part| part.tasks.clone()).unwrap_or_default()
     }
@@ -101,14 +102,16 @@ impl ScanPlan {
         self.partitions.parts().get(partition)
     }
 
-    /// The axis along which partitions are ranges, if there are several: none of its indices is in two.
+    /// Returns the axis along which partitions are ranges: no two of them share an index of it. `None` if
+    /// there is no such axis, or only one partition.
     pub fn cut_along(&self) -> Option<usize> {
         self.partitions.axis()
     }
 
-    /// Rows of a partition, or of all: exactly what the scan yields unless it is dropped early.
+    /// Returns the number of rows of a partition, or of all partitions. It is exact for a scan without
+    /// dynamic filters that is read to its end.
     pub fn rows(&self, partition: Option<usize>) -> u64 {
-        // Each partition stops at the limit by itself.
+        // Each partition applies the limit on its own.
         let rows = |part: &Part| self.limit.map_or(part.rows, |limit| part.rows.min(limit));
         match partition {
             Some(partition) => self.part(partition).map_or(0, rows),
@@ -116,30 +119,30 @@ impl ScanPlan {
         }
     }
 
-    /// The most rows a partition yields.
+    /// Returns the greatest number of rows of one partition; `None` without a limit.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
 
-    /// Chunks that will be read.
+    /// Returns the number of chunks that the scan reads.
     pub fn chunks(&self) -> u64 {
         self.partitions.parts().iter().map(|part| part.tasks.count_tasks()).sum()
     }
 
-    /// Whether the rows are the selection's cells and no others: no mask and no limit cut any off.
+    /// Whether the rows are all cells of the selection: no mask and no limit leaves any out.
     pub fn is_selection(&self) -> bool {
         self.chunks.is_unmasked() && self.limit.is_none()
     }
 
-    /// What is left out, and why.
+    /// Returns how many chunks the plan leaves out, by reason.
     pub fn pruned(&self) -> Pruned {
         let (tasks, by_zones) = (self.chunks.tasks(), self.pruned_by_zones);
         let by_selection = self.grid().chunks().saturating_sub(tasks + by_zones);
         Pruned { by_selection, by_zones, by_limit: tasks - self.chunks() }
     }
 
-    /// Of the leading axes by which the rows of each partition are in order whether they descend: by
-    /// index on the first, among equals on the second, and so on.
+    /// Returns the order of the rows of each partition: per leading axis that sorts them, whether indices
+    /// descend. Rows are sorted by the index on the first axis, then on the second, and so on.
     pub fn order(&self) -> Vec<bool> {
         match &self.order {
             Some(order) => order.descending.clone(),
@@ -147,17 +150,19 @@ impl ScanPlan {
         }
     }
 
-    /// The order in which rows must be read, if chunks cannot simply be read one by one.
+    /// Returns the order to read rows in, per leading axis whether indices descend; `None` if chunks are
+    /// read one by one.
     pub fn reordered(&self) -> Option<&[bool]> {
         self.order.as_ref().map(|order| order.descending.as_slice())
     }
 
-    /// What must be held together for rows in order of the first `ordered` axes.
+    /// Returns the size of the slabs that a scan holds in memory to read rows in order of the first
+    /// `ordered` axes.
     pub fn slab_shape(&self, ordered: usize) -> SlabShape {
         SlabShape::new(&self.chunks, ordered)
     }
 
-    /// Takes off the tasks of the slab with which `tasks` begin.
+    /// Removes the tasks of the first slab from `tasks`, and returns them.
     pub fn take_slab(&self, tasks: &mut TaskRange) -> TaskRange {
         self.chunks.take_slab(tasks, self.places_per_slab())
     }
@@ -166,15 +171,16 @@ impl ScanPlan {
         self.order.as_ref().map_or(1, |order| order.places_per_slab)
     }
 
-    /// Per axis the indices that the chunks of a partition span, from the first to the last.
+    /// Returns, per axis, a range of indices that covers the chunks of a partition. The plan must read
+    /// chunks one by one.
     pub fn index_windows(&self, partition: usize) -> Vec<Range<u64>> {
         self.chunks.index_windows(&self.tasks(partition))
     }
 
-    /// The chunk of a task and its selected cells.
+    /// Returns the chunk of a task and its selected cells.
     ///
     /// # Panics
-    /// For the number of a task of another plan, which has more tasks.
+    /// If `task` comes from another plan, which has more tasks.
     pub fn task(&self, task: TaskNumber) -> ChunkTask {
         self.chunks.task(task)
     }
@@ -187,13 +193,14 @@ impl ScanPlan {
         }
     }
 
-    /// The plan with its tasks divided anew.
+    /// Divides the tasks among partitions again.
     fn divided(self) -> Self {
         Self { partitions: Partitions::of(&self.chunks, self.division()), ..self }
     }
 
-    /// The same plan with a limit, or without one, in at most as many partitions as it has now. Partitions
-    /// that are ranges keep their borders, because DataFusion was told of them.
+    /// Returns the plan with another limit, or none, in at most as many partitions as it has now. Adding a
+    /// limit to a plan without one keeps the borders of partitions that are ranges, because the scan has
+    /// declared them to DataFusion.
     #[must_use = "the plan is not changed in place"]
     pub fn with_limit(&self, limit: Option<u64>) -> Self {
         let plan = Self { limit, max_partitions: self.partition_count(), ..self.clone() };
@@ -204,8 +211,8 @@ impl ScanPlan {
         plan.divided()
     }
 
-    /// The same rows in order of the leading axes: per axis whether its index descends. The plan must
-    /// have no limit, which would be one on other rows.
+    /// Returns a plan that reads the same rows in order of the leading axes: `descending` has one entry
+    /// per axis. The plan must have no limit, because in another order the limit would keep other rows.
     #[must_use = "the plan is not changed in place"]
     pub fn in_order(&self, descending: Vec<bool>) -> Self {
         let before = self.reordered().unwrap_or_default();
@@ -220,22 +227,22 @@ impl ScanPlan {
             ..self.clone()
         };
         match self.cut_along() {
-            // Partitions that are ranges keep their borders: DataFusion was told of them.
+            // The scan has declared partitions that are ranges to DataFusion: their borders stay.
             Some(axis) if turned[axis] => Self { partitions: self.partitions.reversed(), ..plan },
             Some(_) => plan,
             None => plan.divided(),
         }
     }
 
-    /// The part of the plan whose cells lie in `wanted` on `axis`, in one partition. Only for plans
-    /// that read chunks one by one.
+    /// Returns the part of the plan whose cells lie in `wanted` on `axis`, in one partition. The plan must
+    /// read chunks one by one.
     #[must_use = "the plan is not changed in place"]
     pub fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let chunks = self.chunks.restricted(axis, wanted);
         Self { chunks, max_partitions: 1, ..self.clone() }.divided()
     }
 
-    /// One partition of the plan as a plan of its own.
+    /// Returns one partition as a plan of its own.
     #[must_use = "the plan is not changed in place"]
     pub fn partition(&self, partition: usize) -> Self {
         let chunks = self.chunks.only(&self.tasks(partition));

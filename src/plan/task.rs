@@ -1,13 +1,13 @@
-//! Numbers of tasks, a type of their own: a chunk has another number in its grid.
+//! Task numbers, which have their own type because a chunk has another number in its grid.
 
 use std::ops::Range;
 
-/// The number of a task in its plan, by the order of reading; not the number of its chunk in the grid.
+/// The number of a task in its plan, in reading order; not the number of its chunk in the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskNumber(u64);
 
 impl TaskNumber {
-    /// The number, for keys to sort by.
+    /// Returns the number, as a sort key.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -22,7 +22,7 @@ impl TaskRange {
         Self(numbers)
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub fn count_tasks(&self) -> u64 {
         self.0.end - self.0.start
     }
@@ -32,17 +32,17 @@ impl TaskRange {
         self.0.is_empty()
     }
 
-    /// The first and the last task, unless there is none.
+    /// Returns the first and the last task; `None` if there is no task.
     pub fn ends(&self) -> Option<[TaskNumber; 2]> {
         (!self.is_empty()).then(|| [TaskNumber(self.0.start), TaskNumber(self.0.end - 1)])
     }
 
-    /// The numbers as they are.
+    /// Returns the task numbers as plain integers.
     pub(super) fn numbers(&self) -> Range<u64> {
         self.0.clone()
     }
 
-    /// Takes the first tasks off, up to the one numbered `end`.
+    /// Removes the tasks before number `end`, and returns them.
     pub(super) fn take_until(&mut self, end: u64) -> Self {
         let taken = self.0.start..end.clamp(self.0.start, self.0.end.max(self.0.start));
         self.0.start = taken.end;

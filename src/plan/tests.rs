@@ -1,4 +1,4 @@
-//! Random plans against naive lists of their cells.
+//! Tests that compare random plans with naive lists of their cells.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -6,8 +6,8 @@ use rand::{Rng, SeedableRng};
 use super::{ChunkMask, ScanPlan, ScanRequest, touched_chunks};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, for_each_run, unravel};
 
-/// The cells of all tasks are the selected cells that the masks keep, each once, in every
-/// partitioning; partitions are balanced and none is empty.
+/// The tasks hold each selected cell that the masks keep exactly once, in any number of partitions. If
+/// there are several partitions, none is empty.
 #[test]
 fn tasks_cover_the_selection() {
     let mut rng = StdRng::seed_from_u64(3);
@@ -101,8 +101,7 @@ fn a_limit_drops_chunks() {
     assert!(plan.is_selection() && !limited.is_selection());
 }
 
-/// Rows are in order of as many leading axes as the plan says, and of no more in plans that it
-/// says nothing about for a reason.
+/// Rows are in order of the leading axes that the plan promises, and not in order of one more axis.
 #[test]
 fn rows_are_in_the_order_that_is_promised() {
     let mut rng = StdRng::seed_from_u64(15);
@@ -141,7 +140,7 @@ fn rows_are_in_the_order_that_is_promised() {
             _ if ordered == rank => whole += 1,
             _ => part += 1,
         }
-        // Two partitions can hide the break; otherwise what is not promised does not hold.
+        // An order that is not promised must not hold, unless its break lies between two partitions.
         let rows = plan.rows(None);
         assert!(ordered == rank || !further || plan.partition_count() > 1 || rows <= 1);
     }

@@ -1,7 +1,7 @@
-//! The chunks that a plan reads, and the selected cells of each.
+//! [`TouchedChunks`]: the chunks that a plan reads, and the selected cells of each.
 //!
-//! Each axis has the chunks that its selection touches. A *place* is one combination of them, numbered in
-//! row-major order; masks may rule some out. The places that are left, in order, are the tasks.
+//! A selection touches some chunks on each axis. A *place* is one combination of these, numbered in
+//! row-major order. Masks drop some places; the others, in order, are the tasks.
 //!
 //! ```text
 //!   touched  axis 0: [0, 1]        places   0 1 2        kept  0 2 5
@@ -15,28 +15,28 @@ use super::task::{TaskNumber, TaskRange};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel, unravel};
 
-/// The chunks that hold a selected cell.
+/// The chunks that hold a selected cell, and that masks keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedChunks {
     grid: ChunkGrid,
     selection: Selection,
-    /// Per axis the chunk coordinates that the selection touches, in the order of reading: ascending,
-    /// or descending where the rows are.
+    /// Per axis, the chunk coordinates that the selection touches, in reading order: ascending, or
+    /// descending if rows are read so.
     axes: Vec<Vec<u64>>,
     /// The places that the masks keep; `None` keeps all.
     kept: Option<Vec<u64>>,
 }
 
 impl TouchedChunks {
-    /// The chunks that hold a cell of `selection` and that all `masks` keep; and how many only masks from
-    /// zone maps rule out.
+    /// Returns the chunks that hold a cell of `selection` and that all `masks` keep. Also counts the chunks
+    /// that only zone maps exclude.
     pub(super) fn new(
         grid: ChunkGrid,
         selection: Selection,
         masks: &[ChunkMask],
     ) -> Result<(Self, u64)> {
         if selection.axes().len() != grid.rank() {
-            return Err(Error::internal("a selection of another rank than its array"));
+            return Err(Error::internal("a selection and its array differ in rank"));
         }
         let mut touched =
             Self { axes: touched_axes(&grid, &selection), grid, selection, kept: None };
@@ -53,22 +53,22 @@ impl TouchedChunks {
         &self.selection
     }
 
-    /// Per axis the coordinates of the touched chunks.
+    /// Returns the coordinates of the touched chunks, per axis.
     pub(super) fn axes(&self) -> &[Vec<u64>] {
         &self.axes
     }
 
-    /// How many chunks are touched on each axis.
+    /// Returns the number of touched chunks on each axis.
     pub(super) fn lens(&self) -> Vec<u64> {
         self.axes.iter().map(|chunks| chunks.len() as u64).collect()
     }
 
-    /// Whether no mask leaves chunks out.
+    /// Whether all places are tasks: neither masks nor [`only`](Self::only) restrict them.
     pub(super) fn is_unmasked(&self) -> bool {
         self.kept.is_none()
     }
 
-    /// How many tasks there are: the places that are kept.
+    /// Returns the number of tasks, which are the places that masks keep.
     pub(super) fn tasks(&self) -> u64 {
         match &self.kept {
             Some(kept) => kept.len() as u64,
@@ -76,12 +76,12 @@ impl TouchedChunks {
         }
     }
 
-    /// The place of the task of this number.
+    /// Returns the place of the task of this number.
     pub(super) fn place(&self, task: u64) -> u64 {
         self.kept.as_ref().map_or(task, |kept| kept[task as usize])
     }
 
-    /// The places of consecutive tasks.
+    /// Returns the places of consecutive tasks.
     fn places(&self, tasks: &TaskRange) -> Vec<u64> {
         let tasks = tasks.numbers();
         match &self.kept {
@@ -90,7 +90,7 @@ impl TouchedChunks {
         }
     }
 
-    /// The chunk of a task and its selected cells.
+    /// Returns the chunk of a task and its selected cells.
     pub(super) fn task(&self, task: TaskNumber) -> ChunkTask {
         let place = self.place(task.get());
         let coordinates: Vec<u64> = unravel(place, &self.lens())
@@ -109,8 +109,8 @@ impl TouchedChunks {
         ChunkTask { chunk_number, coordinates, selection, rows }
     }
 
-    /// Takes off the first of `tasks`, with those after it whose places are in the same run of `places`
-    /// places.
+    /// Removes the first slab from `tasks`, and returns it: the tasks whose places are in the same run of
+    /// `places` places.
     pub(super) fn take_slab(&self, tasks: &mut TaskRange, places: u64) -> TaskRange {
         let numbers = tasks.numbers();
         let slab = |task: u64| self.place(task) / places;
@@ -118,12 +118,12 @@ impl TouchedChunks {
         tasks.take_until(numbers.clone().find(differs).unwrap_or(numbers.end))
     }
 
-    /// Per axis the indices that the chunks of some tasks span, from the first to the last.
+    /// Returns, per axis, a range of indices that covers the chunks of `tasks`. The axes must not be
+    /// reversed.
     pub(super) fn index_windows(&self, tasks: &TaskRange) -> Vec<Range<u64>> {
         let window = |(axis, bound): (usize, Option<(u64, u64)>)| match bound {
             None => 0..0,
             Some((least, greatest)) => {
-                // Chunks may be read from the last to the first.
                 let [a, b] = [least, greatest].map(|at| self.axes[axis][at as usize]);
                 self.grid.axis_range(axis, a).start..self.grid.axis_range(axis, b).end
             }
@@ -131,7 +131,7 @@ impl TouchedChunks {
         self.bounds(tasks).into_iter().enumerate().map(window).collect()
     }
 
-    /// Per axis the least and the greatest position among the touched chunks; `None` without tasks.
+    /// Returns, per axis, bounds of the positions of `tasks` among the touched chunks; `None` without tasks.
     fn bounds(&self, tasks: &TaskRange) -> Vec<Option<(u64, u64)>> {
         let lens = self.lens();
         let mut bounds = vec![None; lens.len()];
@@ -145,7 +145,8 @@ impl TouchedChunks {
             }
             return bounds;
         }
-        // The first axis on which consecutive places differ bounds them; after it, they take every one.
+        // Places are consecutive. On the first axis on which the first and the last place differ, these two
+        // are the bounds; later axes count as covered whole.
         let (first, last) = (unravel(first.get(), &lens), unravel(last.get(), &lens));
         let mut differ = false;
         for (axis, bound) in bounds.iter_mut().enumerate() {
@@ -155,7 +156,8 @@ impl TouchedChunks {
         bounds
     }
 
-    /// The chunks whose cells lie in `wanted` on `axis`. The axes must not be reversed.
+    /// Returns the chunks that hold a selected cell within `wanted` on `axis`. The axes must not be
+    /// reversed.
     pub(super) fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let mut selection = self.selection.clone();
         selection.restrict(axis, wanted);
@@ -177,12 +179,12 @@ impl TouchedChunks {
         restricted
     }
 
-    /// The chunks of some tasks only.
+    /// Returns the chunks of `tasks` only.
     pub(super) fn only(&self, tasks: &TaskRange) -> Self {
         Self { kept: Some(self.places(tasks)), ..self.clone() }
     }
 
-    /// The same chunks, from the other end of those axes for which `reversed` is true.
+    /// Reverses the order of the chunks along each axis for which `reversed` is true.
     pub(super) fn reversed(&self, reversed: &[bool]) -> Self {
         let reversed_axes = || (0..self.axes.len()).filter(|&axis| reversed[axis]);
         let mut turned = self.clone();
@@ -208,9 +210,9 @@ fn touched_axes(grid: &ChunkGrid, selection: &Selection) -> Vec<Vec<u64>> {
     (0..grid.rank()).map(|axis| touched_chunks(grid, selection, axis)).collect()
 }
 
-/// The chunk coordinates on `axis` that hold a selected index, ascending.
+/// Returns the chunk coordinates on `axis` that hold a selected index, ascending.
 ///
-/// None if no cell is selected: an axis next to one of length 0 may be of any length.
+/// The result is empty if no cell is selected: next to an axis of length 0, this axis may have any length.
 pub fn touched_chunks(grid: &ChunkGrid, selection: &Selection, axis: usize) -> Vec<u64> {
     if selection.cells() == 0 {
         return vec![];

@@ -1,4 +1,4 @@
-//! What table functions share: how they are called, and how they wait.
+//! The arguments of table functions, and a way to wait for a future in synchronous code.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::Expr;
 
-/// A call: `(path)`, `(path, dataset)` if the function takes one, and names and values of options after
-/// that, which is what named arguments have become.
+/// The arguments of a table function: a path, a dataset if the function takes one, then option names and
+/// values in turn. The module `named_arguments` turns named arguments into such pairs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
-    /// At least one.
+    /// Paths or URLs; at least one.
     pub(super) locations: Vec<String>,
     /// The argument between the path and the options.
     pub(super) dataset: Option<String>,
@@ -18,23 +18,25 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Takes the arguments of the function called `name` apart.
+    /// Parses the arguments of the function `name`.
+    ///
+    /// Errors if an argument is not a constant, or an option is given twice.
     pub(super) fn new(name: &str, exprs: &[Expr], takes_dataset: bool) -> Result<Self> {
-        let what = if takes_dataset { "a path, perhaps a dataset" } else { "a path" };
+        let what = if takes_dataset { "a path, optionally a dataset" } else { "a path" };
         let is_in_pairs = exprs.len() % 2 == 1;
         let (Some((first, others)), true) = (exprs.split_first(), is_in_pairs || takes_dataset)
         else {
             return plan_err!(
-                "{name} takes {what}, then names and values of options in pairs, found {} arguments",
+                "{name} takes {what}, then option names and values in pairs, found {} arguments",
                 exprs.len()
             );
         };
         let locations = texts(first).filter(|texts| !texts.is_empty()).ok_or_else(|| {
             let found = shown(first);
-            plan_datafusion_err!("{name} takes a path as text, or a list of such, found {found}")
+            plan_datafusion_err!("{name} takes a path as text, or a list of paths, found {found}")
         })?;
         let constant = |(at, expr): (usize, &Expr)| {
-            // Names and values alternate; only after a dataset, values have even places.
+            // Names and values alternate, and a name comes first. After a dataset, values have even places.
             let is_value = at > 0 && at % 2 == usize::from(is_in_pairs);
             let option = at.checked_sub(1).filter(|_| is_value).and_then(|at| text(&others[at]));
             text(expr).ok_or_else(|| not_constant(name, option.as_deref(), expr))
@@ -51,7 +53,8 @@ impl Arguments {
     }
 }
 
-/// What is said of an argument, the value of an `option` perhaps, that is nothing that options can be.
+/// Returns the error for an argument that is not a constant. If it is the value of an option, `option` is the
+/// name.
 fn not_constant(name: &str, option: Option<&str>, expr: &Expr) -> DataFusionError {
     let (found, expected) = (shown(expr), "expected text, a whole number, true or false");
     match option {
@@ -60,7 +63,7 @@ fn not_constant(name: &str, option: Option<&str>, expr: &Expr) -> DataFusionErro
     }
 }
 
-/// An argument as its user would write it.
+/// Formats an argument as SQL.
 fn shown(expr: &Expr) -> String {
     match expr {
         Expr::Literal(value, _) => value.to_string(),
@@ -68,7 +71,7 @@ fn shown(expr: &Expr) -> String {
     }
 }
 
-/// A constant text, or a list of such.
+/// Returns the constants of a list, or a single constant, as texts; `None` for anything else.
 fn texts(expr: &Expr) -> Option<Vec<String>> {
     match expr {
         Expr::ScalarFunction(function) if function.name() == "make_array" => {
@@ -84,7 +87,7 @@ fn texts(expr: &Expr) -> Option<Vec<String>> {
 }
 
 impl Arguments {
-    /// The location, for functions that are about one place.
+    /// Returns the only location, for the function `name`, which takes just one.
     pub(super) fn location(&self, name: &str) -> Result<&str> {
         match self.locations.as_slice() {
             [location] => Ok(location),
@@ -93,7 +96,7 @@ impl Arguments {
     }
 }
 
-/// A constant as text; whole numbers and truth values are options too.
+/// Returns a constant text, whole number or Boolean as text; `None` for anything else.
 fn text(expr: &Expr) -> Option<String> {
     let Expr::Literal(value, _) = expr else { return None };
     match value {
@@ -107,8 +110,8 @@ fn text(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Waits for `future` on a thread of its own: table functions are called where waiting is not
-/// possible, from within a runtime.
+/// Waits for `future` on a new thread with a runtime of its own. DataFusion calls table functions
+/// synchronously from within a runtime, where blocking on a future panics.
 pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     let run = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -152,7 +155,7 @@ mod tests {
         };
         assert!(
             error(false, &[lit(1.5)])
-                .contains("takes a path as text, or a list of such, found 1.5")
+                .contains("takes a path as text, or a list of paths, found 1.5")
         );
         for exprs in
             [vec![lit("x"), lit("a"), lit(1.5)], vec![lit("x"), lit("t"), lit("a"), lit(1.5)]]

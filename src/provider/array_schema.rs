@@ -1,4 +1,4 @@
-//! A file, package, array or group as a schema: each of its arrays is a table.
+//! [`ArraySchema`]: a file, package or group as a SQL schema, with a table per array.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,25 +11,25 @@ use datafusion::logical_expr::TableType;
 use super::table::{GridTable, TableOrigin};
 use crate::source::ArrayGroup;
 
-/// The arrays of one place as tables, opened when they are first asked for.
+/// The arrays of one file, package or group as tables. An array is opened when its table is first needed.
 ///
-/// Coordinates are tables too. An array that cannot be read does not spoil the list of tables; querying it by
-/// name gives its error.
+/// Coordinates are tables too. An array that cannot be read does not prevent listing the other tables; a
+/// query that names it returns the error.
 #[derive(Debug)]
 pub struct ArraySchema {
     group: Arc<dyn ArrayGroup>,
-    /// Without a dataset; `None` for arrays that were handed over opened.
+    /// The origin of the group, without a dataset; `None` if the caller opened the group.
     origin: Option<TableOrigin>,
     opened: Mutex<HashMap<String, Arc<GridTable>>>,
 }
 
 impl ArraySchema {
-    /// The schema of opened arrays.
+    /// Makes a schema of an opened group.
     pub fn new(group: Arc<dyn ArrayGroup>) -> Self {
         Self { group, origin: None, opened: Mutex::default() }
     }
 
-    /// The same schema, whose tables say where they are from.
+    /// Sets the origin that each table reports, apart from its dataset.
     #[must_use]
     pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
         Self { origin: Some(origin), ..self }
@@ -40,7 +40,7 @@ impl ArraySchema {
         &self.group
     }
 
-    /// The table of an array; `None` if there is none of this name.
+    /// Returns the table of the array `name`; `None` if there is no such array.
     ///
     /// # Errors
     /// As [`ArrayGroup::arrays`].
@@ -75,7 +75,7 @@ impl SchemaProvider for ArraySchema {
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
-        // Known without opening the array, so that listing tables survives a bad one.
+        // Does not open the array, so that a damaged one does not fail the listing of tables.
         Ok(self.table_exist(name).then_some(TableType::Base))
     }
 

@@ -1,4 +1,4 @@
-//! Facts about arrays as a table that streams.
+//! [`FactProvider`]: serves a [`FactTable`] to DataFusion as a stream of batches.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use futures::StreamExt;
 
 use crate::source::FactTable;
 
-/// A [`FactTable`] for DataFusion. A `LIMIT` ends its reading early.
+/// A [`FactTable`] as a DataFusion table. A `LIMIT` stops reading it early.
 #[derive(Debug)]
 pub(super) struct FactProvider(pub(super) Arc<dyn FactTable>);
 
@@ -45,7 +45,7 @@ impl TableProvider for FactProvider {
     }
 }
 
-/// The only partition.
+/// The only partition of the scan: selected columns of the facts.
 #[derive(Debug)]
 struct FactRows {
     facts: Arc<dyn FactTable>,

@@ -1,4 +1,4 @@
-//! `CREATE EXTERNAL TABLE … STORED AS ARRAY`, and as one of the formats.
+//! [`ArrayTableFactory`]: makes the tables of `CREATE EXTERNAL TABLE`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::logical_expr::CreateExternalTable;
 
 use super::ArrayOpener;
 
-/// Makes tables for `STORED AS ARRAY`, which recognises the format, or for one format: `STORED AS TET`.
+/// The table factory for `STORED AS ARRAY`, which recognises the format, or for one format: `STORED AS TET`.
 ///
 /// ```sql
 /// CREATE EXTERNAL TABLE temperature STORED AS ARRAY LOCATION 'stations.tet'
@@ -25,21 +25,21 @@ pub struct ArrayTableFactory {
 }
 
 impl ArrayTableFactory {
-    /// The name in `STORED AS` for places that tell their format.
+    /// The name in `STORED AS` that makes the factory recognise the format.
     pub const FILE_TYPE: &'static str = "ARRAY";
 
-    /// Makes tables of one format, by its name.
+    /// Makes a factory for the tables of the format with this name.
     pub fn of(format: &'static str) -> Self {
         Self { format: Some(format) }
     }
 }
 
-/// Refuses what a table that takes its columns from what is stored cannot have.
+/// Fails for clauses that array tables do not have: columns, partitions, order, `UNBOUNDED`, constraints.
 fn refuse_clauses(cmd: &CreateExternalTable) -> Result<()> {
     let file_type = &cmd.file_type;
     if !cmd.schema.fields().is_empty() {
         return plan_err!(
-            "a {file_type} table takes its columns from what is stored; leave the column list out"
+            "a {file_type} table takes its columns from the stored arrays; leave the column list out"
         );
     }
     for (clause, is_there) in [

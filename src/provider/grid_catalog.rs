@@ -1,4 +1,4 @@
-//! A directory as a catalog: each file, package and TileDB array in it is a schema.
+//! [`GridCatalog`]: a directory as a SQL catalog, with a schema per file, package, array and group.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,42 +13,43 @@ use crate::format::Foreign;
 use crate::options::{ArrayOptions, Scope};
 use crate::source::{Formats, holds};
 
-/// The `.tet` files, `.tet.d` packages, and TileDB arrays and groups in a directory, each a schema. In an
-/// object store, a directory is a prefix, and the store must be able to list.
+/// A catalog with a schema for each `.tet` file, `.tet.d` package, TileDB array and TileDB group in a
+/// directory. In an object store, a directory is a prefix, and the store must support listing.
 ///
-/// The directory is listed once; what is in it is opened when a query asks for it, or for the list of all
-/// tables. What cannot be opened has no tables, which a warning says, and gives its error when it is
-/// queried.
+/// The directory is listed once. A schema is opened when a query uses it, or when a query lists all tables.
+/// A schema that cannot be opened lists no tables and logs a warning; a query of its tables returns the
+/// error.
 ///
-/// A schema is called like its file, without `.tet`, `.tet.d`, `.tdb` or `.tiledb`. Where two would be called
-/// the same, both keep their whole names: `"a.tet"` and `"a.tet.d"`. Directories within, other than packages,
-/// arrays and groups, are left out, and so is what begins with a dot.
+/// The name of a schema is the name of its file without `.tet`, `.tet.d`, `.tdb` or `.tiledb`. Schemas whose
+/// short names would be equal keep their whole names: `"a.tet"` and `"a.tet.d"`. The catalog leaves out names
+/// that begin with a dot, and directories that are not packages, arrays or groups.
 #[derive(Debug)]
 pub struct GridCatalog {
     schemas: BTreeMap<String, Arc<LazySchema>>,
 }
 
 impl GridCatalog {
-    /// Lists the directory at `location`. Of the options, each format takes those that it has.
+    /// Lists the directory at `location`. Each schema uses the `options` that its format has.
     ///
     /// # Errors
-    /// `Io` if it cannot be listed; `Usage` if there is nothing of ours in it, it is itself a package, array
-    /// or group, or the options say something about one dataset.
+    /// `Io` if the directory cannot be listed. `Usage` if it holds no arrays, or is itself a package, array or
+    /// group. `Usage` for an option that applies to a single table or file.
     pub async fn open(
         location: &str,
         options: &ArrayOptions,
         opener: &ArrayOpener,
     ) -> Result<Self> {
         Self::find(location, options, opener).await?.ok_or_else(|| {
-            let message = "this is a package, array or group, which is a schema; a catalog is a directory of such";
+            let message = "this is one package, array or group: register it as a schema; a catalog is a directory of several";
             Error::usage(message).in_file(location)
         })
     }
 
-    /// The same, but `None` for a package, array or group.
+    /// Lists the directory at `location` like [`GridCatalog::open`], but returns `None` for a package, array
+    /// or group.
     ///
     /// # Errors
-    /// Those of [`GridCatalog::open`] else.
+    /// Otherwise as [`GridCatalog::open`].
     pub async fn find(
         location: &str,
         options: &ArrayOptions,
@@ -80,12 +81,12 @@ impl GridCatalog {
         Ok(Some(Self { schemas }))
     }
 
-    /// The names of the schemas, and the paths or URLs of what they are.
+    /// Returns the name and the path or URL of each schema.
     pub fn places(&self) -> impl Iterator<Item = (&str, &str)> {
         self.schemas.iter().map(|(name, schema)| (name.as_str(), schema.location.as_str()))
     }
 
-    /// The same, with those of `options` that the format of each place has.
+    /// Returns the name and the path or URL of each schema, with the `options` that its format has.
     pub fn places_with(
         &self,
         options: &ArrayOptions,
@@ -96,7 +97,7 @@ impl GridCatalog {
     }
 }
 
-/// Refuses options that are about one table or one place.
+/// Fails for options that apply to a single table or file only.
 fn refuse_narrow(options: &ArrayOptions, formats: &Formats) -> Result<()> {
     let is_narrow = |name: &str| {
         let option = formats.iter().find_map(|format| format.option_table().find(name));
@@ -110,10 +111,10 @@ fn refuse_narrow(options: &ArrayOptions, formats: &Formats) -> Result<()> {
     }
 }
 
-/// What the schemas of files with these names are called.
+/// Returns the name of the schema of each file.
 fn schema_names(files: &[&str], formats: &Formats) -> Vec<String> {
     let mut called: HashMap<&str, usize> = HashMap::new();
-    // What is called like its file counts once.
+    // A file whose short name is its whole name is counted once.
     let shortened = files.iter().map(|file| formats.stem(file)).zip(files);
     let whole = shortened.clone().filter(|(short, file)| short != *file).map(|(_, file)| *file);
     for name in shortened.map(|(short, _)| short).chain(whole) {
@@ -124,7 +125,9 @@ fn schema_names(files: &[&str], formats: &Formats) -> Vec<String> {
         let is_taken = called.get(short).is_some_and(|times| *times > 1);
         let name = if is_taken || short == INFORMATION_SCHEMA { *file } else { short };
         if name == *file && name != short {
-            log::warn!("the schema of {file} is \"{name}\", because \"{short}\" could be another");
+            log::warn!(
+                "the schema of {file} is \"{name}\", because \"{short}\" is ambiguous or reserved"
+            );
         }
         name.to_owned()
     };
@@ -153,7 +156,7 @@ mod tests {
         assert_eq!(schema_names(&["a.tet", "a.tet.tet"], &formats), ["a", "a.tet.tet"]);
         let many: Vec<String> = (0..100_000).map(|number| format!("{number}.tet")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(schema_names(&many, &formats)[99_999], "99999"); // without comparing each with each
+        assert_eq!(schema_names(&many, &formats)[99_999], "99999"); // takes linear time
         assert_eq!(schema_names(&["information_schema.tet"], &formats), ["information_schema.tet"]);
     }
 }

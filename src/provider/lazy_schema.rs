@@ -1,4 +1,4 @@
-//! A file, package, array or group as a schema that is opened when it is first asked for something.
+//! [`LazySchema`]: a schema of a catalog, which is opened when a query first uses it.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -13,20 +13,21 @@ use super::arguments::wait;
 use crate::error::Result as GridResult;
 use crate::options::ArrayOptions;
 
-/// How everything in a catalog is read.
+/// The opener and the options that all schemas of a catalog share.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) opener: ArrayOpener,
     pub(super) options: ArrayOptions,
 }
 
-/// What is at one place, once somebody wants it.
+/// The schema of one file, package, array or group, which is opened on first use.
 #[derive(Debug)]
 pub(super) struct LazySchema {
     pub(super) location: String,
     pub(super) format: &'static str,
     reading: Arc<Reading>,
-    /// Not a lock to wait for: whoever lists tables blocks its thread, which may be the one that opens.
+    /// Not a lock: listing tables blocks the thread, and the task that would hold the lock may
+    /// need that thread.
     opened: OnceLock<Arc<dyn SchemaProvider>>,
 }
 
@@ -35,7 +36,7 @@ impl LazySchema {
         Self { location, format, reading, opened: OnceLock::new() }
     }
 
-    /// Keeps the `options` that the format has: in a directory of several formats, each takes its own.
+    /// Returns the `options` that this schema's format has; a catalog may hold several formats.
     pub(super) fn options_of(&self, options: &ArrayOptions) -> ArrayOptions {
         let formats = self.reading.opener.formats();
         match formats.get(self.format) {
@@ -60,7 +61,8 @@ impl LazySchema {
         Ok(Arc::new(opener.schema(&self.location, Some(self.format), &options).await?))
     }
 
-    /// For callers that cannot wait. What cannot be opened has no tables, so that the others can be listed.
+    /// Opens the schema for callers that are not async. Logs a warning and returns `None` if it cannot be
+    /// opened, so that the tables of other schemas can be listed.
     fn opened_now(&self) -> Option<&Arc<dyn SchemaProvider>> {
         if let Some(schema) = self.opened.get() {
             return Some(schema);

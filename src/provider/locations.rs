@@ -1,9 +1,9 @@
-//! From what a user calls one or many places to the list of them.
+//! [`Locations`]: the paths, URLs and patterns of a table, and their expansion.
 //!
 //! ```text
 //!   'year-*.tet'                     year-2023.tet, year-2024.tet      sorted, each once
-//!   's3://bucket/*/era5.tet'         as the store lists them
-//!   ['a.tet', 'more/b.tet']          as they are
+//!   's3://bucket/*/era5.tet'         the matching objects and folders of the store, sorted
+//!   ['a.tet', 'more/b.tet']          in this order
 //! ```
 
 use std::collections::BTreeSet;
@@ -17,9 +17,9 @@ use object_store::path::Path as ObjectPath;
 use crate::error::{Error, Result};
 use crate::source::{Place, Stores, child, parse_url};
 
-/// One or more paths or URLs. Each may be a pattern in which `*` stands for any part of a name, `**` for
-/// any folders, and `[a-c]` for one of some characters (and in a path, `?` for one character), unless a
-/// file of that very name is there.
+/// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
+/// `[a-c]` one of these characters. In a path, `?` matches one character. The path of an existing local
+/// file or folder is not a pattern.
 ///
 /// ```
 /// use gridfusion::Locations;
@@ -61,7 +61,7 @@ impl From<&[String]> for Locations {
     }
 }
 
-/// `*` and `?` stand for parts of one name, as in a shell.
+/// `*` and `?` do not match `/` or a leading dot, as in a shell.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
@@ -69,7 +69,7 @@ const OPTIONS: MatchOptions = MatchOptions {
 };
 
 impl Locations {
-    /// What all of them are called together.
+    /// Returns one name for all locations, for messages: the first three and the number of the others.
     pub(super) fn name(&self) -> String {
         match self.0.as_slice() {
             [first, second, third, others @ ..] if !others.is_empty() => {
@@ -79,11 +79,11 @@ impl Locations {
         }
     }
 
-    /// The places, and whether they were asked for as several. Those that a pattern stands for are sorted.
+    /// Replaces patterns by the places that match them, in sorted order, and removes duplicates.
     ///
     /// # Errors
-    /// `Usage` if there are none, or a pattern is malformed or stands for nothing; `Io` if a folder cannot
-    /// be listed.
+    /// `Usage` if there are no locations, or if a pattern is malformed or matches nothing. `Io` if a folder
+    /// cannot be listed.
     pub(super) async fn expand(&self, stores: &Arc<dyn Stores>) -> Result<Places> {
         match self.0.as_slice() {
             [] => Err(Error::usage("a table needs a path or URL, or several")),
@@ -104,16 +104,17 @@ impl Locations {
     }
 }
 
-/// The places that were found.
+/// The result of expanding locations.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Places {
+    /// A single location that is not a pattern.
     One(String),
-    /// At least one.
+    /// The places of a list or a pattern; at least one.
     Many(Vec<String>),
 }
 
 impl Places {
-    /// The first of them.
+    /// Returns the first place.
     pub(super) fn first(&self) -> &str {
         match self {
             Self::One(location) => location,
@@ -128,7 +129,7 @@ fn is_pattern(location: &str) -> bool {
     location.contains(special) && !local_path(location).is_some_and(|path| path.exists())
 }
 
-/// The path of a local file, which a URL may be too.
+/// Returns the local path of a path or `file://` URL.
 fn local_path(location: &str) -> Option<PathBuf> {
     match parse_url(location) {
         Some(url) if url.scheme() == "file" => url.to_file_path().ok(),
@@ -139,7 +140,9 @@ fn local_path(location: &str) -> Option<PathBuf> {
 
 async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<String>> {
     let malformed = |error: glob::PatternError| {
-        Error::usage(format!("'{pattern}' is no pattern: {error}; use '[*]' for a star in a name"))
+        Error::usage(format!(
+            "'{pattern}' is not a valid pattern: {error}; use '[*]' for a star in a name"
+        ))
     };
     let place = Place::new(pattern, Arc::clone(stores))?;
     let found: BTreeSet<String> = match (place.store(), place.local_path()) {
@@ -159,7 +162,7 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
         (Some((store, path)), _) => {
             let base = pattern.find("://").map_or(0, |at| at + 3);
             let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
-            // Without the escapes of a URL, as the store has it.
+            // The path as the store has it, without URL escapes.
             let wanted = Pattern::new(path.as_ref()).map_err(malformed)?;
             let listed = store.list(folder_of(path).as_ref());
             let listed: Vec<_> =
@@ -180,15 +183,16 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
     }
 }
 
-/// The folder below which everything is that a pattern may stand for.
+/// Returns the folder that holds all matches of a pattern: its leading parts without wildcards. `None` for the
+/// root of the store.
 fn folder_of(pattern: &ObjectPath) -> Option<ObjectPath> {
     let literal = pattern.parts().take_while(|part| !part.as_ref().contains(['*', '[', '?', '%']));
     let folder: ObjectPath = literal.collect();
     (!folder.as_ref().is_empty()).then_some(folder)
 }
 
-/// The object at `path`, or a folder that it is in, if `wanted` stands for it. A package or an array is a
-/// folder, which object stores list nowhere.
+/// Returns the beginning of `path` that `wanted` matches: the object or one of its folders. Packages and
+/// arrays are folders, and object stores list objects only.
 fn beginnings<'a>(path: &'a str, parts: usize, wanted: &Pattern) -> Option<&'a str> {
     let is_deep = wanted.as_str().contains("**");
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
@@ -206,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// Knows one store, whatever the URL.
+    /// Returns the same store for every URL.
     #[derive(Debug, Default)]
     struct OneStore(Arc<InMemory>);
 

@@ -1,4 +1,4 @@
-//! The logical side of DataFusion: tables, schemas, and the ways to reach them from SQL and Rust.
+//! DataFusion's logical side: table, schema and catalog providers, and how SQL and Rust make them.
 //!
 //! ```text
 //!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ exec::pruning ──▶ GridScanExec

@@ -1,7 +1,7 @@
-//! `read_tet('x.tet', index_columns => true)`: named arguments of our table functions.
+//! Named arguments of gridfusion's table functions: `read_tet('x.tet', index_columns => true)`.
 //!
-//! DataFusion hands table functions expressions without names, so a name becomes an argument of its own
-//! before that: `read_tet('x.tet', 'index_columns', true)`, which the functions understand anyway.
+//! DataFusion passes arguments to table functions without their names. So a planner turns each name into an
+//! argument before its value, which the functions accept: `read_tet('x.tet', 'index_columns', true)`.
 
 use std::mem;
 
@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::table_functions::ArrayFunction;
 use crate::exec::GridfusionConfig;
 
-/// Makes names into arguments.
+/// A planner that turns the names of named arguments into arguments.
 #[derive(Debug)]
 pub(super) struct NamedArguments;
 
@@ -29,7 +29,7 @@ impl RelationPlanner for NamedArguments {
     ) -> Result<RelationPlanning> {
         let call = match &mut relation {
             TableFactor::Table { name, args: Some(call), .. } => Some((name, &mut call.args)),
-            // After LATERAL.
+            // A function after LATERAL.
             TableFactor::Function { name, args, .. } => Some((name, args)),
             _ => None,
         };
@@ -51,7 +51,7 @@ fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
     ArrayFunction::all(&formats).iter().any(|it| it.name() == name)
 }
 
-/// The arguments, with each name as one before its value.
+/// Returns the arguments without names, each name as a text before its value.
 fn in_pairs(
     args: Vec<FunctionArg>,
     context: &dyn RelationPlannerContext,
@@ -66,10 +66,12 @@ fn in_pairs(
                 pairs.push(other);
                 continue;
             }
-            other => return plan_err!("{other} has no name, but comes after an argument with one"),
+            other => return plan_err!("{other} has no name, but comes after a named argument"),
         };
         if pairs.is_empty() {
-            return plan_err!("the first argument is a path and has no name, found '{name}'");
+            return plan_err!(
+                "the first argument is a path and has no name; found the name '{name}'"
+            );
         }
         let text = Value::SingleQuotedString(context.normalize_ident(name));
         let text = FunctionArgExpr::Expr(Expr::value(text));

@@ -1,11 +1,11 @@
-//! Opening arrays as a session says: the one way from locations and options to tables and groups.
+//! [`ArrayOpener`]: makes tables and groups of locations and options, with the settings of a session.
 //!
 //! ```text
 //!   register_array, read_array(…), CREATE EXTERNAL TABLE, 'quoted path', schemas, catalogs
 //!        └──────────────▶ ArrayOpener ──▶ Formats ──▶ ArrayFormat
 //! ```
 //!
-//! One path for all of them: a location, an option and an error mean the same everywhere.
+//! All entry points use it, so locations, options and errors mean the same in each of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use crate::source::{
     ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
 };
 
-/// Of many files, so many are held open at once.
+/// The most files that a table of many files holds open at once.
 const MOST_OPEN: usize = 512;
 
-/// Opens arrays with the formats, the defaults and the object stores of a session.
+/// An opener of arrays, with the formats, the table defaults and the object stores of a session.
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -58,19 +58,19 @@ pub struct ArrayOpener {
 }
 
 impl ArrayOpener {
-    /// Opens arrays as `session` says.
+    /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn of(session: &dyn Session) -> Self {
         let config = GridfusionConfig::of(session.config_options());
         let stores = Arc::new(RuntimeStores(Arc::clone(session.runtime_env())));
         Self { formats: config.formats, defaults: config.tables, stores }
     }
 
-    /// The formats that are known.
+    /// The formats that this opener can open.
     pub fn formats(&self) -> &Formats {
         &self.formats
     }
 
-    /// The place that `location` names.
+    /// Resolves a path or URL.
     ///
     /// # Errors
     /// `Usage` for an empty location, or a URL whose store is not registered.
@@ -80,8 +80,8 @@ impl ArrayOpener {
         Ok(place.with_io(io.unwrap_or_default()))
     }
 
-    /// The options of a SQL statement about arrays of `format`, or of any format: `io`, `format.io` and
-    /// `tet.io` are one option.
+    /// Returns the table options of a SQL statement for arrays of `format`, or of any format if `None`. The
+    /// names `io`, `format.io` and `tet.io` set the same option.
     pub(super) fn options_of_sql(
         &self,
         options: &HashMap<String, String>,
@@ -92,18 +92,18 @@ impl ArrayOpener {
         ArrayOptions::of_sql(options, &prefixes)
     }
 
-    /// The table of the arrays at `locations`.
+    /// Opens the arrays at `locations` as one table.
     ///
-    /// Without a dataset in the options, the data variables of a place are columns of one table, if they have
-    /// the same dimensions. Several places are one table too: they follow one another along the dimension
-    /// whose labels differ, in the order of these labels. They are opened once, and again when a query reads
-    /// them.
+    /// If the options name no dataset, all data variables are columns of the table; they must have the same
+    /// dimensions. Several files are concatenated along the dimension whose labels differ, in the order of
+    /// these labels. This reads the labels of each file; a query opens files again that were closed since.
     ///
-    /// `format` is one of [`Formats`] by name; without it, names and listings tell.
+    /// `format` is the name of one of the [`Formats`]; `None` recognises the format by names, listings and
+    /// first bytes.
     ///
     /// # Errors
-    /// `Usage` for a pattern that nothing matches, a place of no known format, or arrays that cannot be one
-    /// table; `Corrupt`, `Unsupported` or `Io` if something cannot be read.
+    /// `Usage` for a pattern without matches, an unknown format, or arrays that cannot be one table.
+    /// `Corrupt`, `Unsupported` or `Io` if arrays cannot be read.
     pub async fn table(
         &self,
         locations: impl Into<Locations>,
@@ -146,10 +146,10 @@ impl ArrayOpener {
         stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await
     }
 
-    /// The arrays at `location`, which may be a file, a package, an array, or a group of arrays.
+    /// Opens the arrays at `location`, which may be a file, a package, an array, or a group of arrays.
     ///
     /// # Errors
-    /// `Usage` for a place of no known format, or if there is no array; `Corrupt`, `Unsupported` or `Io` if it
+    /// `Usage` for an unknown format, or if there is no array. `Corrupt`, `Unsupported` or `Io` if arrays
     /// cannot be read.
     pub async fn group(
         &self,
@@ -163,10 +163,11 @@ impl ArrayOpener {
         self.formats.open(&format, &place, &resolved).await
     }
 
-    /// The format of the arrays at `place`, for somebody who says that there are arrays.
+    /// Returns the format of the arrays at `place`, where the caller expects arrays; `None` if no format
+    /// recognises `place`.
     ///
     /// # Errors
-    /// `Io` if there is nothing, or it cannot be looked into.
+    /// `Io` if there is nothing at `place`, or it cannot be read.
     pub async fn format_at(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
         match self.formats.recognise(place).await {
             Some(found) if !found.is_folder_of => Ok(Some(found.format)),
@@ -174,10 +175,10 @@ impl ArrayOpener {
         }
     }
 
-    /// The arrays at `location` as a schema, whose tables say where they are from.
+    /// Opens the arrays at `location` as a schema, whose tables have a [`TableOrigin`].
     ///
     /// # Errors
-    /// As [`ArrayOpener::group`], and `Usage` if the options are about one table.
+    /// As [`ArrayOpener::group`], and `Usage` if an option applies to a single table only.
     pub async fn schema(
         &self,
         location: &str,
@@ -191,7 +192,7 @@ impl ArrayOpener {
         };
         if let Some((name, value)) = options.iter().find(|(name, _)| is_of_table(name)) {
             let message = format!(
-                "a schema holds every dataset of its place; option '{name}' ('{value}') does not apply"
+                "a schema holds every dataset of its file, package or group; option '{name}' ('{value}') does not apply"
             );
             return Err(Error::usage(message).in_file(location));
         }
@@ -201,12 +202,12 @@ impl ArrayOpener {
         Ok(ArraySchema::new(group).with_origin(origin))
     }
 
-    /// The format called `name`, or the one that `place` is of.
+    /// Returns the format `name`, or recognises the format of `place`.
     async fn format_of(&self, place: &Place, name: Option<&str>) -> Result<Arc<dyn ArrayFormat>> {
         let Some(name) = name else {
             return match self.formats.recognise(place).await {
                 Some(found) => Ok(found.format),
-                // Its name promises nothing, but somebody says that it is an array.
+                // The name does not show a format, but the user names the place as an array.
                 None => match self.formats.look_into(place).await? {
                     Some(format) => Ok(format),
                     None => Err(self.unrecognised(place).await),
@@ -219,9 +220,9 @@ impl ArrayOpener {
         })
     }
 
-    /// Why there is nothing to open.
+    /// Returns the error for a place of no known format.
     async fn unrecognised(&self, place: &Place) -> Error {
-        // The file is looked at once, so it need not be mapped.
+        // The file is read once, so mapping it does not pay.
         let place = &place.clone().with_io(IoMode::Pread);
         let is_folder = place.local_path().is_some_and(|path| path.is_dir());
         if !is_folder && let Some(error) = self.unread(place).await {
@@ -233,7 +234,7 @@ impl ArrayOpener {
                 "this is a directory of arrays: register it as a catalog, or make a table of a pattern such as '*.tet'".to_owned()
             }
             true => format!("no {nouns} in this directory"),
-            false => format!("this is no {nouns}"),
+            false => format!("this is not a {nouns}"),
         };
         described(Error::usage(message).in_file(place.location()), place).await
     }
@@ -245,7 +246,8 @@ impl ArrayOpener {
         }
     }
 
-    /// The error of the only format of files, if there is just one: it names what the file lacks.
+    /// Returns the error of opening the file with the only format that has files: it names what the file
+    /// lacks. `None` if several formats have files, or none.
     async fn unread(&self, place: &Place) -> Option<Error> {
         let is_of_files =
             |format: &&Arc<dyn ArrayFormat>| format.endings().iter().any(|it| !it.folder);
@@ -266,11 +268,11 @@ impl Stores for RuntimeStores {
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])
             .map_err(|error| bad_url(url.as_str(), &error))?;
         self.0.object_store(&base).map_err(|error| match error.find_root() {
-            // A registry that makes stores on demand says what it needs.
+            // A registry that makes stores on demand reports a missing requirement as a plan error.
             DataFusionError::Plan(message) => Error::usage(message.clone()),
             // DataFusion's own error asks for a bug report.
             _ => {
-                let register = "`SessionContext::register_object_store` does that";
+                let register = "register one with `SessionContext::register_object_store`";
                 let store = base.as_str();
                 Error::usage(format!("no object store is registered for '{store}'; {register}"))
             }

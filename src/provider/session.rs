@@ -1,4 +1,4 @@
-//! Arrays from a `SessionContext`.
+//! [`GridfusionSessionContextExt`]: methods of a `SessionContext` that open and register arrays.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::exec::GridfusionConfig;
 use crate::options::ArrayOptions;
 use crate::source::ArrayFormat;
 
-/// Reaching arrays from a [`SessionContext`], whatever their format.
+/// Methods of a [`SessionContext`] that open and register arrays of every format.
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -35,18 +35,17 @@ use crate::source::ArrayFormat;
 /// ```
 #[async_trait]
 pub trait GridfusionSessionContextExt {
-    /// Gives this session everything that gridfusion adds, as
-    /// [`with_gridfusion`](GridfusionSessionStateBuilderExt::with_gridfusion) has it: `CREATE EXTERNAL TABLE …
-    /// STORED AS ARRAY`, table functions, aggregation as array reduction, and its settings.
-    /// The session's state is rebuilt, which forgets prepared statements: call it first.
+    /// Adds everything that [`with_gridfusion`](GridfusionSessionStateBuilderExt::with_gridfusion) adds:
+    /// `CREATE EXTERNAL TABLE … STORED AS ARRAY`, table functions, array reductions and settings.
+    ///
+    /// Call it first: it rebuilds the session's state and so drops prepared statements.
     fn enable_gridfusion(&self);
 
-    /// Adds a format, so that all of the above reads it too; call it before or after
-    /// [`enable_gridfusion`](Self::enable_gridfusion).
+    /// Adds a format to the session, and calls [`enable_gridfusion`](Self::enable_gridfusion).
     fn register_array_format(&self, format: Arc<dyn ArrayFormat>);
 
-    /// Registers the arrays at `locations` as the table `name`: a dataset of a file or package, an array, all
-    /// data variables of a place, or those of many places; see [`ArrayOpener::table`].
+    /// Registers the arrays at `locations` as the table `name`: one dataset or array, all data variables of a
+    /// file, or those of many files; see [`ArrayOpener::table`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -63,7 +62,7 @@ pub trait GridfusionSessionContextExt {
     /// ```
     ///
     /// # Errors
-    /// If the arrays cannot be opened, or it is not clear which are meant.
+    /// If the arrays cannot be opened or cannot be one table.
     async fn register_array(
         &self,
         name: impl Into<TableReference> + Send,
@@ -71,7 +70,7 @@ pub trait GridfusionSessionContextExt {
         options: ArrayOptions,
     ) -> Result<()>;
 
-    /// The arrays at `locations` as a [`DataFrame`].
+    /// Opens the arrays at `locations` as a [`DataFrame`], without registering a table.
     ///
     /// # Errors
     /// As [`register_array`](Self::register_array).
@@ -81,11 +80,11 @@ pub trait GridfusionSessionContextExt {
         options: ArrayOptions,
     ) -> Result<DataFrame>;
 
-    /// Registers a file, package, array or group of arrays as the schema `name` of the default catalog: each
-    /// array is a table of it.
+    /// Registers a file, package, array or group of arrays as the schema `name` of the default catalog, with a
+    /// table per array.
     ///
     /// # Errors
-    /// If there is no array, the options name one, or the default catalog takes no schemas.
+    /// If there is no array, the options name one, or the default catalog does not accept schemas.
     async fn register_array_schema(
         &self,
         name: &str,
@@ -93,8 +92,8 @@ pub trait GridfusionSessionContextExt {
         options: ArrayOptions,
     ) -> Result<()>;
 
-    /// Registers a directory as the catalog `name`: each file, package, array or group in it is a schema, as
-    /// [`GridCatalog`] has it.
+    /// Registers a directory as the catalog `name`, with a schema per file, package, array and group; see
+    /// [`GridCatalog`].
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -111,7 +110,7 @@ pub trait GridfusionSessionContextExt {
     /// ```
     ///
     /// # Errors
-    /// Those of [`GridCatalog::open`].
+    /// As [`GridCatalog::open`].
     async fn register_array_catalog(
         &self,
         name: &str,
@@ -119,10 +118,10 @@ pub trait GridfusionSessionContextExt {
         options: ArrayOptions,
     ) -> Result<()>;
 
-    /// Makes quoted paths and URLs tables, as [`GridUrlTables`] has it: those of arrays, and those that
-    /// [`SessionContext::enable_url_table`] knows, which need not be called.
+    /// Lets SQL name tables by quoted paths and URLs: arrays (see [`GridUrlTables`]), and the files that
+    /// [`SessionContext::enable_url_table`] reads. That method need not be called.
     ///
-    /// As with that function, whoever may run SQL may then read every file that the process can read.
+    /// Like that method, this lets SQL read every file that the process can read.
     ///
     /// ```
     /// use datafusion::prelude::SessionContext;
@@ -160,7 +159,7 @@ impl GridfusionSessionContextExt for SessionContext {
             config.formats = config.formats.with(format);
             state.config_mut().options_mut().extensions.insert(config);
         }
-        // Factories and functions of formats are made from the settings.
+        // This makes the factories and functions of the formats in the settings.
         self.enable_gridfusion();
     }
 

@@ -1,4 +1,4 @@
-//! The SQL parts of gridfusion in a session that is being built.
+//! [`GridfusionSessionStateBuilderExt`]: adds gridfusion to a session that is being built.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig};
 
-/// The SQL parts of gridfusion in a session that is being built.
+/// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
 ///
 /// ```
 /// use datafusion::execution::SessionStateBuilder;
@@ -32,11 +32,15 @@ use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig};
 /// # }
 /// ```
 pub trait GridfusionSessionStateBuilderExt {
-    /// Adds `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`, table functions (`read_array`,
-    /// `tet_info`, …), aggregation as array reduction ([`GridReduceRule`], before the rules that add
-    /// repartitioning), the order in which a TopK reads chunks ([`BestFirstRule`]), and the settings
-    /// ([`GridfusionConfig`]). Rules and settings that are there already stay as they are, and with them the
-    /// formats of the settings.
+    /// Adds to the session:
+    ///
+    /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
+    /// - table functions: `read_array`, `tet_info`, …
+    /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
+    /// - [`BestFirstRule`], which orders the chunks that a TopK reads
+    /// - the settings, [`GridfusionConfig`]
+    ///
+    /// Does not change rules and settings that exist already, nor the formats in these settings.
     #[must_use]
     fn with_gridfusion(self) -> Self;
 }
@@ -68,14 +72,14 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
     }
 }
 
-/// Adds the rules that are not there yet.
+/// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
     let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
         [Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
     for rule in ours {
         if !rules.iter().any(|it| it.name() == rule.name()) {
-            // Repartitioning is added for what the reduction leaves to do.
+            // Reductions replace aggregations, so repartitioning is added only for the remaining operators.
             let before = EnsureRequirements::new();
             let at = rules.iter().position(|it| it.name() == before.name());
             rules.insert(at.unwrap_or(rules.len()), rule);

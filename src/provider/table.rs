@@ -1,4 +1,4 @@
-//! [`GridTable`]: one array as a table.
+//! [`GridTable`]: the DataFusion table provider of one array.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::plan::ScanPlan;
 use crate::source::{ArrayFormat, FileArrays, MosaicOptions};
 
-/// One array as a table: a row per cell, a column per dimension, and a column per value.
+/// One array as a table: a row per cell, a column per dimension, and a column per variable.
 ///
-/// What a query says about dimensions is settled before anything is read: a predicate over one
-/// dimension is exact and leaves no filter behind; one over several dimensions, or over values of which
-/// the writer noted the bounds, skips chunks.
+/// Filters are pushed down. A predicate on one dimension is exact: the scan reads only the chunks it selects,
+/// and no row filter remains. Predicates on several dimensions, or on variables with chunk statistics, skip
+/// chunks.
 ///
 /// ```
 /// use datafusion::prelude::SessionContext;
@@ -58,7 +58,7 @@ pub struct TableOrigin {
 }
 
 impl TableOrigin {
-    /// Tables at `locations`, opened with the options `given`, which mean `resolved` to the format.
+    /// Makes the origin of a table opened with the options `given`, which the format resolved to `resolved`.
     pub(super) fn new(
         locations: Locations,
         format: &Arc<dyn ArrayFormat>,
@@ -67,7 +67,7 @@ impl TableOrigin {
     ) -> Self {
         let mut options = given.clone();
         for (name, _) in given.iter() {
-            // A key that was given as text must not be read from there.
+            // A key that was given as text becomes a secret, so that formatting the value does not show it.
             if let Some(key) = resolved.secret(name) {
                 options = options.with_option(name, key.clone());
             }
@@ -75,14 +75,14 @@ impl TableOrigin {
         Self { locations, format: format.name().to_owned(), options }
     }
 
-    /// The origin of one of several tables of the place.
+    /// Returns the origin with the option `dataset` set to one array.
     pub(super) fn of_dataset(&self, dataset: &str) -> Self {
         Self { options: self.options.clone().with_dataset(dataset), ..self.clone() }
     }
 }
 
 impl GridTable {
-    /// The table of the variables of one file.
+    /// Makes a table of the variables of one file.
     pub(super) fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
         if file.arrays.len() == 1
             && !options.file_column
@@ -94,25 +94,24 @@ impl GridTable {
         Ok(Self::new(Arc::new(GridArray::combine(name, vec![file], options)?)))
     }
 
-    /// The table of an opened array.
+    /// Makes a table of an opened array, without an origin.
     pub fn new(array: Arc<GridArray>) -> Self {
         Self { array, origin: None }
     }
 
-    /// The same table, which says where it is from.
+    /// Sets the origin of the table.
     #[must_use]
     pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
         Self { origin: Some(Arc::new(origin)), ..self }
     }
 
-    /// The locations, format and options that open the table again in another process; `None` for an array
-    /// that was
-    /// handed over opened.
+    /// The locations, format and options that open the table again in another process. `None` if
+    /// [`GridTable::new`] made the table.
     pub fn origin(&self) -> Option<&TableOrigin> {
         self.origin.as_deref()
     }
 
-    /// Elements per axis.
+    /// The number of positions along each axis.
     pub fn shape(&self) -> &[u64] {
         self.array.grid().shape()
     }

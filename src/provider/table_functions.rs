@@ -1,4 +1,4 @@
-//! Table functions: arrays as tables, and what is known of them.
+//! Table functions, which return arrays as tables, or facts about arrays.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use super::arguments::{Arguments, wait};
 use super::fact_provider::FactProvider;
 use crate::source::{ArrayFormat, Formats};
 
-/// A table function over arrays. The first argument is a path or URL, or a list of them; the name of a
+/// A table function over arrays. The first argument is a path or URL, or a list of these. The name of a
 /// dataset may follow, and then options: named arguments, or names and values in turn.
 ///
 /// | function | table |
 /// |---|---|
-/// | `read_array(path)` | the arrays, of whatever format, as `CREATE EXTERNAL TABLE` would make it |
-/// | `read_tet(path)`, `read_tiledb(path)` | the same of one format |
+/// | `read_array(path)` | the arrays, of any format, as in `STORED AS ARRAY` |
+/// | `read_tet(path)`, `read_tiledb(path)` | the arrays of one format |
 /// | `tet_info(path)` | a row per dataset |
 /// | `tet_chunks(path)` | a row per stored chunk |
 /// | `tet_attributes(path)` | a row per attribute of a dataset or of the file |
-/// | `tiledb_info(path)` | properties, dimensions, attributes and dimension labels |
-/// | `tiledb_fragments(path)` | the fragments that are visible, oldest first |
-/// | `tiledb_metadata(path)` | the array's own keys and values |
+/// | `tiledb_info(path)` | a row per property, dimension, attribute and dimension label |
+/// | `tiledb_fragments(path)` | a row per visible fragment, oldest first |
+/// | `tiledb_metadata(path)` | a row per key of the array's metadata |
 ///
 /// ```sql
 /// SELECT * FROM read_array('stations.tet', 'temperature', index_columns => true) LIMIT 3;
@@ -32,18 +32,19 @@ use crate::source::{ArrayFormat, Formats};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArrayFunction {
     name: String,
-    /// The format by name; `None` if the place tells.
+    /// The name of the format; `None` to recognise it.
     format: Option<&'static str>,
+    /// Whether the function returns cells rather than facts.
     reads: bool,
 }
 
 impl ArrayFunction {
-    /// `read_array`.
+    /// Returns `read_array`.
     pub(super) fn read_any() -> Self {
         Self { name: "read_array".to_owned(), format: None, reads: true }
     }
 
-    /// The functions of one format.
+    /// Returns the functions of one format: `read_NAME`, and one per table of facts.
     pub(super) fn of(format: &dyn ArrayFormat) -> Vec<Self> {
         let read = Self {
             name: format!("read_{}", format.name()),
@@ -58,13 +59,13 @@ impl ArrayFunction {
         std::iter::once(read).chain(facts).collect()
     }
 
-    /// All functions of a session.
+    /// Returns the functions of a session with these formats.
     pub(super) fn all(formats: &Formats) -> Vec<Self> {
         let of_formats = formats.iter().flat_map(|format| Self::of(&**format));
         std::iter::once(Self::read_any()).chain(of_formats).collect()
     }
 
-    /// What SQL calls it.
+    /// The name in SQL.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -1,8 +1,8 @@
-//! Catalogs in which a name that nothing has may be a path or URL.
+//! [`UrlCatalogs`]: catalogs that look up unknown table names as paths or URLs.
 //!
-//! DataFusion has such a wrapper too, but that one asks for the *type* of a table by opening it:
-//! `SHOW TABLES` would read the coordinates of every dataset of every file, and one bad dataset would break
-//! it. Here, only tables are looked for twice; all else is asked of what is wrapped.
+//! DataFusion has such a wrapper too, but its `table_type` opens the table. `SHOW TABLES` would then read the
+//! coordinates of every dataset of every file, and fail for one damaged dataset. This wrapper adds only a
+//! second look-up of tables and passes all other calls to the wrapped catalogs.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::catalog::{
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
-/// The catalogs of a session, with tables for paths and URLs.
+/// The catalogs of a session, which also find tables by path or URL.
 #[derive(Debug)]
 pub struct UrlCatalogs {
     inner: Arc<dyn CatalogProviderList>,
@@ -21,7 +21,7 @@ pub struct UrlCatalogs {
 }
 
 impl UrlCatalogs {
-    /// Asks `urls` for tables that `inner` does not have.
+    /// Wraps `inner`; `urls` makes the tables that `inner` does not have.
     pub fn new(inner: Arc<dyn CatalogProviderList>, urls: Arc<dyn UrlTableFactory>) -> Self {
         Self { inner, urls }
     }

@@ -14,8 +14,8 @@ use crate::format::Foreign;
 use crate::options::ArrayOptions;
 use crate::source::{parse_url, path_of, refuse_foreign};
 
-/// Makes a table of what a query names by path or URL: a `.tet` file or package, a TileDB array, and what
-/// DataFusion makes tables of (CSV, Parquet, …).
+/// A factory of tables for quoted paths and URLs: of `.tet` files and packages, TileDB arrays, and the files
+/// that DataFusion reads (CSV, Parquet, …).
 ///
 /// | name | table |
 /// |---|---|
@@ -23,26 +23,26 @@ use crate::source::{parse_url, path_of, refuse_foreign};
 /// | `'x.tet#temperature'` | this dataset |
 /// | `'arrays/forecast'` | a TileDB array |
 /// | `'group'`, `'folder'` | all arrays of a TileDB group, or of a folder, a column each |
-/// | `'group#forecast'` | an array of it |
+/// | `'group#forecast'` | one array of a group |
 ///
-/// A path is first taken as it is, so that `#` may be part of a file's name; then the last `#` is tried,
-/// then the one before it. In a URL, what follows `#` is the dataset, and a `#` in a name is `%23`. What the
-/// session was told with `SET gridfusion.…` holds for these tables too.
+/// The whole text is tried as a path first, because the name of a file may contain `#`. Then the text is split
+/// at its last `#`, then at the one before, and so on. A URL is split at its first `#`; a `#` in the name of
+/// an object is written `%23`. The settings `SET gridfusion.…` apply to these tables too.
 #[derive(Debug)]
 pub struct GridUrlTables {
-    /// Makes the tables of other formats, and knows the session.
+    /// Makes the tables of other formats, and holds a weak reference to the session.
     listing: DynamicListTableFactory,
 }
 
 impl GridUrlTables {
-    /// Tables of a session.
+    /// Makes a factory for the tables of a session.
     pub fn new(ctx: &SessionContext) -> Self {
         let listing = DynamicListTableFactory::default();
         listing.session_store().with_state(ctx.state_weak_ref());
         Self { listing }
     }
 
-    /// The table of an array; `None` if nothing here looks like one.
+    /// Opens the array at the path or URL `name` as a table; `None` if no format recognises it.
     ///
     /// # Errors
     /// As [`ArrayOpener::table`], and `Usage` for arrays in another format.
@@ -54,7 +54,7 @@ impl GridUrlTables {
                 return table(&opener, location, dataset, found.format.name()).await.map(Some);
             }
         }
-        // There is nothing, but if it is called like a file of ours, opening it says why.
+        // No format recognises the place. If the ending is one of a format, return the error of opening it.
         for (location, dataset) in readings(name) {
             if let Some((found, _)) = opener.formats().of_name(&path_of(location)) {
                 return table(&opener, location, dataset, found.format.name()).await.map(Some);
@@ -64,8 +64,8 @@ impl GridUrlTables {
             Ok(place) => refuse_foreign(&place).await?,
             Err(error) => match Foreign::of_name(&path_of(name)).filter(|it| !it.has_rows()) {
                 Some(foreign) => return Err(foreign.error().in_file(name)),
-                // DataFusion says what is wrong with it.
-                None => log::debug!("not looked at: {error}"),
+                // DataFusion returns an error of its own.
+                None => log::debug!("not read as an array: {error}"),
             },
         }
         Ok(None)
@@ -79,7 +79,7 @@ impl GridUrlTables {
     }
 }
 
-/// The ways to read a name: a location, and perhaps a dataset.
+/// Splits a name into a location and perhaps a dataset, in each way that it can be read.
 fn readings(name: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let is_url = parse_url(name).is_some();
     let parts = |at: usize| (&name[..at], Some(&name[at + 1..]));
@@ -91,6 +91,7 @@ fn readings(name: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     whole.into_iter().chain(first).chain(split)
 }
 
+/// Opens the table of a dataset, or of all data variables.
 async fn table(
     opener: &ArrayOpener,
     location: &str,

@@ -1,23 +1,23 @@
-//! Limits of a predicate in terms of the elements of a type.
+//! Limits of a predicate, converted to elements of the stored type.
 //!
-//! Comparisons are DataFusion's, to which both zeros are one number.
+//! Comparisons follow DataFusion: zeros of different sign are equal.
 
 use std::cmp::Ordering;
 
 use super::value_range::{Limit, Number};
 
-/// The elements that pass a limit.
+/// An element type in which the limits of a predicate can be expressed.
 pub(super) trait Bounds: Sized + Copy {
-    /// The least element that passes a lower limit; `None` if none does.
+    /// Returns the least element that passes a lower limit; `None` if none does.
     fn least_at(limit: Limit) -> Option<Self>;
-    /// The greatest element that passes an upper limit; `None` if none does.
+    /// Returns the greatest element that passes an upper limit; `None` if none does.
     fn greatest_at(limit: Limit) -> Option<Self>;
-    /// The order of two elements, neither of them NaN.
+    /// Compares two elements, neither of them NaN.
     fn order(self, other: Self) -> Ordering;
 }
 
-/// The least integer that passes a lower limit; saturates at the ends of i128, which are beyond every
-/// element.
+/// Returns the least integer that passes a lower limit. It saturates at the ends of `i128`, which are
+/// beyond every element.
 fn least_integer(limit: Limit) -> i128 {
     match limit.number {
         Number::Integer(number) => number.saturating_add(i128::from(!limit.inclusive)),
@@ -26,7 +26,7 @@ fn least_integer(limit: Limit) -> i128 {
     }
 }
 
-/// The greatest integer that passes an upper limit, likewise.
+/// Returns the greatest integer that passes an upper limit; saturates like [`least_integer`].
 fn greatest_integer(limit: Limit) -> i128 {
     match limit.number {
         Number::Integer(number) => number.saturating_sub(i128::from(!limit.inclusive)),
@@ -67,7 +67,7 @@ macro_rules! float_bounds {
                 let next = nearest.next_up();
                 (f64::from(next) > number).then_some(next)
             }
-            /// What is below the number is above its opposite, with the other sign.
+            /// Negates the least element that passes the negated limit as a lower limit.
             fn greatest_at(limit: Limit) -> Option<Self> {
                 let Number::Float(number) = limit.number else { return None };
                 let opposite = Limit { number: Number::Float(-number), ..limit };

@@ -10,30 +10,30 @@ use crate::format::Sum;
 pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// The bytes of one element.
     type Bytes: Copy + Send + Sync;
-    /// The type of wrapping sums of integers; unused for floats.
+    /// The type of wrapping sums: a 64-bit integer. Unused for floats.
     type Wide: Copy + Send + Sync;
-    /// The least value, NaN aside.
+    /// The least element that is not NaN.
     const LEAST: Self;
-    /// The greatest value, NaN aside.
+    /// The greatest element that is not NaN.
     const GREATEST: Self;
-    /// The sum of nothing.
+    /// The sum of no elements.
     const ZERO: Self::Wide;
 
-    /// Reads an element.
+    /// Decodes an element.
     fn load(bytes: Self::Bytes) -> Self;
-    /// The elements of a tile; a rest shorter than an element is left out.
+    /// Views the bytes of a tile as elements. Ignores a rest shorter than an element.
     fn cells(bytes: &[u8]) -> &[Self::Bytes];
-    /// The nearest double.
+    /// Converts to the nearest double.
     fn to_f64(self) -> f64;
-    /// The element in the type that sums have.
+    /// Converts to the type of wrapping sums.
     fn widen(self) -> Self::Wide;
-    /// `a + b`, wrapping.
+    /// Returns `a + b`; integers wrap.
     fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// The sum of a zone map, in the type that sums have.
+    /// Converts the sum of a zone map to the type of wrapping sums.
     fn wide_sum(sum: Sum) -> Self::Wide;
-    /// Sums as an Arrow array.
+    /// Returns sums as an Arrow array.
     fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;
-    /// Whether the bits are the same; zeros differ by their sign.
+    /// Whether two elements have the same bits; zeros of different sign do not.
     fn same_bits(self, other: Self) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! The table of states: one place per group, one array per statistic.
+//! The reducer of the dense kernels: per statistic, an array with one state per group.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::error::{Error, Result};
 use crate::format::{Bound, ElementType, Zone};
 use crate::tile::Tile;
 
-/// A reducer for a column over a table of `groups` places, or `None` if the kernels do not know its
-/// values, or if they may be NaN where an order is needed.
+/// Returns a reducer for a column over a table of `groups` places. `None` if the kernels do not support
+/// the column's values, or if values may be NaN and have to be compared.
 pub fn reducer(
     value: &NumberColumn,
     requested: Requested,
@@ -37,7 +37,7 @@ pub fn reducer(
         return None;
     }
     if value.has_validity() && !(value.nan_is_null() && value.form() == Some(Form::Stored)) {
-        return None; // there is no element that could stand for NULL
+        return None; // no element can stand for NULL
     }
     Some(match value.form()? {
         Form::Stored => for_element_type!(
@@ -48,12 +48,12 @@ pub fn reducer(
                 Dense::<Float32Type>::boxed(value, fill, range, requested, groups)
             }
         ),
-        // NULL is NaN there, and nothing else is.
+        // These values are NaN exactly where they are NULL.
         Form::Unpacked => Dense::<Float64Type>::boxed(value, None, range, requested, groups),
     })
 }
 
-/// Cells unpacked at once.
+/// The number of cells that are unpacked at a time.
 const PIECE_CELLS: usize = 8192;
 
 /// The states of groups for elements of one type.
@@ -74,9 +74,9 @@ where
     spreads: Vec<Moments>,
     /// Speculative sums, discarded on NaN.
     aside: Vec<f64>,
-    /// Cells of a batch that do not count.
+    /// Scratch memory for counts of cells that are NULL or excluded.
     dropped: Vec<u32>,
-    /// The tile, where it is not reduced as it is stored.
+    /// Scratch memory for a tile that is converted before it is reduced.
     converted: Vec<u8>,
 }
 
@@ -139,7 +139,7 @@ where
         }
     }
 
-    /// Adds those cells that `keep` keeps; the sums may be there already.
+    /// Adds the cells that `keep` accepts. With `summed`, `sums` already include them.
     fn add_kept(
         &mut self,
         batch: Batch<'_, T::Native>,
@@ -154,7 +154,7 @@ where
         self.fold(batch, Some(keep), summed);
     }
 
-    /// Adds every cell; the sums may be there already.
+    /// Adds every cell. With `summed`, `sums` already include them.
     fn add_all(&mut self, batch: Batch<'_, T::Native>, summed: bool) {
         self.fold::<fn(T::Native) -> bool>(batch, None, summed);
     }
@@ -182,7 +182,8 @@ where
         }
     }
 
-    /// The tile as elements of the type reduced.
+    /// Returns the tile's elements in the type that is reduced, with NaN for NULL where cells have
+    /// validity bytes.
     fn elements<'a>(&mut self, tile: &'a Tile, may_hold_nulls: bool) -> Result<Cow<'a, [u8]>> {
         let bytes = tile.bytes();
         let unpacked = self.value.form() == Some(Form::Unpacked);
@@ -211,7 +212,7 @@ where
             converted.extend_from_slice(bytes);
         }
         if let Some(validity) = missing {
-            // Such columns are of floats, of which NaN is NULL.
+            // Only columns of floats where NaN is NULL get here: `reducer` refuses the others.
             let size = size_of::<T::Native>();
             let nan = T::parse("NaN").map(T::to_bound).unwrap_or_default();
             let cells = converted.chunks_exact_mut(size).zip(validity);
@@ -222,7 +223,7 @@ where
         Ok(Cow::Owned(converted))
     }
 
-    /// What an element of a zone is.
+    /// Decodes an element of a zone.
     fn element(bound: &Bound) -> T::Native {
         T::from_bound(*bound)
     }
@@ -313,7 +314,7 @@ where
     }
 }
 
-/// Extremes in the column's type.
+/// Returns extremes in the column's type; with `halves`, in half precision.
 fn extremes<T: Element>(values: Vec<T::Native>, halves: bool) -> ArrayRef {
     let array = PrimitiveArray::<T>::new(ScalarBuffer::from(values), None);
     match array.as_any().downcast_ref::<PrimitiveArray<Float32Type>>() {

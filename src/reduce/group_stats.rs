@@ -1,10 +1,10 @@
-//! The statistics of groups: which are requested, and their values.
+//! The requested statistics of groups, and their values.
 
 use arrow::array::ArrayRef;
 
 use super::statistic::Moments;
 
-/// The statistics requested of every group, besides the count of its values.
+/// The statistics that are requested of every group, besides the count of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requested {
     /// The sum in doubles.
@@ -15,12 +15,12 @@ pub struct Requested {
     pub min: bool,
     /// The greatest value.
     pub max: bool,
-    /// Mean and squared distances from it.
+    /// The mean, and the sum of squared distances from it.
     pub spread: bool,
 }
 
 impl Requested {
-    /// Memory for a group, in bytes.
+    /// Returns the bytes of state that a group needs.
     pub fn bytes_per_group(self) -> u64 {
         let words = |is_requested: bool, count: u64| if is_requested { 8 * count } else { 0 };
         8 + words(self.sum, 1)
@@ -31,20 +31,20 @@ impl Requested {
     }
 }
 
-/// The statistics of each group, as arrays of one element per place of the table. Those not requested
-/// are absent.
+/// The statistics of all groups: arrays with one element per place of the table. Statistics that are
+/// not requested are absent.
 #[derive(Debug, Clone, Default)]
 pub struct GroupStats {
-    /// Values that count: neither NULL nor excluded by the predicate.
+    /// The number of values that are neither NULL nor excluded by the predicate.
     pub counts: Vec<u64>,
-    /// Their sums as doubles.
+    /// The sums of these values as doubles.
     pub sums: Option<Vec<f64>>,
-    /// Their sums as integers: `Int64`, or `UInt64` for unsigned elements.
+    /// The sums of these values as integers: `Int64`, or `UInt64` for unsigned elements.
     pub wide_sums: Option<ArrayRef>,
-    /// The least; of the column's type, meaningless where the count is 0.
+    /// The least values, in the column's type; meaningless where the count is 0.
     pub mins: Option<ArrayRef>,
-    /// The greatest; of the column's type, meaningless where the count is 0.
+    /// The greatest values, in the column's type; meaningless where the count is 0.
     pub maxs: Option<ArrayRef>,
-    /// Means and sums of squared distances from them.
+    /// The means, and the sums of squared distances from them.
     pub spreads: Option<Vec<Moments>>,
 }

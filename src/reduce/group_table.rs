@@ -1,7 +1,7 @@
-//! From a cell's indices to its group's place in a table.
+//! The table of groups, which maps the indices of a cell to the place of its group.
 //!
-//! Each axis that a key is about numbers its groups once, over its selected labels. A group of cells
-//! is one number per such axis, and its place in the table is a sum of strides:
+//! Each axis in a key numbers its groups once, over its selected labels. A group has one number per
+//! such axis. Its place in the table is the sum of these numbers times their strides:
 //!
 //! ```text
 //!   GROUP BY date_trunc('month', time), station        time   0 0 0 0 1 1 1 2 …     × stride 250
@@ -9,8 +9,7 @@
 //!   place = month × 250 + station
 //! ```
 //!
-//! A partition holds only the groups that its chunks can meet, so its table is as small as its part
-//! of the array.
+//! A partition's table holds only the groups that its chunks can contain.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,24 +19,24 @@ use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::ScanPlan;
 
-/// The group numbers of one axis, over its selected elements in order.
+/// The group numbers along one axis, for its selected indices in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AxisGroups {
     /// The axis is in no key.
     One,
-    /// Every selected element is a group of its own.
+    /// Every selected index is a group of its own.
     Each,
-    /// Element `i` of the selection is in group `numbers[i]`, and there are `groups` of them.
+    /// Selected index number `i` is in group `numbers[i]`.
     Numbered {
-        /// Per selected element its group, below `groups`.
+        /// The group of each selected index, less than `groups`.
         numbers: Arc<[u32]>,
-        /// How many groups there are.
+        /// The number of groups.
         groups: u32,
     },
 }
 
 impl AxisGroups {
-    /// How many groups the axis has if `selected` of its elements are selected.
+    /// Returns the number of groups along the axis if `selected` of its indices are selected.
     pub fn count(&self, selected: u64) -> u64 {
         match self {
             Self::One => 1,
@@ -47,10 +46,10 @@ impl AxisGroups {
     }
 }
 
-/// Turns an index of an axis into its place among the selected elements.
+/// The ranks of an axis' selected indices: their numbers in ascending order, from 0.
 #[derive(Debug)]
 struct Ranks {
-    /// The first index of each range, and how many selected elements come before it.
+    /// The first index of each range, and the number of selected indices before it.
     starts: Vec<(u64, u64)>,
 }
 
@@ -65,45 +64,46 @@ impl Ranks {
         Self { starts: selection.ranges().iter().map(&mut start_of).collect() }
     }
 
-    /// The rank of `index`, which must be selected.
+    /// Returns the rank of `index`, which must be selected.
     fn of(&self, index: u64) -> u64 {
         let at = self.starts.partition_point(|(start, _)| *start <= index);
         at.checked_sub(1).map_or(0, |at| self.starts[at].1 + index - self.starts[at].0)
     }
 }
 
-/// One axis as a table of groups sees it.
+/// An axis in a key, as a part of the group table.
 #[derive(Debug)]
 struct TableAxis {
     stride: usize,
     ranks: Ranks,
-    /// Selected elements that the table's cells can have, by rank.
+    /// The ranks of the selected indices that the partition's chunks can contain.
     window: Range<u64>,
     groups: LocalGroups,
 }
 
 #[derive(Debug)]
 enum LocalGroups {
-    /// As many as the window has elements.
+    /// Each rank in the window is a group of its own.
     Each,
-    /// Per element of the window the table's own number; and per such number the axis' number.
+    /// `local`: the group's number in this table, per rank in the window. `global`: the group's number
+    /// on the axis, per local number.
     Numbered { local: Vec<u32>, global: Vec<u32> },
 }
 
-/// Where the groups of some chunks are in a table of states.
+/// The places of groups in a table of states.
 #[derive(Debug)]
 pub struct GroupTable {
-    /// Per axis of the array; `None` for those in no key.
+    /// One entry per axis of the array; `None` for an axis in no key.
     axes: Vec<Option<TableAxis>>,
     len: usize,
 }
 
 impl GroupTable {
-    /// The groups that a partition of `plan` can meet. `groups` are numbered over `selection`, of
-    /// which the plan's is a part.
+    /// Returns the table of the groups that a partition of `plan` can contain. `groups` are numbered
+    /// over `selection`, which includes the selection of the plan.
     ///
     /// # Errors
-    /// `Internal` if there are more groups than memory has addresses.
+    /// `Internal` if the number of groups overflows a `usize`.
     pub fn new(
         plan: &ScanPlan,
         partition: usize,
@@ -142,7 +142,7 @@ impl GroupTable {
         Ok(Self { axes, len })
     }
 
-    /// How many groups there are.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -157,7 +157,8 @@ impl GroupTable {
         self.axes[axis].is_some()
     }
 
-    /// The place of the group that all selected cells of a chunk are in, if there is one.
+    /// Returns the place of the only group in which the selected cells of a chunk are; `None` if they
+    /// are in several.
     pub(super) fn only_place(&self, grid: &ChunkGrid, task: &ChunkTask) -> Option<usize> {
         let mut place = 0;
         for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
@@ -173,7 +174,7 @@ impl GroupTable {
         Some(place)
     }
 
-    /// For the groups at `places`, the group's number on `axis`, which must be in a key.
+    /// Returns, for the groups at `places`, their numbers on `axis`, which must be in a key.
     pub fn numbers_of(&self, axis: usize, places: impl Iterator<Item = usize>) -> Vec<u64> {
         let Some(Some(axis)) = self.axes.get(axis) else { return vec![] };
         let count = axis.groups.count(&axis.window).max(1) as usize;
@@ -186,7 +187,7 @@ impl GroupTable {
             .collect()
     }
 
-    /// If the groups of the table are just those of `axis`, in the axis' order: their numbers.
+    /// Returns the group numbers of `axis` if each of its indices is a group, and the table has no others.
     pub fn whole_axis(&self, axis: usize) -> Option<Range<u64>> {
         let at = self.axes.get(axis)?.as_ref()?;
         let alone = at.stride == 1 && at.groups.count(&at.window) == self.len as u64;
@@ -196,7 +197,7 @@ impl GroupTable {
         }
     }
 
-    /// The selected cells of `axis` in the chunk of `task` and their groups.
+    /// Returns the selected cells of `axis` in the chunk of `task`, with the places of their groups.
     pub(super) fn segments(&self, axis: usize, grid: &ChunkGrid, task: &ChunkTask) -> Vec<Segment> {
         let ranges = task.selection[axis].ranges().iter();
         let Some(keyed) = &self.axes[axis] else {
@@ -254,10 +255,10 @@ impl LocalGroups {
     }
 }
 
-/// Runs of one group that are at least this long on average are folded as runs.
+/// The shortest average run of one group for which cells are added run by run.
 const WORTHWHILE_RUN: usize = 8;
 
-/// Cells from `start` on, whose groups are `local`.
+/// Appends segments for the cells from `start` on, whose groups are `local`.
 fn numbered_segments(start: usize, local: &[u32], stride: usize, out: &mut Vec<Segment>) {
     let runs = || local.chunk_by(|a, b| a == b);
     if local.is_empty() || runs().count() * WORTHWHILE_RUN > local.len() {

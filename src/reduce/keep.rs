@@ -1,24 +1,26 @@
-//! Which cells count: those that are no NULL and that a predicate over the value lets pass.
+//! The test for cells that count: they are not NULL, and a predicate on the value does not exclude
+//! them.
 
 use super::bounds::Bounds;
 use super::cell::Cell;
 use super::value_range::ValueRange;
 
-/// The cells of a column that count, for elements of one type.
+/// The test that decides which cells count, for elements of one type.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keep<T> {
-    /// All.
+    /// Every cell counts.
     All,
-    /// All but NaN.
+    /// Every cell counts, except NaN.
     NotNan,
-    /// Those in the range, both ends included, that are not the fill; NaN only if it is a value.
+    /// Cells from `low` to `high` inclusive count, except `fill`. NaN counts only with `nan`.
     Within { low: T, high: T, fill: Option<T>, nan: bool },
-    /// None at all.
+    /// No cell counts.
     Nothing,
 }
 
 impl<T: Cell + Bounds> Keep<T> {
-    /// `nan_is_null` and `fill` are those of the column; `range` is the predicate, if there is one.
+    /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the predicate
+    /// `range`.
     pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: Option<&ValueRange>) -> Self {
         let least = range.and_then(|range| range.least);
         let greatest = range.and_then(|range| range.greatest);
@@ -42,7 +44,8 @@ mod tests {
     use super::*;
     use crate::reduce::{Limit, Number};
 
-    /// An element passes the limits found exactly if it passes the comparison as written.
+    /// Checks that an element passes the converted limits exactly if it passes the comparison as
+    /// written.
     fn agrees<T: Cell + Bounds + std::fmt::Debug>(elements: &[T], numbers: &[Number]) {
         for &number in numbers {
             for inclusive in [true, false] {

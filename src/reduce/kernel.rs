@@ -1,33 +1,33 @@
-//! The loops: cells into the states of groups.
+//! The inner loops, which add cells to the states of groups.
 //!
-//! A [`Batch`] is some rows of a tile, small enough to stay in the nearest cache while one statistic
-//! after the other passes over it; only the first pass waits for memory. How the innermost axis is
-//! grouped decides the loop:
+//! A [`Batch`] is some rows of a tile. It is small enough to stay in cache while one statistic after
+//! the other passes over it, so only the first pass waits for memory. The groups along the innermost
+//! axis decide the loop:
 //!
 //! ```text
 //!   one group per run       0 0 0 0 1 1 1 1    each run is folded in registers, then merged
 //!   one group per cell      0 1 2 3 4 5 6 7    states and cells side by side
-//!   groups in any order     3 1 3 0 2 2 1 0    each cell looks its group up
+//!   groups in any order     3 1 3 0 2 2 1 0    each cell looks up its group
 //! ```
 //!
-//! Every loop exists twice: for cells that are all kept, and with a test per cell that selects the
-//! neutral element instead of branching.
+//! Every loop exists twice. One version takes all cells. The other tests each cell and, where possible,
+//! adds a neutral element instead of branching.
 
 use super::cell::Cell;
 
-/// How cells of an axis are assigned to groups, in units of places in the group table.
+/// The places of the groups of neighbouring cells along an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum GroupPlaces {
-    /// All to one.
+    /// All cells have this place.
     Fixed(usize),
-    /// One after the other, `step` apart.
+    /// The first cell's place is `first`, and each next place is `step` further.
     Steps { first: usize, step: usize },
-    /// Any; one place per cell.
+    /// One place per cell, in any order.
     Listed(Vec<usize>),
 }
 
 impl GroupPlaces {
-    /// The place of the cell at position `at`.
+    /// Returns the place of cell number `at`.
     #[inline]
     pub(super) fn at(&self, at: usize) -> usize {
         match self {
@@ -41,9 +41,9 @@ impl GroupPlaces {
 /// Neighbouring cells of an axis and their groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// The first cell, relative to the tile.
+    /// The first cell, as an index along the axis of the tile.
     pub(super) start: usize,
-    /// How many.
+    /// The number of cells.
     pub(super) len: usize,
     pub(super) places: GroupPlaces,
 }
@@ -51,25 +51,25 @@ pub(super) struct Segment {
 /// Evenly spaced rows of a tile; a row is the cells of the innermost axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rows {
-    /// Where the first row begins, and how many cells there are from one to the next.
+    /// The cell where the first row begins; the next rows begin `stride` cells further each.
     pub(super) start: usize,
     pub(super) stride: usize,
-    /// The first row's place in the group table, and the places from one to the next.
+    /// The first row's place in the group table; the next rows' places are `step` further each.
     pub(super) place: usize,
     pub(super) step: usize,
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) count: usize,
 }
 
 impl Rows {
-    /// Where each row begins, and its place.
+    /// Returns the first cell of each row, and its place.
     #[inline(always)]
     pub(super) fn each(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.count)
             .map(move |row| (self.start + row * self.stride, self.place + row * self.step))
     }
 
-    /// The same rows in parts that each have one place.
+    /// Splits the rows into parts that each have a single place.
     #[inline(always)]
     pub(super) fn by_place(self) -> impl Iterator<Item = Self> {
         let (parts, count) = if self.step == 0 { (1, self.count) } else { (self.count, 1) };
@@ -82,7 +82,7 @@ impl Rows {
     }
 }
 
-/// Some rows and the selected cells of each.
+/// Some rows, with the selected cells of each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// All cells of the tile.
@@ -93,16 +93,16 @@ pub(super) struct Batch<'a, T: Cell> {
 }
 
 impl<'a, T: Cell> Batch<'a, T> {
-    /// The cells of `segment` in the row that begins at `start`.
+    /// Returns the cells of `segment` in the row that begins at `start`.
     #[inline(always)]
     pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T::Bytes] {
         &self.cells[start + segment.start..][..segment.len]
     }
 }
 
-/// Something about the cells of a group, built up cell by cell.
+/// A statistic of the cells of a group, computed cell by cell.
 pub(super) trait Statistic<T: Cell> {
-    /// What is kept per group.
+    /// The state of one group.
     type State: Copy + Send + Sync + 'static;
     /// The state of a group without cells.
     const EMPTY: Self::State;
@@ -120,14 +120,15 @@ pub(super) trait Statistic<T: Cell> {
         fold_lanes::<T, Self, _>(state, cells, |lane, cell| Self::add(lane, cell));
     }
 
-    /// Adds those cells of a run that are kept.
+    /// Adds the cells of a run that `keep` accepts.
     #[inline(always)]
     fn add_run_if<K: Fn(T) -> bool>(state: &mut Self::State, cells: &[T::Bytes], keep: K) {
         fold_lanes::<T, Self, _>(state, cells, |lane, cell| Self::add_if(lane, cell, keep(cell)));
     }
 }
 
-/// So many states side by side break the chain of dependent additions and fill vector registers.
+/// The number of independent states per run: they break the chain of dependent additions and fill
+/// vector registers.
 const LANES: usize = 16;
 
 #[inline(always)]
@@ -155,8 +156,8 @@ fn fold_lanes<T: Cell, S: Statistic<T> + ?Sized, F: Fn(&mut S::State, T)>(
     S::merge(state, lanes[0]);
 }
 
-/// Adds the cells of `batch` to the states of their groups. `keep` says which cells count; `None`:
-/// all of them.
+/// Adds the cells of `batch` that `keep` accepts to the states of their groups; `None` accepts all
+/// cells.
 pub(super) fn reduce<T: Cell, S: Statistic<T>, K: Fn(T) -> bool + Copy>(
     states: &mut [S::State],
     batch: Batch<'_, T>,
@@ -204,8 +205,8 @@ fn reduce_with<T: Cell, S: Statistic<T>>(
     }
 }
 
-/// Adds each cell of a row to the state beside it. A function of its own, so that the compiler knows
-/// that states and cells do not overlap, and in blocks, so that it unrolls the loop.
+/// Adds each cell of a row to the state beside it. A separate function lets the compiler assume that
+/// states and cells do not overlap, and the blocks let it unroll the loop.
 #[inline(never)]
 pub(super) fn add_row<B: Copy, S>(states: &mut [S], row: &[B], add: impl Fn(&mut S, B)) {
     let (state_blocks, state_rest) = states.as_chunks_mut::<LANES>();
@@ -220,7 +221,7 @@ pub(super) fn add_row<B: Copy, S>(states: &mut [S], row: &[B], add: impl Fn(&mut
     }
 }
 
-/// Whether every cell of `batch` is kept: a loop that vectorises and stores nothing.
+/// Whether `keep` accepts every cell of `batch`. The loop vectorises and stores nothing.
 pub(super) fn all_kept<T: Cell>(batch: Batch<'_, T>, keep: impl Fn(T) -> bool + Copy) -> bool {
     let clean = |cells: &[T::Bytes]| {
         let (blocks, rest) = cells.as_chunks::<{ 4 * LANES }>();

@@ -1,4 +1,5 @@
-//! Aggregation without rows: the cells of a chunk are folded into one state per group where they lie.
+//! Aggregation without rows: the cells of a chunk are added to one state per group, directly from the
+//! tile.
 //!
 //! ```text
 //!   GROUP BY month, station                       table of groups
@@ -9,10 +10,12 @@
 //!                   station   month × 4 + station                               decides the loop
 //! ```
 //!
-//! Each key is over one axis, so it was evaluated once per label and numbered ([`AxisGroups`]). A
-//! [`GroupTable`] turns those numbers into places; a [`Reducer`] holds an array of states per statistic
-//! and folds chunk after chunk into them; outer axes only move a base, and the innermost axis is one of
-//! three loops. No row, no hash, no allocation per cell.
+//! Each key is over one axis, so it is evaluated once per label, and its results are numbered
+//! ([`AxisGroups`]). A [`GroupTable`] turns these numbers into places.
+//!
+//! A [`Reducer`] holds an array of states per statistic and adds chunk after chunk to them. Outer axes
+//! only move a base, and the innermost axis chooses one of three loops. No rows, no hashing, and no
+//! allocation per cell.
 
 mod bounds;
 mod cell;

@@ -1,4 +1,4 @@
-//! Folds the cells of chunks into groups.
+//! The interface of reducers, which add the cells of chunks to groups.
 
 use super::group_stats::GroupStats;
 use super::grouped_chunk::GroupedChunk;
@@ -6,28 +6,31 @@ use crate::error::Result;
 use crate::format::{Bound, Zone};
 use crate::tile::Tile;
 
-/// Folds chunks into the states of groups; one per partition.
+/// A reducer adds chunks to the states of groups. Each partition has its own.
 pub trait Reducer: Send {
-    /// Adds the selected cells of a chunk; `tile` holds all of it.
+    /// Adds the selected cells of a chunk. `tile` holds all cells of the chunk.
     ///
     /// # Errors
     /// `Internal` if the tile is smaller than its chunk.
     fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()>;
 
-    /// Whether `zone` gives all that is requested of a chunk: it holds no value, or the chunk is selected
-    /// whole, lies in one group, and the zone has these statistics.
+    /// Whether `zone` is enough, so that the chunk need not be read. This is true if the chunk holds no
+    /// value.
+    ///
+    /// Otherwise the chunk must be selected whole and lie in one group. The zone must have the
+    /// requested statistics, and the column must show numbers as stored, without a predicate on them.
     fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool;
 
-    /// Adds the statistics of `zone` for a chunk that it answers.
+    /// Adds the statistics of `zone` for a chunk for which [`Reducer::is_answered`] is true.
     fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone);
 
-    /// The least and the greatest value so far of the group at `place`, as far as they are requested
-    /// and there is a value.
+    /// Returns the least and the greatest value so far of the group at `place`; `None` where not
+    /// requested, or without a value.
     fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>);
 
-    /// Bytes held apart from the states: a chunk in another form.
+    /// Returns the bytes of scratch memory, for chunks that are converted.
     fn scratch_bytes(&self) -> usize;
 
-    /// The states of all groups.
+    /// Returns the statistics of all groups.
     fn finish(self: Box<Self>) -> GroupStats;
 }

@@ -1,7 +1,7 @@
-//! The group of every row of a block, for accumulators, which work row by row.
+//! The group of every row of a block, for accumulators that work row by row.
 //!
-//! Blocks of one chunk, and chunks of one shape, mostly repeat the same pattern of groups; the last
-//! one is kept.
+//! Blocks of one chunk, and chunks of one shape, mostly repeat one pattern of groups, so the last
+//! pattern is kept.
 
 use std::ops::Range;
 
@@ -9,26 +9,26 @@ use super::group_table::GroupTable;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::Block;
 
-/// What the pattern of a block depends on: per axis in a key the chunk and the positions, per other
-/// axis only how many positions.
+/// An axis' part of the pattern of a block. For an axis in a key, the chunk and the positions matter;
+/// for another axis, only the number of positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AxisPattern {
     Keyed { chunk: u64, positions: Range<u64> },
     Free { count: u64 },
 }
 
-/// Finds the places of rows in a [`GroupTable`].
+/// A converter of rows to their groups' places in a [`GroupTable`].
 #[derive(Debug, Default)]
 pub struct RowPlaces {
     pattern: Vec<AxisPattern>,
     places: Vec<usize>,
-    /// Per axis the chunk and the place of each selected element.
+    /// For each axis in a key, the last chunk, and the place of each selected index in it.
     axes: Vec<Option<(u64, Vec<usize>)>>,
 }
 
 impl RowPlaces {
-    /// Per row of `block`, in order, the place of its group; and whether these are the places given
-    /// last time.
+    /// Returns the place of the group of each row of `block`, in order. Also returns whether the places
+    /// are the same as in the last call.
     pub fn of(
         &mut self,
         table: &GroupTable,
@@ -60,7 +60,7 @@ impl RowPlaces {
         (&self.places, repeated)
     }
 
-    /// Goes from the places of the outer axes to those of the outer axes and this one.
+    /// Extends the places of the outer axes by those of this axis.
     fn expand(
         &mut self,
         axis: usize,
@@ -92,7 +92,7 @@ impl RowPlaces {
     }
 }
 
-/// The places of the selected elements of an axis in a chunk, in order.
+/// Returns the places of the selected indices of an axis in a chunk, in order.
 fn places_of(axis: usize, table: &GroupTable, grid: &ChunkGrid, task: &ChunkTask) -> Vec<usize> {
     let mut places = Vec::with_capacity(AxisSelection::count(&task.selection[axis]) as usize);
     for segment in table.segments(axis, grid, task) {

@@ -1,14 +1,15 @@
-//! Rows per group, from selection sizes alone: products of counts per axis.
+//! Rows per group, computed from the sizes of selections without reading cells.
 
 use super::grouped_chunk::GroupedChunk;
 use super::kernel::{GroupPlaces, Segment};
 
-/// Adds the rows of a chunk's selected cells to `rows`, one element per place of the table.
+/// Adds the number of selected cells of a chunk to `rows`, which has one element per place of the
+/// table.
 pub fn count_rows(rows: &mut [u64], chunk: &GroupedChunk<'_>) {
     add_products(rows, &chunk.segments(), 0, 1);
 }
 
-/// Adds `count` times the cells of `axes` to the places that they have from `place` on.
+/// Adds `count` to `rows` for each cell of `axes`, at the cell's place relative to `place`.
 pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize, count: u64) {
     let Some((axis, inner)) = axes.split_first() else {
         rows[place] += count;

@@ -1,15 +1,15 @@
-//! Sums of floats in one pass, on the bet that nothing is NaN.
+//! Sums of floats in one pass, speculating that no cell is NaN.
 //!
-//! A NaN poisons every sum it is added to. So the sum of a run is computed speculatively, without a
-//! test per cell, and discarded if it is NaN: the run is then summed again with the test. Memory is then
-//! read once, by the loop that does the work.
+//! A NaN turns every sum into NaN. So the sum of a run is computed speculatively, without a test per
+//! cell. If it is NaN, it is discarded, and the run is summed again with the test. Without NaN, memory
+//! is read only once.
 
 use super::cell::Cell;
 use super::kernel::{Batch, GroupPlaces, Statistic, add_row, all_kept, reduce};
 use super::statistic::Sum;
 
-/// Adds the cells of `batch` that are no NaN to `sums`. True if none is NaN; infinities that cancel
-/// out look like one. `aside` is scratch memory.
+/// Adds the cells of `batch` that are not NaN to `sums`. Returns true if no cell is NaN; false also if
+/// infinities cancel out. `aside` is scratch memory.
 pub(super) fn sum_numbers<T: Cell>(
     sums: &mut [f64],
     batch: Batch<'_, T>,

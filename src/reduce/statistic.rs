@@ -88,17 +88,17 @@ impl<T: Cell> Statistic<T> for Max {
     }
 }
 
-/// [`Moments`], for variances.
+/// The [`Moments`] of the cells, for variances.
 pub(super) struct Spread;
 
-/// Count, mean and spread of some values.
+/// The count, the mean and the spread of some values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
-    /// Their mean.
+    /// The mean of the values.
     pub mean: f64,
-    /// The sum of their squared distances from the mean.
+    /// The sum of the squared distances of the values from the mean.
     pub m2: f64,
 }
 
@@ -106,7 +106,7 @@ impl<T: Cell> Statistic<T> for Spread {
     type State = Moments;
     const EMPTY: Moments = Moments { count: 0, mean: 0.0, m2: 0.0 };
 
-    /// Welford's update.
+    /// Adds a cell with Welford's update.
     #[inline(always)]
     fn add(state: &mut Moments, cell: T) {
         let value = cell.to_f64();
@@ -121,7 +121,7 @@ impl<T: Cell> Statistic<T> for Spread {
             <Self as Statistic<T>>::add(state, cell);
         }
     }
-    /// Chan's merge.
+    /// Merges two states with Chan's formula.
     #[inline(always)]
     fn merge(state: &mut Moments, other: Moments) {
         if other.count == 0 {
@@ -138,7 +138,7 @@ impl<T: Cell> Statistic<T> for Spread {
         state.m2 += other.m2 + distance * distance * ours * theirs / count;
         state.count += other.count;
     }
-    /// The mean of the run first, then the distances from it: no division per cell.
+    /// Computes the mean of the run first, and then the distances from it, without a division per cell.
     #[inline(always)]
     fn add_run(state: &mut Moments, cells: &[T::Bytes]) {
         let mut sum = 0.0;
@@ -154,7 +154,7 @@ impl<T: Cell> Statistic<T> for Spread {
     }
 }
 
-/// Adds a run of which count and sum are known.
+/// Adds a run whose `count` and `sum` are known.
 #[inline(always)]
 fn add_around<T: Cell>(
     state: &mut Moments,
@@ -168,7 +168,7 @@ fn add_around<T: Cell>(
     }
     let mean = sum / count as f64;
     if !mean.is_finite() {
-        // The sum overflowed, or infinity is among the cells: one by one then, as DataFusion does.
+        // The sum overflowed, or a cell is infinite: add the cells one by one, as DataFusion does.
         let kept = cells.iter().map(|cell| T::load(*cell)).filter(|cell| keep(*cell));
         kept.for_each(|cell| <Spread as Statistic<T>>::add(state, cell));
         return;

@@ -1,14 +1,14 @@
-//! How many cells count.
+//! Counts of values: the cells of a group minus those that are NULL or excluded.
 //!
-//! The cells of a chunk are counted from its extents, without looking at any ([`super::count_rows`]);
-//! those that do not count are subtracted here. Counters of a batch are narrow, so that as many
-//! fit in a register as cells do.
+//! The cells of a chunk are counted from its extents, without reading them ([`super::count_rows`]).
+//! Here, the cells that do not count are subtracted. Counters of a batch are narrow, so that a register
+//! holds as many counters as cells.
 
 use super::cell::Cell;
 use super::kernel::{Batch, GroupPlaces, add_row};
 
-/// Subtracts the cells of `batch` that are not kept from the counts of their groups. `aside` is scratch
-/// memory.
+/// Subtracts the cells of `batch` that `keep` rejects from the counts of their groups. `aside` is
+/// scratch memory.
 pub(super) fn subtract_dropped<T: Cell>(
     counts: &mut [u64],
     batch: Batch<'_, T>,
@@ -48,7 +48,7 @@ pub(super) fn subtract_dropped<T: Cell>(
     }
 }
 
-/// How many cells of a run within a batch are not kept.
+/// Returns how many cells of a run `keep` rejects. A run is at most a batch long.
 #[inline(always)]
 pub(super) fn dropped<T: Cell>(cells: &[T::Bytes], keep: impl Fn(T) -> bool) -> u32 {
     let mut lanes = [0_u32; 16];

@@ -1,9 +1,9 @@
-//! Predicates over the value that the kernels know: intervals.
+//! The predicates on values that the kernels support: intervals.
 
-/// A bound that a predicate puts on the value, as written in the query.
+/// A limit that a predicate sets on the value, as written in the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
-    /// The number compared with; never NaN.
+    /// The number to compare with; never NaN.
     pub number: Number,
     /// Whether the number itself passes.
     pub inclusive: bool,
@@ -12,17 +12,17 @@ pub struct Limit {
 /// A number in a predicate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// Of a floating-point type.
+    /// A number of a floating-point type.
     Float(f64),
-    /// Of an integer type.
+    /// A number of an integer type.
     Integer(i128),
 }
 
-/// The values that a predicate lets pass: an interval, open where there is no limit.
+/// The interval of values that pass a predicate, unbounded where it has no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ValueRange {
-    /// No value below passes.
+    /// The lower limit.
     pub least: Option<Limit>,
-    /// No value above passes.
+    /// The upper limit.
     pub greatest: Option<Limit>,
 }

@@ -1,28 +1,28 @@
 //! The selected cells of a chunk, as batches of rows for the kernels.
 //!
-//! Axes that need not be told apart are folded into one first: an axis that is selected whole and in
-//! no key continues the runs of the axis before it. What remains are a few outer axes, which only
-//! move the base of a row, and the innermost, which decides the loop.
+//! First, axes that no group depends on are folded: an axis that is selected whole and is in no key
+//! extends the runs of the axis before it. A few outer axes remain, which only move the start of a row.
+//! The innermost axis decides the loop.
 
 use std::ops::Range;
 
 use super::kernel::{GroupPlaces, Rows, Segment};
 use crate::grid::{AxisSelection, ChunkTask};
 
-/// Cells that stay in the nearest cache while several statistics pass over them.
+/// The cells of a batch: few enough to stay in cache while several statistics pass over them.
 const BATCH_CELLS: usize = 8192;
 
-/// How the cells of a chunk are visited.
+/// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Outer axes: cells between neighbours, and the selected elements.
+    /// Per outer axis, the cells from one index to the next, and the selected segments.
     outer: Vec<(usize, Vec<Segment>)>,
-    /// The innermost axis in pieces of a batch at most.
+    /// The innermost axis, in pieces of a batch at most.
     strips: Vec<Vec<Segment>>,
 }
 
 impl Walk {
-    /// Visits the `segments` of each axis of the chunk of `task`.
+    /// Prepares to visit the `segments` of each axis of the chunk of `task`.
     pub(super) fn new(task: &ChunkTask, segments: Vec<Vec<Segment>>) -> Self {
         let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
         for (selection, segments) in task.selection.iter().zip(segments) {
@@ -49,7 +49,7 @@ impl Walk {
     /// Calls `visit` with batches of rows and the selected cells of each.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
         let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
-        // Where a row is a batch or more, one row at a time: its pieces are neighbours.
+        // Rows longer than a batch come one at a time, so that the pieces of a row follow one another.
         let per_batch = match self.strips.as_slice() {
             [strip] => (BATCH_CELLS / cells(strip).max(1)).max(1),
             _ => 1,
@@ -69,7 +69,7 @@ impl Walk {
     }
 }
 
-/// Whether an axis only makes the runs of the axis before it longer.
+/// Whether an axis only lengthens the runs of the axis before it.
 fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
     selection.is_all() && matches!(segments, [Segment { places: GroupPlaces::Fixed(0), .. }])
 }
@@ -78,7 +78,7 @@ fn all_fixed(segments: &[Segment]) -> bool {
     segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
 }
 
-/// Evenly spaced rows of the axes `outer`, beginning at `start` and `place`.
+/// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`.
 fn rows_below(
     outer: &[(usize, Vec<Segment>)],
     start: usize,
@@ -115,7 +115,7 @@ fn rows_below(
     }
 }
 
-/// Cuts segments into pieces of at most a batch, and joins small ones.
+/// Cuts segments into strips of at most a batch; a strip may hold several short segments.
 fn strips(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
     let mut strips: Vec<Vec<Segment>> = Vec::new();
     let mut room = 0;

@@ -1,7 +1,7 @@
-//! The traits that a format implements to be read by every door of gridfusion.
+//! [`ArrayFormat`] and [`ArrayGroup`]: the traits that a storage format implements.
 //!
 //! ```text
-//!   ArrayFormat   its names in SQL, how it is recognised, its options
+//!   ArrayFormat   its names in SQL, how to recognise it, its options
 //!       │ open(place, options)
 //!       ▼
 //!   ArrayGroup    the arrays of one place: a file, a package, a folder, a group
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Tables, schemas, catalogs, table functions, quoted paths, `CREATE EXTERNAL TABLE`, verification and the
-//! command line are written once, over these traits.
+//! command line are implemented once, over these traits.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -30,55 +30,56 @@ use crate::format::Entry;
 use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
 use crate::verify::{Depth, Progress, Report};
 
-/// How the name of a file or folder of a format ends.
+/// A file name ending of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ending {
-    /// With its dot: `.tet`. Case does not matter.
+    /// The ending with its dot, such as `.tet`. It matches in any case.
     pub ending: &'static str,
-    /// Whether it is the name of a folder.
+    /// Whether the ending is one of folders.
     pub folder: bool,
-    /// For a sentence, if the name alone says what it is: `a .tet file`. Without it, somebody must look inside.
+    /// A noun for messages, such as `a .tet file`, if the ending alone identifies the format; `None` if its
+    /// files or folders must be inspected.
     pub what: Option<&'static str>,
 }
 
-/// How a format recognised a place.
+/// A format's description of a place that it recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
-    /// For a sentence: `a TileDB array`.
+    /// A noun for messages, such as `a TileDB array`.
     pub what: Cow<'static, str>,
-    /// Whether a plain folder of such places is one group, whose arrays are tables of one schema.
+    /// Whether a folder of such places is a group: one schema with all their arrays as tables.
     pub nests: bool,
 }
 
-/// A table function that tells about arrays instead of reading them: `tet_info`.
+/// A table function that returns facts about arrays instead of cells, such as `tet_info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InfoFunction {
-    /// Its name in SQL.
+    /// The function's name in SQL.
     pub name: &'static str,
 }
 
-/// One array that was opened.
+/// An opened array.
 ///
-/// Sparse arrays, whose cells are listed one by one instead of filling a grid, will be another variant.
+/// Sparse arrays, which store single cells instead of a full grid, will be another variant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenedArray {
-    /// Every cell of a grid is a row.
+    /// A full grid, of which every cell is a row.
     Grid(GridArray),
 }
 
 impl OpenedArray {
-    /// The array as a full grid.
+    /// Converts the array to a full grid.
     ///
     /// # Errors
-    /// `Unsupported` if its cells are listed.
+    /// `Unsupported` for an array that is not a full grid.
     pub fn into_grid(self) -> Result<GridArray> {
         match self {
             Self::Grid(array) => Ok(array),
         }
     }
 
-    /// The array as a full grid.
+    /// Returns the array as a full grid; `None` for other kinds of arrays.
     pub fn as_grid(&self) -> Option<&GridArray> {
         match self {
             Self::Grid(array) => Some(array),
@@ -92,57 +93,59 @@ impl From<GridArray> for OpenedArray {
     }
 }
 
-/// A format of stored arrays.
+/// A storage format of arrays.
 ///
-/// `.tet` and TileDB are values of this trait; a session takes more, which
-/// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds.
+/// `.tet` and TileDB implement this trait.
+/// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds other formats to
+/// a session.
 #[async_trait]
 pub trait ArrayFormat: Debug + Send + Sync {
-    /// Its name in SQL, in small letters: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
+    /// The name in SQL, in lower case: `tet` for `STORED AS TET`, `read_tet(…)` and options `tet.…`.
     fn name(&self) -> &'static str;
 
-    /// Its name in sentences: `.tet`, `TileDB`.
+    /// The name in messages: `.tet`, `TileDB`.
     fn title(&self) -> &'static str;
 
-    /// The names of its places in sentences, without articles: `.tet file`, `.tet.d package`.
+    /// Nouns in messages, without articles, for files and folders of the format: `.tet file`,
+    /// `.tet.d package`.
     fn nouns(&self) -> &'static [&'static str];
 
-    /// How names of its files and folders end.
+    /// The endings of its file and folder names.
     fn endings(&self) -> &'static [Ending];
 
-    /// Recognises a folder by its entries; `None` if the format does not know it.
+    /// Recognises a folder by its entries; `None` if it is not of this format.
     fn probe_folder(&self, entries: &[Entry]) -> Option<Recognised>;
 
-    /// Whether a file that begins with these bytes, 64 KiB at most, is of this format.
+    /// Whether a file is of this format; `head` is its first 64 KiB, or all of it if it is shorter.
     fn probe_file(&self, head: &[u8]) -> bool {
         let _ = head;
         false
     }
 
-    /// The options that only this format has, and those of every format whose defaults differ.
+    /// The format's own options, and common options whose default differs here.
     fn options(&self) -> &'static [OptionInfo] {
         &[]
     }
 
-    /// How stored data becomes SQL values where nothing is said.
+    /// How stored data becomes SQL values if no option sets it.
     fn read_defaults(&self) -> ReadOptions {
         ReadOptions::default()
     }
 
-    /// The table functions that tell about its arrays, beside `read_NAME`.
+    /// The table functions with facts about arrays of the format, in addition to `read_NAME`.
     fn info_functions(&self) -> &'static [InfoFunction] {
         &[]
     }
 
-    /// Opens the arrays at `place`, or of these the ones that the option `dataset` names.
+    /// Opens the group of arrays at `place`.
     ///
     /// # Errors
-    /// `Usage` if there is no array of this format, `Corrupt` or `Unsupported` if it cannot be read, `Io` if
-    /// the bytes cannot be had.
+    /// `Usage` if there is no array of this format; `Corrupt` or `Unsupported` if its bytes cannot be
+    /// interpreted; `Io` if they cannot be read.
     async fn open(&self, place: &Place, options: &ResolvedOptions) -> Result<Arc<dyn ArrayGroup>>;
 
-    /// The arrays at `place` that are columns of one table: those that the option `dataset` names, else all
-    /// data variables.
+    /// Opens the arrays at `place` that become columns of one table: those that the option `dataset` names, or
+    /// else all data variables.
     ///
     /// # Errors
     /// As [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
@@ -152,67 +155,69 @@ pub trait ArrayFormat: Debug + Send + Sync {
 }
 
 impl dyn ArrayFormat + '_ {
-    /// The name of a place of this format in sentences, without an article.
+    /// Returns the format's nouns as one text for messages, without an article.
     pub(crate) fn noun(&self) -> String {
         self.nouns().join(" or ")
     }
 
-    /// All options of its tables.
+    /// Returns the options of the format's tables: the common ones and its own.
     pub fn option_table(&self) -> OptionTable {
         OptionTable::new(self.options())
     }
 }
 
-/// The arrays of one place. Opening one reads its metadata and labels, never its cells.
+/// The arrays of one file, package, folder or group. Opening an array reads its metadata and labels, never
+/// its cells.
 #[async_trait]
 pub trait ArrayGroup: Debug + Send + Sync {
-    /// The path or URL.
+    /// The path or URL of the group.
     fn location(&self) -> &str;
 
-    /// The place's entry in the column `_file`: the file that is read, or the path or URL.
+    /// The entry in the column `_file`: the name of the file that is read, or else the path or URL.
     fn file_name(&self) -> &str {
         self.location()
     }
 
-    /// The names of the arrays that are tables. An array that cannot be read need not be listed.
+    /// The names of the arrays that are tables. Unreadable arrays may be left out.
     fn names(&self) -> Vec<String>;
 
-    /// Whether there is an array of this name, listed or not.
+    /// Whether the group has an array `name`, even if [`ArrayGroup::names`] leaves it out.
     fn has(&self, name: &str) -> bool {
         self.names().iter().any(|it| it == name)
     }
 
-    /// Opens arrays by name; labels that they share are read once.
+    /// Opens arrays by name. Labels that they share are read only once.
     ///
     /// # Errors
     /// `Usage` for a name that no array has; `Corrupt`, `Unsupported` or `Io` if one cannot be read.
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>>;
 
-    /// All data variables, as columns of one table: not arrays that are called like their only dimension,
-    /// which are coordinates of others.
+    /// Opens all data variables, to be columns of one table. An array that has the name of its only dimension
+    /// holds coordinates and is not a data variable.
     ///
     /// # Errors
-    /// `Usage` if there is none or they have different dimensions; else those of [`ArrayGroup::arrays`].
+    /// `Usage` if there is no data variable, or if they have different dimensions. Otherwise as
+    /// [`ArrayGroup::arrays`].
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         let arrays = data_variables(self.location(), opened(self).await)?;
         Ok(arrays.into_iter().map(OpenedArray::from).collect())
     }
 
-    /// Why parts of the place are left out, if something in it cannot be looked into.
+    /// The errors of entries that the group leaves out, because they cannot be listed or read.
     fn left_out(&self) -> &[Error] {
         &[]
     }
 
-    /// The rows of one of the format's [`InfoFunction`]s, about all arrays or one.
+    /// Returns the rows of one of the format's [`InfoFunction`]s: about the array `dataset`, or about all.
     ///
     /// # Errors
-    /// `Usage` for a name that no array has; else if the facts cannot be read.
+    /// `Usage` for a name that no array has; other errors if the facts cannot be read.
     async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
         let _ = dataset;
         Err(Error::internal(format!("no facts called {function}")))
     }
 
-    /// Describes the arrays, for people and as one JSON document. Unless the format says more, this lists the
+    /// Describes the arrays, as pages for people and as one JSON document. By default, this lists the
     /// dimensions, chunks and columns of each array.
     ///
     /// # Errors
@@ -221,8 +226,8 @@ pub trait ArrayGroup: Debug + Send + Sync {
         describe_arrays(self.location(), &opened(self).await, self.left_out(), detail)
     }
 
-    /// Looks for everything that is wrong: a report per file or array, with its path or URL. A format that
-    /// does not look for itself has one about the place: whether arrays can be opened, and chunks decoded.
+    /// Verifies the arrays, and returns a report per file or array, with its path or URL. By default, one report
+    /// covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks decoded.
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
         let (location, arrays) = (self.location(), opened(self).await);
         let report = verify_arrays(location, arrays, self.left_out(), depth, progress).await;
@@ -230,7 +235,7 @@ pub trait ArrayGroup: Debug + Send + Sync {
     }
 }
 
-/// The arrays of a group by name: together, so that labels are read once, or each alone if one fails.
+/// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone.
 async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
     let names = group.names();
     match group.arrays(&names).await {
@@ -254,7 +259,8 @@ async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArra
 }
 
 impl dyn ArrayGroup + '_ {
-    /// The array of this name, those of several names with commas between them, or all data variables.
+    /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
+    /// data variables.
     pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<FileArrays> {
         let opened = match dataset {
             Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
@@ -264,13 +270,13 @@ impl dyn ArrayGroup + '_ {
         Ok(FileArrays { name: self.file_name().to_owned(), arrays })
     }
 
-    /// The one array of this name.
+    /// Opens the array `name`.
     pub(crate) async fn array(&self, name: &str) -> Result<OpenedArray> {
         one(self, name).await
     }
 }
 
-/// The names that the option `dataset` holds: one, if `is_one` knows it, or several with commas between them.
+/// Splits the option `dataset` at its commas, unless `is_one` finds an array of the whole name.
 pub(crate) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
     match dataset.contains(',') && !is_one(dataset) {
         true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),

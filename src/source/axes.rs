@@ -1,16 +1,17 @@
-//! Arrays and their dimensions, in sentences.
+//! Texts about arrays and their dimensions, for messages.
 
 use crate::error::Error;
 
-/// A name with dimensions: `"t" (time: 24, lat: 10)`.
+/// Formats an array's name and dimensions: `"t" (time: 24, lat: 10)`.
 pub(crate) fn with_axes(name: &str, axes: &[(String, u64)]) -> String {
     let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
     format!("\"{name}\" ({})", axes.join(", "))
 }
 
-/// Why several variables are no table; `listed` are they.
+/// Returns the error for variables over different dimensions. `several` is the beginning of the message, and
+/// `listed` describes each variable.
 pub(crate) fn mixed(several: &str, listed: impl Iterator<Item = String>) -> Error {
-    /// More than this do not help.
+    /// The most variables that the message lists.
     const MOST: usize = 40;
     let mut listed: Vec<String> = listed.collect();
     let more = listed.len().saturating_sub(MOST);

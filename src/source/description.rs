@@ -1,56 +1,56 @@
-//! Descriptions of arrays: a page for people, a JSON document for programs.
+//! [`Description`] of arrays: pages for people, and a JSON document for programs.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-/// How much is told.
+/// The amount of detail in a description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Detail {
-    /// How many chunks or fragments are listed; `None` for no list.
+    /// The most chunks or fragments to list; `None` for no list.
     pub listed: Option<usize>,
-    /// Whether attributes and metadata are listed.
+    /// Whether to list attributes and metadata.
     pub metadata: bool,
 }
 
 impl Detail {
-    /// The same with a list of chunks or fragments, as many as this.
+    /// Sets how many chunks or fragments to list; `None` for no list.
     #[must_use]
     pub fn with_listed(self, most: Option<usize>) -> Self {
         Self { listed: most, ..self }
     }
 
-    /// The same with attributes and metadata, or without.
+    /// Sets whether to list attributes and metadata.
     #[must_use]
     pub fn with_metadata(self, yes: bool) -> Self {
         Self { metadata: yes, ..self }
     }
 }
 
-/// A description of the arrays at a place.
+/// A description of the arrays at one path or URL.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
-    /// For programs; its fields are stable, and `docs/info.md` lists them.
+    /// The JSON document for programs. Its fields are stable; `docs/info.md` lists them.
     pub document: Fact,
-    /// For people.
+    /// The pages for people.
     pub pages: Vec<Page>,
 }
 
-/// A value of a document; fields keep their order.
+/// A value of a JSON document. The fields of a record keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
-    /// Not known.
+    /// JSON `null`: a value that is not known.
     Null,
-    /// True or false.
+    /// A Boolean.
     Bool(bool),
-    /// A whole number.
+    /// A whole number, not negative.
     Number(u64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
     /// A text.
     Text(String),
-    /// Several.
+    /// A JSON array.
     List(Vec<Fact>),
-    /// Named values.
+    /// A JSON object, as field names and values.
     Record(Vec<(&'static str, Fact)>),
 }
 
@@ -107,32 +107,32 @@ impl Serialize for Fact {
     }
 }
 
-/// One array or file for people: a title, lines of facts, tables, warnings.
+/// A printed description of one array, group or file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// The path, or what an array is called.
+    /// The path, or the name of an array.
     pub title: String,
-    /// Its facts, a line each: format, size, version.
+    /// Facts, one per line: format, size, version.
     pub lines: Vec<String>,
-    /// Its tables; those without rows are not printed.
+    /// Tables. A table without rows is not printed.
     pub tables: Vec<PageTable>,
-    /// Its oddities, a sentence each.
+    /// Warnings, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// A table of a page. Columns in which nothing stands are not printed.
+/// A table of a page. A column without any value is not printed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageTable {
-    /// Headings, and where the values of the column stand.
+    /// The heading and the alignment of each column.
     pub columns: Vec<(&'static str, Side)>,
-    /// A cell per column.
+    /// Rows with one text per column; `None` is an empty cell.
     pub rows: Vec<Vec<Option<String>>>,
-    /// How many rows there are beside these.
+    /// The number of further rows, which are not listed.
     pub more: u64,
 }
 
 impl PageTable {
-    /// A table with these columns and rows.
+    /// Makes a table that lists all its rows.
     pub fn new<const N: usize>(
         columns: [(&'static str, Side); N],
         rows: impl IntoIterator<Item = [Option<String>; N]>,
@@ -141,17 +141,17 @@ impl PageTable {
         Self { columns: columns.to_vec(), rows, more: 0 }
     }
 
-    /// The same table, which shows some of so many rows.
+    /// Sets the total number of rows, of which the table lists only some.
     pub(crate) fn of_all(self, rows: u64) -> Self {
         Self { more: rows.saturating_sub(self.rows.len() as u64), ..self }
     }
 }
 
-/// Where the cells of a column are aligned.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Text.
+    /// Left-aligned, for text.
     Left,
-    /// Numbers.
+    /// Right-aligned, for numbers.
     Right,
 }

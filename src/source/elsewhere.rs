@@ -1,18 +1,19 @@
-//! Describes a place without arrays: another format, or the names it holds.
+//! Error messages for places without arrays: they name the format found, or the entries of the folder.
 
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
 use crate::io::{ByteSource, FileSource};
 
-/// `error`, which was met where no array is; it says what there is instead.
+/// Explains `error`, which came from opening arrays at `place`: returns the error of another format that is
+/// there, or adds the names in the folder.
 pub(crate) async fn described(error: Error, place: &Place) -> Error {
     let found = match foreign_at(place).await {
         Some(foreign) => return foreign.error().in_file(place.location()),
         None => place.entries().await,
     };
     match found {
-        // A store cannot tell a folder that is empty from none.
+        // In an object store, an empty folder and a missing one look the same.
         Ok(entries)
             if error.kind() == ErrorKind::Usage && !(entries.is_empty() && place.is_remote()) =>
         {
@@ -22,13 +23,13 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
     }
 }
 
-/// Refuses a place that is no table of ours and could not be one of DataFusion's.
+/// Fails for arrays in a format that neither gridfusion nor DataFusion reads, such as NetCDF.
 ///
 /// # Errors
-/// `Usage` for arrays in another format.
+/// `Usage` for such arrays; the message names the format and how to convert it.
 pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
     let foreign = match place.is_remote() {
-        // Nothing is fetched to tell: DataFusion looks there anyway.
+        // Only the name is used, because DataFusion will read the object next.
         true => Foreign::of_name(&place.path()),
         false => foreign_at(place).await,
     };
@@ -38,8 +39,10 @@ pub(crate) async fn refuse_foreign(place: &Place) -> Result<()> {
     }
 }
 
-/// The format of what is at a place, if it is another one: of a local file by its first bytes, or by its
-/// name where rows have no signature, and of a folder by what is in it.
+/// Returns the foreign format of the file or folder at a place; `None` if it is not known.
+///
+/// A local file is recognised by its first bytes, and formats of rows without a signature by the file's name.
+/// A folder is recognised by its entries.
 async fn foreign_at(place: &Place) -> Option<Foreign> {
     let rows = Foreign::of_name(&place.path()).filter(|foreign| foreign.has_rows());
     match place.local_path() {
@@ -49,10 +52,10 @@ async fn foreign_at(place: &Place) -> Option<Foreign> {
     }
 }
 
-/// The first bytes of the object at a place.
+/// Reads the first bytes of the object at a place, up to 64 KiB.
 ///
 /// # Errors
-/// `Io` if there is none.
+/// `Io` if there is no object.
 pub(super) async fn first_bytes(place: &Place) -> Result<Vec<u8>> {
     let source = place.object().await?;
     let range = 0..source.size().min(HEAD);
@@ -60,10 +63,10 @@ pub(super) async fn first_bytes(place: &Place) -> Result<Vec<u8>> {
     Ok(read.concat())
 }
 
-/// Bytes that signatures need.
+/// The number of first bytes that signatures need.
 const HEAD: u64 = 64 * 1024;
 
-/// The first bytes of a local file, as many as signatures need; none of anything else.
+/// Reads the first bytes of a local file, up to 64 KiB. Returns no bytes for a place in an object store.
 pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
     let Some(path) = place.local_path() else { return Ok(vec![]) };
     let source = FileSource::open(path)?;
@@ -72,9 +75,9 @@ pub(super) async fn head(place: &Place) -> Result<Vec<u8>> {
     Ok(read.concat())
 }
 
-/// What is in a folder, in a sentence: some names, and what to do with arrays of another format.
+/// Returns a sentence with the first names in a folder, and advice about a file of another array format.
 pub(crate) fn holds(entries: &[Entry]) -> String {
-    /// More names do not help.
+    /// The most names that the sentence lists.
     const MOST: usize = 10;
     let names = entries.iter().map(|entry| entry.name.as_str());
     let mut names: Vec<&str> = names.filter(|name| !name.starts_with('.')).collect();

@@ -1,4 +1,4 @@
-//! Tables of facts about arrays: rows that are known without reading cells.
+//! [`FactTable`]: a table of facts about arrays, which reads no cells.
 
 use std::fmt::Debug;
 
@@ -9,21 +9,22 @@ use futures::stream::{self, BoxStream, StreamExt};
 use crate::array::failed_to;
 use crate::error::Result;
 
-/// Facts as rows, which may be too many to hold: one per chunk, for instance.
+/// Facts as rows. They are streamed, because there may be too many for memory, such as one per chunk.
 pub trait FactTable: Debug + Send + Sync {
-    /// All columns.
+    /// The schema of all columns.
     fn schema(&self) -> SchemaRef;
 
-    /// Reads the columns of these numbers, in this order; whoever drops the stream ends the reading.
+    /// Reads the `columns`, given as indices into the schema, in this order. Dropping the stream stops the
+    /// reading.
     fn read(&self, columns: &[usize]) -> BoxStream<'static, Result<RecordBatch>>;
 }
 
-/// A few facts that are known already.
+/// A fact table in memory.
 #[derive(Debug)]
 pub struct Facts(RecordBatch);
 
 impl Facts {
-    /// These rows.
+    /// Makes a table of these rows.
     pub fn new(rows: RecordBatch) -> Self {
         Self(rows)
     }

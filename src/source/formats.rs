@@ -1,8 +1,8 @@
-//! The formats that a session knows, and which of them a place is of.
+//! [`Formats`]: the formats of a session, which recognise and open files and folders.
 //!
 //! ```text
-//!   Place ──▶ by name ──▶ by what is in the folder, or the first bytes of the file ──▶ format
-//!                 (nothing is opened to tell)
+//!   Place ──▶ by name ──▶ by the entries of the folder, or the first bytes of the file ──▶ format
+//!             (no I/O)
 //! ```
 
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::format::{Entry, Foreign};
 use crate::io::MAX_CONCURRENT_IO;
 use crate::options::{ArrayOptions, COMMON, IoMode, OptionInfo, ResolvedOptions, SESSION, similar};
 
-/// The formats of a session, in the order in which they are asked. Cheap to clone.
+/// The formats of a session, in the order in which they are tried. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Formats(Arc<Vec<Arc<dyn ArrayFormat>>>);
 
 impl Default for Formats {
-    /// The formats that gridfusion brings.
+    /// The built-in formats.
     fn default() -> Self {
         Self(Arc::new(vec![
             Arc::new(super::tet::Tet),
@@ -35,7 +35,7 @@ impl Default for Formats {
 }
 
 impl PartialEq for Formats {
-    /// Formats are told apart by their names.
+    /// Compares the names of the formats.
     fn eq(&self, other: &Self) -> bool {
         self.iter().map(|it| it.name()).eq(other.iter().map(|it| it.name()))
     }
@@ -43,14 +43,14 @@ impl PartialEq for Formats {
 
 impl Eq for Formats {}
 
-/// A place of a format.
+/// A place, as a format recognised it.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The format.
+    /// The format of the arrays at the place.
     pub format: Arc<dyn ArrayFormat>,
-    /// How it recognised the place.
+    /// The format's description of the place.
     pub recognised: Recognised,
-    /// Whether it is a plain folder of such places.
+    /// Whether the place is a plain folder of arrays, which the format does not mark as a group.
     pub is_folder_of: bool,
 }
 
@@ -61,7 +61,7 @@ impl Found {
 }
 
 impl Formats {
-    /// The same and one more, which is asked last; it takes the place of one of the same name.
+    /// Adds a format, which is tried last. It replaces a format of the same name.
     #[must_use]
     pub fn with(&self, format: Arc<dyn ArrayFormat>) -> Self {
         let mut formats: Vec<_> =
@@ -70,22 +70,21 @@ impl Formats {
         Self(Arc::new(formats))
     }
 
-    /// All of them.
+    /// Returns the formats in the order in which they are tried.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn ArrayFormat>> {
         self.0.iter()
     }
 
-    /// The format of this name.
+    /// Returns the format with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn ArrayFormat>> {
         self.iter().find(|it| it.name() == name)
     }
 
-    /// Recognises what is at `place` by names, listings and first bytes; `None` if no format knows it, or if
-    /// nothing
-    /// is there.
+    /// Recognises `place` by its name, its entries or its first bytes; `None` if there is nothing, or no
+    /// format recognises it.
     ///
-    /// In an object store, an object is known by its name, and a folder is looked into only if its name has
-    /// no extension or that of a format's folders: whatever else is there shall not be listed for nothing.
+    /// To save requests, an object in an object store is recognised by its name alone. A folder there is listed
+    /// only if its name has no extension, or the ending of a format's folders.
     pub async fn recognise(&self, place: &Place) -> Option<Found> {
         let path = place.path();
         let by_name = self.of_name(&path);
@@ -111,13 +110,14 @@ impl Formats {
                 found => found,
             },
             Err(error) => {
-                log::debug!("not looked into: {error}");
+                log::debug!("cannot be listed: {error}");
                 by_name
             }
         }
     }
 
-    /// What something is called like.
+    /// Recognises a path by its longest known ending, without I/O; `None` if that alone does not identify the
+    /// format.
     pub(crate) fn of_name(&self, path: &str) -> Option<(Found, Ending)> {
         let path = path.trim_end_matches('/');
         let endings =
@@ -128,7 +128,7 @@ impl Formats {
         Some((Found::new(format, recognised), *ending))
     }
 
-    /// What a folder with these entries is.
+    /// Recognises a folder by its entries.
     pub(crate) fn of_folder(&self, entries: &[Entry]) -> Option<Found> {
         self.iter().find_map(|format| Some(Found::new(format, format.probe_folder(entries)?)))
     }
@@ -140,8 +140,8 @@ impl Formats {
         Some(Found::new(format, Recognised { what, nests: false }))
     }
 
-    /// A folder of nothing but folders, with places in it that are one group together. Not all of them are
-    /// looked into: other things are kept in many folders, too.
+    /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
+    /// only the first few folders, because the others of an unrelated directory may be many.
     async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<Found> {
         if listed.iter().any(|entry| entry.size.is_some()) {
             return None;
@@ -160,22 +160,21 @@ impl Formats {
         Some(Found { format, recognised: Recognised { what, nests: true }, is_folder_of: true })
     }
 
-    /// Finds the format of a place that a user named, whatever its name ends with: `recognise` looks only
-    /// where a
-    /// name promises something.
+    /// Recognises a place that a user named as an array, whatever its ending: where [`Self::recognise`] relies
+    /// on names, this reads objects and lists folders.
     ///
     /// # Errors
-    /// `Io` if there is nothing, or it cannot be looked into.
+    /// `Io` if there is nothing at `place`, or it cannot be read.
     pub(crate) async fn look_into(&self, place: &Place) -> Result<Option<Arc<dyn ArrayFormat>>> {
         if place.local_path().is_some_and(|path| path.is_dir()) {
             return Ok(self.of_group(place, &place.entries().await?).await);
         }
-        // The file is looked at once, so it need not be mapped.
+        // The file is read once, so mapping it does not pay.
         let missing = match elsewhere::first_bytes(&place.clone().with_io(IoMode::Pread)).await {
             Ok(head) => return Ok(self.of_head(&head).map(|found| found.format)),
             Err(error) => error,
         };
-        // In a store, it may be a folder.
+        // In an object store, the place may be a folder.
         match place.is_remote() {
             true => match place.entries().await {
                 Ok(entries) if !entries.is_empty() => {
@@ -188,13 +187,13 @@ impl Formats {
         }
     }
 
-    /// The format of which the folder at `place` is a group: each place in it is of this format, and arrays in a
-    /// folder are tables of one schema to it. Other files may lie beside the arrays.
+    /// Recognises a folder of arrays as a group. All arrays in it must be of one format, which shows folders of
+    /// arrays as one schema. Other files may be in the folder.
     async fn of_group(&self, place: &Place, listed: &[Entry]) -> Option<Arc<dyn ArrayFormat>> {
         let folders = |entry: &&Entry| entry.size.is_none() && !entry.name.starts_with('.');
         let some: Vec<Entry> =
             listed.iter().filter(folders).take(MAX_CONCURRENT_IO).cloned().collect();
-        // A folder of many others is not looked into to its end for nothing.
+        // Lists a few subfolders before all of them, because an unrelated folder may have many.
         let (some, _) = self.places_in(place, &some).await;
         let (_, first) = some.first().filter(|(_, it)| it.recognised.nests)?;
         let (all, _) = self.places_in(place, listed).await;
@@ -202,8 +201,8 @@ impl Formats {
         all.iter().all(|(_, found)| is_same(found)).then(|| Arc::clone(&first.format))
     }
 
-    /// The names of what is of ours in the folder at `place`, and what it is; and why something cannot be
-    /// listed. What begins with a dot is left out.
+    /// Returns the recognised entries of the folder at `place`, sorted by name, and the errors of subfolders
+    /// that cannot be listed. Ignores names that begin with a dot.
     pub(crate) async fn places_in(
         &self,
         place: &Place,
@@ -235,14 +234,14 @@ impl Formats {
         }
     }
 
-    /// A name without the ending that says what it is the name of.
+    /// Removes a format's ending from a name, unless nothing would remain.
     pub(crate) fn stem<'a>(&self, name: &'a str) -> &'a str {
         let ending = by_ending(self, name).map_or("", |it| it.ending);
         let stem = &name[..name.len() - ending.len()];
         if stem.is_empty() { name } else { stem }
     }
 
-    /// Lists the kinds of places for sentences: `.tet file, .tet.d package or TileDB array`.
+    /// Lists the nouns of all formats for messages: `.tet file, .tet.d package or TileDB array`.
     pub(crate) fn nouns(&self) -> String {
         let nouns: Vec<&str> = self.iter().flat_map(|it| it.nouns()).copied().collect();
         match nouns.split_last() {
@@ -253,10 +252,10 @@ impl Formats {
         }
     }
 
-    /// The options of `said` for `format`, with the `defaults` of a session.
+    /// Checks the options `said` for `format`, and takes the others from the `defaults` of a session.
     ///
     /// # Errors
-    /// `Usage` for an option that the format does not have, or a value that it cannot have.
+    /// `Usage` for an option that the format does not have, or a value that the option does not accept.
     pub fn resolve(
         &self,
         format: &Arc<dyn ArrayFormat>,
@@ -269,12 +268,12 @@ impl Formats {
         })
     }
 
-    /// The options among `said` that `format` has.
+    /// Returns the options among `said` that `format` has.
     pub fn options_of(&self, format: &Arc<dyn ArrayFormat>, said: &ArrayOptions) -> ArrayOptions {
         said.clone().filtered(|name| format.option_table().find(name).is_some())
     }
 
-    /// Refuses an option that no format has, and a value that none takes.
+    /// Fails for an option that no format has, or a value that the option does not accept.
     ///
     /// # Errors
     /// `Usage`; the message lists the options.
@@ -285,7 +284,7 @@ impl Formats {
         Ok(())
     }
 
-    /// The option of this name, of any format.
+    /// Returns the option with this name, of the first format that has it.
     fn any_option(&self, name: &str) -> Result<&'static OptionInfo> {
         let found = self.iter().find_map(|format| format.option_table().find(name));
         found.ok_or_else(|| {
@@ -300,7 +299,8 @@ impl Formats {
         })
     }
 
-    /// The settings of a session: `SET gridfusion.…`.
+    /// Returns the settings of a session, `SET gridfusion.…`: those of formats, the common ones, and those of
+    /// queries.
     pub(crate) fn settings(&self) -> Vec<&'static OptionInfo> {
         let mut settings: Vec<&'static OptionInfo> = Vec::new();
         let own = self.iter().flat_map(|format| format.options().iter());
@@ -316,10 +316,10 @@ impl Formats {
         settings
     }
 
-    /// The setting of this name.
+    /// Returns the setting with this name.
     ///
     /// # Errors
-    /// `Usage` if there is no such setting; the message lists those there are.
+    /// `Usage` if there is no such setting; the message lists the settings.
     pub(crate) fn setting(&self, name: &str) -> Result<&'static OptionInfo> {
         let settings = self.settings();
         settings.iter().find(|it| it.name == name).copied().ok_or_else(|| {
@@ -328,7 +328,8 @@ impl Formats {
         })
     }
 
-    /// The error for a name that is not among `known`, with the name that may be meant.
+    /// Returns the error for a name that is not among `known`. It suggests a similar name, or where the option
+    /// belongs.
     fn unknown(&self, noun: &str, prefix: &str, name: &str, known: &[&str]) -> Error {
         let hint = match (self.whereabouts(name), similar(name, known)) {
             (Some(places), _) => format!(", which is for {places} only"),
@@ -340,7 +341,8 @@ impl Formats {
         Error::usage(format!("unknown {noun} '{prefix}{name}'{hint}{stop} {noun}s are {known}"))
     }
 
-    /// Says in words which formats and tables an option belongs to; `None` if there is no such option.
+    /// Describes where an option may be set: `.tet tables and SET gridfusion.…`. `None` if there is no such
+    /// option.
     pub fn whereabouts(&self, name: &str) -> Option<String> {
         let having = self.iter().filter(|it| it.option_table().find(name).is_some());
         let mut places: Vec<String> = having.map(|it| format!("{} tables", it.title())).collect();
@@ -354,7 +356,7 @@ impl Formats {
     /// Opens the arrays at `place`.
     ///
     /// # Errors
-    /// As [`ArrayFormat::open`]; where something else is at the place, the error names it.
+    /// As [`ArrayFormat::open`]. If something else is at `place`, the error names it.
     pub async fn open(
         &self,
         format: &Arc<dyn ArrayFormat>,
@@ -371,7 +373,7 @@ impl Formats {
     /// Opens the arrays at `place` that are columns of one table.
     ///
     /// # Errors
-    /// As [`ArrayFormat::table`]; where something else is at the place, the error names it.
+    /// As [`ArrayFormat::table`]. If something else is at `place`, the error names it.
     pub(crate) async fn table(
         &self,
         format: &Arc<dyn ArrayFormat>,
@@ -385,11 +387,10 @@ impl Formats {
         }
     }
 
-    /// `error`, which was met when something of the `expected` format was to be opened; if there is
-    /// something of another format, that says so, and how it is read. If there are no arrays, that says
-    /// what there is.
+    /// Explains `error`, which came from opening `place` in the `expected` format. For a place of another format,
+    /// the message names the format and how to read it. Without arrays, the message names the files found.
     async fn explain(&self, error: Error, place: &Place, expected: &Arc<dyn ArrayFormat>) -> Error {
-        // Rows in text have no signature, so their names must do.
+        // CSV and JSON files have no signature. If the first byte is wrong, the file name identifies them.
         let from_the_start = error.kind() == ErrorKind::Corrupt && error.offset() == Some(0);
         let rows = Foreign::of_name(&place.path()).filter(|it| from_the_start && it.has_rows());
         if let Some(foreign) = rows {
@@ -414,7 +415,7 @@ impl Formats {
     }
 }
 
-/// How arrays become one table.
+/// Returns the options that control how arrays are combined into one table.
 pub(crate) fn mosaic_options(options: &ResolvedOptions, index_columns: bool) -> MosaicOptions {
     MosaicOptions {
         concat_dimension: options.text("concat_dimension").map(str::to_owned),
@@ -424,7 +425,7 @@ pub(crate) fn mosaic_options(options: &ResolvedOptions, index_columns: bool) -> 
     }
 }
 
-/// The ending of a name, whether it alone says what it is or not.
+/// Returns the longest known ending of a name, even if it alone does not identify the format.
 fn by_ending(formats: &Formats, name: &str) -> Option<Ending> {
     let name = name.trim_end_matches('/');
     let endings = formats.iter().flat_map(|format| format.endings());

@@ -1,10 +1,10 @@
-//! Describes dimensions and attributes in the same words for every format.
+//! Facts about dimensions and attributes, in the same form for every format.
 
 use super::description::{Fact, PageTable, Side};
 use crate::array::Dimension;
 use crate::error::Result;
 
-/// A dimension, as descriptions show it.
+/// The facts about a dimension that descriptions show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownDimension {
     pub(crate) name: String,
@@ -63,7 +63,7 @@ impl KnownDimension {
     }
 }
 
-/// The first and the last label, if there are any.
+/// Returns the first and the last label as text; `None` for NULL, or if there are no labels.
 pub(crate) fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
     let labels = dimension.labels();
     Ok(match dimension.len().checked_sub(1) {
@@ -72,10 +72,10 @@ pub(crate) fn ends(dimension: &Dimension) -> Result<[Option<String>; 2]> {
     })
 }
 
-/// An attribute, or a key of metadata.
+/// An attribute, or a key of TileDB metadata, with its value as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownAttribute {
-    /// What it is about; `None` for the file or the array itself.
+    /// The dataset or column that has the attribute; `None` for the file or the array itself.
     pub(crate) of: Option<String>,
     pub(crate) key: String,
     pub(crate) value: String,

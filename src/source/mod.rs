@@ -1,10 +1,10 @@
-//! Sources of arrays: the trait of a format, the formats, and arrays put together from several places.
+//! Stored arrays: the traits of formats, the formats, and tables of several arrays.
 //!
 //! ```text
 //!   location ──▶ Place ──▶ Formats: which format? ──▶ ArrayFormat::open ──▶ ArrayGroup ──▶ GridArray
 //!                                     ├ tet                                     many places ──▶ mosaic
 //!                                     ├ tiledb
-//!                                     └ those that a session adds
+//!                                     └ formats that a session adds
 //! ```
 
 mod array_format;

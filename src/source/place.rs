@@ -1,4 +1,4 @@
-//! Places: what a user calls a path or URL, and how its objects and folders are reached.
+//! [`Place`]: a path or URL, and access to its object or folder.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -17,21 +17,21 @@ use crate::io::{
 use crate::options::IoMode;
 use crate::tile::Objects;
 
-/// Finds the object store of a URL, as a session has registered it.
+/// The object stores that a session has registered.
 pub trait Stores: Debug + Send + Sync {
-    /// The store of `url`.
+    /// Returns the store of `url`.
     ///
     /// # Errors
-    /// `Usage` if there is none; the message says how one is registered.
+    /// `Usage` if there is none; the message explains how to register one.
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>>;
 }
 
-/// A path or URL, with all that it takes to read what is there.
+/// A path or URL, with everything that is needed to read its object or folder.
 ///
 /// ```text
 ///   'data/a.tet'          local path
 ///   'file:///data/a.tet'  local path
-///   's3://bucket/a.tet'   path in a store that the session knows
+///   's3://bucket/a.tet'   path in an object store that the session has registered
 /// ```
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -39,7 +39,7 @@ pub struct Place {
     spot: Spot,
     stores: Arc<dyn Stores>,
     io: IoMode,
-    /// Bounds how many local files are open at once.
+    /// Limits how many local files are open at once.
     files: Option<Arc<OpenFiles>>,
 }
 
@@ -50,23 +50,23 @@ enum Spot {
 }
 
 impl Place {
-    /// The place that `location` names.
+    /// Resolves a path or URL.
     ///
     /// # Errors
-    /// `Usage` for an empty location, or a URL that names no object of a known store.
+    /// `Usage` for an empty location, or a URL that names no object of a registered store.
     pub fn new(location: &str, stores: Arc<dyn Stores>) -> Result<Self> {
         let spot = spot_of(location, &*stores)?;
         let location = location.to_owned();
         Ok(Self { location, spot, stores, io: IoMode::default(), files: None })
     }
 
-    /// The same place, whose local files are read so.
+    /// Sets how local files are read.
     #[must_use]
     pub fn with_io(self, io: IoMode) -> Self {
         Self { io, ..self }
     }
 
-    /// The same place, whose local files are held open among `files`.
+    /// Shares the pool `files`, which limits how many local files are open at once.
     #[must_use]
     pub(crate) fn among(self, files: Arc<OpenFiles>) -> Self {
         Self { files: Some(files), ..self }
@@ -77,7 +77,7 @@ impl Place {
         &self.location
     }
 
-    /// The path, without what a URL has around it.
+    /// The path; for a URL, its path component.
     pub fn path(&self) -> String {
         path_of(&self.location)
     }
@@ -103,7 +103,7 @@ impl Place {
         }
     }
 
-    /// The place at another path or URL, read in the same way.
+    /// Returns the place at another path or URL, with the same stores and settings.
     ///
     /// # Errors
     /// As [`Place::new`].
@@ -112,7 +112,7 @@ impl Place {
         Ok(Self { location: location.to_owned(), spot, ..self.clone() })
     }
 
-    /// The place of what is called `name` in the folder that this place is.
+    /// Returns the place of the entry `name` in this folder.
     ///
     /// # Errors
     /// As [`Place::new`].
@@ -120,7 +120,7 @@ impl Place {
         self.at(&child(&self.location, name))
     }
 
-    /// The place that the relative `path` is, seen from the folder that this place is.
+    /// Resolves a relative path in this folder.
     ///
     /// # Errors
     /// As [`Place::new`].
@@ -128,10 +128,10 @@ impl Place {
         self.at(&below(&self.location, path))
     }
 
-    /// The object here, for formats that are one object.
+    /// Opens the object at this place, for formats of one object.
     ///
     /// # Errors
-    /// `Io` if there is none, or it cannot be opened.
+    /// `Io` if there is no object, or it cannot be opened.
     pub async fn object(&self) -> Result<Arc<dyn ByteSource>> {
         Ok(match (&self.spot, &self.files) {
             (Spot::Local(path), Some(files)) => Arc::new(ReopenedSource::open(path, files)?),
@@ -146,10 +146,10 @@ impl Place {
         })
     }
 
-    /// The folder here, for formats that are many objects.
+    /// Opens the folder at this place, for formats of many objects.
     ///
     /// # Errors
-    /// `Io` if there is no such local folder; a store has no folders to ask about.
+    /// `Io` if there is no such local folder. In an object store, this does not check that the folder exists.
     pub fn folder(&self) -> Result<Arc<dyn Folder>> {
         Ok(match (&self.spot, &self.files) {
             (Spot::Local(path), Some(files)) => Arc::new(LocalFolder::open_among(path, files)?),
@@ -163,10 +163,10 @@ impl Place {
         })
     }
 
-    /// Lists the entries of the folder, not of folders below it.
+    /// Lists the entries of the folder, without those of its subfolders.
     ///
     /// # Errors
-    /// `Io` if it cannot be listed.
+    /// `Io` if the folder cannot be listed.
     pub async fn entries(&self) -> Result<Vec<Entry>> {
         let objects = Objects::many(self.folder()?);
         Ok(objects.list(vec![String::new()]).await?.pop().unwrap_or_default())
@@ -175,7 +175,7 @@ impl Place {
 
 fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
     if location.is_empty() {
-        return Err(Error::usage("the location is empty; it is a path or a URL"));
+        return Err(Error::usage("the location is empty; give a path or a URL"));
     }
     let Some(url) = parse_url(location) else {
         return Ok(Spot::Local(Path::new(location).to_owned()));
@@ -191,32 +191,32 @@ fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
     Ok(Spot::Store(store, path))
 }
 
-/// Refuses a URL that names no object.
+/// Returns the error for a URL that does not name an object.
 pub(crate) fn bad_url(location: &str, error: &dyn std::fmt::Display) -> Error {
     Error::usage(format!("'{location}' is not the URL of an object: {error}"))
 }
 
-/// The place that `path` is, seen from the folder at `location`.
+/// Appends a relative path to the location of a folder.
 fn below(location: &str, path: &str) -> String {
     format!("{}/{}", location.trim_end_matches('/'), path.trim_start_matches("./"))
 }
 
-/// The place of what is called `name` in the folder at `location`.
+/// Returns the location of the entry `name` in the folder at `location`.
 pub(crate) fn child(location: &str, name: &str) -> String {
     let Some(mut url) = parse_url(location) else { return below(location, name) };
-    // In a URL, a name may need escapes.
+    // In a URL, `push` escapes the name where needed.
     match url.path_segments_mut().map(|mut path| _ = path.pop_if_empty().push(name)) {
         Ok(()) => url.into(),
         Err(()) => below(location, name),
     }
 }
 
-/// The path of a location, without what a URL has around it.
+/// Returns the path of a location; for a URL, its path component.
 pub(crate) fn path_of(location: &str) -> String {
     parse_url(location).map_or_else(|| location.to_owned(), |url| url.path().to_owned())
 }
 
-/// A URL, but not a path that happens to look like one (`C:\data`).
+/// Parses a URL; `None` for a path, even one that the URL syntax allows (`C:\data`).
 pub(crate) fn parse_url(location: &str) -> Option<Url> {
     location.contains("://").then(|| Url::parse(location).ok()).flatten()
 }

@@ -1,8 +1,8 @@
-//! Numbers and times as people read them.
+//! Formats sizes, shapes and times for people.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// `512 B`, `1.5 GiB`: three digits or more.
+/// Formats a number of bytes: `512 B`, or with one decimal `1.5 GiB`.
 pub fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -11,7 +11,7 @@ pub fn size_text(bytes: u64) -> String {
     let mut size = bytes as f64;
     let mut unit = "B";
     for larger in UNITS {
-        // What would be shown as 1024.0 is one of the next.
+        // A size that would be rounded to 1024.0 is shown in the next unit.
         if size < 1023.95 {
             break;
         }
@@ -21,23 +21,23 @@ pub fn size_text(bytes: u64) -> String {
     format!("{size:.1} {unit}")
 }
 
-/// `1440 × 6`.
+/// Formats a shape: `1440 × 6`.
 pub(crate) fn shape_text(lengths: &[u64]) -> String {
     let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
     lengths.join(" × ")
 }
 
-/// `6 of 240 × 6`: how many chunks of which shape.
+/// Formats a number of chunks and their shape: `6 of 240 × 6`.
 pub(crate) fn chunks_text(chunks: u64, chunk_shape: &[u64]) -> String {
     format!("{chunks} of {}", shape_text(chunk_shape))
 }
 
-/// A time in seconds since 1970, as a date; `None` beyond what a date can be.
+/// Formats a time in seconds since 1970 as a date; `None` for times beyond the range of dates.
 pub(crate) fn utc_seconds(seconds: i64) -> Option<String> {
     DateTime::from_timestamp(seconds, 0).map(utc)
 }
 
-/// A time in milliseconds since 1970 as a date, or as it is beyond what a date can be.
+/// Formats a time in milliseconds since 1970 as a date, or as a number for times beyond the range of dates.
 #[cfg(feature = "tiledb")]
 pub(crate) fn utc_milliseconds(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(DateTime::from_timestamp_millis);

@@ -1,11 +1,11 @@
-//! Objects that are not there: which layers are left of a chunk.
+//! Removal of layers whose objects are absent.
 
 use bytes::Bytes;
 
 use crate::format::StoredChunk;
 
-/// Leaves out layers of which something is absent that may be. `payloads` are those of all `stored`
-/// chunks; what is there of them is left.
+/// Removes the layers of `stored` that miss a payload, and returns the payloads of the others.
+/// `payloads` holds those of all layers, in order; `None` where the object is absent.
 pub(crate) fn leave_out_absent(
     stored: &mut [StoredChunk],
     payloads: Vec<Option<Bytes>>,

@@ -1,4 +1,4 @@
-//! One value of one decoded chunk, and how selected cells are taken out of it.
+//! The decoded cells of one variable of one chunk, and the extraction of selected cells.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, for_each_run};
 
-/// The cells of one value of one chunk, in row-major order over the chunk's extents.
+/// The cells of one variable of one chunk, in row-major order over the chunk's extents.
 #[derive(Debug, Clone)]
 pub struct Tile {
     cells: Cells,
@@ -20,20 +20,20 @@ pub struct Tile {
 enum Cells {
     /// Little-endian cells of `width` bytes.
     Fixed { bytes: Bytes, width: usize },
-    /// Per cell, which bytes of `content` it is.
+    /// For each cell, its range of bytes in `content`.
     Variable { spans: Vec<Range<u64>>, content: Bytes },
 }
 
 impl Tile {
-    /// Cells of `width` bytes each.
+    /// Returns a tile of cells of `width` bytes each.
     pub fn fixed(bytes: Bytes, width: usize) -> Self {
         Self { cells: Cells::Fixed { bytes, width }, validity: None }
     }
 
-    /// Cells of any length; every span must lie in `content`.
+    /// Returns a tile of cells of any length; every span must lie in `content`.
     ///
     /// # Errors
-    /// `Internal` if one does not.
+    /// `Internal` if a span does not.
     pub fn variable(spans: Vec<Range<u64>>, content: Bytes) -> Result<Self> {
         let len = content.len() as u64;
         if spans.iter().any(|span| span.start > span.end || span.end > len) {
@@ -42,13 +42,13 @@ impl Tile {
         Ok(Self { cells: Cells::Variable { spans, content }, validity: None })
     }
 
-    /// The same cells, of which those with a 0 in `validity` are NULL.
+    /// Sets the validity: cells with a 0 in `validity` are NULL.
     #[must_use]
     pub fn with_validity(self, validity: Option<Bytes>) -> Self {
         Self { validity, ..self }
     }
 
-    /// All cells of fixed width, at any address; nothing if they are not.
+    /// Returns all cells of fixed width, at any alignment; no bytes for cells of any length.
     pub fn bytes(&self) -> &[u8] {
         match &self.cells {
             Cells::Fixed { bytes, .. } => bytes,
@@ -56,12 +56,12 @@ impl Tile {
         }
     }
 
-    /// One byte per cell, 0 for NULL, if cells can be NULL.
+    /// Returns one byte per cell, 0 for NULL; `None` if no cell can be NULL.
     pub fn validity(&self) -> Option<&[u8]> {
         self.validity.as_deref()
     }
 
-    /// Bytes of memory that the tile takes or views.
+    /// Returns the bytes of memory that the tile holds or views.
     pub fn len_bytes(&self) -> usize {
         let validity = self.validity.as_ref().map_or(0, Bytes::len);
         validity
@@ -71,34 +71,34 @@ impl Tile {
             }
     }
 
-    /// The memory of the tile, with what is in it, if nobody else holds a part of it any more; otherwise
-    /// none. Emptied, it would have to be filled with zeros before it is written again.
+    /// Returns the tile's memory for reuse; empty if it is still shared. The old contents stay, because
+    /// an emptied vector would have to be zeroed before it is written again.
     pub fn into_spare(self) -> Vec<u8> {
         let (Cells::Fixed { bytes, .. } | Cells::Variable { content: bytes, .. }) = self.cells;
         bytes.try_into_mut().map(Vec::from).unwrap_or_default()
     }
 
-    /// The selected cells in row-major order, aligned for elements of their width.
+    /// Returns the selected cells in row-major order, aligned for elements of their width.
     ///
-    /// One contiguous run is a view of the tile, without a copy unless it is misaligned; otherwise
-    /// each run is copied once.
+    /// A single contiguous run is a view of the tile, unless it is misaligned. Otherwise each run is
+    /// copied once.
     ///
     /// # Errors
-    /// `Internal` if the selection does not fit the tile or cells are of any length.
+    /// `Internal` if the selection does not fit the tile, or if cells have no fixed width.
     pub fn gather(&self, selection: &[AxisSelection]) -> Result<Buffer> {
         match &self.cells {
             Cells::Fixed { bytes, width } => gather(bytes, *width, selection),
-            Cells::Variable { .. } => Err(Error::internal("cells of no fixed width")),
+            Cells::Variable { .. } => Err(Error::internal("cells without a fixed width")),
         }
     }
 
-    /// The selected cells in row-major order, as spans of the second part.
+    /// Returns the selected cells in row-major order, as spans of the returned bytes.
     ///
     /// # Errors
-    /// `Internal` if the selection does not fit the tile or cells are of fixed width.
+    /// `Internal` if the selection does not fit the tile, or if cells have a fixed width.
     pub fn spans(&self, selection: &[AxisSelection]) -> Result<(Vec<Range<u64>>, &Bytes)> {
         let Cells::Variable { spans, content } = &self.cells else {
-            return Err(Error::internal("cells of a fixed width"));
+            return Err(Error::internal("cells with a fixed width"));
         };
         let cells: u64 = selection.iter().map(AxisSelection::count).product();
         let mut selected = Vec::with_capacity(cells as usize);
@@ -110,7 +110,7 @@ impl Tile {
         if outside { Err(outside_chunk()) } else { Ok((selected, content)) }
     }
 
-    /// Which of the selected cells are not NULL; `None` if none is.
+    /// Returns the null buffer of the selected cells; `None` if no cell is NULL.
     ///
     /// # Errors
     /// `Internal` if the selection does not fit the tile.
@@ -129,7 +129,7 @@ fn outside_chunk() -> Error {
     Error::internal("a selection reaches outside its chunk")
 }
 
-/// The selected cells of `width` bytes.
+/// Returns the selected cells of `width` bytes, without a copy if they are one aligned run.
 fn gather(tile: &Bytes, width: usize, selection: &[AxisSelection]) -> Result<Buffer> {
     let byte_range = |run: &Range<u64>| {
         let range = run.start as usize * width..run.end as usize * width;
@@ -157,9 +157,9 @@ fn gather(tile: &Bytes, width: usize, selection: &[AxisSelection]) -> Result<Buf
     whole.filter(|_| !outside).ok_or_else(outside_chunk)
 }
 
-/// These bytes as they are, or a copy if elements of their width are misaligned there.
+/// Returns a view of the bytes, or a copy if elements of `width` bytes would be misaligned.
 fn view(bytes: Bytes, width: usize) -> Buffer {
-    /// No element is larger.
+    /// The largest alignment of an element.
     const MAX_ALIGN: usize = 8;
     let align = (1_usize << width.trailing_zeros().min(63)).min(MAX_ALIGN);
     let aligned = (bytes.as_ptr() as usize).is_multiple_of(align);
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A 3 x 4 tile of the bytes 0..12, placed `offset` bytes past an aligned address.
+    /// Returns a 3 x 4 tile of the numbers 0..12, placed `offset` bytes past an aligned address.
     fn tile(element: ElementType, offset: usize) -> Tile {
         let width = element.size() as usize;
         let mut bytes = MutableBuffer::from_len_zeroed(256);

@@ -4,10 +4,10 @@ use super::objects::Objects;
 use crate::error::Result;
 use crate::format::{Machine, Replies, Step};
 
-/// Runs `machine` to its end, reading what it asks for from `objects`.
+/// Runs `machine` to its end, with the reads and listings that it requests from `objects`.
 ///
 /// # Errors
-/// Those of the machine and of the objects, with the name of the object or folder.
+/// The errors of the machine and of the objects, with the name of the object or folder.
 pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::Output> {
     let mut replies = Replies::Start;
     loop {

@@ -1,4 +1,4 @@
-//! From the stored layers of a chunk to one tile.
+//! Merging of a chunk's stored layers into one tile.
 //!
 //! ```text
 //!   layer 0  ▒▒▒▒▒▒▒▒      tile  ▒▒▒▒▒▒▒▒      . fill value
@@ -7,8 +7,8 @@
 //!               ▓▓▓▓▓
 //! ```
 //!
-//! One layer is decoded at a time, into memory that the next one takes over. A chunk that is one whole
-//! layer in row-major order, as nearly all are, is that layer's bytes.
+//! Layers are decoded one at a time, each in the memory of the one before. Nearly every chunk is a
+//! single whole layer in row-major order: its decoded bytes are the tile.
 
 use std::ops::Range;
 
@@ -19,28 +19,29 @@ use super::runs::{cell_count, copy_cells, fill_cells, too_small};
 use crate::error::{Error, Result};
 use crate::format::{Decoded, Layer, Payload, Placement, Scratch, StoredChunk};
 
-/// How the cells of a value are stored, and what stands for those that are not.
+/// How the cells of a variable are stored, and the element of cells that were never written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellFormat {
-    /// Bytes of a cell; `None` if they may be any number.
+    /// Bytes of a cell; `None` if cells may have any length.
     pub width: Option<usize>,
-    /// Whether a byte per cell says if it is NULL.
+    /// Whether cells can be NULL: then a validity byte per cell is stored.
     pub nullable: bool,
     /// The bytes of a cell that was never written.
     pub fill: Vec<u8>,
-    /// Whether a cell that was never written is a value rather than NULL, where cells can be NULL.
+    /// Whether a cell that was never written is a value rather than NULL. Matters only if cells can be
+    /// NULL.
     pub fill_is_valid: bool,
 }
 
 impl CellFormat {
-    /// Cells of `width` bytes that are all there.
+    /// Returns the format of cells of `width` bytes that are never NULL and all written.
     pub fn fixed(width: usize) -> Self {
         Self { width: Some(width), nullable: false, fill: vec![], fill_is_valid: true }
     }
 }
 
-/// Decodes the fetched `payloads`, in the order of [`Layer::payloads`], and lays the layers over one
-/// another: the cells of a chunk of these `extents`.
+/// Decodes the fetched `payloads` into the tile of a chunk with these `extents`. Newer layers override
+/// older ones. Payloads come layer by layer, in the order of [`Layer::payloads`].
 pub(crate) fn decode(
     stored: &StoredChunk,
     payloads: &mut impl Iterator<Item = Bytes>,
@@ -64,33 +65,33 @@ pub(crate) fn decode(
     tile.map_err(|error| Undecodable { error, member: decoder.member })
 }
 
-/// Why a chunk has no tile.
+/// The error of a chunk that could not be decoded.
 #[derive(Debug)]
 pub(crate) struct Undecodable {
-    /// Names the object, if it is one of several.
+    /// Names the object, unless the array is a single object.
     pub(crate) error: Error,
-    /// The array, of those that are read as one, whose object it is.
+    /// The number of the array with the object, where several arrays are read as one.
     pub(crate) member: u32,
 }
 
-/// What is wanted of the layers.
+/// The chunk that layers are merged into.
 struct ChunkFormat<'a> {
     extents: &'a [u64],
     cells: usize,
     format: &'a CellFormat,
 }
 
-/// Bytes of memory of its own that [`decode`] takes, and its tile, of a chunk of so many cells.
+/// Returns the bytes that [`decode`] allocates for a chunk of `cells` cells, including its tile.
 pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellFormat) -> u64 {
     let of_payload = |payload: &Payload| if payload.is_view() { 0 } else { payload.raw_len };
     let of_layer = |layer: &Layer| layer.payloads().map(of_payload).fold(0, u64::saturating_add);
-    // Where layers are laid over one another, there is a tile besides the largest of them, and values
-    // of any length are collected.
+    // Merging needs the tile and the largest layer at the same time. The contents of values of any
+    // length are collected from all layers.
     let layers = stored.layers.iter().map(of_layer).max().unwrap_or_default();
     let contents = stored.layers.iter().filter_map(|layer| layer.content.as_ref());
     let contents = contents.map(|content| content.raw_len).fold(0, u64::saturating_add);
     let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
-    // Where one is absent, the tile is made of fill values.
+    // If a layer turns out to be absent, the tile is made of fill values.
     let is_tile = stored.is_whole() && !stored.layers.iter().any(|layer| layer.may_be_absent);
     let tile = match (format.width, is_tile) {
         (Some(_), true) => 0,
@@ -101,11 +102,11 @@ pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellForma
     layers.saturating_add(tile)
 }
 
-/// Decodes layers as their payloads come.
+/// A decoder of layers, which takes their payloads in order.
 struct LayerDecoder<'a, P> {
     payloads: &'a mut P,
     scratch: &'a mut Scratch,
-    /// The array whose payload came last.
+    /// The [`Location::member`](crate::format::Location::member) of the latest payload.
     member: u32,
 }
 
@@ -117,7 +118,7 @@ struct DecodedLayer {
 }
 
 impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
-    /// Decodes a layer; what has most bytes of it into `memory`.
+    /// Decodes a layer. `memory` is reused for the content if there is one, otherwise for the values.
     fn decode_layer(&mut self, layer: &Layer, memory: Vec<u8>) -> Result<DecodedLayer> {
         let fixed = layer.content.is_none();
         let (for_values, for_content) = if fixed { (memory, vec![]) } else { (vec![], memory) };
@@ -140,34 +141,34 @@ impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
 }
 
 impl DecodedLayer {
-    /// The bytes that values of any length are spans of.
+    /// Returns the bytes that contain values of any length.
     fn content(&self) -> Result<&Bytes> {
         let content = self.content.as_ref().map(|content| &content.bytes);
-        content.ok_or_else(|| Error::internal("values of any length without their content"))
+        content.ok_or_else(|| Error::internal("values of any length without content"))
     }
 
-    /// The memory of what has most bytes, for the next layer.
+    /// Returns the memory of the content, or else of the values, for the next layer.
     fn into_memory(self) -> Vec<u8> {
         let largest = self.content.unwrap_or(self.values).bytes;
         largest.try_into_mut().map(Vec::from).unwrap_or_default()
     }
 }
 
-/// Chunks that are more than one tile as it is are made, and a file can promise any size of them.
+/// The largest tile of merged layers, in bytes. A file can declare a chunk of any size.
 const MAX_MADE: usize = 1 << 31;
 
-/// Fails for a chunk that is too large to be made.
+/// Returns the bytes of a merged tile. Fails if they exceed [`MAX_MADE`].
 fn makeable(cells: usize, width: usize) -> Result<usize> {
     let bytes = cells.checked_mul(width).filter(|&bytes| bytes <= MAX_MADE);
     bytes.ok_or_else(|| {
         let most = MAX_MADE >> 20;
         Error::unsupported(format!(
-            "a chunk of {cells} cells of {width} bytes that is not one tile as stored; at most {most} MiB"
+            "a chunk of {cells} cells of {width} bytes; a chunk that is not stored as one whole tile may have at most {most} MiB"
         ))
     })
 }
 
-/// A layer that is the chunk.
+/// Returns the tile of a layer that is the whole chunk in row-major order.
 fn whole(decoded: DecodedLayer, chunk: &ChunkFormat<'_>, width: Option<usize>) -> Result<Tile> {
     let validity = decoded.validity.clone().filter(|_| chunk.format.nullable);
     if validity.as_ref().is_some_and(|validity| validity.len() != chunk.cells) {
@@ -183,7 +184,8 @@ fn whole(decoded: DecodedLayer, chunk: &ChunkFormat<'_>, width: Option<usize>) -
     Ok(tile.with_validity(validity))
 }
 
-/// Cells of `width` bytes in the memory of `spare`, before any layer is laid over them.
+/// Returns cells of `width` bytes in the memory of `spare`, before any layer is copied. They are fill
+/// values, or arbitrary bytes if one layer covers the chunk.
 fn unwritten(
     layers: &[Layer],
     chunk: &ChunkFormat<'_>,
@@ -195,7 +197,7 @@ fn unwritten(
     if covers(layers, chunk.extents) {
         tile.resize(bytes, 0); // every cell will be written
     } else if chunk.format.fill.len() != width {
-        return Err(Error::internal("a fill value of another width than its cells"));
+        return Err(Error::internal("the fill value and its cells differ in width"));
     } else if chunk.format.fill.iter().all(|byte| *byte == 0) {
         tile.clear();
         tile.resize(bytes, 0);
@@ -215,7 +217,7 @@ fn covers(layers: &[Layer], extents: &[u64]) -> bool {
     layers.iter().any(|layer| layer.placement.as_ref().is_none_or(whole))
 }
 
-/// One byte per cell, 0 for NULL, before any layer is laid over them; `None` if no cell can be NULL.
+/// Returns one byte per cell, 0 for NULL, before any layer is copied; `None` if no cell can be NULL.
 fn unwritten_validity(chunk: &ChunkFormat<'_>) -> Result<Option<Vec<u8>>> {
     let byte = u8::from(chunk.format.fill_is_valid);
     chunk.format.nullable.then(|| Ok(vec![byte; makeable(chunk.cells, 1)?])).transpose()
@@ -234,7 +236,7 @@ fn lay_validity(
     }
 }
 
-/// Cells of one width, layer over layer.
+/// Merges layers of cells of `width` bytes.
 fn fixed<P: Iterator<Item = Bytes>>(
     layers: &[Layer],
     chunk: &ChunkFormat<'_>,
@@ -257,8 +259,8 @@ fn fixed<P: Iterator<Item = Bytes>>(
     Ok(Tile::fixed(tile.into(), width).with_validity(validity.map(Bytes::from)))
 }
 
-/// Copies cells of `width` bytes; as elements of that width where that is a common one, because single
-/// cells of a width that is not known beforehand are slow to copy.
+/// Copies cells of `width` bytes. Common widths are compile-time constants, because single cells of a
+/// width known only at run time are slow to copy.
 fn lay_fixed(
     placement: Option<&Placement>,
     extents: &[u64],
@@ -283,7 +285,8 @@ fn lay_fixed(
     }
 }
 
-/// Values of any length, layer over layer: spans of the fill and of the contents of all layers.
+/// Merges layers of values of any length. The spans of the tile refer to the fill value and to the
+/// contents of all layers.
 fn variable<P: Iterator<Item = Bytes>>(
     layers: &[Layer],
     chunk: &ChunkFormat<'_>,
@@ -312,7 +315,7 @@ fn variable<P: Iterator<Item = Bytes>>(
     Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
 }
 
-/// The spans of the `cells` of a stored tile, moved by `base`.
+/// Returns the spans of the `cells` values of a stored tile, moved by `base`.
 fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
     let len = decoded.content()?.len() as u64;
     let stored: Vec<u64>;
@@ -325,13 +328,14 @@ fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u6
         }
     };
     if starts.len() != cells {
-        let message = format!("{} values, another number than the tile has cells", starts.len());
+        let message = format!("{} offsets for {cells} cells", starts.len());
         return Err(Error::corrupt_region("offsets of a tile", message));
     }
     let ends = starts.iter().skip(1).copied().chain([len]);
     let span = |(&start, end): (&u64, u64)| {
         if start > end || end > len {
-            let message = format!("a value at bytes {start}..{end} of {len}");
+            let message =
+                format!("a value at bytes {start}..{end}, not a range in {len} bytes of content");
             return Err(Error::corrupt_region("offsets of a tile", message));
         }
         Ok(base + start..base + end)
@@ -349,7 +353,7 @@ mod tests {
     use crate::format::{ByteOrder, Codec, Location, StorageOrder};
     use crate::grid::{AxisSelection, ravel, unravel};
 
-    /// A payload and its bytes: as they are, or compressed.
+    /// Returns a payload of `bytes`, raw or compressed, and adds its stored bytes to `fetched`.
     fn payload(bytes: Vec<u8>, raw: bool, fetched: &mut Vec<Bytes>) -> Payload {
         let raw_len = bytes.len() as u64;
         let (codec, stored) = match raw {
@@ -361,7 +365,7 @@ mod tests {
         Payload::new(at, raw_len, codec)
     }
 
-    /// Random layers of a random chunk, and the cells that should be seen.
+    /// Random layers of a random chunk, and the cells expected in its tile.
     struct Case {
         stored: StoredChunk,
         fetched: Vec<Bytes>,
@@ -404,7 +408,7 @@ mod tests {
             };
             let values: Vec<Vec<u8>> = (0..count).map(|_| value(rng)).collect();
             let valid: Vec<u8> = (0..count).map(|_| rng.random_range(0..2)).collect();
-            // Older layers may be of a time when no cell was NULL.
+            // A layer without validity was written when no cell could be NULL.
             let validity = (self.format.nullable && rng.random()).then_some(&valid);
 
             let everywhere: Vec<_> = self.extents.iter().map(|&len| 0..len).collect();
@@ -446,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Where a tile's cell is that is the chunk's `at`.
+    /// Returns the position in the stored tile of the chunk's cell at `at`.
     fn place(placement: Option<&Placement>, at: &[u64], extents: &[u64]) -> usize {
         let Some(Placement { region, tile_shape, origin, order }) = placement else {
             return ravel(at, extents) as usize;
@@ -462,7 +466,7 @@ mod tests {
         ravel(&at, &shape) as usize
     }
 
-    /// Some cells of a chunk, anywhere in a tile that is at least as large.
+    /// Returns a placement of random cells of a chunk, anywhere in a tile that is at least as large.
     fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
         let mut region = |&len: &u64| {
             let start = rng.random_range(0..len);
@@ -510,7 +514,7 @@ mod tests {
         while damaged < 200 {
             let mut case = case(&mut rng);
             let Some(layer) = case.stored.layers.last_mut() else { continue };
-            // Too small a tile for its cells; too few offsets where values are of any length.
+            // Cut off a byte of the cells, or an offset of values of any length.
             let shorter = layer.values.raw_len - [1, 8][usize::from(layer.content.is_some())];
             let at = case.fetched.len() - layer.payloads().count();
             layer.values.codec = Codec::Raw;
@@ -559,7 +563,7 @@ mod tests {
         };
         let layers = [true, false].map(|raw| layer(raw, &mut fetched));
         let mut stored = layers.map(|layer| StoredChunk { layers: vec![layer] });
-        // Room for the tile is kept even where it may be a view.
+        // Memory for the tile counts even where the tile may be a view.
         let needed = stored.each_ref().map(|stored| bytes_decoded(stored, 6, &format));
         assert_eq!(needed, [12, 24]);
         let replies = vec![None, Some(fetched[1].clone())];

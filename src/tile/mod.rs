@@ -1,7 +1,8 @@
-//! Tiles: the decoded cells of one value of one chunk, and how stored bytes become them.
+//! Fetching and decoding of chunks into tiles, and writing of arrays. A tile holds the decoded cells of
+//! one variable of one chunk.
 //!
 //! ```text
-//!   Objects ──fetch──▶ payloads ──layers: decode, lay over one another──▶ Tile
+//!   Objects ──fetch──▶ payloads ──layers: decode, newer override older──▶ Tile
 //!   (drive feeds a format's machines)            └ runs: copy by runs of cells
 //!
 //!   Writer ──write: put, append, publish──▶ WritableFolder

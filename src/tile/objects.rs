@@ -1,4 +1,4 @@
-//! The objects of an array, or of several that are read as one.
+//! Reads from the objects of an array, or of several arrays that are read as one.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::format::{ByteRange, Entry, Layer, Location, Payload, StoredChunk};
 use crate::io::{ByteSource, Folder, LruCache, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS, is_not_found};
 
-/// The objects that an array is made of.
+/// The stored objects of an array.
 #[derive(Debug)]
 pub enum Objects {
     /// One object, whose path is empty.
@@ -20,33 +20,33 @@ pub enum Objects {
     Many(OpenFolder),
     /// The objects of several arrays that are read as one, told apart by [`Location::member`].
     Several {
-        /// What errors call all of them.
+        /// The name of all of them, for errors.
         name: String,
-        /// The objects of each array, in a flat list: no member has members.
+        /// The objects of each array. No member is itself `Several`.
         members: Vec<Arc<Objects>>,
     },
 }
 
-/// A folder whose objects are opened when they are first read, and held open, up to a number.
+/// A folder that opens objects when they are first read, and keeps a limited number of them open.
 #[derive(Debug)]
 pub struct OpenFolder {
     folder: Arc<dyn Folder>,
     opened: LruCache<Arc<str>, Arc<dyn ByteSource>>,
 }
 
-/// Bytes that are to be read.
+/// A request for some bytes of an object.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Where they are.
+    /// The location of the bytes.
     pub at: Location,
-    /// Whether it is no error if their object is absent.
+    /// Whether the object may be absent.
     pub may_be_absent: bool,
-    /// Bytes that are expected, where their number is not known before they are read.
+    /// The number of stored bytes; an estimate where it is not known before reading.
     pub expected: u64,
 }
 
 impl Request {
-    /// The payloads of `stored` chunks, in order.
+    /// Returns requests for the payloads of `stored` chunks, in order.
     pub fn of(stored: &[StoredChunk]) -> Vec<Self> {
         let layers = stored.iter().flat_map(|chunk| &chunk.layers);
         let of_layer = |layer: &Layer| -> Vec<Self> {
@@ -62,12 +62,12 @@ impl Request {
 }
 
 impl Objects {
-    /// The objects of a folder.
+    /// Returns the objects of a folder, which opens them when they are first read.
     pub fn many(folder: Arc<dyn Folder>) -> Self {
         Self::Many(OpenFolder { folder, opened: LruCache::new(MAX_OPEN_OBJECTS) })
     }
 
-    /// What errors call the object or the folder.
+    /// Returns the name of the object or the folder, for errors.
     pub fn name(&self) -> &str {
         match self {
             Self::One(source) => source.name(),
@@ -76,7 +76,7 @@ impl Objects {
         }
     }
 
-    /// Says in `error`, which may name an object, where that object is.
+    /// Adds the location of these objects to `error`, which may already name one of them.
     pub fn named(&self, error: Error) -> Error {
         match self {
             Self::One(source) => error.in_file(source.name()),
@@ -85,7 +85,7 @@ impl Objects {
         }
     }
 
-    /// Says in `error`, which may name an object of this member, where that object is.
+    /// Like [`Objects::named`], for an error about the objects of `member`.
     pub fn named_in(&self, member: u32, error: Error) -> Error {
         match self.member(member) {
             Some(objects) => objects.named(error),
@@ -93,7 +93,7 @@ impl Objects {
         }
     }
 
-    /// The objects of one array.
+    /// Returns the objects of one array of several; an array that is read alone returns its own.
     fn member(&self, member: u32) -> Option<&Self> {
         match self {
             Self::One(_) | Self::Many(_) => Some(self),
@@ -101,7 +101,7 @@ impl Objects {
         }
     }
 
-    /// Whether reading returns without waiting.
+    /// Whether reads return without waiting.
     pub fn is_resident(&self) -> bool {
         match self {
             Self::One(source) => source.is_resident(),
@@ -113,25 +113,27 @@ impl Objects {
     /// Reads each location, in order.
     ///
     /// # Errors
-    /// `Io` if the bytes cannot be had.
+    /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn read(&self, locations: &[Location]) -> Result<Vec<Bytes>> {
         let read = self.read_each(locations.iter().map(|at| (at, false)).collect()).await?;
         let all: Option<Vec<Bytes>> = read.into_iter().collect();
-        all.ok_or_else(|| self.named(Error::internal("bytes that were not delivered")))
+        all.ok_or_else(|| {
+            self.named(Error::internal("a source did not return all requested bytes"))
+        })
     }
 
     /// Reads each location, in order; `None` where the object is absent.
     ///
     /// # Errors
-    /// `Io` if the bytes of an object that is there cannot be had.
+    /// `Io` if the bytes of a present object cannot be read; `Corrupt` if they lie beyond its end.
     pub async fn read_if_present(&self, locations: &[Location]) -> Result<Vec<Option<Bytes>>> {
         self.read_each(locations.iter().map(|at| (at, true)).collect()).await
     }
 
-    /// Reads what is requested, in order; `None` where an object is absent that may be.
+    /// Reads each request, in order; `None` where an object is absent and may be.
     ///
     /// # Errors
-    /// `Io` if bytes cannot be had.
+    /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn fetch(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
         self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect()).await
     }
@@ -163,7 +165,7 @@ impl Objects {
         Ok(replies)
     }
 
-    /// The bytes requested of one object, with the places of the replies.
+    /// Reads the ranges requested of one object, and returns them with the places of the replies.
     async fn read_one(
         &self,
         (member, object): (u32, Arc<str>),
@@ -172,13 +174,13 @@ impl Objects {
         let read = match self.member(member) {
             Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,
             Some(Self::One(source)) => Some(read_ranges(&**source, &requested.ranges).await?),
-            _ => return Err(Error::internal("an object of no array")),
+            _ => return Err(Error::internal("a location in an array that does not exist")),
         };
         Ok((read, requested.places))
     }
 
-    /// Says that what was read from these locations has been used; with `forget`, that it will not be
-    /// wanted again soon.
+    /// Checks, once the bytes at `locations` have been used, that their objects are unchanged. With
+    /// `forget`, mappings release the memory of these bytes.
     ///
     /// # Errors
     /// `Io` if one of the objects was written since it was opened.
@@ -202,13 +204,15 @@ impl Objects {
         Ok(())
     }
 
-    /// The entries of each folder.
+    /// Lists the entries of each folder.
     ///
     /// # Errors
-    /// `Io` if one cannot be listed; `Internal` for a single object.
+    /// `Io` if a folder cannot be listed; `Internal` if the array is not a folder.
     pub async fn list(&self, folders: Vec<String>) -> Result<Vec<Vec<Entry>>> {
         let Self::Many(OpenFolder { folder, .. }) = self else {
-            return Err(Error::internal("the format of a single object asked for a listing"));
+            return Err(Error::internal(
+                "a listing was requested from an array that is not a folder",
+            ));
         };
         let list = |path: String| async move {
             let entries = folder.list(&path).await?.into_iter();
@@ -222,20 +226,20 @@ impl Objects {
 #[derive(Default)]
 struct Requested {
     ranges: Vec<ByteRange>,
-    /// The places of the replies.
+    /// For each range, the position of its reply.
     places: Vec<usize>,
-    /// Whether it is an error if the object is absent.
+    /// Whether an absent object is an error.
     is_needed: bool,
 }
 
 impl OpenFolder {
-    /// The bytes requested of an object; `None` if it is absent and may be.
+    /// Reads the ranges requested of an object; `None` if it is absent and may be.
     async fn read_if_present(
         &self,
         object: &Arc<str>,
         requested: &Requested,
     ) -> Result<Option<Vec<Bytes>>> {
-        // An object that was there and is gone has changed, which is an error.
+        // An object that was open before and is absent now has changed, which is an error.
         let was_there = self.opened.get(object).is_some();
         match self.read(object, &requested.ranges).await {
             Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => Ok(None),
@@ -247,14 +251,16 @@ impl OpenFolder {
         if let Some(source) = self.opened.get(object) {
             return read_ranges(&*source, ranges).await;
         }
-        // An object whose length is not needed is not opened for it: one that is a chunk is read once.
+        // These reads need no length, so they skip opening the object: one that is a chunk takes one
+        // request.
         if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges
             && let Some(bytes) = self.folder.read_unopened(object, range).await?
         {
             return Ok(vec![bytes]);
         }
         let source = self.folder.open(object).await?;
-        // A source that has fetched the whole object is memory, which nobody accounts for.
+        // Without range reads, a source holds the whole object in memory that is not accounted for: do
+        // not keep it.
         if self.folder.reads_ranges() {
             self.opened.insert(Arc::clone(object), Arc::clone(&source));
         }
@@ -265,9 +271,9 @@ impl OpenFolder {
 async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
     let size = source.size();
     let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
-    // A format that does not know how long an object is cannot check what an index says of it.
+    // A format that does not know the length of an object cannot check the ranges in its index.
     if let Some(beyond) = ranges.iter().find(|range| range.end > size) {
-        let message = format!("it has {size} bytes, and bytes {beyond:?} of it are referred to");
+        let message = format!("bytes {beyond:?} are needed, but it has {size} bytes");
         return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
     }
     source.read(&ranges).await
@@ -309,12 +315,12 @@ mod tests {
             (read, store.asked()),
             (vec![Bytes::from("0123456789")], vec!["get a/x".into()])
         );
-        // What a suffix says of the object's length spares asking for it.
+        // The reply to a suffix read has the object's length, so opening it needs no request.
         let read = objects.read(&[at("x", ByteRange::Suffix(3))]).await.unwrap();
         assert_eq!(read, ["789"]);
         let read = objects.read(&[at("x", 1..3)]).await.unwrap();
         assert_eq!((read, store.asked()), (vec![Bytes::from("12")], vec!["get a/x".into(); 2]));
-        // An open object knows its length.
+        // The length of an open object is known.
         let ranges = [at("x", ByteRange::Suffix(99)), at("c/y", 0..1), at("x", ByteRange::Whole)];
         let read = objects.read(&ranges).await.unwrap();
         assert_eq!(read, ["0123456789", "a", "0123456789"]);
@@ -355,7 +361,7 @@ mod tests {
                 assert_eq!(read, [None, Some(Bytes::from("01")), None]);
                 let error = objects.read(&wanted).await.unwrap_err();
                 assert!(is_not_found(&error), "{error}");
-                // An object that one needs is needed.
+                // If one of the requests needs the object, its absence is an error.
                 let at = wanted[0].clone();
                 let request =
                     |may_be_absent| Request { at: at.clone(), may_be_absent, expected: 1 };
@@ -365,7 +371,7 @@ mod tests {
                 );
                 assert!(objects.fetch(&[request(true), request(false)]).await.is_err());
             }
-            // Other trouble stays trouble: a folder is no object, and bytes beyond the end are a mistake.
+            // Other errors remain: a folder is not an object, and no bytes exist beyond the end.
             if objects.name().starts_with('/') {
                 std::fs::create_dir_all(dir.path().join("folder")).unwrap();
                 assert!(objects.read_if_present(&[at("folder", 0..1)]).await.is_err());
@@ -386,7 +392,7 @@ mod tests {
         assert!(objects.read_if_present(&at).await.unwrap()[0].is_some());
         std::fs::write(dir.path().join("other"), "abc").unwrap();
         let other = crate::io::ReopenedSource::open(&dir.path().join("other"), &files).unwrap();
-        drop(other); // one file is held open, and it is this one now
+        drop(other); // only one file is kept open, now this one
         std::fs::remove_file(dir.path().join("x")).unwrap();
         assert!(objects.read_if_present(&at).await.is_err());
     }

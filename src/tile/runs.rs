@@ -1,8 +1,8 @@
 //! Copying the cells of a stored tile to their places in a chunk.
 //!
 //! ```text
-//!   stored tile   . . . . .        chunk   . . .      Axes whose neighbours are evenly far apart in
-//!                 . a b c .   ─▶           a b c      both are one: rows of full length are one run,
+//!   stored tile   . . . . .        chunk   . . .      Axes with evenly spaced cells in both are
+//!                 . a b c .   ─▶           a b c      merged: rows of full length are one run,
 //!                 . d e f .                d e f      and so are the cells of one column.
 //! ```
 
@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::format::{Placement, StorageOrder};
 
-/// Copies the cells that a stored tile has of a chunk of these `extents`; each is `parts` elements.
+/// Copies the cells of a stored tile to a chunk with these `extents`. Each cell has `parts` elements.
 pub(crate) fn copy_cells<T: Clone>(
     placement: Option<&Placement>,
     extents: &[u64],
@@ -33,7 +33,7 @@ pub(crate) fn copy_cells<T: Clone>(
     })
 }
 
-/// Sets the cells that a stored tile has of a chunk of these `extents` to `value`.
+/// Sets the cells of a chunk with these `extents` that a stored tile holds to `value`.
 pub(crate) fn fill_cells<T: Clone>(
     placement: Option<&Placement>,
     extents: &[u64],
@@ -48,40 +48,43 @@ pub(crate) fn fill_cells<T: Clone>(
     })
 }
 
-/// The number of cells in a box of `shape`.
+/// Returns the number of cells in a box of `shape`.
 pub(crate) fn cell_count(shape: &[u64]) -> Result<usize> {
     let cells = shape.iter().try_fold(1_u64, |cells, &len| cells.checked_mul(len));
     let cells = cells.and_then(|cells| usize::try_from(cells).ok());
-    cells.ok_or_else(|| Error::unsupported(format!("a chunk of {shape:?} cells")))
+    cells.ok_or_else(|| {
+        Error::unsupported(format!("a chunk of shape {shape:?} has too many cells for memory"))
+    })
 }
 
 pub(crate) fn too_small() -> Error {
-    Error::internal("a tile of another size than its chunk")
+    Error::internal("a tile and its chunk differ in size")
 }
 
-/// Elements at even distances, both in the chunk and in the stored tile: at least one.
+/// A number of elements at even distances in the chunk and in the stored tile.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
     count: usize,
-    /// From one to the next in the chunk.
+    /// Elements from one to the next in the chunk.
     to: usize,
-    /// From one to the next in the stored tile.
+    /// Elements from one to the next in the stored tile.
     from: usize,
 }
 
-/// Elements that are copied from and to these places on.
+/// Elements to copy: the first one in the chunk (`to`) and in the stored tile (`from`), and the steps
+/// from there.
 struct Run {
     to: usize,
     from: usize,
     steps: Steps,
 }
 
-/// From the first to the last of `count` elements, which are `step` apart.
+/// Returns the range from the first to the last of `count` elements, which are `step` apart.
 fn range(start: usize, step: usize, count: usize) -> Range<usize> {
     start..start + (count - 1) * step + 1
 }
 
-/// Calls `visit` with every run of elements that a stored tile has of a chunk.
+/// Calls `visit` with every run of elements that a stored tile holds of a chunk.
 fn each_run(
     placement: Option<&Placement>,
     extents: &[u64],
@@ -97,7 +100,7 @@ fn each_run(
         return Err(Error::internal("a layer that does not fit its chunk"));
     }
     let Placement { region, tile_shape, origin, order } = placement;
-    // If these can be counted, no place among them overflows.
+    // Both counts fit in a `usize`, so positions in the chunk and in the tile cannot overflow.
     element_count(extents, parts)?;
     element_count(tile_shape, parts)?;
     let to_strides = strides(extents, parts, &StorageOrder::RowMajor)?;
@@ -118,7 +121,7 @@ fn each_run(
     if axes.iter().any(|axis| axis.count == 0) {
         return Ok(());
     }
-    // The axis along which the stored tile runs goes next to the one along which the chunk does.
+    // Move the fastest axis of the stored tile next to the fastest axis of the chunk.
     if let Some((_, outer)) = axes.split_last_mut()
         && let Some(near) = (0..outer.len()).min_by_key(|&axis| outer[axis].from)
     {
@@ -127,7 +130,7 @@ fn each_run(
     visit_axes(&axes, to, from, &mut visit)
 }
 
-/// Whether the cells of a layer lie in the chunk and in the stored tile.
+/// Whether the cells of a placement lie inside the chunk and inside the stored tile.
 fn fits(Placement { region, tile_shape, origin, .. }: &Placement, extents: &[u64]) -> bool {
     let rank = extents.len();
     let axis = |axis: usize| {
@@ -140,13 +143,18 @@ fn fits(Placement { region, tile_shape, origin, .. }: &Placement, extents: &[u64
 
 fn element_count(shape: &[u64], parts: usize) -> Result<usize> {
     let elements = cell_count(shape)?.checked_mul(parts);
-    elements.ok_or_else(|| Error::unsupported(format!("a chunk of {shape:?} cells")))
+    elements.ok_or_else(|| {
+        Error::unsupported(format!("a chunk of shape {shape:?} has too many cells for memory"))
+    })
 }
 
-/// Elements between neighbours on each axis of a box of cells of so many `parts`.
+/// Returns the elements between neighbouring cells along each axis of a box. Each cell has `parts`
+/// elements.
 fn strides(shape: &[u64], parts: usize, order: &StorageOrder) -> Result<Vec<usize>> {
     let axes = order.fastest_first(shape.len());
-    let axes = axes.ok_or_else(|| Error::internal("a tile in an order of another rank"))?;
+    let axes = axes.ok_or_else(|| {
+        Error::internal("the order of a tile's axes has another rank than the tile")
+    })?;
     let mut strides = vec![0; shape.len()];
     let mut stride = parts;
     for axis in axes {
@@ -156,7 +164,7 @@ fn strides(shape: &[u64], parts: usize, order: &StorageOrder) -> Result<Vec<usiz
     Ok(strides)
 }
 
-/// Adds an axis within those there are, to the last of them if the two are like one.
+/// Adds an inner axis. Merges it with the last axis if their elements are evenly spaced together.
 fn push_merged(axes: &mut Vec<Steps>, inner: Steps) {
     if inner.count == 1 {
         return;
@@ -171,11 +179,12 @@ fn push_merged(axes: &mut Vec<Steps>, inner: Steps) {
     }
 }
 
-/// Where a tile runs along another axis than its chunk, every next cell of a run is on another cache
-/// line, which the runs beside it want too: they are visited in squares of so many cells a side.
+/// The most cells per run where tile and chunk have different fastest axes. There, each cell of a run
+/// lies on another cache line, and the next runs use the same lines. Short runs keep these lines in the
+/// cache.
 const SQUARE: usize = 32;
 
-/// The runs of `axes`, outermost first, from these places on.
+/// Visits the runs of `axes`, outermost first, beginning at `to` and `from`.
 fn visit_axes(
     axes: &[Steps],
     to: usize,
@@ -214,7 +223,7 @@ mod tests {
     use super::*;
     use crate::grid::{ravel, unravel};
 
-    /// Any order of axes.
+    /// Returns a random order of axes.
     fn order(rank: usize, rng: &mut StdRng) -> StorageOrder {
         let mut axes: Vec<usize> = (0..rank).collect();
         axes.shuffle(rng);
@@ -225,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Where the cell at these coordinates is in a stored tile.
+    /// Returns the position in a stored tile of the cell at these coordinates.
     fn place_in(shape: &[u64], at: &[u64], order: &StorageOrder) -> usize {
         let slowest_first = || order.fastest_first(shape.len()).unwrap().into_iter().rev();
         let at: Vec<u64> = slowest_first().map(|axis| at[axis]).collect();
@@ -233,7 +242,8 @@ mod tests {
         ravel(&at, &shape) as usize
     }
 
-    /// A random placement in a chunk of `extents`: often whole rows, and often a single cell of an axis.
+    /// Returns a random placement in a chunk of `extents`: often whole rows, often a single cell of an
+    /// axis.
     fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
         let (mut region, mut tile_shape, mut origin) = (vec![], vec![], vec![]);
         for &len in extents {
@@ -252,7 +262,8 @@ mod tests {
         Placement { region, tile_shape, origin, order: order(extents.len(), rng) }
     }
 
-    /// Every cell of the placement in the chunk's order: where it is there, and in the stored tile.
+    /// Returns every cell of the placement, in the chunk's order: its positions in the chunk and in the
+    /// stored tile.
     fn places(placement: &Placement, extents: &[u64]) -> Vec<(usize, usize)> {
         let Placement { region, tile_shape, origin, order } = placement;
         let places = (0..extents.iter().product()).filter_map(|position| {

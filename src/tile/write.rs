@@ -1,8 +1,8 @@
-//! The loop that writes what a sans-IO writer says.
+//! The loop that applies the writes of a sans-IO writer to a folder.
 //!
 //! ```text
-//!   chunks ──▶ Writer ──Put, Append, …──▶ WriteSession ──▶ WritableFolder     an error, or a session that
-//!                     ──Publish─────────▶                                     is dropped, takes all back
+//!   chunks ──▶ Writer ──Put, Append, …──▶ WriteSession ──▶ WritableFolder     an error, or dropping the
+//!                     ──Publish─────────▶                                     session, removes all objects
 //! ```
 
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Content, Publish, Write, Writer};
 use crate::io::{Existing, MAX_CONCURRENT_IO, Upload, WritableFolder};
 
-/// Writes all `chunks` and publishes them. If anything fails before, nothing is visible.
+/// Writes all `chunks` and publishes them. If anything fails before publishing, nothing becomes
+/// visible.
 ///
 /// # Errors
 /// Any error of the chunks, of the writer or of the folder.
@@ -44,23 +45,24 @@ pub async fn write_all<W: Writer>(
 
 type Uploads = BTreeMap<Arc<str>, Box<dyn Upload>>;
 
-/// Writes that are not published yet.
+/// Writes to a folder that become visible when they are published. Dropping the session earlier removes
+/// them.
 #[derive(Debug)]
 pub struct WriteSession {
     folder: Arc<dyn WritableFolder>,
-    /// Objects that nobody knows of yet.
+    /// Objects that are written, but not published.
     put: Mutex<Vec<Arc<str>>>,
-    /// The objects that are still to get bytes.
+    /// Objects that were appended to and are not complete.
     uploads: Uploads,
 }
 
 impl WriteSession {
-    /// Nothing is written yet.
+    /// Begins a session without writes.
     pub fn new(folder: Arc<dyn WritableFolder>) -> Self {
         Self { folder, put: Mutex::default(), uploads: BTreeMap::new() }
     }
 
-    /// Does what a writer says, one after the other.
+    /// Applies writes one after the other.
     ///
     /// # Errors
     /// `Usage` if an object exists already, `Io` if one cannot be written.
@@ -82,7 +84,8 @@ impl WriteSession {
         Ok(())
     }
 
-    /// Makes all that was written visible; after that, nothing is taken back.
+    /// Makes all written objects visible. Afterwards, nothing is removed, even if the result is an `Io`
+    /// error.
     ///
     /// # Errors
     /// `Usage` if the object exists already and must not be replaced, `Io` if it cannot be written.
@@ -91,8 +94,8 @@ impl WriteSession {
             true => Existing::Replace,
             false => Existing::Refuse,
         });
-        // Whoever gets no answer, or does not wait for one, does not know what happened: the objects may be
-        // known by now. They are taken back only if the folder says that another one has the name.
+        // Without a reply, or if this future is dropped, the objects may already be visible. They are
+        // removed only if the folder reports that the published name is taken.
         let put = self.take_put();
         let published = match publish {
             Publish::Create(it) => folder.put(&it.object, it.bytes, Existing::Refuse).await,
@@ -107,7 +110,8 @@ impl WriteSession {
         published
     }
 
-    /// Takes back what was written and not published. What cannot be taken back is no part of any array.
+    /// Removes everything that was written and not published. Objects that cannot be removed belong to
+    /// no array.
     pub async fn abort(mut self) {
         let uploads = std::mem::take(&mut self.uploads);
         take_back(Arc::clone(&self.folder), self.take_put(), uploads).await;
@@ -130,7 +134,7 @@ impl WriteSession {
         std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notes where the objects are that were at `from`, or in that folder.
+    /// Updates the recorded paths of objects at or below `from`, which was renamed.
     fn renamed(&self, from: &str, to: &str) {
         for object in self.put.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             match object.strip_prefix(from) {
@@ -148,14 +152,14 @@ impl Drop for WriteSession {
         if put.is_empty() && uploads.is_empty() {
             return;
         }
-        // Without a runtime, what was put stays, and is no part of any array.
+        // Without a Tokio runtime, the objects stay; they belong to no array.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             drop(runtime.spawn(take_back(Arc::clone(&self.folder), put, uploads)));
         }
     }
 }
 
-/// Puts objects side by side, and notes those that are there.
+/// Puts objects concurrently, and records those that are written.
 async fn put(
     folder: &Arc<dyn WritableFolder>,
     noted: &Mutex<Vec<Arc<str>>>,
@@ -163,10 +167,10 @@ async fn put(
 ) -> Result<()> {
     let put = objects.into_iter().map(|Content { object, bytes }| async move {
         let put = folder.put(&object, bytes, Existing::Refuse).await;
-        // Noted at once: whoever drops the session does not wait for the others.
+        // Record it at once: if the session is dropped, nothing awaits the other puts.
         put.map(|()| note(noted, object))
     });
-    // All are finished, so that none comes after what was put has been taken back.
+    // Await all puts even after an error, so that none writes after the objects are removed.
     let put: Vec<Result<()>> =
         stream::iter(put).buffer_unordered(MAX_CONCURRENT_IO).collect().await;
     put.into_iter().collect()
@@ -176,7 +180,7 @@ fn note(noted: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {
     noted.lock().unwrap_or_else(PoisonError::into_inner).push(object);
 }
 
-/// Takes away what nobody knows of.
+/// Removes objects and uploads that were not published.
 async fn take_back(folder: Arc<dyn WritableFolder>, put: Vec<Arc<str>>, uploads: Uploads) {
     let deleted = put.into_iter().map(|object| {
         let folder = &folder;
@@ -188,7 +192,7 @@ async fn take_back(folder: Arc<dyn WritableFolder>, put: Vec<Arc<str>>, uploads:
         results.push(upload.abort().await);
     }
     for error in results.into_iter().filter_map(Result::err) {
-        log::warn!("something is left of an array that was not written to the end: {error}");
+        log::warn!("could not remove part of an array whose writing was not finished: {error}");
     }
 }
 
@@ -203,10 +207,10 @@ mod tests {
     use crate::io::testing::TestStore;
     use crate::io::{Folder, LocalFolder, StoreFolder};
 
-    /// Puts a block per chunk, a log in one object from its beginning to its end, and a header last.
+    /// Puts two blocks per chunk, appends to a log, and writes a header last.
     struct Blocks {
         written: u64,
-        /// Whether the log is what makes the rest visible, instead of a header.
+        /// Whether completing the log publishes the blocks, instead of the header.
         by_log: bool,
         replace: bool,
     }
@@ -258,7 +262,7 @@ mod tests {
         Arc::new(StoreFolder::new("test://".into(), store, "array".into()))
     }
 
-    /// All objects below `path`.
+    /// Returns all objects below `path`.
     async fn objects(folder: &dyn Folder, path: &str) -> Vec<String> {
         let mut found = vec![];
         for entry in folder.list(path).await.unwrap() {
@@ -300,7 +304,7 @@ mod tests {
             assert_eq!(text(&*from, "blocks/2/a").await, [2; 5]);
             assert_eq!(text(&*from, "log").await, b"0\n1\n2\n");
 
-            // Another one changes nothing.
+            // A second writer changes nothing.
             let error = run(Blocks::HEADER, Arc::clone(&to)).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
             assert!(error.to_string().contains("exists already"), "{error}");
@@ -347,7 +351,7 @@ mod tests {
                 }
                 let shown = if by_log { "log" } else { "header" };
                 assert!(!there.iter().any(|object| object == shown), "{writes} {there:?}");
-                // Only where publishing itself failed, what was put stays: it may be known.
+                // Objects stay only if publishing itself failed: they may be visible.
                 let asked = store.asked();
                 let publishing = asked
                     .iter()
@@ -388,14 +392,14 @@ mod tests {
         let folder = local(dir.path());
         let chunks = [Ok(Bytes::from_static(b"cells")), Err(Error::usage("no more"))];
         let to: Arc<dyn WritableFolder> = Arc::clone(&folder) as _;
-        // In a task of its own, as a sink of a query is.
+        // In its own task, like the sink of a query.
         let writing = tokio::spawn(write_all(Blocks::HEADER, stream::iter(chunks), to));
         let error = writing.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage);
         assert_eq!(objects(&*folder, "").await, Vec::<String>::new());
     }
 
-    /// Puts what it is given and, where it is published, never says that it has.
+    /// Writes every object, but never replies to the put that publishes.
     #[derive(Debug)]
     struct Silent(Arc<StoreFolder>);
 

@@ -5,18 +5,18 @@ use arrow::array::ArrowNativeTypeOp;
 use crate::array::{Element, decimal, for_element_type};
 use crate::format::{Bound, ElementType, bound};
 
-/// The statistics of some elements.
+/// The statistics of the elements of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CellStatistics {
-    /// Elements that are NaN, fill or NULL.
+    /// The number of elements that are NaN, fill or NULL.
     pub(crate) nulls: u64,
-    /// The least and the greatest of the others as stored, -0 below 0.
+    /// The least and the greatest of the other elements, as stored; -0 is less than 0.
     pub(crate) bounds: Option<(Bound, Bound)>,
 }
 
 impl CellStatistics {
-    /// The statistics of little-endian `elements`, of which those that are the `fill` bit by bit are NULL, and
-    /// those with a 0 in `validity`.
+    /// Computes the statistics of little-endian `elements`. Besides NaN, elements with the bits of
+    /// `fill` and elements with a 0 in `validity` are NULL.
     pub(crate) fn of(
         element: ElementType,
         elements: &[u8],
@@ -43,7 +43,7 @@ fn scan<T: Element>(
             nulls += 1;
             continue;
         }
-        // Arrow's order of floats has -0 below 0.
+        // Arrow's order has -0 before 0.
         let (least, greatest) = ends.unwrap_or((value, value));
         let least = if value.is_lt(least) { value } else { least };
         let greatest = if value.is_gt(greatest) { value } else { greatest };
@@ -53,7 +53,7 @@ fn scan<T: Element>(
     CellStatistics { nulls, bounds }
 }
 
-/// Whether two stored elements are one number: zeros are, whatever their signs.
+/// Whether two stored elements are the same number; zeros of different sign are the same.
 pub(crate) fn is_same(element: ElementType, a: &Bound, b: &Bound) -> bool {
     a == b || is_zero(element, a) && is_zero(element, b)
 }
@@ -65,7 +65,7 @@ fn is_zero(element: ElementType, stored: &Bound) -> bool {
     sign == 0 && rest.iter().all(|byte| *byte == 0)
 }
 
-/// Two bounds in decimal.
+/// Formats two bounds in decimal, for messages.
 pub(crate) fn range_text(element: ElementType, bounds: &Option<(Bound, Bound)>) -> String {
     let Some((least, greatest)) = bounds else { return "no values".to_owned() };
     let text = |bound: &Bound| decimal(element, bound).unwrap_or_default();
@@ -93,7 +93,7 @@ mod tests {
         ElementType::U64,
     ];
 
-    /// One by one, by the definition.
+    /// Computes the statistics element by element, by their definition.
     fn naively(
         element: ElementType,
         elements: &[u8],
@@ -122,7 +122,7 @@ mod tests {
         for round in 0..4_000 {
             let element = ALL[round % ALL.len()];
             let size = element.size() as usize;
-            // Few different bytes, so that zeros, NaN, infinities and fills occur.
+            // With few different bytes, zeros, NaN, infinities and fills occur.
             let bytes = [0, 0, 0x80, 0x7f, 0xff, 0x7c, 0xfc, 0xf0, 1];
             let cells = rng.random_range(0..9);
             let elements: Vec<u8> =

@@ -1,11 +1,11 @@
-//! One thing that was checked, and its findings.
+//! A check of a verification, with its findings.
 
 use super::finding::{Finding, Severity};
 
-/// Findings of one severity that a check lists; more are counted.
+/// The most findings of one severity that a check lists; further ones are only counted.
 const MOST_LISTED: u64 = 20;
 
-/// One thing that was checked.
+/// A check of a verification, with its findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     name: &'static str,
@@ -20,7 +20,7 @@ impl Check {
         Self { name, detail: String::new(), findings: vec![], failures: 0, warnings: 0 }
     }
 
-    /// Says what was looked at.
+    /// Sets a detail about what was checked, such as `12 chunks`.
     pub(crate) fn with_detail(self, detail: impl Into<String>) -> Self {
         Self { detail: detail.into(), ..self }
     }
@@ -64,17 +64,17 @@ impl Check {
         }
     }
 
-    /// Its name, the same for all files; `docs/verify.md` lists them.
+    /// Returns the name, which is the same for all files; `docs/verify.md` lists the names.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What was looked at; may be empty.
+    /// Returns a detail about what was checked, such as `12 chunks`; may be empty.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The first findings.
+    /// Returns the first findings of each severity.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -83,22 +83,22 @@ impl Check {
         &mut self.findings
     }
 
-    /// How many failures there are, listed or not.
+    /// Returns the number of failures, listed or not.
     pub fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// How many warnings there are, listed or not.
+    /// Returns the number of warnings, listed or not.
     pub fn warnings(&self) -> u64 {
         self.warnings
     }
 
-    /// How many findings are not listed.
+    /// Returns the number of findings that are not listed.
     pub fn left_out(&self) -> u64 {
         self.failures.saturating_add(self.warnings).saturating_sub(self.findings.len() as u64)
     }
 
-    /// How bad the worst finding is; `None` if nothing is wrong.
+    /// Returns the severity of the worst finding; `None` without findings.
     pub fn severity(&self) -> Option<Severity> {
         match (self.failures, self.warnings) {
             (0, 0) => None,
@@ -108,7 +108,7 @@ impl Check {
     }
 }
 
-/// `1 chunk`, `2 chunks`.
+/// Returns a count with a noun, such as `1 chunk` or `2 chunks`.
 pub fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")

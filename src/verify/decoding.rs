@@ -1,4 +1,4 @@
-//! Chunks or tiles that are decoded side by side, and compared with their stored statistics.
+//! Parallel decoding of chunks, to check their payloads and their stored statistics.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use crate::error::Result;
 use crate::format::Scratch;
 use crate::tile::{Objects, Request};
 
-/// A chunk or a tile.
+/// A chunk or tile that can be decoded.
 pub(crate) trait Decodable: Send + Sync + 'static {
-    /// Its payloads.
+    /// Returns requests for the payloads.
     fn requests(&self) -> Vec<Request>;
 
-    /// Decodes its payloads, of which those are `None` that may be absent and are, into `memory`. Gives what is wrong with its stored statistics, and the memory.
+    /// Decodes the payloads into `memory`; a payload is `None` if it is absent and may be. Returns a
+    /// finding if the stored statistics are wrong, and the memory for reuse.
     fn decode(
         &self,
         payloads: Vec<Option<Bytes>>,
@@ -25,21 +26,21 @@ pub(crate) trait Decodable: Send + Sync + 'static {
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)>;
 
-    /// The finding with the place of this chunk or tile.
+    /// Adds the position of this chunk or tile to `finding`.
     fn located(&self, finding: Finding) -> Finding;
 }
 
-/// Stored bytes and chunks that are read at once, so that small chunks do not cost a request each.
+/// The stored bytes and the chunks that are read at once. Batches save small chunks a request each.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_CHUNKS: usize = 256;
 
-/// The two checks that decoding makes.
+/// The decoding of chunks in batches, with the findings of its two checks.
 #[derive(Debug)]
 pub(crate) struct Decoding<T> {
     objects: Arc<Objects>,
     progress: Arc<Progress>,
     pool: Pool<Outcome>,
-    /// Chunks that wait until there are enough of them, and their stored bytes.
+    /// Chunks that wait for a full batch, and their stored bytes.
     batch: Vec<T>,
     bytes: u64,
     decoded: u64,
@@ -47,10 +48,10 @@ pub(crate) struct Decoding<T> {
     statistics: Check,
 }
 
-/// The result of a batch.
+/// The result of decoding a batch.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// How many could be decoded.
+    /// The number of chunks that could be decoded.
     decoded: u64,
     /// Findings about payloads.
     payloads: Vec<Finding>,
@@ -59,7 +60,7 @@ struct Outcome {
 }
 
 impl<T: Decodable> Decoding<T> {
-    /// The names are those of the checks of payloads and of stored statistics.
+    /// Begins two checks with the given names: of payloads, and of stored statistics.
     pub(crate) fn new(
         objects: &Arc<Objects>,
         progress: &Arc<Progress>,
@@ -77,14 +78,14 @@ impl<T: Decodable> Decoding<T> {
         }
     }
 
-    /// Reads the chunks that are added from now on from these objects.
+    /// Reads chunks from `objects` from now on.
     pub(crate) async fn turn_to(&mut self, objects: &Arc<Objects>) -> Result<()> {
         self.start().await?;
         self.objects = Arc::clone(objects);
         Ok(())
     }
 
-    /// Decodes a chunk, once there are enough of them.
+    /// Adds a chunk to the batch, and starts decoding the batch if it is full.
     pub(crate) async fn add(&mut self, chunk: T) -> Result<()> {
         self.bytes = self.bytes.saturating_add(stored_bytes(&chunk));
         self.batch.push(chunk);
@@ -94,7 +95,7 @@ impl<T: Decodable> Decoding<T> {
         Ok(())
     }
 
-    /// Decodes the batch beside others.
+    /// Starts decoding the batch, in parallel with the batches before.
     async fn start(&mut self) -> Result<()> {
         if self.batch.is_empty() {
             return Ok(());
@@ -113,7 +114,8 @@ impl<T: Decodable> Decoding<T> {
         self.statistics.extend(outcome.statistics);
     }
 
-    /// The checks of payloads and of stored statistics, when all batches have ended; `what` was decoded.
+    /// Waits for all batches, and returns the checks of payloads and of stored statistics. `what` is
+    /// the noun for what was decoded, such as `chunk`.
     pub(crate) async fn finish(mut self, what: &str) -> Result<[Check; 2]> {
         self.start().await?;
         while let Some(ended) = self.pool.next().await? {
@@ -127,7 +129,7 @@ fn stored_bytes(chunk: &impl Decodable) -> u64 {
     chunk.requests().iter().map(|it| it.expected).fold(0, u64::saturating_add)
 }
 
-/// Decodes chunks one after the other.
+/// Decodes the chunks of a batch one after the other.
 async fn decode<T: Decodable>(
     objects: Arc<Objects>,
     progress: Arc<Progress>,
@@ -151,7 +153,8 @@ async fn decode<T: Decodable>(
     outcome
 }
 
-/// Reads the payloads of each chunk. If that fails, reads those of each chunk alone, to find out which fails.
+/// Reads the payloads of all chunks at once. If that fails, reads each chunk alone, to find the one
+/// that fails.
 async fn read_each(objects: &Objects, chunks: &[Vec<Request>]) -> Vec<Result<Vec<Option<Bytes>>>> {
     if let Ok(read) = objects.fetch(&chunks.concat()).await {
         let mut read = read.into_iter();

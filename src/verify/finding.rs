@@ -1,35 +1,35 @@
-//! Something that is wrong, and where.
+//! The faults that a verification finds.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Odd, but every answer is right all the same.
+    /// An oddity that changes no answer.
     Warning,
-    /// Against the format: something cannot be read, what is read is not what was written, or a declaration
-    /// that answers depend on cannot be understood.
+    /// A violation of the format: a part cannot be read, stored data differs from what was written, or
+    /// a declaration that answers depend on cannot be parsed.
     Failure,
 }
 
-/// Something that is wrong, and where.
+/// A fault that a verification found, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity of the fault.
     pub severity: Severity,
-    /// The file, where there are several.
+    /// The file with the fault, if the array has several.
     pub file: Option<String>,
-    /// The part of the file.
+    /// The part of the file, such as `chunk index`.
     pub region: Option<&'static str>,
-    /// The byte in the file.
+    /// The offset in the file, in bytes.
     pub offset: Option<u64>,
-    /// The dataset or attribute.
+    /// The dataset, or the attribute of a TileDB array.
     pub dataset: Option<String>,
-    /// The chunk or tile, by its place in the grid.
+    /// The coordinates of the chunk or tile in its grid.
     pub chunk: Option<Vec<u64>>,
-    /// What is wrong, in a sentence.
+    /// The fault, as a sentence.
     pub message: String,
 }
 
@@ -50,7 +50,7 @@ impl Finding {
         Self { severity: Severity::Warning, ..Self::failure(message) }
     }
 
-    /// An error, as a failure.
+    /// Converts an error to a failure.
     pub(crate) fn of_error(error: &Error) -> Self {
         Self {
             file: error.file().map(str::to_owned),
@@ -78,7 +78,7 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// Where, and what.
+    /// Writes the location, if known, and the message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut places = vec![];
         places.extend(self.file.clone());

@@ -1,16 +1,15 @@
-//! Verification of files and arrays: all that is wrong with them, rather than the first thing that a query
-//! meets.
+//! Verification of files and arrays: reports every fault, while a query stops at the first.
 //!
 //! ```text
 //!   ArrayGroup::verify ──┬▶ source/tet ──┬─ index     rows, grids, places of payloads
 //!                        │               ├─ zones     zone maps, in the file and beside it
-//!                        │               ├─ cells     every payload decoded, zone maps made again
+//!                        │               ├─ cells     every payload decoded, zone maps recomputed
 //!                        │               └─ package   manifests, hashes, other generations
-//!                        └▶ source/tiledb ─ tiles     every tile of every fragment, and its figures
+//!                        └▶ source/tiledb ─ tiles     every tile of every fragment, and its statistics
 //! ```
 //!
-//! The result is a [`Report`] of named [`Check`]s; `docs/verify.md` says what each is about. A file that
-//! cannot be opened has one too: [`Report::of_error`].
+//! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
+//! [`Report::of_error`] makes the report on a file that cannot be opened.
 //!
 //! ```
 //! use std::sync::Arc;

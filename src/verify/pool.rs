@@ -1,4 +1,4 @@
-//! A few tasks that decode side by side.
+//! A pool of tasks that decode in parallel.
 
 use std::future::Future;
 use std::thread::available_parallelism;
@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 
-/// As many tasks as the machine has cores; dropping the pool ends them.
+/// A pool of as many tasks as the machine has cores. Dropping the pool cancels them.
 #[derive(Debug)]
 pub(crate) struct Pool<T> {
     tasks: JoinSet<T>,
@@ -20,7 +20,8 @@ impl<T: Send + 'static> Pool<T> {
         Self { tasks: JoinSet::new(), most }
     }
 
-    /// Starts a task. If as many run as there are cores, waits for one to end, and gives its result.
+    /// Starts a task. If a task per core is running, first waits for one to end, and returns its
+    /// result.
     pub(crate) async fn start(
         &mut self,
         task: impl Future<Output = T> + Send + 'static,
@@ -33,9 +34,9 @@ impl<T: Send + 'static> Pool<T> {
         Ok(ended)
     }
 
-    /// The result of the next task that ends; `None` if all have ended.
+    /// Waits for the next task to end, and returns its result; `None` if all have ended.
     pub(crate) async fn next(&mut self) -> Result<Option<T>> {
         let ended = self.tasks.join_next().await.transpose();
-        ended.map_err(|error| Error::internal(format!("a task that verifies has died: {error}")))
+        ended.map_err(|error| Error::internal(format!("a verification task failed: {error}")))
     }
 }

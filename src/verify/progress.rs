@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The progress of a verification; share it, and read it while it runs.
+/// The progress of a verification, which can be read while it runs.
 ///
-/// Chunks are rows of an index where only the structure is looked at, else payloads that are decoded. Of
-/// several files or arrays that are verified with one of these, the numbers add up.
+/// A chunk counts once for each variable. If several files or arrays are verified with one `Progress`,
+/// their numbers add up.
 #[derive(Debug, Default)]
 pub struct Progress {
     total: AtomicU64,
@@ -14,17 +14,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How many chunks there are, as far as is known.
+    /// Returns the number of chunks, as far as it is known.
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// How many of them have been looked at.
+    /// Returns the number of chunks that have been checked.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// How many stored bytes they had.
+    /// Returns the number of stored bytes that were decoded.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -1,19 +1,20 @@
-//! The checks of a file or an array.
+//! The report of a verification: the checks of a file or an array.
 
 use super::check::Check;
 use super::finding::Finding;
 use crate::error::{Error, ErrorKind};
 
-/// How much is looked at.
+/// How thorough a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Depth {
-    /// Everything but the cells: directories, indexes, footers, zone maps and the places of payloads.
+    /// Everything except the cells: directories, indexes, footers, zone maps and the places of
+    /// payloads.
     Structure,
     /// The cells too: every payload is decoded, and its stored statistics are computed again.
     Cells,
 }
 
-/// What was checked of a file or an array.
+/// The checks of a file or an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     depth: Depth,
@@ -25,8 +26,8 @@ impl Report {
         Self { depth, checks: vec![] }
     }
 
-    /// The report about something at `location` that cannot be opened: one failed check, `open` if it
-    /// cannot be had, `parse` if it is not what it should be.
+    /// Returns the report on something at `location` that cannot be opened. Its single check is a
+    /// failure: `parse` if the content is corrupt or not supported, otherwise `open`.
     pub fn of_error(location: &str, depth: Depth, error: &Error) -> Self {
         let name = match error.kind() {
             ErrorKind::Corrupt | ErrorKind::Unsupported => "parse",
@@ -36,7 +37,7 @@ impl Report {
         Self { depth, checks }.relative_to(location)
     }
 
-    /// Makes paths relative to `location`; omits that of the verified file itself.
+    /// Makes paths relative to `location`; omits the path of the verified file itself.
     pub(crate) fn relative_to(mut self, location: &str) -> Self {
         let relative = |file: String| {
             let within = match file.strip_prefix(location) {
@@ -59,17 +60,17 @@ impl Report {
         self.checks.extend(other.checks);
     }
 
-    /// How much was looked at.
+    /// Returns how thorough the verification was.
     pub fn depth(&self) -> Depth {
         self.depth
     }
 
-    /// All checks, in the order in which they were made.
+    /// Returns all checks, in the order in which they were made.
     pub fn checks(&self) -> &[Check] {
         &self.checks
     }
 
-    /// The check of this name, if it was made.
+    /// Returns the check with this name, if it was made.
     pub fn check(&self, name: &str) -> Option<&Check> {
         self.checks.iter().find(|check| check.name() == name)
     }

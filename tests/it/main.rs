@@ -1,4 +1,4 @@
-//! The integration tests, one binary: each further one would link all of DataFusion again.
+//! The integration tests, in one binary: each further binary would link all of DataFusion again.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,11 +1,11 @@
-//! Aligned columns of text.
+//! Tables of text with aligned columns.
 
 use gridfusion::source::Side;
 
-/// What stands in a cell that has nothing to say.
+/// The text of an empty cell.
 const NOTHING: &str = "-";
 
-/// A table without lines: a header, and cells as wide as the widest of their column.
+/// A table without borders: a header, and cells as wide as the widest cell of their column.
 pub(super) struct Columns {
     header: Vec<(&'static str, Side)>,
     rows: Vec<Vec<String>>,
@@ -16,7 +16,7 @@ impl Columns {
         Self { header: header.to_vec(), rows: vec![] }
     }
 
-    /// Adds a row; columns beyond its cells have nothing to say.
+    /// Adds a row. Missing cells are empty.
     pub(super) fn add(&mut self, cells: impl IntoIterator<Item = Option<String>>) {
         let shown = |cell: Option<String>| match cell {
             Some(text) if !text.is_empty() => printable(&text),
@@ -26,7 +26,7 @@ impl Columns {
         self.rows.push(cells.map(shown).collect());
     }
 
-    /// Appends the table, unless it has no rows; columns in which nothing stands are left out.
+    /// Appends the table to `text`, unless it has no rows. Leaves out empty columns, except the first.
     pub(super) fn print(&self, text: &mut String) {
         let says_something =
             |column: &usize| self.rows.iter().any(|row| row[*column] != NOTHING) || *column == 0;
@@ -58,7 +58,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Text of which nothing reaches the terminal as a command: names come from files.
+/// Escapes control characters, because names come from files and the terminal would obey them.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

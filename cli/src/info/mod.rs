@@ -1,4 +1,4 @@
-//! `gridfusion info`: what a file, an array or a folder of arrays is, at a glance.
+//! `gridfusion info`: describes a file, an array or a directory of TileDB arrays.
 //!
 //! ```text
 //!   PATH ──▶ the library's Description ──┬──▶ pages ──▶ text ──▶ columns
@@ -19,10 +19,10 @@ use crate::args::InfoArgs;
 use crate::options::PathOptions;
 use crate::place::Place;
 
-/// Prints what is at a path.
+/// Prints the description of a path.
 ///
 /// # Errors
-/// If it cannot be opened, or the text cannot be written.
+/// If the path cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     let description = describe(args).await?;
     let text = if args.json {
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// Of what is in a directory, so much is named.
+/// Most entries of a directory that the error message lists.
 const MOST_NAMED: usize = 10;
 
 async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
@@ -52,7 +52,7 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
             let more = places.len().saturating_sub(MOST_NAMED);
             places.truncate(MOST_NAMED);
             let mut message =
-                format!("this is a directory; ask about one of {}", places.join(", "));
+                format!("this is a directory; name one of its entries: {}", places.join(", "));
             if more > 0 {
                 message += &format!(" and {more} more");
             }

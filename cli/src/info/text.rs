@@ -1,16 +1,16 @@
-//! A description as a text for people.
+//! Descriptions as text.
 
 use gridfusion::source::Page;
 
 use super::columns::{Columns, printable};
 
-/// All pages, with an empty line between them.
+/// Joins all pages, with an empty line between them.
 pub(super) fn of(pages: &[Page]) -> String {
     let pages: Vec<String> = pages.iter().map(page).collect();
     pages.join("\n")
 }
 
-/// Prints a page: its title, its facts, its tables and its warnings.
+/// Returns the text of a page: its title, facts, tables and warnings.
 fn page(page: &Page) -> String {
     let mut text = printable(&page.title) + "\n";
     for line in &page.lines {

@@ -1,4 +1,4 @@
-//! What `gridfusion plot` accepts.
+//! The arguments of `gridfusion plot`.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use gridfusion_plot::{self as plot, Format, Spec};
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 
-/// What to plot, and into which file.
+/// The arguments of `plot`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = AFTER_HELP)]
 pub(crate) struct PlotArgs {
-    /// The query whose rows are plotted
+    /// Query whose rows are plotted
     #[arg(value_name = "SQL")]
     pub(crate) sql: String,
 
@@ -21,19 +21,19 @@ pub(crate) struct PlotArgs {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
-    /// How what is at each PATH is read, as without `plot`; may be repeated
+    /// Options for each PATH, as without `plot`; may be repeated
     #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
     pub(crate) options: Vec<Setting>,
 
-    /// The file to write, a .png or .svg
+    /// File to write, .png or .svg
     #[arg(short, long, value_name = "FILE", value_parser = parse_picture)]
     pub(crate) output: Picture,
 
-    /// What to draw, if not what the columns suggest
+    /// Kind of plot [default: depends on the columns]
     #[arg(long, value_enum, ignore_case = true)]
     pub(crate) kind: Option<Kind>,
 
-    /// A line of text above the plot
+    /// Line of text above the plot
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 
@@ -50,7 +50,7 @@ pub(crate) struct PlotArgs {
 }
 
 impl PlotArgs {
-    /// The settings of the picture.
+    /// Returns the settings of the picture.
     pub(crate) fn spec(&self) -> Spec {
         let mut spec = Spec::new(self.width, self.height);
         spec.kind = self.kind.map(Kind::drawn);
@@ -64,7 +64,7 @@ const AFTER_HELP: &str = r#"Columns:
   x, y, value           a heat map, if a value of x repeats
   x, y, y, ...          a line for each y; also points or bars
   x, text, y            a line for each text, with --kind line
-  Values are numbers; x, and the y of a heat map, may be times and text too.
+  Values are numbers. The x of every plot and the y of a heat map may also be times or text.
 
 Examples:
   gridfusion plot "SELECT lon, lat, avg(value) FROM temperature GROUP BY lon, lat" climate.tet -o map.png
@@ -72,10 +72,10 @@ Examples:
                    FROM temperature GROUP BY day" stations.tet -o days.svg --title "Six stations"
   gridfusion plot "SELECT time, station, value FROM temperature" stations.tet -o lines.png --kind line"#;
 
-/// What is drawn.
+/// The kind of plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Lines through the values, by x
+    /// Lines through the values, in order of x
     Line,
     /// A point for each value
     Scatter,
@@ -96,14 +96,14 @@ impl Kind {
     }
 }
 
-/// A file to draw into.
+/// A picture file: its path, and the format that the ending names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Picture {
     pub(crate) path: PathBuf,
     pub(crate) format: Format,
 }
 
-/// The parser of a side of a picture.
+/// Returns the parser for the width or height of a picture, in pixels.
 fn side() -> RangedI64ValueParser<u32> {
     let (least, most) = Spec::SIDES.into_inner();
     value_parser!(u32).range(i64::from(least)..=i64::from(most))
@@ -111,7 +111,7 @@ fn side() -> RangedI64ValueParser<u32> {
 
 fn parse_picture(path: &str) -> Result<Picture, String> {
     let format = Format::of_path(Path::new(path));
-    let format = format.ok_or("the name of a picture ends in .png or .svg")?;
+    let format = format.ok_or("the file name must end in .png or .svg")?;
     Ok(Picture { path: path.into(), format })
 }
 

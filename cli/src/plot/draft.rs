@@ -1,4 +1,4 @@
-//! A file that is there as a whole or not at all.
+//! Replaces a file only when the new one is complete.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process;
 use datafusion::common::plan_datafusion_err;
 use datafusion::error::{DataFusionError, Result};
 
-/// A name beside the file that is wanted, for one that takes its place in the end.
+/// A temporary file beside the target, which replaces the target at the end.
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
@@ -15,11 +15,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Tries whether a file can be made beside `target`, so that an impossible one is known before
-    /// any work. It is gone again then: who is interrupted at work shall leave nothing behind.
+    /// Checks that a file can be created beside `target`, so that a wrong path fails before the query runs.
+    /// The trial file is removed at once, so that an interrupted query leaves no file.
     ///
     /// # Errors
-    /// If `target` is a folder, or nothing can be written beside it.
+    /// If `target` is a directory, or no file can be created beside it.
     pub(super) fn beside(target: &Path) -> Result<Self> {
         if target.is_dir() {
             return Err(refused(target, "Is a directory"));
@@ -32,10 +32,10 @@ impl Draft {
         Ok(Self { path, target: target.to_owned() })
     }
 
-    /// Writes the file, and puts it in its place.
+    /// Writes the temporary file and renames it to the target.
     ///
     /// # Errors
-    /// If one of both fails; then what was there before is there still.
+    /// If either step fails; an older target stays as it was.
     pub(super) fn finish(self, bytes: &[u8]) -> Result<()> {
         let written = fs::write(&self.path, bytes);
         let moved = written.and_then(|()| fs::rename(&self.path, &self.target));
@@ -43,14 +43,14 @@ impl Draft {
     }
 }
 
-/// The error for a picture that cannot be written.
+/// Returns the error for a picture that cannot be written.
 pub(super) fn refused(target: &Path, reason: &str) -> DataFusionError {
     plan_datafusion_err!("{}: cannot write the picture: {reason}", target.display())
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Not there if it was not written, or has taken its place.
+        // The file does not exist if it was never written, or was renamed.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,11 +1,11 @@
-//! `gridfusion plot`: the rows of a query as a picture.
+//! `gridfusion plot`: draws the rows of a query.
 //!
 //! ```text
 //!   SQL ──▶ plan ──▶ rows ───▶ gridfusion-plot ──▶ bytes ──▶ draft ──▶ .png, .svg
 //!            └────▶ titles ────────▲
 //! ```
 //!
-//! The crate `gridfusion-plot` decides what a picture looks like.
+//! The crate `gridfusion-plot` draws the picture.
 
 pub(crate) mod args;
 mod draft;
@@ -36,8 +36,8 @@ use crate::timing::Timing;
 /// Runs the query and writes the picture.
 ///
 /// # Errors
-/// If the query fails, its rows are too many or cannot be plotted, or the file cannot be written. Then
-/// there is no file, or the one that was there before.
+/// If the query fails, its rows are too many or cannot be plotted, or the file cannot be written. An older
+/// file stays as it was.
 pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let draft = Draft::beside(&args.output.path)?;
     let session = Session::new(&args.engine, false)?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     Ok(())
 }
 
-/// The columns of the query.
+/// Runs the query and returns its columns.
 async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let start = Instant::now();
     let query = statement::parse_query(&session.ctx, &args.sql)?;
@@ -78,7 +78,10 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     Ok(columns)
 }
 
-/// Runs a plan and keeps its rows, unless they are too many.
+/// Runs a plan and keeps its rows.
+///
+/// # Errors
+/// If the rows are too many, if possible before the plan runs.
 async fn collect(
     plan: &Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
@@ -99,7 +102,7 @@ async fn collect(
     columns.finish().map_err(failed)
 }
 
-/// The error of a plot for the user.
+/// Converts an error of the plot crate into one for the user.
 fn failure(error: Error, args: &PlotArgs) -> DataFusionError {
     match error {
         Error::Arrow(error) => error.into(),

@@ -1,12 +1,12 @@
-//! What the columns of a query are called: by their aliases, else by the attributes of the columns
-//! they come from.
+//! Titles for the columns of a query: their aliases, or else the attributes of the table columns they come
+//! from.
 
 use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use gridfusion_plot::Title;
 
-/// Aggregates whose results are in the unit of what they aggregate.
+/// Aggregates whose results have the unit of their argument.
 const KEEP_UNIT: [&str; 11] = [
     "approx_median",
     "approx_percentile_cont",
@@ -21,7 +21,7 @@ const KEEP_UNIT: [&str; 11] = [
     "sum",
 ];
 
-/// The title of each column of a plan.
+/// Returns the title of each column of a plan.
 pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
     let names = plan.schema().fields().iter().map(|field| field.name());
     let title = |(at, name): (usize, &String)| {
@@ -31,7 +31,7 @@ pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
     names.enumerate().map(title).collect()
 }
 
-/// Where a column comes from.
+/// The origin of a column of a query.
 #[derive(Debug)]
 struct Trace<'a> {
     field: &'a Field,
@@ -41,7 +41,8 @@ struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Follows a column down to a table, as long as its values keep their meaning.
+    /// Follows a column down to a table column, through operators and functions that keep the meaning of
+    /// its values.
     fn of(plan: &'a LogicalPlan, at: usize) -> Option<Self> {
         match plan {
             LogicalPlan::Projection(node) => Self::of_expr(node.expr.get(at)?, &node.input),
@@ -89,7 +90,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    /// The title of the column, which the query calls `name`.
+    /// Returns the title of the column. `name` is the name of the column in the query.
     fn title(&self, name: &str) -> Title {
         let attribute = |key: &str| self.field.metadata().get(key).filter(|text| !text.is_empty());
         let described = || {

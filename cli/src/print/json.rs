@@ -1,4 +1,4 @@
-//! JSON, as one array or as an object a line.
+//! JSON, as one array or as one object per line.
 
 use std::io::Write;
 
@@ -6,8 +6,8 @@ use datafusion::arrow::json::writer::{JsonFormat, LineDelimited, WriterBuilder};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 
-/// Prints rows as objects with all their keys: a NULL is `null`, as programs that read JSON expect,
-/// since a key that is left out would make their columns come and go.
+/// Prints rows as objects with all keys. A NULL is `null`, because a missing key would remove the column
+/// from that object.
 pub(super) struct Json {
     is_array: bool,
     is_begun: bool,
@@ -49,7 +49,7 @@ fn write<F: JsonFormat>(out: &mut dyn Write, batch: &RecordBatch) -> Result<()> 
     Ok(writer.finish()?)
 }
 
-/// Objects with commas between them; the brackets are around all batches.
+/// Objects with commas between them. [`Json`] writes the brackets around all batches.
 #[derive(Debug, Default)]
 struct Elements;
 

@@ -1,18 +1,18 @@
-//! How many rows of a table are shown.
+//! The maximum number of rows that a table shows.
 
 use std::str::FromStr;
 
-/// How many rows of a table are shown.
+/// The maximum number of rows that a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MaxRows {
-    /// All of them.
+    /// All rows.
     Unlimited,
-    /// The first ones.
+    /// The first rows, up to this number.
     Limited(usize),
 }
 
 impl MaxRows {
-    /// The number of rows; the greatest there is for all.
+    /// Returns the number of rows; `usize::MAX` for all rows.
     pub(crate) fn count(self) -> usize {
         match self {
             Self::Limited(most) => most,

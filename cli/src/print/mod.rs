@@ -1,8 +1,8 @@
-//! Results on standard output: a table, CSV, TSV, or JSON.
+//! Prints results on standard output as a table, CSV, TSV or JSON.
 //!
 //! ```text
 //!   batches ──▶ Format ──▶ table.rs, separated values, JSON ──▶ standard output
-//!                 └──────▶ how many rows and how long, unless --quiet
+//!                 └──────▶ number of rows and time, unless --quiet
 //! ```
 
 mod json;
@@ -23,21 +23,21 @@ use self::json::Json;
 pub(crate) use self::max_rows::MaxRows;
 use self::separated::Separated;
 
-/// How rows are printed.
+/// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Values with commas between them, and a line of names.
+    /// Comma-separated values with a header
     Csv,
-    /// The same with tabs.
+    /// Tab-separated values with a header
     Tsv,
-    /// Aligned columns.
+    /// A table with aligned columns
     Table,
-    /// One array of objects.
+    /// One JSON array of objects
     Json,
-    /// An object a line.
+    /// One JSON object per line
     #[value(name = "nd-json", alias = "ndjson")]
     NdJson,
-    /// A table; of a query that never ends, CSV.
+    /// A table, or CSV for a query that may never end
     Automatic,
 }
 
@@ -49,21 +49,21 @@ impl FromStr for Format {
     }
 }
 
-/// How results are printed.
+/// The settings of printed results.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PrintOptions {
-    /// The form of the rows.
+    /// The format of the rows.
     pub(crate) format: Format,
-    /// How many rows of a table; other formats always have all.
+    /// The maximum number of rows of a table; other formats print all rows.
     pub(crate) maxrows: MaxRows,
-    /// Prints rows only: not how many there are, nor how long they took.
+    /// Prints rows only, without their number and the time.
     pub(crate) quiet: bool,
     /// Highlights SQL at the prompt.
     pub(crate) color: bool,
 }
 
 impl PrintOptions {
-    /// The rows that are printed; the others need only be counted.
+    /// Returns the maximum number of rows to print; more rows are only counted.
     pub(crate) fn printed_rows(&self) -> usize {
         match self.format {
             Format::Table | Format::Automatic => self.maxrows.count(),
@@ -71,12 +71,12 @@ impl PrintOptions {
         }
     }
 
-    /// Whether rows can be printed as they come. A table has aligned columns, so it needs all first.
+    /// Whether rows can be printed as they arrive. A table needs all rows first, to align its columns.
     pub(crate) fn is_by_row(&self) -> bool {
         !matches!(self.format, Format::Table | Format::Automatic)
     }
 
-    /// Prints the number of rows and the time since the statement began, unless that is not wanted.
+    /// Prints the number of rows and the time since the statement began, unless `quiet`.
     pub(crate) fn summary(
         &self,
         out: &mut dyn Write,
@@ -97,7 +97,7 @@ impl PrintOptions {
     }
 }
 
-/// Prints the batches of one result, one after the other; of a table, all at its end.
+/// Prints the batches of one result. A table is printed after its last batch.
 pub(crate) struct Printer<'a> {
     schema: SchemaRef,
     maxrows: MaxRows,
@@ -112,7 +112,7 @@ enum Rows {
 }
 
 impl<'a> Printer<'a> {
-    /// A printer of rows with this schema; `values` says how a table shows values.
+    /// Makes a printer for rows with this schema. `values` sets how a table shows values.
     pub(crate) fn new(
         options: &PrintOptions,
         schema: SchemaRef,
@@ -128,7 +128,7 @@ impl<'a> Printer<'a> {
         Self { schema, maxrows: options.maxrows, values, rows }
     }
 
-    /// Takes some rows, and prints them if the format allows that.
+    /// Takes rows. Formats other than tables print them at once.
     ///
     /// # Errors
     /// If `out` cannot be written, or the format cannot show a value.
@@ -143,11 +143,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints what comes after the last row. A statement without columns has no result, and prints
+    /// Ends the result: prints a table, or the end of the other formats. A statement without columns prints
     /// nothing.
     ///
     /// # Errors
-    /// Those of [`Self::write`].
+    /// As for [`Self::write`].
     pub(crate) fn finish(self, out: &mut dyn Write) -> Result<()> {
         if self.schema.fields().is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! CSV and TSV.
+//! Comma-separated and tab-separated values.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
 
-/// Prints rows a line each, below the names of the columns.
+/// Prints a header with the column names, then one line per row.
 pub(super) struct Separated {
     delimiter: u8,
     has_header: bool,
@@ -28,7 +28,7 @@ impl Separated {
     pub(super) fn finish(mut self, out: &mut dyn Write, schema: SchemaRef) -> Result<()> {
         match self.has_header {
             true => Ok(()),
-            // No batch came: the names are still to be printed.
+            // Without any batch, the header is still missing.
             false => self.write(out, &RecordBatch::new_empty(schema)),
         }
     }

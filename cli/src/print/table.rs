@@ -1,4 +1,4 @@
-//! A table with aligned columns.
+//! Tables with aligned columns.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use datafusion::error::Result;
 
 use super::max_rows::MaxRows;
 
-/// Lines of dots that stand for the rows that are not shown.
+/// Number of lines with dots that stand for the rows not shown.
 const DOTS: usize = 3;
 
 /// Prints the first `maxrows` rows, and dots if there are more.

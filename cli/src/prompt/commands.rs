@@ -1,4 +1,4 @@
-//! Commands: lines at the prompt that are not SQL.
+//! Commands of the prompt: lines that are not SQL.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use crate::session::Output;
 
 /// A command, as `\?` lists it.
 pub(super) struct CommandInfo {
-    /// Its names.
+    /// All names of the command.
     pub(super) names: &'static [&'static str],
-    /// Its argument; users type words in lower case as they stand.
+    /// The argument, for the help. Users type lower-case words literally.
     pub(super) argument: &'static str,
     what: &'static str,
     command: Command,
@@ -54,31 +54,31 @@ pub(super) const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         names: &["\\h"],
         argument: "[FUNCTION]",
-        what: "list functions, or say how one is used",
+        what: "list functions, or show how to call one",
         command: Command::Functions,
     },
     CommandInfo {
         names: &["\\i", ".read"],
         argument: "FILE",
-        what: "run the SQL of a file",
+        what: "run the SQL in a file",
         command: Command::Include,
     },
     CommandInfo {
         names: &["\\pset"],
         argument: "[format automatic|table|csv|tsv|json|nd-json, or maxrows N|inf]",
-        what: "say or set how results are printed",
+        what: "show or set how results are printed",
         command: Command::Set,
     },
     CommandInfo {
         names: &["\\timing"],
         argument: "[on|off]",
-        what: "say after each statement how long it took and what it read",
+        what: "report the time of each statement and what it read",
         command: Command::Timing,
     },
     CommandInfo {
         names: &["\\pager"],
         argument: "[on|off]",
-        what: "show what is longer than the screen in a pager",
+        what: "show results longer than the screen in a pager",
         command: Command::Pager,
     },
     CommandInfo {
@@ -96,22 +96,22 @@ pub(super) const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         names: &[".exit", ".quit", "\\q", "exit", "quit"],
         argument: "",
-        what: "leave; Ctrl-D does so too",
+        what: "quit; Ctrl-D does the same",
         command: Command::Quit,
     },
 ];
 
-/// What comes after a command.
+/// The prompt's action after a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
     Quit,
 }
 
-/// Does what a command says.
+/// Runs a command.
 ///
 /// # Errors
-/// If there is no such command, or not with such an argument, or it fails.
+/// If the command is unknown, does not take this argument, or fails.
 pub(super) async fn obey(
     ctx: &SessionContext,
     name: &str,
@@ -120,7 +120,7 @@ pub(super) async fn obey(
 ) -> Result<Next> {
     let lower = name.to_lowercase();
     let Some(info) = COMMANDS.iter().find(|command| command.names.contains(&&*lower)) else {
-        return plan_err!("'{name}' is not a command; \\? lists them");
+        return plan_err!("'{name}' is not a command; \\? lists commands");
     };
     if info.argument.is_empty() && !argument.is_empty() {
         return plan_err!("'{name}' takes no argument; \\? lists commands");
@@ -130,7 +130,7 @@ pub(super) async fn obey(
         Command::Help => write!(io::stdout(), "{}", help())?,
         Command::Tables => list(ctx, TABLES, output).await?,
         Command::Columns if argument.is_empty() => list(ctx, TABLES, output).await?,
-        // The information schema would open the datasets of all files.
+        // A query of the information schema would open the datasets of all files.
         Command::Columns => list(ctx, &format!("DESCRIBE {argument}"), output).await?,
         Command::Functions => list(ctx, &functions(ctx, argument), output).await?,
         Command::Include if argument.is_empty() => return plan_err!("{name} needs a FILE"),
@@ -154,14 +154,14 @@ pub(super) async fn obey(
 const TABLES: &str = "SELECT table_catalog, table_schema, table_name, table_type \
                       FROM information_schema.tables WHERE table_schema <> 'information_schema'";
 
-/// Runs a query and shows all of its rows.
+/// Runs a query and shows all its rows.
 async fn list(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
     let mut output = output.clone();
     output.print.maxrows = MaxRows::Unlimited;
     unless_interrupted(ctx, sql, &output).await
 }
 
-/// A query of all functions, or of the one that is called so.
+/// Returns a query that lists all functions, or the one with this name.
 fn functions(ctx: &SessionContext, name: &str) -> String {
     if !name.is_empty() {
         return format!(
@@ -178,7 +178,7 @@ fn functions(ctx: &SessionContext, name: &str) -> String {
     sql + " ORDER BY name"
 }
 
-/// Says or sets how results are printed.
+/// Sets or prints the settings of printed results.
 fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
     let (what, value) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let value = value.trim();
@@ -196,9 +196,9 @@ fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
         "maxrows" => {
             output.print.maxrows = value
                 .parse()
-                .map_err(|_| plan_datafusion_err!("maxrows is a number, or inf for all rows"))?;
+                .map_err(|_| plan_datafusion_err!("maxrows takes a number, or inf for all rows"))?;
         }
-        _ => return plan_err!("'{name} {what}' is not a command; \\? lists them"),
+        _ => return plan_err!("'{name} {what}' is not a command; \\? lists commands"),
     }
     let mut out = io::stdout();
     if what != "maxrows" {
@@ -217,19 +217,19 @@ fn format_name(format: Format) -> String {
     format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Says whether something is on, and turns it on or off before.
+/// Turns a setting on or off if an argument is given, then prints it.
 fn switch(name: &str, argument: &str, is_on: &mut bool) -> Result<()> {
     match argument.to_lowercase().as_str() {
         "" => {}
         "on" | "true" | "yes" => *is_on = true,
         "off" | "false" | "no" => *is_on = false,
-        _ => return plan_err!("{name} is on or off, not '{argument}'"),
+        _ => return plan_err!("{name} takes on or off, not '{argument}'"),
     }
     writeln!(io::stdout(), "{} is {}", &name[1..], if *is_on { "on" } else { "off" })?;
     Ok(())
 }
 
-/// What `\?` prints.
+/// Returns the help that `\?` prints.
 fn help() -> String {
     let mut text = String::from("SQL ends with a semicolon. Commands need none:\n");
     for CommandInfo { names, argument, what, .. } in COMMANDS {
@@ -240,7 +240,7 @@ fn help() -> String {
             _ => writeln!(text, "  {usage}\n  {:<36}  {what}", ""),
         };
     }
-    text + "Tab completes names, keywords and paths in quotes. Ctrl-C ends a query.\n"
+    text + "Tab completes names, keywords and paths in quotes. Ctrl-C stops a query.\n"
 }
 
 #[cfg(test)]
@@ -295,13 +295,13 @@ mod tests {
     async fn mistakes_are_named() {
         let ctx = SessionContext::new();
         for (name, argument, expected) in [
-            ("\\frobnicate", "", "'\\frobnicate' is not a command; \\? lists them"),
+            ("\\frobnicate", "", "'\\frobnicate' is not a command; \\? lists commands"),
             ("\\", "", "is not a command"),
             (".tables", "x", "'.tables' takes no argument"),
             ("\\pset", "colour red", "'\\pset colour' is not a command"),
             ("\\pset", "format xls", "the formats are csv, tsv, table, json, nd-json, automatic"),
-            ("\\pset", "maxrows many", "maxrows is a number"),
-            ("\\timing", "maybe", "\\timing is on or off, not 'maybe'"),
+            ("\\pset", "maxrows many", "maxrows takes a number"),
+            ("\\timing", "maybe", "\\timing takes on or off, not 'maybe'"),
             ("\\i", "", "\\i needs a FILE"),
             ("\\i", "nowhere.sql", "nowhere.sql: cannot read the file"),
         ] {

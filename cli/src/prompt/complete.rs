@@ -1,4 +1,4 @@
-//! Completes names of the session, keywords, commands and paths when Tab is pressed.
+//! Completes names, keywords, commands and paths when the user presses Tab.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,14 +17,14 @@ use super::commands::COMMANDS;
 use super::cursor::{Cursor, Place, Relation, relations};
 use super::keywords::KEYWORDS;
 
-/// Longest wait for the columns of a table: the prompt takes no input meanwhile.
+/// Longest wait for the columns of a table, during which the prompt takes no input.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Finds completions.
+/// The completions of a session.
 pub(super) struct Completions {
     ctx: SessionContext,
     files: FilenameCompleter,
-    /// The columns of relations, by their SQL.
+    /// The columns of relations, keyed by the SQL of the relation.
     columns: RefCell<HashMap<String, Vec<String>>>,
 }
 
@@ -34,12 +34,12 @@ impl Completions {
         Self { ctx: ctx.clone(), files: FilenameCompleter::new(), columns }
     }
 
-    /// Forgets the columns of tables, which a statement may have changed.
+    /// Forgets the cached columns, which a statement may have changed.
     pub(super) fn forget(&self) {
         self.columns.borrow_mut().clear();
     }
 
-    /// What can stand at a place of a line, and from where on.
+    /// Returns the completions at a byte offset of a line, and the offset at which they start.
     pub(super) fn at(&self, line: &str, place: usize) -> Result<(usize, Vec<Pair>)> {
         let before = &line[..place];
         let begin = before.len() - before.trim_start().len();
@@ -57,7 +57,7 @@ impl Completions {
         Ok((start, pairs(candidates)))
     }
 
-    /// The command, or what is behind it.
+    /// Completes a command or its argument.
     fn of_command(&self, before: &str, begin: usize) -> Result<(usize, Vec<Pair>)> {
         let Some((command, _)) = before[begin..].split_once(char::is_whitespace) else {
             let names = COMMANDS.iter().flat_map(|command| command.names);
@@ -85,14 +85,14 @@ impl Completions {
         }
     }
 
-    /// Paths that begin like the text of a quote that is still open.
+    /// Completes the path in an open quote.
     fn paths(&self, before: &str, quote: usize) -> Result<(usize, Vec<Pair>)> {
         let (start, pairs) = self.files.complete_path(&before[quote..], before.len() - quote)?;
         Ok((quote + start, pairs))
     }
 
-    /// Tables behind these parts of a name, schemas and catalogs that have some and, where a table is
-    /// due, table functions. What is in the files of a catalog is found out only if the name says so.
+    /// Returns the tables, schemas and catalogs after these parts of a name, and table functions if
+    /// `has_functions`. Opens the files of a catalog only if the name contains their schema.
     fn tables(&self, parts: &[String], prefix: &str, has_functions: bool) -> Vec<String> {
         let config = self.ctx.copied_config();
         let names = &config.options().catalog;
@@ -106,7 +106,7 @@ impl Completions {
                 found.extend(catalogs.map(|name| format!("{}.", quote_identifier(&name))));
                 found.extend(self.schemas_of(catalog, prefix));
                 for of in self.schema_names(catalog).into_iter().filter(|of| of != schema) {
-                    // Those that are reached by their bare names are offered so.
+                    // Tables with a bare name are offered by that name alone.
                     let tables = self.tables_of(catalog, &of, prefix).into_iter();
                     let tables = tables.filter(|table| !bare.contains(table));
                     found.extend(tables.map(|table| format!("{}.{table}", quote_identifier(&of))));
@@ -147,7 +147,7 @@ impl Completions {
         tables.map(|name| quote_identifier(&name).into_owned()).collect()
     }
 
-    /// Columns of the relation that is called so, or tables of the schema that is.
+    /// Returns the columns of the relation with this name, else the tables of the schema with this name.
     fn members(&self, parts: &[String], prefix: &str, of: &[Relation<'_>]) -> Vec<String> {
         let called =
             of.iter().filter(|relation| parts.last().is_some_and(|it| relation.names.contains(it)));
@@ -163,7 +163,7 @@ impl Completions {
         }
     }
 
-    /// Columns first, then functions and keywords, of which there are too many to list them all.
+    /// Returns columns, then functions and keywords. Without a prefix, these are too many, so only columns.
     fn words(&self, prefix: &str, of: &[Relation<'_>]) -> Vec<String> {
         let columns: BTreeSet<String> = of
             .iter()
@@ -192,7 +192,7 @@ impl Completions {
         words
     }
 
-    /// The columns of a relation; none if it cannot say so soon.
+    /// Returns the columns of a relation; none if planning fails or takes longer than [`PATIENCE`].
     fn columns(&self, relation: &str) -> Vec<String> {
         if let Some(known) = self.columns.borrow().get(relation) {
             return known.clone();
@@ -210,7 +210,7 @@ impl Completions {
     }
 }
 
-/// Whether a name begins with a prefix, whatever the case.
+/// Whether a name begins with a prefix, in any case.
 fn is_begun(name: &str, prefix: &str) -> bool {
     name.to_lowercase().starts_with(&prefix.to_lowercase())
 }
@@ -238,7 +238,7 @@ mod tests {
         Completions::new(&ctx)
     }
 
-    /// What is offered where the bar is.
+    /// Returns the completions at the bar in `line`, and their start.
     fn offered(completions: &Completions, line: &str) -> (usize, Vec<String>) {
         let place = line.find('|').unwrap();
         let (start, pairs) = completions.at(&line.replace('|', ""), place).unwrap();

@@ -1,37 +1,37 @@
-//! Finds which kind of name the user is typing in unfinished SQL.
+//! Finds the kind of name at the cursor in unfinished SQL.
 
 use std::ops::Range;
 
 use super::keywords::is_keyword;
 use crate::lexer::{Kind, Piece, code, pieces};
 
-/// What can stand where the cursor is.
+/// The kind of name at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A path, in the quotes that begin at `start - 1`.
+    /// A path, whose opening quote is at `start - 1`.
     Path,
-    /// A table, after `FROM` or the like; behind these parts of its name.
+    /// A table, after `FROM` or a similar word and these parts of the table's name.
     Table(Vec<String>),
-    /// A column behind the name or the alias of a table, or the next part of a table's name.
+    /// A column after a table's name or alias, or the next part of a table's name.
     Member(Vec<String>),
-    /// A column, a function, a keyword.
+    /// A column, a function or a keyword.
     Word,
-    /// Nothing that is known here: in a comment.
+    /// Nothing to complete, inside a comment.
     Nothing,
 }
 
-/// Where the cursor is.
+/// The name at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Where what is being written begins.
+    /// The byte offset of the name.
     pub(super) start: usize,
-    /// What is there of it, without quotes.
+    /// The part before the cursor, without quotes.
     pub(super) prefix: String,
     pub(super) place: Place,
 }
 
 impl Cursor {
-    /// Looks at what stands before the cursor.
+    /// Analyses the text before the cursor.
     pub(super) fn of(before: &str) -> Self {
         let mut all: Vec<Piece<'_>> = pieces(before).collect();
         let here = |start: usize, prefix: &str, place: Place| Self {
@@ -66,7 +66,7 @@ impl Cursor {
     }
 }
 
-/// Takes the parts of a name with dots off the end.
+/// Removes the dotted parts of a name from the end of `pieces`, and returns them.
 fn qualifier(pieces: &mut Vec<Piece<'_>>) -> Vec<String> {
     let mut parts = vec![];
     while let [.., name, dot] = pieces.as_slice()
@@ -79,7 +79,7 @@ fn qualifier(pieces: &mut Vec<Piece<'_>>) -> Vec<String> {
     parts
 }
 
-/// The name that a piece is, folded as SQL does.
+/// Returns the name in a piece; unquoted names in lower case, as in SQL.
 fn part(piece: &Piece<'_>) -> Option<String> {
     match piece.kind {
         Kind::Word => Some(piece.text.to_lowercase()),
@@ -90,11 +90,11 @@ fn part(piece: &Piece<'_>) -> Option<String> {
     }
 }
 
-/// Words after which a table is named.
+/// Words that stand before a table.
 const BEFORE_TABLES: [&str; 8] =
     ["from", "join", "into", "update", "describe", "summarize", "table", "desc"];
 
-/// Whether a table is due after some pieces: after such a word, or after a comma behind `FROM`.
+/// Whether a table comes next: after one of [`BEFORE_TABLES`], or after a comma in `FROM`.
 fn is_after_from(pieces: &[Piece<'_>]) -> bool {
     let Some(last) = pieces.last() else { return false };
     let is_before = |piece: &Piece<'_>| BEFORE_TABLES.iter().any(|word| piece.is_word(word));
@@ -105,7 +105,7 @@ fn is_after_from(pieces: &[Piece<'_>]) -> bool {
     last.is_symbol(",") && clause(pieces).is_some_and(|piece| piece.is_word("from"))
 }
 
-/// The keyword that the end of some pieces belongs to, in the same parentheses.
+/// Returns the keyword of the clause that `pieces` end in, in the same parentheses.
 fn clause<'a, 'p>(pieces: &'a [Piece<'p>]) -> Option<&'a Piece<'p>> {
     let mut depth = 0_usize;
     for piece in pieces.iter().rev() {
@@ -129,13 +129,13 @@ fn is_clause(piece: &Piece<'_>) -> bool {
 /// A table, path or table function in the FROM of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Relation<'a> {
-    /// As SQL has it.
+    /// The relation's SQL.
     pub(super) sql: &'a str,
     /// The last part of its name, and its alias if it has one.
     pub(super) names: Vec<String>,
 }
 
-/// The statement around a place, and what its FROM names.
+/// Returns the relations in the statement at `place`.
 pub(super) fn relations(sql: &str, place: usize) -> Vec<Relation<'_>> {
     let range = statement(sql, place);
     let sql = &sql[range];
@@ -151,7 +151,7 @@ pub(super) fn relations(sql: &str, place: usize) -> Vec<Relation<'_>> {
     relations
 }
 
-/// From the semicolon before a place to the one after it.
+/// Returns the range of the statement at `place`, between the semicolons around it.
 fn statement(sql: &str, place: usize) -> Range<usize> {
     let mut range = 0..sql.len();
     for semicolon in pieces(sql).filter(|piece| piece.is_symbol(";")) {
@@ -165,7 +165,7 @@ fn statement(sql: &str, place: usize) -> Range<usize> {
     range
 }
 
-/// The relation that some pieces begin with.
+/// Returns the relation at the start of `pieces`.
 fn relation<'a>(sql: &'a str, pieces: &[Piece<'a>]) -> Option<Relation<'a>> {
     let first = pieces.first()?;
     let mut names = vec![];
@@ -199,7 +199,7 @@ fn is_reserved(piece: &Piece<'_>) -> bool {
     piece.kind == Kind::Word && is_keyword(piece.text)
 }
 
-/// How many pieces the arguments of a table function are; nothing if they have no end.
+/// Returns the number of pieces in the arguments of a table function; `None` if the parentheses are open.
 fn arguments(pieces: &[Piece<'_>]) -> Option<usize> {
     if !pieces.first().is_some_and(|piece| piece.is_symbol("(")) {
         return Some(0);

@@ -1,4 +1,4 @@
-//! Callbacks of the line editor: colours, whether a statement is finished, a hint, and completion.
+//! Callbacks of the line editor: colours, detection of finished statements, a hint, and completion.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,11 +17,11 @@ use crate::lexer::{Kind, pieces};
 
 const HINT: &str = "SQL;  or \\? for help, \\q to quit";
 
-/// Helps to write a line.
+/// The helper of the line editor.
 pub(super) struct PromptHelper {
     completions: Completions,
     has_color: bool,
-    /// Whether nothing was typed yet; an empty line alone is no reason to say it again.
+    /// Whether the user has typed nothing yet on this line. An emptied line does not show the hint again.
     is_fresh: Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ impl PromptHelper {
         Self { completions: Completions::new(ctx), has_color, is_fresh: Cell::new(true) }
     }
 
-    /// Prepares for the next line, before which anything may have changed.
+    /// Prepares for the next line: shows the hint again and forgets cached columns.
     pub(super) fn refresh(&self) {
         self.is_fresh.set(true);
         self.completions.forget();
@@ -89,7 +89,7 @@ fn painted(color: &str, text: &str) -> String {
     format!("\x1b[{color}m{text}\x1b[0m")
 }
 
-/// SQL with its keywords, texts and comments in colours.
+/// Colours the keywords, texts and comments of SQL.
 fn highlighted(line: &str) -> String {
     let paint = |piece: crate::lexer::Piece<'_>| match piece.kind {
         Kind::Word if is_keyword(piece.text) => painted(RED, piece.text),

@@ -1,17 +1,17 @@
-//! Tells SQL, commands and unfinished statements at the prompt apart.
+//! Distinguishes SQL, commands and unfinished statements at the prompt.
 
 use crate::lexer::{Kind, pieces};
 
-/// What a text at the prompt is.
+/// The kind of input at the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input<'a> {
-    /// Blanks and comments.
+    /// Blanks and comments only.
     Nothing,
-    /// A command and what follows it, without the semicolon.
+    /// A command and its argument, without the semicolon.
     Command(&'a str, &'a str),
     /// SQL up to a semicolon.
     Sql(&'a str),
-    /// SQL that is not finished.
+    /// SQL without its end.
     Unfinished,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Input<'a> {
 /// Whether a line is for the prompt rather than for the engine.
 fn is_command(line: &str) -> bool {
     let is_word = ["help", "exit", "quit"].iter().any(|word| line.eq_ignore_ascii_case(word));
-    // No statement begins with a dot, but a number may, in the middle of one.
+    // No statement begins with a dot. But a line inside a statement may begin with a number such as `.5`.
     let is_dotted =
         line.strip_prefix('.').is_some_and(|rest| rest.starts_with(char::is_alphabetic));
     is_word || line.starts_with('\\') || is_dotted

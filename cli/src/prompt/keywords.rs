@@ -1,8 +1,8 @@
-//! The words of SQL that are completed and highlighted.
+//! The SQL keywords that the prompt completes and highlights.
 //!
-//! The parser knows a thousand, of which `time` and `value` are two; these are the ones that people mean.
+//! The parser has a thousand keywords, among them `time` and `value`. This list has only common ones.
 
-/// In capitals, in order.
+/// Keywords in upper case, sorted.
 pub(super) const KEYWORDS: &[&str] = &[
     "ALL",
     "ANALYZE",
@@ -105,7 +105,7 @@ pub(super) const KEYWORDS: &[&str] = &[
     "WITHIN",
 ];
 
-/// Whether a word is one of them, in any case.
+/// Whether a word is one of [`KEYWORDS`], in any case.
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.binary_search(&word.to_ascii_uppercase().as_str()).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The prompt: reads lines, keeps them, and does what they say.
+//! The prompt: reads lines, keeps a history, and runs SQL and commands.
 //!
 //! ```text
 //!   line ──▶ input ──▶ SQL ──▶ run
@@ -34,8 +34,8 @@ use crate::session::Output;
 
 type Prompt = Editor<PromptHelper, DefaultHistory>;
 
-/// Reads statements and commands until one says so, or the end of the input. An error of a statement is
-/// printed and ends nothing.
+/// Reads statements and commands until a command quits or the input ends. Prints the errors of statements and
+/// continues.
 pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()> {
     let history = history();
     let mut prompt = open(ctx, output, history.as_deref()).map_err(external)?;
@@ -52,7 +52,8 @@ pub(crate) async fn run(ctx: &SessionContext, output: &mut Output) -> Result<()>
     outcome
 }
 
-/// Where lines are kept: where `GRIDFUSION_HISTORY` says, nowhere if it is empty, else with the user's data.
+/// Returns the history file: `GRIDFUSION_HISTORY`, none if that is empty, else a file in the user's data
+/// directory.
 fn history() -> Option<PathBuf> {
     match env::var_os("GRIDFUSION_HISTORY") {
         Some(path) => Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty()),
@@ -80,7 +81,7 @@ fn save(prompt: &mut Prompt, path: &Path) -> rustyline::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    // Appends what is new, so that prompts which run side by side keep each other's lines.
+    // Appending only new lines keeps the lines of other prompts that run at the same time.
     prompt.append_history(path)
 }
 
@@ -95,13 +96,13 @@ async fn read_and_run(
         }
         let line = match block_in_place(|| prompt.readline("> ")) {
             Ok(line) => line,
-            // Ctrl-C drops the line, Ctrl-D leaves.
+            // Ctrl-C drops the line, Ctrl-D quits.
             Err(ReadlineError::Interrupted) => continue,
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(external(error)),
         };
         prompt.add_history_entry(line.trim_end()).map_err(external)?;
-        // The window may have another size by now. The last line is that of the prompt.
+        // The window may have changed its size. The prompt takes the last line.
         let lines = prompt.dimensions().map(|(_, rows)| usize::from(rows).saturating_sub(1));
         output.pager.set_screen(lines);
         let outcome = match Input::of(&line) {

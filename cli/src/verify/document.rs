@@ -1,4 +1,4 @@
-//! The reports as one JSON document, whose fields `docs/verify.md` lists. Their names are stable.
+//! Reports as one JSON document. `docs/verify.md` lists its fields, whose names are stable.
 
 use gridfusion::verify::{self, Depth, Severity};
 use serde::Serialize;
@@ -9,9 +9,9 @@ use super::subject::Subject;
 pub(super) struct Document<'a> {
     path: &'a str,
     status: Status,
-    /// Whether cells were read.
+    /// Whether `--deep` decoded the cells.
     deep: bool,
-    /// The file, or each array.
+    /// One entry per file or array.
     subjects: Vec<Verified<'a>>,
 }
 
@@ -30,7 +30,7 @@ struct Check<'a> {
     failures: u64,
     warnings: u64,
     findings: Vec<Finding<'a>>,
-    /// Findings that are not listed.
+    /// Number of findings that are not listed.
     left_out: u64,
 }
 
@@ -45,7 +45,7 @@ struct Finding<'a> {
     message: &'a str,
 }
 
-/// How it is, from best to worst.
+/// The result of a check, from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
@@ -65,7 +65,7 @@ impl From<Option<Severity>> for Status {
 }
 
 impl Status {
-    /// The worst of several.
+    /// Returns the worst status; `Ok` for none.
     fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.max().unwrap_or(Self::Ok)
     }

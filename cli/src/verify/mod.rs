@@ -1,4 +1,4 @@
-//! `gridfusion verify`: whether a file, a package or arrays are what they should be.
+//! `gridfusion verify`: checks files, packages and arrays for damage.
 //!
 //! ```text
 //!   PATH ──▶ reports of the library, one per file or array ──▶ text, or document ──▶ JSON
@@ -25,10 +25,11 @@ use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
 
-/// Verifies what is at a path and prints the reports; the exit code says whether a check failed.
+/// Verifies the files or arrays at a path and prints the reports. Returns failure if a check failed.
 ///
 /// # Errors
-/// If the options are mistaken, or the reports cannot be written: whatever is wrong with what is at the path is in them.
+/// If the options are wrong, or the reports cannot be written. Errors of the files themselves are in the
+/// reports.
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
@@ -43,7 +44,7 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     } else {
         text::of(depth, &subjects)
     };
-    // Who has seen enough of the text still gets the verdict.
+    // If the reader closes the pipe early, the exit code still reports the result.
     match print(&text) {
         Err(error) if !stdout_is_closed(&error) => return Err(error),
         _ => {}
@@ -58,7 +59,7 @@ fn print(text: &str) -> Result<()> {
     Ok(stdout.flush()?)
 }
 
-/// A line on the terminal that says how far it is, if there is a terminal.
+/// Starts a progress line, if there is a terminal.
 fn show(progress: &Arc<Progress>) -> Option<Line> {
     let progress = Arc::clone(progress);
     let done =
@@ -66,7 +67,8 @@ fn show(progress: &Arc<Progress>) -> Option<Line> {
     Line::is_possible().then(|| Line::start(done))
 }
 
-/// The reports about what is at `path`; one about what cannot be opened.
+/// Returns the reports of the files or arrays at `path`. A path that cannot be opened has one report with
+/// the error.
 async fn verify(
     path: &str,
     options: &PathOptions,

@@ -1,4 +1,4 @@
-//! Pairs a path with the report about it.
+//! Paths with their reports.
 
 use gridfusion::verify::Report;
 

@@ -1,11 +1,11 @@
-//! The reports as a text for people: a line per check, what is wrong below it, and the verdict at the end.
+//! Reports as text: a line per check with its findings below, and the verdict at the end.
 
 use gridfusion::verify::{Check, Depth, Severity, counted};
 
 use super::subject::Subject;
 use crate::info::columns::printable;
 
-/// The whole text.
+/// Returns the text of all reports.
 pub(super) fn of(depth: Depth, subjects: &[Subject]) -> String {
     let mut text = String::new();
     for subject in subjects {
@@ -36,7 +36,7 @@ fn print_check(check: &Check, width: usize, text: &mut String) {
     }
 }
 
-/// The last line.
+/// Returns the last line, with the numbers of checks, failures and warnings.
 fn verdict(depth: Depth, subjects: &[Subject]) -> String {
     let checks = || subjects.iter().flat_map(|subject| subject.report.checks());
     let made = checks().count() as u64;

@@ -15,7 +15,7 @@ fn each_shell_gets_a_script_with_all_options() {
         for word in
             ["memory-limit", "no-progress", "info", "metadata", "completions", "plot", "nd-json"]
         {
-            // PowerShell and Elvish complete options, not their values.
+            // The scripts for PowerShell and Elvish complete options, but not their values.
             let is_value = word == "nd-json" && ["powershell", "elvish"].contains(&shell);
             assert!(is_value || outcome.stdout.contains(word), "{shell}: {word}");
         }
@@ -34,7 +34,7 @@ fn a_closed_stdout_is_no_error() {
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
-/// What bash makes of a line of which the last word is not complete.
+/// Returns bash's completions of the last word of a line; `None` without bash.
 fn completed(words: &[&str]) -> Option<Vec<String>> {
     let script = run(&["completions", "bash"]).stdout;
     let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");

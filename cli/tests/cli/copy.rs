@@ -1,11 +1,11 @@
-//! `COPY`: a file is there when all its rows are, and else not at all.
+//! `COPY`: a file appears only when all its rows are written.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{STATIONS, failure, run, run_with_input};
 
-/// The example whose last chunk of `temperature` does not begin as zstd does.
+/// Writes the example with a last chunk of `temperature` that does not begin with zstd's magic number.
 fn damaged(folder: &Path) -> String {
     let sql = format!(
         "SELECT file_offset AS place FROM tet_chunks('{STATIONS}') \
@@ -42,7 +42,7 @@ fn a_copy_that_fails_leaves_no_file() {
         assert!(message.contains("damaged.tet"), "{message}");
         assert_eq!(names(target.path()), Vec::<String>::new(), "{ending}");
 
-        // What was there before stays.
+        // An older file stays as it was.
         fs::write(&path, "before").unwrap();
         failure(&[], &sql);
         assert_eq!(fs::read_to_string(&path).unwrap(), "before");

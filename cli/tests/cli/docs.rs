@@ -1,4 +1,4 @@
-//! The documentation shows what the program really prints.
+//! Runs the commands of the documentation and compares their output.
 
 use std::ops::Range;
 use std::os::unix::fs::symlink;
@@ -12,7 +12,7 @@ use crate::support::Outcome;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A folder that looks like the repository, in which commands may leave files.
+/// Makes a directory with the repository's data, in which commands may write files.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["examples", "tests"] {
@@ -21,18 +21,18 @@ fn folder() -> TempDir {
     folder
 }
 
-/// Runs a command in a shell that knows the program; what it prints goes to standard output.
+/// Runs a command in a shell with the program on its path. Standard error goes to standard output.
 fn shell(command: &str, folder: &Path) -> Outcome {
     let program = Path::new(env!("CARGO_BIN_EXE_gridfusion")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(folder).env("PATH", path);
-    // Plans depend on the number of partitions, which is that of the processors otherwise.
+    // Plans depend on the number of partitions, which would be the number of processors.
     shell.env("DATAFUSION_EXECUTION_TARGET_PARTITIONS", "2").env_remove("RUST_LOG");
     shell.output().unwrap().into()
 }
 
-/// The commands of a block, and where the output of each is.
+/// Returns the commands of a block, and the byte range of each one's output in the page.
 fn commands(page: &Page, block: &Range<usize>) -> Vec<(String, Range<usize>)> {
     let mut commands: Vec<(String, Range<usize>)> = Vec::new();
     let mut place = block.start;
@@ -51,7 +51,7 @@ fn commands(page: &Page, block: &Range<usize>) -> Vec<(String, Range<usize>)> {
     commands
 }
 
-/// Whether a command goes on in the next line, because a quote is open or the line feed is escaped.
+/// Whether a command continues on the next line, because a quote is open or the line feed is escaped.
 fn is_open(command: &str) -> bool {
     let (mut quote, mut is_escaped) = (None, false);
     for character in command.chars() {

@@ -1,4 +1,4 @@
-//! What the program says when something is wrong, and how it ends then.
+//! Messages and exit codes of failed runs.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -37,10 +37,10 @@ fn what_there_is_is_listed_if_nothing_is_alike() {
     let message = failure(&[STATIONS], "SELECT * FROM warehouse.rain");
     assert!(message.ends_with("; the schemas are public, stations"), "{message}");
     let message = failure(&[], "SELECT * FROM temperature");
-    assert!(message.contains("there are no tables at all: name a file"), "{message}");
+    assert!(message.contains("no tables: quote a path, as in FROM '"), "{message}");
     for name in ["nowhere.tet", "nowhere.tiledb"] {
         let message = failure(&[], &format!("SELECT * FROM {name}"));
-        let hint = format!("; a path stands in single quotes: FROM '{name}'");
+        let hint = format!("; put a path in single quotes: FROM '{name}'");
         assert!(message.ends_with(&hint), "{message}");
     }
 }
@@ -81,10 +81,10 @@ fn comparisons_name_the_column() {
         ("value > 'north'", "value is of type Float32, and 'north' is not a number"),
         (
             "station = 5",
-            "station is of type Utf8View and 5 of type Int64, and not every text is one",
+            "station is of type Utf8View and 5 of type Int64, and not every text converts",
         ),
         ("time IN ('2024-01-01', 'x')", "time is of type Timestamp(µs), and 'x' is not a time"),
-        ("time LIKE '2024%'", "time is of type Timestamp(µs), and LIKE is for texts: CAST it"),
+        ("time LIKE '2024%'", "time is of type Timestamp(µs), and LIKE needs text: CAST time"),
     ] {
         let message = failure(&[STATIONS], &format!("SELECT * FROM temperature WHERE {condition}"));
         assert!(message.starts_with(expected), "{condition}: {message}");
@@ -114,7 +114,7 @@ fn unknown_types_of_files_are_told_from_those_there_are() {
     assert!(message.contains("STORED AS csv") && message.ends_with(writable), "{message}");
     let message = failure(&[], &format!("SELECT * FROM '{NOT_TET}'"));
     assert!(
-        message.ends_with("those are .tet, .arrow, .csv, .json, .parquet and arrays"),
+        message.ends_with("it can read .tet, .arrow, .csv, .json, .parquet and arrays"),
         "{message}"
     );
 }
@@ -165,7 +165,7 @@ fn paths_that_hold_no_arrays_are_named() {
     let (folder, empty) = (folder.path().to_str().unwrap(), empty.to_str().unwrap());
     for (path, reason) in [
         ("nowhere.tet", "No such file"),
-        ("nowhere-*.tet", "a pattern is a table in SQL: SELECT … FROM 'nowhere-*.tet'"),
+        ("nowhere-*.tet", "quote a pattern in SQL instead: SELECT … FROM 'nowhere-*.tet'"),
         (NOT_TET, "expected \"TETR\" (a .tet file)"),
         (folder, "no .tet file, .tet.d package or TileDB array in this directory"),
         (empty, ""),
@@ -225,7 +225,7 @@ fn a_directory_names_ten_of_what_is_in_it() {
     assert!(!outcome.stderr.contains("20.tet"), "{outcome:?}");
 }
 
-/// A declaration that changes answers is nothing that `-q` may hide.
+/// `-q` does not hide an attribute that may change query results.
 #[test]
 fn a_fill_value_that_cannot_be_understood_is_said_even_if_quiet() {
     let climate = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/climate.tet");
@@ -262,7 +262,7 @@ fn files_that_may_not_be_read_are_named() {
     fs::copy(STATIONS, &path).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
-        return; // whoever runs this may read everything
+        return; // this user may read every file, as root may
     }
     let path = path.to_str().unwrap();
     let message = failure(&[path], "SELECT 1");
@@ -285,10 +285,10 @@ fn mistakes_on_the_command_line_are_status_2() {
 fn errors_come_after_what_was_printed_before() {
     let outcome = run_with_input(&["-q", "--format", "csv"], "SELECT 1 AS a;\nSELECT * FROM b");
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), "a\n1\n"));
-    assert!(outcome.stderr.contains("no tables at all"), "{outcome:?}");
+    assert!(outcome.stderr.contains("the session has no tables"), "{outcome:?}");
 }
 
-/// What becomes of a run whose standard output is closed before anything is written.
+/// Runs the program with standard output closed before the first write.
 fn unread(args: &[&str]) -> Outcome {
     let mut child = gridfusion(args).spawn().unwrap();
     drop(child.stdout.take());

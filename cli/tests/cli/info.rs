@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{NOT_TET, Outcome, STATIONS, gridfusion, package, run, tiledb};
 
-/// Runs `info` on what must be there; without the path in the text, which is not the same everywhere.
+/// Runs `info`, which must succeed. Replaces the path in the text, which differs between machines.
 fn info(path: &str, more: &[&str]) -> String {
     let outcome = run(&[&["info", path][..], more].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{path}");
@@ -18,7 +18,7 @@ fn json(path: &str, more: &[&str]) -> Value {
     serde_json::from_str(&info(path, &[&["--json"], more].concat())).unwrap()
 }
 
-/// Runs `info` on what cannot be described; returns the message.
+/// Runs `info`, which must fail. Returns the message.
 fn failure(path: &str) -> String {
     let outcome = run(&["info", path]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{path}");
@@ -81,7 +81,7 @@ station      dense  3      3                1  4.0 KiB  station_idx  name, eleva
 temperature  dense  3 × 8  24 × 24          1  6.2 KiB  run, valid   temperature
 ";
     assert_eq!(info(&tiledb("weather"), &[]), expected);
-    // One bad array among many does not hide the others.
+    // One unreadable array does not hide the others.
     let all = info(&tiledb(""), &[]);
     assert!(all.contains("TileDB, 33 arrays") && all.contains("\nstations/time  "), "{all}");
     assert!(
@@ -143,7 +143,7 @@ fn json_of_a_file() {
     ] {
         assert_eq!(found[field], expected, "{field}");
     }
-    // What nobody asked for is not there at all.
+    // Without their flags, these fields are absent.
     let short = json(STATIONS, &[]);
     assert!(short.get("chunk_list").is_none() && short.get("metadata").is_none());
 }
@@ -158,7 +158,7 @@ fn json_of_arrays_and_folders() {
         "domain": ["0", "14"], "tile_extent": "5",
     });
     assert_eq!(array["dimensions"], json!([x]));
-    // Three tiles of five cells of four bytes and one for NULL.
+    // Three tiles of five cells, each with four bytes and one byte for NULL.
     assert_eq!(array["attributes"][0]["raw_bytes"], 3 * 5 * 5);
     assert_eq!(array["attributes"][0]["nullable"], true);
     let text = &array["attributes"][4];
@@ -176,7 +176,7 @@ fn json_of_arrays_and_folders() {
     let names: Vec<&Value> =
         weather["arrays"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(names, ["station", "temperature"]);
-    // Cells that cannot be a table can be described.
+    // Sparse arrays cannot be tables, but can be described.
     let sparse = json(&tiledb("sparse"), &[]);
     assert_eq!((&sparse["kind"], &sparse["shape"]), (&json!("sparse"), &Value::Null));
     assert!(sparse["warnings"][0].as_str().unwrap().contains("sparse arrays are not read yet"));
@@ -222,7 +222,7 @@ fn what_cannot_be_described_is_named() {
     );
     assert!(failure(&tiledb("encrypted")).contains("the array is encrypted"));
     assert!(failure("gopher://host/a.tet").contains("gopher://host/a.tet"));
-    // A payload that ends outside the file.
+    // An unknown codec in the chunk index.
     let folder = tempfile::tempdir().unwrap();
     let damaged = damaged_file(folder.path());
     let message = failure(&damaged);
@@ -234,7 +234,7 @@ fn what_cannot_be_described_is_named() {
     assert_eq!(run(&["info", STATIONS, "-n", "3"]).code, Some(2));
 }
 
-/// The example with an unknown codec in the first row of its index.
+/// Writes the example with an unknown codec in the first row of its index.
 fn damaged_file(folder: &Path) -> String {
     let mut bytes = fs::read(STATIONS).unwrap();
     let index = u64::from_le_bytes(*bytes[16..].first_chunk().unwrap()) as usize;

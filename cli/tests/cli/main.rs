@@ -1,4 +1,4 @@
-//! The binary from outside.
+//! Tests that run the `gridfusion` program.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -6,14 +6,14 @@ mod completions;
 mod copy;
 #[path = "../../../tests/it/docs/blocks.rs"]
 mod doc_blocks;
-#[cfg(unix)] // commands are run by a shell
+#[cfg(unix)] // a shell runs the commands
 mod docs;
 mod errors;
 mod info;
 mod memory;
 mod options;
 mod plot;
-#[cfg(target_os = "linux")] // where there is `script`
+#[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
 mod sql;
 mod summarize;

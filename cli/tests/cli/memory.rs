@@ -1,4 +1,4 @@
-//! What queries hold under a limit, and files that change while they are mapped.
+//! `--memory-limit`, and files that change while they are mapped.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use crate::support::{Outcome, gridfusion, run, tet};
 
-/// A number that looks random, and of which few are equal.
+/// Returns a pseudorandom number for a cell; few cells have equal numbers.
 fn scattered(cell: u64) -> f32 {
     let mixed = cell.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40) as f32
 }
 
-/// A file of 16 MiB, of which the rows take 84 MB.
+/// Writes a file of 16 MiB, whose rows take 84 MB.
 fn big(folder: &TempDir) -> String {
     let path = folder.path().join("big.tet");
     tet(&path, [16_384, 256], 1024, scattered);
@@ -27,7 +27,7 @@ fn sorts_spill_under_a_limit() {
     let folder = TempDir::new().unwrap();
     let file = big(&folder);
     let limited = ["-q", "--memory-limit", "16m", "--format", "csv", "-c"];
-    // Each row is held against the one before it, so that an order that is wrong is seen.
+    // Each row is compared with the row before it, which detects a wrong order.
     let ordered = "SELECT count(*) AS n, sum(CASE WHEN value < before THEN 1 ELSE 0 END) AS wrong
         FROM (SELECT value, lag(value) OVER (ORDER BY value, dim_1) AS before FROM t)";
     let numbered = "SELECT max(n) AS n, 0 AS wrong
@@ -58,7 +58,8 @@ fn an_error_of_memory_says_which_option() {
     assert!(outcome.stderr.contains("raise --memory-limit"), "{outcome:?}");
 }
 
-/// Aggregates that hold values stay within one and a half times the limit and 64 MiB, whether they fit or fail.
+/// Aggregates that hold values stay within one and a half times the limit and 64 MiB, whether they fit or
+/// fail.
 #[cfg(target_os = "linux")]
 #[test]
 fn aggregates_keep_to_the_limit() {
@@ -66,7 +67,7 @@ fn aggregates_keep_to_the_limit() {
     let path = folder.path().join("big.tet");
     tet(&path, [131_072, 128], 4096, scattered);
     let file = path.to_str().unwrap();
-    // A distinct count alone would be planned as rows, by DataFusion.
+    // DataFusion would plan a lone distinct count as an aggregation over rows.
     let distinct = "count(DISTINCT value) + stddev(value)";
     for aggregate in ["median(value)", distinct, "percentile_cont(value, 0.9)"] {
         for by in ["", " GROUP BY dim_1"] {
@@ -79,7 +80,7 @@ fn aggregates_keep_to_the_limit() {
     }
 }
 
-/// Runs SQL; returns the most memory that the program had, asked every few milliseconds.
+/// Runs SQL. Returns the program's peak memory in bytes, sampled every 2 ms.
 #[cfg(target_os = "linux")]
 fn peak_of(args: &[&str], sql: &str) -> (u64, Outcome) {
     let mut child = gridfusion(args).stdin(Stdio::piped()).spawn().unwrap();
@@ -96,7 +97,7 @@ fn cut(path: &Path, bytes: u64) {
     OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
 }
 
-/// A file that is cut or written between two statements is named.
+/// The error names a file that is truncated or overwritten after it was opened.
 #[test]
 fn a_file_that_changed_is_an_error() {
     let folder = TempDir::new().unwrap();
@@ -115,7 +116,7 @@ fn a_file_that_changed_is_an_error() {
     for (change, message) in changes {
         for io in ["io=mmap", "io=pread"] {
             tet(&path, [1000, 10], 100, scattered);
-            // Long ago, so that a change is a change on any clock.
+            // An old modification time makes every change visible, however coarse the clock.
             let long_ago = std::time::SystemTime::UNIX_EPOCH;
             OpenOptions::new().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
             let args = [path.to_str().unwrap(), "-o", io, "-q", "-f", "/dev/stdin"];
@@ -132,21 +133,21 @@ fn a_file_that_changed_is_an_error() {
     }
 }
 
-/// Waits until a process has opened a file; where that cannot be seen, long enough.
+/// Waits until a process has opened a file, or 5 s where the system does not show open files.
 fn wait_until_open(process: u32, path: &Path) {
     for _ in 0..500 {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let Ok(files) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
         let is_it = |file: fs::DirEntry| fs::read_link(file.path()).is_ok_and(|it| it == path);
         if files.flatten().any(is_it) {
-            // It is opened before it is looked at.
+            // The program opens the file before it reads its size and time.
             std::thread::sleep(std::time::Duration::from_millis(200));
             return;
         }
     }
 }
 
-/// A file that is cut while its bytes are looked at ends the program with a message, not without a word.
+/// If a file is truncated while a query reads its mapping, the program ends with a message.
 #[cfg(unix)]
 #[test]
 fn a_mapped_file_that_is_cut_is_named() {
@@ -156,14 +157,14 @@ fn a_mapped_file_that_is_cut_is_named() {
     let args = [path.to_str().unwrap(), "-q", "--format", "csv", "-c", "SELECT value FROM t"];
     let mut child = gridfusion(&args).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
-    // The program waits for its reader, in the middle of the only chunk.
+    // The program now waits for its reader, in the middle of the only chunk.
     stdout.read_exact(&mut [0; 4096]).unwrap();
     cut(&path, 4096);
     let mut rest = Vec::new();
     stdout.read_to_end(&mut rest).unwrap();
     let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
-    for part in ["Error: ", "cut.tet: ", "was cut or overwritten", "io = 'pread'"] {
+    for part in ["Error: ", "cut.tet: ", "was truncated or overwritten", "io = 'pread'"] {
         assert!(outcome.stderr.contains(part), "{outcome:?}");
     }
 }

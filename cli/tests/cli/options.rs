@@ -1,4 +1,4 @@
-//! `-o NAME=VALUE`: how what is at a path is read.
+//! `-o NAME=VALUE`: options for paths.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::{STATIONS, failure, package, run, tiledb};
 
 const KEY: &str = "encryption_key=0123456789abcdef0123456789ABCDEF";
 
-/// Runs the program, which must succeed without a word of warning; returns what it prints.
+/// Runs the program, which must succeed without warnings. Returns its standard output.
 fn output(args: &[&str]) -> String {
     let outcome = run(args);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
@@ -19,7 +19,7 @@ fn count(path: &str, table: &str, options: &[&str]) -> String {
     output(&[&[path, "-q", "--format", "csv", "-c", &sql], options].concat())
 }
 
-/// A package of which the first generation is another file than the second.
+/// Makes a package whose first generation is a different file from the second.
 fn changed_package(folder: &Path) -> String {
     let root = package(folder, "demo.tet.d");
     let other = Path::new(STATIONS).with_file_name("land.tet");
@@ -79,7 +79,7 @@ fn generations_of_packages() {
     assert!(message.contains("no generation 3; the package has 1, 2"), "{message}");
 }
 
-/// In a directory, each format takes what is about it.
+/// In a directory, each format uses its own options.
 #[test]
 fn directories_of_both_formats() {
     let folder = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ fn values_change_what_tables_show() {
     let sql = "SELECT max(time_idx) AS n FROM temperature";
     let args = [STATIONS, "-o", "index_columns=true", "-q", "--format", "csv", "-c", sql];
     assert_eq!(output(&args), "n\n1439\n");
-    // A picture is `-o` of plot; options have their long name.
+    // With plot, `-o` is the picture, and options need `--option`.
     let folder = tempfile::tempdir().unwrap();
     let picture = folder.path().join("idx.svg");
     let sql = "SELECT station_idx, value FROM elevation";
@@ -139,7 +139,7 @@ fn what_does_not_apply_is_refused_with_what_does() {
             "generation=1",
             "option 'generation' is for .tet files and .tet.d packages; the options here are timestamp, ",
         ),
-        (STATIONS, "dataset=time", "option 'dataset' is about one table"),
+        (STATIONS, "dataset=time", "option 'dataset' is for one table"),
         (STATIONS, "reduce=false", "option 'reduce' is for SET gridfusion.…"),
         (STATIONS, "iO=mmap", "option 'iO' is unknown"),
         (STATIONS, "generation=1", "a file has no generations"),

@@ -1,11 +1,11 @@
-//! `gridfusion plot`: pictures of queries.
+//! `gridfusion plot`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Outcome, STATIONS, run};
 
-/// A folder for one picture.
+/// A temporary directory for one picture.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -28,7 +28,7 @@ fn plot(sql: &str, file: &Path, more: &[&str]) -> Outcome {
     run(&[&args[..], more].concat())
 }
 
-/// A picture as SVG.
+/// Plots a query as SVG.
 fn svg(sql: &str, more: &[&str]) -> Svg {
     let folder = Folder::new();
     let file = folder.file("a.svg");
@@ -41,7 +41,7 @@ fn svg(sql: &str, more: &[&str]) -> Svg {
 
 struct Svg(String);
 
-/// A rectangle of a picture.
+/// A rectangle of a picture, in pixels.
 #[derive(Debug, Clone, PartialEq)]
 struct Rect {
     x: i32,
@@ -74,7 +74,7 @@ impl Svg {
         self.marks("rect").into_iter().map(rect).collect()
     }
 
-    /// The plot's ground, and the cells on it.
+    /// Returns the background of the plot, and the cells of the heat map.
     fn cells(&self) -> (Rect, Vec<Rect>) {
         let rects = self.rects();
         let ground = rects.iter().position(|rect| rect.fill == "#E1E1E4").unwrap();
@@ -99,7 +99,7 @@ fn a_heat_map_has_a_cell_for_each_value() {
     let [least, greatest, middle] = &cells[..] else { panic!("{cells:?}") };
     assert_eq!([&*least.fill, &*greatest.fill], ["#440154", "#FDE725"]);
     assert_eq!(middle.fill, "#22908B");
-    // The first key goes to the right and the second upwards.
+    // x increases to the right, and y upwards.
     assert_eq!((least.x, least.x + least.width), (ground.x, greatest.x));
     assert_eq!((least.y, least.y + least.height), (greatest.y, ground.y + ground.height));
     assert_eq!((middle.x, middle.y), (greatest.x, ground.y));
@@ -181,7 +181,7 @@ fn lines_are_broken_where_values_are_missing() {
         rising.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1),
         "{rising:?}"
     );
-    // A legend, and no title of an axis that has several.
+    // A legend has the names of both columns, and the y axis has no title.
     let texts = svg.texts();
     assert!(texts.contains(&"y") && texts.contains(&"z") && texts.contains(&"x"), "{texts:?}");
 }

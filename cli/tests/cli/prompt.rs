@@ -1,4 +1,4 @@
-//! The prompt, in a terminal that `script` makes.
+//! The prompt, in a terminal made by `script`.
 
 use std::fs;
 use std::io::Write;
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::support::STATIONS;
 
-/// What a terminal shows when some lines are typed at the prompt; nothing without `script`.
+/// Types lines at the prompt and returns the terminal's output; `None` without `script`.
 fn typed(lines: &str, folder: &Path, history: &str) -> Option<String> {
     let program = env!("CARGO_BIN_EXE_gridfusion");
     let mut script = Command::new("script");
     script.args(["-qec", &format!("'{program}' '{STATIONS}' -q"), "/dev/null"]);
-    // A terminal that can do nothing shows no line twice.
+    // A terminal without any capabilities shows each line once.
     script.env("TERM", "dumb").env("GRIDFUSION_HISTORY", history).env("GRIDFUSION_PAGER", "");
     script.current_dir(folder).env_remove("RUST_LOG");
     script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,7 +39,7 @@ fn statements_and_commands() {
         "format is csv",
         "answer\n42\n",
         "where\nfrom a file\n",
-        "'.frobnicate' is not a command; \\? lists them",
+        "'.frobnicate' is not a command; \\? lists commands",
         "  \\pset [format ",
         "station,Utf8View,6,0,",
     ] {

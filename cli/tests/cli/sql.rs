@@ -1,4 +1,4 @@
-//! SQL from the command line: what is printed, where, and how the program exits.
+//! SQL from the command line: output, messages and exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::support::{
     NOT_TET, Outcome, STATIONS, failure, gridfusion, package, run, run_with_input, tiledb,
 };
 
-/// Runs SQL that must succeed without a word on standard error; returns its results as CSV.
+/// Runs SQL that must succeed without messages. Returns its results as CSV.
 fn csv(paths: &[&str], sql: &str) -> String {
     let outcome = run(&[paths, &["-q", "--format", "csv", "-c", sql]].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{sql}");
@@ -84,7 +84,7 @@ fn packages_are_opened_like_files() {
     let empty = folder.path().join("empty.tet.d");
     fs::create_dir(&empty).unwrap();
     let message = failure(&[empty.to_str().unwrap()], "SELECT 1");
-    assert!(message.contains("empty.tet.d: this folder is no .tet.d package"), "{message}");
+    assert!(message.contains("empty.tet.d: this folder is not a .tet.d package"), "{message}");
 }
 
 fn create(name: &str, options: &str) -> String {

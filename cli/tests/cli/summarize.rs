@@ -1,4 +1,4 @@
-//! `SUMMARIZE`, and unnamed columns that would have the same name.
+//! `SUMMARIZE`, and unnamed columns whose names would clash.
 
 use crate::support::{STATIONS, failure, run, run_with_input};
 
@@ -8,7 +8,7 @@ fn csv(sql: &str) -> String {
     outcome.stdout
 }
 
-/// What SQL says of a column.
+/// Returns the count, NULLs, minimum and maximum of a column, from plain SQL.
 fn expected(column: &str) -> String {
     let columns = format!(
         "count({column}) AS k, count(*) - count({column}) AS n, CAST(min({column}) AS VARCHAR) AS a, \
@@ -50,7 +50,7 @@ fn in_every_way_in() {
     let piped =
         run_with_input(&[STATIONS, "-q", "--format", "csv"], "-- first\nSUMMARIZE temperature;");
     assert_eq!(piped.stdout, of_table);
-    assert!(failure(&[STATIONS], "SUMMARIZE").starts_with("SUMMARIZE what?"));
+    assert!(failure(&[STATIONS], "SUMMARIZE").starts_with("name a table or query: "));
     assert!(failure(&[STATIONS], "SUMMARIZE tempreture").ends_with("did you mean temperature?"));
 }
 

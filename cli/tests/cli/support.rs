@@ -1,4 +1,4 @@
-//! Running the program.
+//! Runs the program and makes its input files.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ pub(crate) const STATIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/stations.tet");
 pub(crate) const NOT_TET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
-/// How a run of the program ended.
+/// The exit code and output of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -44,7 +44,7 @@ pub(crate) fn run_with_input(args: &[&str], input: &str) -> Outcome {
     child.wait_with_output().unwrap().into()
 }
 
-/// Runs SQL that must fail with nothing on standard output; returns the message.
+/// Runs SQL that must fail without output. Returns the message.
 pub(crate) fn failure(paths: &[&str], sql: &str) -> String {
     let outcome = run(&[paths, &["-q", "-c", sql]].concat());
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{sql}");
@@ -52,12 +52,13 @@ pub(crate) fn failure(paths: &[&str], sql: &str) -> String {
     message.trim_end().to_owned()
 }
 
-/// An array, group or folder of the library's tests.
+/// Returns the path of an array, group or directory in the library's test data.
 pub(crate) fn tiledb(name: &str) -> String {
     format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A file with one dataset `t` of numbers of 32 bits in rows, of which each chunk has so many, uncompressed.
+/// Writes a file with one uncompressed dataset `t` of 32-bit floats. Each chunk holds `chunk_rows` whole
+/// rows.
 pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(u64) -> f32) {
     let chunks = shape[0].div_ceil(chunk_rows);
     let (index_at, index_len) = (40 + 24 + 32, 32 + 104 * chunks);
@@ -65,10 +66,11 @@ pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(
     let put = |file: &mut Vec<u8>, words: &[u64]| {
         words.iter().for_each(|word| file.extend(word.to_le_bytes()));
     };
-    // Version 1, one dataset, no footer; then where the index is, and how long the directory.
+    // Version 1, one dataset, no footer. Then the offset and length of the index, and the length of the
+    // directory.
     [1_u32, 1, 0].iter().for_each(|word| file.extend(word.to_le_bytes()));
     put(&mut file, &[index_at, index_len, 24 + 32]);
-    // A name of one letter, 32-bit floats, two axes.
+    // Length of the name, element type f32, two axes.
     [1_u32, 1, 2, 0].iter().for_each(|word| file.extend(word.to_le_bytes()));
     file.extend(b"t\0\0\0\0\0\0\0");
     put(&mut file, &[shape[0], shape[1], chunk_rows, shape[1]]);
@@ -86,8 +88,8 @@ pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(
     fs::write(path, file).unwrap();
 }
 
-/// The memory that a process has in bytes, without pages of files such as the program, as Linux tells while
-/// it is there.
+/// Returns the anonymous memory of a running process in bytes, as Linux reports it. Pages of files, such as
+/// the program, do not count.
 #[cfg(target_os = "linux")]
 pub(crate) fn memory_of(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -95,7 +97,7 @@ pub(crate) fn memory_of(process: u32) -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// A package whose generations are copies of the example, of which the second is current.
+/// Makes a package with two generations, both copies of the example. The second is current.
 pub(crate) fn package(folder: &Path, name: &str) -> String {
     let root = folder.join(name);
     for number in 1..=2 {

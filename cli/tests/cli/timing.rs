@@ -1,8 +1,8 @@
-//! `--timing`: how long statements took, and what they read.
+//! `--timing`: the times of statements, and the chunks and bytes that they read.
 
 use crate::support::{STATIONS, run, tiledb};
 
-/// What is said of each statement, with times as `T`.
+/// Returns the timing line of each statement, with `T` for times.
 fn timings(paths: &[&str], sql: &str) -> Vec<String> {
     let args = [paths, &["-q", "--timing", "--format", "csv", "-c", sql]].concat();
     let outcome = run(&args);

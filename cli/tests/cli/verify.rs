@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{NOT_TET, Outcome, STATIONS, gridfusion, run, tiledb};
 
-/// Runs `verify`; without the path in the text, which is not the same everywhere.
+/// Runs `verify`. Replaces the path in the text, which differs between machines.
 fn verify(path: &str, more: &[&str], code: i32) -> String {
     let outcome = run(&[&["verify", path][..], more].concat());
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(code), ""), "{path}: {outcome:?}");
@@ -18,7 +18,7 @@ fn document(path: &str, more: &[&str], code: i32) -> Value {
     serde_json::from_str(&verify(path, &[&["--json"], more].concat(), code)).unwrap()
 }
 
-/// The example, damaged as `docs/verify.md` does it.
+/// Writes the example with the damage that `docs/verify.md` describes.
 fn damaged(folder: &Path) -> String {
     let mut bytes = fs::read(STATIONS).unwrap();
     for (place, byte) in [(920, 0o11), (4906, 0), (51987, 0o77)] {
@@ -106,12 +106,12 @@ fn arrays_and_groups_of_them() {
     let text = verify(&tiledb("weather"), &["--deep"], 0);
     assert!(text.contains("OK: ") && text.contains(" checks of "), "{text}");
     let text = verify(&tiledb("sparse"), &[], 0);
-    assert!(text.contains("the tiles of sparse arrays are not looked at"), "{text}");
+    assert!(text.contains("the tiles of sparse arrays are not verified"), "{text}");
     let encrypted = verify(&tiledb("encrypted"), &[], 1);
     assert!(encrypted.contains("the array is encrypted"), "{encrypted}");
 }
 
-/// A folder that cannot be looked into may hold arrays that nobody verified.
+/// A group or array that cannot be read is a failure, because its cells cannot be verified.
 #[test]
 fn groups_that_cannot_be_read_are_failures() {
     let dir = tempfile::tempdir().unwrap();

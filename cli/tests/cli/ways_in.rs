@@ -1,11 +1,11 @@
-//! Quoted paths, directories, table functions and settings, from the command line.
+//! Quoted paths, directories, table functions and settings on the command line.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{NOT_TET, STATIONS, package, run, tiledb};
 
-/// Runs SQL that must succeed; returns its results as CSV, and what was said on standard error.
+/// Runs SQL that must succeed. Returns its results as CSV, and the text on standard error.
 fn csv(paths: &[&str], sql: &str) -> (String, String) {
     let outcome = run(&[paths, &["--format", "csv", "-q", "-c", sql]].concat());
     assert_eq!(outcome.code, Some(0), "{sql}: {}", outcome.stderr);
@@ -18,7 +18,7 @@ fn failure(paths: &[&str], sql: &str) -> String {
     outcome.stderr
 }
 
-/// A directory called `climate` with two files, of which one cannot be read, a package and an array.
+/// Makes a directory `climate` with a `.tet` file, a broken one, a CSV file and a package.
 fn climate(folder: &Path) -> String {
     let root = folder.join("climate");
     fs::create_dir(&root).unwrap();
@@ -76,7 +76,7 @@ fn a_directory_is_a_catalog_and_names_what_is_broken() {
     for path in [climate.clone(), format!("{climate}/"), format!("file://{climate}")] {
         assert_eq!(csv(&[&path], sql), ("n\n6\n".into(), String::new()), "{path}");
     }
-    // Beside a file, which keeps its bare names.
+    // A file beside the directory keeps its bare names.
     assert_eq!(csv(&[STATIONS, &climate], "SELECT count(*) AS n FROM elevation").0, "n\n6\n");
 
     let listed = "SELECT DISTINCT table_schema AS s FROM information_schema.tables
@@ -93,7 +93,7 @@ fn a_directory_is_a_catalog_and_names_what_is_broken() {
 
     let info = run(&["info", &climate]);
     assert_eq!(info.code, Some(1));
-    assert!(info.stderr.contains("this is a directory; ask about one of"), "{info:?}");
+    assert!(info.stderr.contains("this is a directory; name one of its entries: "), "{info:?}");
 }
 
 #[test]

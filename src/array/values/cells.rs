@@ -1,4 +1,4 @@
-//! Columns of anything but plain numbers.
+//! Columns of cells that are not plain numbers: dates, text, bytes, lists and enumerations.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,26 +19,26 @@ use crate::format::ElementType;
 use crate::grid::AxisSelection;
 use crate::tile::Tile;
 
-/// What a cell is.
+/// The kind of a variable's cells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CellKind {
     /// One value of fixed width.
     Scalar(Scalar),
-    /// So many bytes.
+    /// This number of bytes.
     FixedBytes(u32),
-    /// So many values of fixed width.
+    /// This number of values of fixed width.
     FixedList(Scalar, u32),
     /// Text of any length.
     Text(Encoding),
-    /// Bytes of any number.
+    /// Bytes of any length.
     Bytes,
-    /// Values of fixed width, any number of them.
+    /// Any number of values of fixed width.
     List(Scalar),
-    /// An index into a list of values; one outside is NULL.
+    /// An index into a list of values; an index outside the list is NULL.
     Enumerated {
         /// The type of the index.
         index: ElementType,
-        /// What the indices stand for.
+        /// The values that the indices refer to.
         values: ArrayRef,
     },
 }
@@ -49,26 +49,26 @@ pub struct CellColumn {
     kind: CellKind,
     /// Whether each cell has a validity byte.
     has_validity: bool,
-    /// Cells of one of these bytes are NULL.
+    /// Cells with exactly these bytes are NULL.
     nulls: Vec<Vec<u8>>,
-    /// NaN and NaT in lists are NULL.
+    /// Whether NaN and NaT in lists are NULL.
     missing_items: bool,
 }
 
 impl CellColumn {
-    /// Cells of `kind`, of which those whose bytes are among `nulls` are NULL.
+    /// Returns a column of `kind`. Cells whose bytes equal one of `nulls` are NULL.
     pub fn new(kind: CellKind, has_validity: bool, nulls: Vec<Vec<u8>>) -> Self {
         Self { kind, has_validity, nulls, missing_items: false }
     }
 
-    /// Whether NaN and NaT in lists are NULL.
+    /// Sets whether NaN and NaT in lists are NULL.
     #[must_use]
     pub fn with_missing_items(mut self, yes: bool) -> Self {
         self.missing_items = yes;
         self
     }
 
-    /// The column's type.
+    /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
         let item = |scalar: &Scalar| Arc::new(Field::new_list_field(scalar.data_type(), true));
         match &self.kind {
@@ -82,7 +82,7 @@ impl CellColumn {
         }
     }
 
-    /// Whether a cell can be NULL.
+    /// Whether a cell may be NULL.
     pub fn is_nullable(&self) -> bool {
         let enumerated = matches!(self.kind, CellKind::Enumerated { .. });
         self.has_validity || !self.nulls.is_empty() || enumerated
@@ -93,7 +93,7 @@ impl CellColumn {
         matches!(self.kind, CellKind::Scalar(Scalar::Temporal(_)))
     }
 
-    /// Bytes of a cell; an estimate for those of any length.
+    /// Returns the bytes of a cell; an estimate for cells of any length.
     pub(super) fn cell_bytes(&self) -> u64 {
         const VIEW: u64 = 16;
         match &self.kind {
@@ -135,7 +135,7 @@ impl CellColumn {
         }
     }
 
-    /// Cells that are NULL by their byte or by their content.
+    /// Marks cells as NULL that are so in `valid`, or whose bytes equal one of `self.nulls`.
     fn nulls<'a>(
         &self,
         cells: impl ExactSizeIterator<Item = &'a [u8]>,
@@ -161,7 +161,7 @@ impl CellColumn {
                     .map_err(failed_to("make cells of bytes"))?,
             ),
             CellKind::FixedList(scalar, len) => {
-                // Bytes under a NULL may be invalid.
+                // Items under a NULL list may be invalid, so they are NULL too.
                 let hidden = nulls.as_ref().map(|nulls| nulls.expand(*len as usize));
                 let present = if self.missing_items { scalar.present(&cells) } else { None };
                 let of_items = NullBuffer::union(hidden.as_ref(), present.as_ref());
@@ -175,12 +175,12 @@ impl CellColumn {
                 let indices = places(&indices, values.len())?;
                 take(values, &indices, None).map_err(failed_to("look up enumerated values"))?
             }
-            _ => return Err(Error::internal("cells of no fixed width")),
+            _ => return Err(Error::internal("cells without a fixed width")),
         })
     }
 }
 
-/// Indices into `len` values; those outside become NULL.
+/// Converts to indices into `len` values; indices outside become NULL.
 fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
     let wide =
@@ -195,7 +195,8 @@ fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     })
 }
 
-/// Bounds the copies of lists: in a hostile file every cell may refer to the same long list.
+/// The most bytes of list items in a batch. In a hostile file, every cell may refer to the same long
+/// list.
 const MAX_BATCH_BYTES: usize = 1 << 31;
 
 fn list(
@@ -215,12 +216,12 @@ fn list(
             &content[span.start as usize..span.end as usize]
         };
         if !(bytes.len() as u64).is_multiple_of(size) {
-            let message = format!("a list of {} bytes, whose items have {size}", bytes.len());
+            let message = format!("a list of {} bytes, with items of {size} bytes", bytes.len());
             return Err(Error::corrupt("values of a tile", span.start, message));
         }
         if items.len() + bytes.len() > MAX_BATCH_BYTES {
             return Err(Error::unsupported(format!(
-                "lists of more than {} MiB in a batch; set a smaller batch size",
+                "a batch would hold more than {} MiB of list items; set a smaller batch size",
                 MAX_BATCH_BYTES >> 20
             )));
         }
@@ -228,7 +229,7 @@ fn list(
         lengths.push(bytes.len() / size as usize);
     }
     if items.len() / size as usize > i32::MAX as usize {
-        return Err(Error::unsupported("more than 2^31 list items in a batch"));
+        return Err(Error::unsupported("more than 2^31 list items in a batch; set a smaller one"));
     }
     let items = Buffer::from(items);
     let present = if missing_items { scalar.present(&items) } else { None };

@@ -1,8 +1,7 @@
-//! Reads from attributes which number stands for NULL, how numbers are packed, and which text they are codes
-//! of.
+//! Declarations in attributes: fill values, CF packing and categories.
 //!
-//! Attributes are text. A number among them is decimal or, as xarray writes doubles into Zarr v3, the
-//! base64 of eight bytes, which the reference converter copies: `AAAAAICHw8A=` is -9999.
+//! Attributes are text. Numbers among them are decimal, or doubles in base64: `AAAAAICHw8A=` is -9999.
+//! xarray writes the latter into Zarr v3, and the reference converter copies them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,15 +16,15 @@ use crate::format::{Bound, ElementType};
 /// How a column turns stored numbers into values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Meaning {
-    /// Themselves.
+    /// The stored numbers themselves.
     Plain,
     /// CF packing: `value = stored * scale + offset`.
     Packed { scale: f64, offset: f64 },
-    /// Text: sorted codes, and the text of each.
+    /// Text: sorted codes, and the text of each code.
     Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
 }
 
-/// The first fill attribute there is, if it is a value of the element type.
+/// Returns the first fill attribute, if it is a value of the element type.
 pub(crate) fn declared_fill(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
@@ -37,7 +36,7 @@ pub(crate) fn declared_fill(
     let fill = for_element_type!(element, T => stored::<T>(text));
     if fill.is_none() {
         misunderstood.push(format!(
-            "attribute {key} = \"{text}\" is not a value of type {element}; what it stands for is shown as a number, not as NULL"
+            "attribute {key} = \"{text}\" is not a value of type {element}; missing elements are shown as numbers, not as NULL"
         ));
     }
     fill
@@ -48,15 +47,15 @@ fn stored<T: Element>(text: &str) -> Option<Bound> {
     element.map(T::to_bound)
 }
 
-/// The number that an attribute is.
+/// Parses a number in decimal or base64.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     text.parse().ok().or_else(|| encoded(text))
 }
 
-/// The little-endian double that base64 text is. No decimal number ends as such text does, in `=`.
+/// Decodes a little-endian double from base64. Such text ends in `=`, so it is no decimal number.
 fn encoded(text: &str) -> Option<f64> {
-    /// What eight bytes take: three of them are four letters.
+    /// The length of eight bytes in base64: four letters per three bytes, rounded up.
     const LETTERS: usize = 12;
     if text.len() != LETTERS {
         return None;
@@ -66,7 +65,7 @@ fn encoded(text: &str) -> Option<f64> {
     bytes[..len].try_into().ok().map(f64::from_le_bytes)
 }
 
-/// CF packing, `value = stored * scale_factor + add_offset`.
+/// Parses CF packing: `value = stored * scale_factor + add_offset`.
 pub(super) fn packing(
     attributes: &BTreeMap<String, String>,
     misunderstood: &mut Vec<String>,
@@ -88,8 +87,9 @@ pub(super) fn packing(
     Some(Meaning::Packed { scale: scale?, offset: offset? })
 }
 
-/// Text columns that the converter stored as integer codes: `tetration_categories` holds
-/// `{"codes": {"text": code, …}, "missing": code}`. Codes not listed, `missing` above all, are NULL.
+/// Parses the texts of integer codes. The converter stores text columns as codes, and
+/// `tetration_categories` as `{"codes": {"text": code, …}, "missing": code}`. Codes without a text are
+/// NULL, including `missing`.
 pub(super) fn categories(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
@@ -104,7 +104,7 @@ pub(super) fn categories(
         Ok(parsed) => parsed,
         Err(error) => {
             misunderstood.push(format!(
-                "attribute tetration_categories is not the JSON expected ({error}); codes are shown, not text"
+                "attribute tetration_categories is not the JSON expected ({error}); the column shows codes instead of text"
             ));
             return None;
         }
@@ -130,7 +130,7 @@ mod tests {
         fill
     }
 
-    /// As Python has it: `base64.b64encode(struct.pack("<d", number))`.
+    /// The numbers are encoded by Python: `base64.b64encode(struct.pack("<d", number))`.
     #[test]
     fn doubles_in_base64_are_elements_of_every_type() {
         let minus_9999 = "AAAAAICHw8A=";

@@ -1,4 +1,4 @@
-//! Value columns: decoded cells to SQL values.
+//! Columns of variables: decoded cells as SQL values.
 //!
 //! ```text
 //!   Tile ──┬─ numbers ───▶ NumberColumn   NaN and fill are NULL, CF packing; the kernels reduce them

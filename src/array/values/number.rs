@@ -1,4 +1,4 @@
-//! Columns of numbers: stored elements to SQL values.
+//! Columns of numbers: stored elements as SQL values.
 //!
 //! ```text
 //!   element bytes ─▶ NULL where NaN or fill ─▶ as they are      (f16 … u64 keep their type)
@@ -21,7 +21,7 @@ use crate::array::read_options::ReadOptions;
 use crate::error::{Error, Result};
 use crate::format::{Bound, ElementType};
 
-/// How numbers of one type become a column.
+/// How stored numbers of one type become a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberColumn {
     element: ElementType,
@@ -33,19 +33,21 @@ pub struct NumberColumn {
     meaning: Meaning,
 }
 
-/// How values can be reduced.
+/// The numbers that a reduction works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As the numbers that are stored.
+    /// The stored numbers.
     Stored,
-    /// As doubles, after CF packing is undone.
+    /// Doubles, after CF packing is undone.
     Unpacked,
 }
 
 impl NumberColumn {
-    /// Reads the attributes of a dataset; `packed` says whether `scale_factor` and `add_offset` are
-    /// still to be applied. The second part lists declarations that cannot be parsed; without them the
-    /// values are wrong, so callers must report them.
+    /// Builds the column from the attributes of a dataset. `packed` is true if the elements still need
+    /// `scale_factor` and `add_offset`.
+    ///
+    /// Also returns the declarations that cannot be parsed. Callers must report them, because the
+    /// values are wrong without them.
     pub fn new(
         element: ElementType,
         attributes: &BTreeMap<String, String>,
@@ -65,7 +67,8 @@ impl NumberColumn {
         (Self { element, nan_is_null, fill, has_validity: false, meaning }, misunderstood)
     }
 
-    /// Numbers as they are, with the element that stands for NULL, if one does.
+    /// Returns a column of the stored numbers. `fill` is the element that stands for NULL, if there is
+    /// one.
     pub(crate) fn plain(
         element: ElementType,
         fill: Option<Bound>,
@@ -76,12 +79,12 @@ impl NumberColumn {
         Self { element, nan_is_null, fill, has_validity, meaning: Meaning::Plain }
     }
 
-    /// The stored type.
+    /// Returns the stored type.
     pub fn element(&self) -> ElementType {
         self.element
     }
 
-    /// The column's type.
+    /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
         match self.meaning {
             Meaning::Plain => arrow_type(self.element),
@@ -90,7 +93,7 @@ impl NumberColumn {
         }
     }
 
-    /// Whether a stored element can be NULL.
+    /// Whether a value may be NULL.
     pub fn is_nullable(&self) -> bool {
         self.nan_is_null
             || self.has_validity
@@ -113,21 +116,21 @@ impl NumberColumn {
         !self.element.is_integer() && !self.nan_is_null
     }
 
-    /// The element that stands for NULL.
+    /// Returns the element that stands for NULL.
     pub(crate) fn fill(&self) -> Option<Bound> {
         self.fill
     }
 
-    /// The declared fill, as an element.
+    /// Returns the element that stands for NULL, in its Arrow type.
     pub(crate) fn fill_as<T: Element>(&self) -> Option<T::Native> {
         self.fill.map(T::from_bound)
     }
 
-    /// How the column can be reduced without becoming an Arrow array; `None` if it cannot.
+    /// Returns which numbers a reduction works on without an Arrow array; `None` if it needs one.
     pub(crate) fn form(&self) -> Option<Form> {
         match self.meaning {
             Meaning::Plain => Some(Form::Stored),
-            // Then NaN is free to stand for NULL.
+            // These values are never NaN, so NaN can stand for NULL.
             Meaning::Packed { scale, offset }
                 if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
             {
@@ -137,12 +140,13 @@ impl NumberColumn {
         }
     }
 
-    /// Turns little-endian elements into the column; those that are not `valid` are NULL.
-    /// `may_hold_nulls` is false where it is known that no element is NaN or fill, which saves the pass
-    /// that looks for them.
+    /// Turns little-endian elements into the column; elements that are not `valid` are NULL.
+    /// `may_hold_nulls` may be false only if no element is NaN or fill. This saves the pass that looks
+    /// for them.
     ///
     /// # Errors
-    /// `Internal` if the buffer is not a whole number of aligned elements, as many as `valid` has.
+    /// `Internal` if the buffer does not hold whole, aligned elements, or if `valid` has another
+    /// length.
     pub fn decode(
         &self,
         elements: Buffer,
@@ -160,7 +164,7 @@ impl NumberColumn {
     ) -> Result<ArrayRef> {
         let values = elements_of::<T>(elements)?;
         if valid.is_some_and(|valid| valid.len() != values.len()) {
-            return Err(Error::internal("validity of another number of cells"));
+            return Err(Error::internal("the validity and the values differ in length"));
         }
         let marked = if may_hold_nulls { self.nulls::<T>(&values) } else { None };
         let nulls = NullBuffer::union(marked.as_ref(), valid);
@@ -196,8 +200,8 @@ impl NumberColumn {
     }
 }
 
-/// A null buffer, or `None` if no value is NULL. Most batches have none, so that is found out first,
-/// with a loop that vectorises and allocates nothing.
+/// Returns a null buffer, or `None` if no value is NULL. Most batches have no NULL, so a first loop
+/// checks this. It vectorises and allocates nothing.
 fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<NullBuffer> {
     let any_in = |block: &[T]| block.iter().fold(false, |any, &value| any | is_null(value));
     if !values.chunks(1024).any(any_in) {

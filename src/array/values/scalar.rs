@@ -1,4 +1,4 @@
-//! Single values of fixed width, alone or as items of lists.
+//! Single values of fixed width, as cells or as items of lists.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::format::ElementType;
 pub enum Scalar {
     /// A number.
     Number(ElementType),
-    /// A byte, 0 for false.
+    /// A byte, where 0 is false.
     Boolean,
     /// A date, a time or a duration.
     Temporal(Temporal),
 }
 
 impl Scalar {
-    /// Bytes of a value.
+    /// Returns the bytes of a value.
     pub fn size(self) -> u64 {
         match self {
             Self::Number(element) => element.size(),
@@ -32,7 +32,7 @@ impl Scalar {
         }
     }
 
-    /// The Arrow type.
+    /// Returns the Arrow type.
     pub fn data_type(self) -> DataType {
         match self {
             Self::Number(element) => arrow_type(element),
@@ -41,7 +41,7 @@ impl Scalar {
         }
     }
 
-    /// Which of these little-endian values are neither NaN nor NaT, if some are.
+    /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none.
     pub(super) fn present(self, values: &Buffer) -> Option<NullBuffer> {
         fn kept<const N: usize>(values: &[u8], is_missing: impl Fn([u8; N]) -> bool) -> NullBuffer {
             values.as_chunks::<N>().0.iter().map(|bytes| !is_missing(*bytes)).collect()
@@ -59,7 +59,7 @@ impl Scalar {
         Some(present).filter(|present| present.null_count() > 0)
     }
 
-    /// Little-endian values as an array.
+    /// Converts little-endian values to an Arrow array.
     ///
     /// # Errors
     /// `Unsupported` if a date is beyond its Arrow type; `Internal` if the buffer is misaligned.

@@ -1,4 +1,4 @@
-//! Dates and durations of every unit, in the Arrow unit that holds them exactly.
+//! Dates, times and durations of every unit, in the Arrow type that holds them exactly.
 //!
 //! | stored unit | point in time | length of time |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | seconds to nanoseconds | `Timestamp` of the unit | `Duration` of the unit |
 //! | finer | `Int64`, as stored | `Int64`, as stored |
 //!
-//! Any of them can be shown as it is stored.
+//! [`Temporal::Count`] shows any of them as stored.
 
 use std::sync::Arc;
 
@@ -29,22 +29,22 @@ use crate::format::TimeUnit;
 /// An `i64` that counts time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Temporal {
-    /// Since 1970-01-01.
+    /// A point in time, counted from 1970-01-01.
     Point(TimeUnit),
-    /// Between two points.
+    /// A length of time.
     Length(TimeUnit),
-    /// Of either, whatever the unit: shown as it is stored.
+    /// A point or a length of any unit, shown as the stored number.
     Count,
 }
 
-/// The count that stands for no time, in numpy and in TileDB's fill values.
+/// The count that stands for NaT (not a time) in numpy and in TileDB's fill values.
 pub(crate) const NOT_A_TIME: i64 = i64::MIN;
 
-/// Days from 0001-01-01 of the proleptic Gregorian calendar, which is day 1, to 1970-01-01.
+/// The day number of 1970-01-01 in the proleptic Gregorian calendar, where 0001-01-01 is day 1.
 const EPOCH_FROM_CE: i32 = 719_163;
 
 impl Temporal {
-    /// The unit, of what is shown as a date or a time.
+    /// Returns the unit; `None` for counts that are shown as stored.
     fn unit(self) -> Option<TimeUnit> {
         match self {
             Self::Point(unit) | Self::Length(unit) => Some(unit),
@@ -52,7 +52,7 @@ impl Temporal {
         }
     }
 
-    /// The Arrow type.
+    /// Returns the Arrow type.
     pub fn data_type(self) -> DataType {
         let Some(unit) = self.unit() else { return DataType::Int64 };
         let unit = match unit {
@@ -73,7 +73,7 @@ impl Temporal {
         }
     }
 
-    /// Counts as an array; NULL slots may hold anything.
+    /// Converts counts to an Arrow array. Slots that are NULL may hold any count.
     pub(super) fn array(self, counts: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         let counts = elements_of::<Int64Type>(counts)?;
         let seconds = |each: i64| move |count: i64| count.checked_mul(each);
@@ -106,7 +106,7 @@ impl Temporal {
         }
     }
 
-    /// Counts of a unit that Arrow has.
+    /// Returns counts whose unit Arrow has, or that are shown as `Int64`, without conversion.
     fn as_stored(self, counts: ScalarBuffer<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
         fn typed<T: ArrowPrimitiveType<Native = i64>>(
             counts: ScalarBuffer<i64>,
@@ -160,18 +160,19 @@ impl Temporal {
     fn beyond(self, count: i64) -> Error {
         let unit = self.unit().map(|unit| format!(" {unit:?}s")).unwrap_or_default();
         let as_null = match count {
-            NOT_A_TIME => "nan_as_null = 'true' makes it NULL, as it is NaT, and ",
+            NOT_A_TIME => "this is NaT, which nan_as_null = 'true' shows as NULL; ",
             _ => "",
         };
         Error::unsupported(format!(
-            "{count}{unit}, which is beyond what {} holds; {as_null}time_as_integer = 'true' shows \
-             times as they are stored",
+            "{count}{unit} does not fit {}; {as_null}time_as_integer = 'true' shows times as they are \
+             stored",
             self.data_type()
         ))
     }
 }
 
-/// The first day of a month, in days since 1970-01-01; years since 1970 and months from 0.
+/// Returns the first day of a month, in days since 1970-01-01. Years count from 1970, and months from
+/// 0.
 fn first_day(years: i64, month: i64) -> Option<i32> {
     let year = years.checked_add(1970)?.try_into().ok()?;
     let day = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()? + 1, 1)?;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// How text is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8, of which ASCII is a part.
+    /// UTF-8, which includes ASCII.
     Utf8,
     /// UTF-16 or UCS-2, little-endian.
     Utf16,
@@ -21,13 +21,14 @@ pub enum Encoding {
     Utf32,
 }
 
-/// More content than this is copied value by value: views count bytes in 32 bits.
+/// The longest content that views can refer to; longer content is copied value by value. Views count
+/// bytes in 32 bits.
 const MAX_BLOCK: usize = i32::MAX as usize;
 
-/// Values that are copied may be so long, and all of a batch together.
+/// The most bytes of values that a batch copies.
 const MAX_COPIED: usize = i32::MAX as usize;
 
-/// Fails where values have to be copied and are too long for that.
+/// Fails if the values of a batch, which must be copied, are longer than [`MAX_COPIED`].
 fn check_copied(spans: &[Range<u64>]) -> Result<()> {
     let bytes = spans.iter().fold(0, |sum: u64, span| sum.saturating_add(span.end - span.start));
     if bytes <= MAX_COPIED as u64 {
@@ -35,11 +36,11 @@ fn check_copied(spans: &[Range<u64>]) -> Result<()> {
     }
     let most = MAX_COPIED >> 20;
     Err(Error::unsupported(format!(
-        "values of {bytes} bytes in a batch, of which {most} MiB can be shown; set a smaller batch size"
+        "a batch would copy {bytes} bytes of values, and the limit is {most} MiB; set a smaller batch size"
     )))
 }
 
-/// Bytes as an array; views of `content`, without copies.
+/// Returns bytes as an array: views of `content`, or copies if it is longer than [`MAX_BLOCK`].
 pub(super) fn binary(
     spans: &[Range<u64>],
     content: &Bytes,
@@ -63,7 +64,8 @@ pub(super) fn binary(
     Ok(Arc::new(builder.finish()))
 }
 
-/// Text as an array; views of `content` where it is UTF-8.
+/// Returns text as an array: views of `content` if it is UTF-8 of at most [`MAX_BLOCK`] bytes, otherwise
+/// copies.
 pub(super) fn text(
     encoding: Encoding,
     spans: &[Range<u64>],

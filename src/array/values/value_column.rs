@@ -1,4 +1,4 @@
-//! The column of one value, of numbers or of anything else.
+//! The column of one variable, of numbers or of other cells.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -10,17 +10,17 @@ use crate::format::Bound;
 use crate::grid::AxisSelection;
 use crate::tile::Tile;
 
-/// How the cells of one value become a column.
+/// How the cells of one variable become a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ValueColumn {
     /// Numbers.
     Number(NumberColumn),
-    /// Anything else.
+    /// Other cells.
     Cells(CellColumn),
 }
 
 impl ValueColumn {
-    /// The column's type.
+    /// Returns the column's type.
     pub fn data_type(&self) -> DataType {
         match self {
             Self::Number(column) => column.data_type(),
@@ -28,7 +28,7 @@ impl ValueColumn {
         }
     }
 
-    /// Whether a cell can be NULL.
+    /// Whether a value may be NULL.
     pub fn is_nullable(&self) -> bool {
         match self {
             Self::Number(column) => column.is_nullable(),
@@ -36,7 +36,7 @@ impl ValueColumn {
         }
     }
 
-    /// The column as one of numbers, if it is.
+    /// Returns the column of numbers; `None` for other cells.
     pub fn as_number(&self) -> Option<&NumberColumn> {
         match self {
             Self::Number(column) => Some(column),
@@ -44,7 +44,8 @@ impl ValueColumn {
         }
     }
 
-    /// Whether values follow the order of the stored elements: numbers as they are, dates and times.
+    /// Whether values sort like the stored elements: numbers without packing or categories, dates and
+    /// times.
     pub fn is_as_stored(&self) -> bool {
         match self {
             Self::Number(column) => column.form() == Some(Form::Stored),
@@ -52,10 +53,10 @@ impl ValueColumn {
         }
     }
 
-    /// Stored elements as values of the column; NULL where there is none.
+    /// Converts stored elements to values of the column; `None` becomes NULL.
     ///
     /// # Errors
-    /// Those of [`ValueColumn::decode`].
+    /// The errors of [`ValueColumn::decode`].
     pub fn bounds(&self, elements: impl Iterator<Item = Option<Bound>>) -> Result<ArrayRef> {
         let width = self.cell_bytes() as usize;
         let (mut cells, mut validity) = (Vec::new(), Vec::new());
@@ -68,7 +69,7 @@ impl ValueColumn {
         self.decode(&tile, &[AxisSelection::all(count)], true)
     }
 
-    /// Bytes of a decoded cell; an estimate for those of any length.
+    /// Returns the bytes of a decoded cell; an estimate for cells of any length.
     pub fn cell_bytes(&self) -> u64 {
         match self {
             Self::Number(column) => column.element().size(),
@@ -76,12 +77,12 @@ impl ValueColumn {
         }
     }
 
-    /// The column's values in the selected cells of a tile, in row-major order. `may_hold_nulls` is
-    /// false where it is known that none of them is NULL, which saves the pass that looks for them.
+    /// Returns the values of the selected cells of a tile, in row-major order. `may_hold_nulls` may be
+    /// false only if none of them is NULL. This saves the pass that looks for NULL.
     ///
     /// # Errors
-    /// `Corrupt` if a cell is no value of the column's type; `Internal` if the selection does not fit
-    /// the tile.
+    /// `Corrupt` if a list ends inside an item. `Unsupported` if text is invalid, a date is beyond its
+    /// Arrow type, or the batch is too large. `Internal` if the selection does not fit the tile.
     pub fn decode(
         &self,
         tile: &Tile,

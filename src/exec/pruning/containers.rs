@@ -1,4 +1,4 @@
-//! Statistics of some chunks, as DataFusion's pruning asks for them.
+//! Statistics of some chunks, in the form that DataFusion's pruning uses.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column as ColumnName, ScalarValue};
 
-/// Statistics of some chunks, by column. DataFusion calls a thing that it may rule out a container.
+/// Statistics of some chunks, by column name. DataFusion's pruning calls a chunk a container.
 #[derive(Default)]
 pub(super) struct ContainerStatistics {
     pub(super) chunks: usize,
-    /// Least and greatest.
+    /// The least and the greatest label or value of each chunk.
     pub(super) bounds: HashMap<String, (ArrayRef, ArrayRef)>,
     pub(super) null_counts: HashMap<String, UInt64Array>,
-    /// Cells, where statistics are of single chunks.
+    /// The number of cells of each chunk; `None` without statistics of a variable.
     pub(super) cells: Option<ArrayRef>,
 }
 

@@ -1,6 +1,6 @@
-//! Filters that become known while a query runs: the threshold of a TopK, the keys of a hash join's
-//! other side, the least value found so far. Whoever pushes such a filter down needs no row for which it is
-//! not true.
+//! Dynamic filters, which operators make while a query runs: the threshold of a TopK, the keys of a hash
+//! join's build side, the least value found so far. The operator that pushed such a filter down needs no
+//! row for which the filter is not true.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use datafusion::physical_plan::filter_pushdown::{
 use crate::array::ColumnSource;
 use crate::exec::columns::columns_of;
 
-/// Hands the filters that may still change to `take`, which returns a node that knows them. Reports every
-/// filter as not applied: the pusher evaluates it again.
+/// Passes the filters that may still change to `take`, which returns a node with them. Reports every filter
+/// as not applied, so that the operator above evaluates it again.
 pub(crate) fn dynamic_filters<N: ExecutionPlan>(
     phase: FilterPushdownPhase,
     pushed: ChildPushdownResult,
@@ -47,15 +47,15 @@ pub(crate) fn dynamic_filters<N: ExecutionPlan>(
     }
 }
 
-/// Filters that were pushed down to a scan.
+/// Dynamic filters that were pushed down to a scan.
 #[derive(Debug, Clone)]
 pub(crate) struct DynamicFilters {
     pub(crate) filters: Vec<PhysicalExprRef>,
-    /// What each of the scan's columns, which filters are over, shows.
+    /// The sources of the scan's columns, to which the filters refer.
     pub(crate) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(crate) schema: SchemaRef,
-    /// Which of these columns are not NULL in any row that is needed.
+    /// The positions of those columns whose NULL rows are not needed.
     pub(crate) non_null_columns: Vec<usize>,
 }
 
@@ -71,16 +71,17 @@ impl Default for DynamicFilters {
 }
 
 impl DynamicFilters {
-    /// Whether there is none.
+    /// Whether there are no filters.
     pub(crate) fn is_empty(&self) -> bool {
         self.filters.is_empty()
     }
 }
 
-/// What a filter says now; `None` if that cannot be relied on.
+/// Returns the current expression of a filter; `None` if it is incomplete.
 ///
-/// DataFusion 55 leaves an aggregate that has seen no value yet out of the filter of `min(a), max(b)`,
-/// instead of letting everything pass for it. Such a filter is over fewer columns than it will be.
+/// DataFusion 55 makes one filter for `min(a), max(b)`. While one of the aggregates has no value, the
+/// filter leaves it out instead of letting every row pass. Such a filter uses fewer columns than the
+/// complete one.
 pub(crate) fn snapshot_filter(filter: &PhysicalExprRef) -> Result<Option<PhysicalExprRef>> {
     let now = snapshot_physical_expr(Arc::clone(filter))?;
     let columns = columns_of([&now]);
@@ -88,8 +89,7 @@ pub(crate) fn snapshot_filter(filter: &PhysicalExprRef) -> Result<Option<Physica
     Ok(is_whole.then_some(now))
 }
 
-/// The columns of which `filters` let no NULL pass: those that are compared with something, or asked for
-/// outright.
+/// Returns the columns whose NULL rows do not pass `filters`: operands of comparisons and of `IS NOT NULL`.
 pub(crate) fn never_null<'a>(filters: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
     let mut columns = Vec::new();
     for conjunct in filters.into_iter().flat_map(split_conjunction) {
@@ -117,8 +117,8 @@ fn column_of(expr: &PhysicalExprRef) -> Option<usize> {
     Some(expr.downcast_ref::<PhysicalColumn>()?.index())
 }
 
-/// `filter` where these columns are not NULL: `value IS NULL OR value > 3` is then `value > 3`, which rules
-/// out chunks that hold NULLs besides.
+/// Simplifies `filter` for rows in which these columns are not NULL: `value IS NULL OR value > 3` becomes
+/// `value > 3`. The simpler filter also excludes chunks that hold NULLs.
 pub(super) fn without_nulls(
     filter: PhysicalExprRef,
     non_null_columns: &[usize],

@@ -1,4 +1,4 @@
-//! The indices of an axis that a predicate over its labels selects.
+//! Evaluates predicates over labels, which select indices of an axis.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use datafusion::physical_expr::PhysicalExprRef;
 use crate::array::{ColumnSource, GridArray};
 use crate::grid::AxisSelection;
 
-/// Labels evaluated at once.
+/// The number of labels evaluated at once.
 const LABELS_PER_BATCH: u64 = 1 << 16;
 
-/// The indices among `candidates` for which `predicate` is true. It is over `columns`, which are of one
-/// axis and those of `schema`; the candidates are of the part of that axis that begins at element
-/// `start`.
+/// Returns the indices among `candidates` for which `predicate` is true. The predicate is over `columns`,
+/// which belong to one axis and have the fields of `schema`. Candidates are relative to index `start` of
+/// that axis.
 pub(super) fn select_labels(
     predicate: &PhysicalExprRef,
     array: &GridArray,
@@ -45,11 +45,11 @@ pub(super) fn select_labels(
     Ok(AxisSelection::from_ranges(candidates.len(), ranges))
 }
 
-/// The rows of `batch` for which `predicate` is true, neither false nor NULL.
+/// Returns the rows of `batch` for which `predicate` is true, neither false nor NULL.
 pub(crate) fn satisfied(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanBuffer> {
     let result = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
     let Some(mask) = result.as_boolean_opt() else {
-        return plan_err!("{predicate} is no condition: it is of type {}", result.data_type());
+        return plan_err!("{predicate} has type {}, not Boolean", result.data_type());
     };
     Ok(match mask.nulls() {
         Some(valid) => mask.values() & valid.inner(),

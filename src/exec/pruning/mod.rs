@@ -1,7 +1,7 @@
-//! Pruning: which chunks, and which of their cells, a query can do without.
+//! Pruning: finds the chunks, and the cells in them, that a query does not need.
 //!
 //! ```text
-//!                      filters of a query                     filters that become known while it runs
+//!                      filters of a query                     dynamic filters, made while it runs
 //!                             │                                            │
 //!   scope     one dimension? several? values?                 dynamic     of a TopK, a join, an aggregate
 //!                │              │                                │
@@ -14,7 +14,7 @@
 //!                └──▶ ScanRequest ◀─────┘                        └─ priority   most promising chunks first
 //! ```
 //!
-//! The provider asks [`planning`] and [`FilterScope`]; the reader of chunks asks [`RuntimePruner`]. A
+//! The provider calls [`planning`] and [`FilterScope`]; the reader of chunks calls [`RuntimePruner`]. A
 //! reduction evaluates filters over its group keys itself, with [`dynamic::snapshot_filter`] and
 //! [`labels::satisfied`].
 

@@ -1,8 +1,8 @@
 //! Turns the filters of a query into a selection and masks of chunks.
 //!
-//! A predicate over one dimension is a set of indices, whatever the expression is: it is evaluated
-//! once over the labels of the axis, n labels instead of n × m × k rows. A mask has the chunks that a
-//! predicate over several dimensions, or over values, leaves.
+//! A predicate over one dimension becomes a set of indices, whatever its expression is. It is evaluated
+//! once over the labels of the axis: n labels instead of n × m × k rows. A predicate over several
+//! dimensions, or over variables, becomes a mask of the chunks that may hold matching rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::array::{ColumnSource, GridArray};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
 
-/// More combinations of chunks than this are not examined.
+/// The greatest number of combinations of chunks to examine.
 const MAX_COMBINATIONS: usize = 1 << 20;
 
 /// Plans which chunks and cells of `array` a scan with these filters reads.
@@ -38,7 +38,7 @@ pub(crate) async fn request(
     let (mut over_axes, mut over_values) = (Vec::new(), Vec::new());
     for filter in filters {
         match FilterScope::of(filter, array) {
-            // Nothing is left to exclude, and nothing to evaluate that could fail.
+            // No row remains: further filters exclude nothing, and could fail.
             _ if request.selection.cells() == 0 => break,
             FilterScope::Axis(axis) => {
                 let candidates = &request.selection.axes()[axis];
@@ -47,18 +47,18 @@ pub(crate) async fn request(
             }
             FilterScope::Axes => over_axes.push(filter.clone()),
             FilterScope::Values => over_values.push(filter.clone()),
-            // The optimizer found out what an exact filter amounts to.
+            // The optimizer has turned an exact filter into a constant.
             FilterScope::Constant if holds(filter, array, session)? => {}
             FilterScope::Constant => {
                 let none = AxisSelection::from_range(array.grid().shape()[0], 0..0);
                 request.selection.restrict(0, &none);
             }
             FilterScope::Rows => {
-                return internal_err!("{filter} was pushed down but needs each row");
+                return internal_err!("a scan cannot evaluate the filter {filter}");
             }
         }
     }
-    // Zone maps are looked at once for all that is said of values.
+    // Filters over variables are joined into one, so that zone maps are examined once.
     for filter in over_axes.into_iter().chain(conjunction(over_values)) {
         let mask = mask(&filter, array, &request.selection, session).await?;
         request.masks.extend(mask);
@@ -68,7 +68,7 @@ pub(crate) async fn request(
     Ok(request)
 }
 
-/// The chunks that may hold a row for `filter`, or `None` if nothing can be said.
+/// Returns a mask of the chunks that may hold a row for `filter`; `None` if no chunk can be excluded.
 async fn mask(
     filter: &Expr,
     array: &Arc<GridArray>,
@@ -92,7 +92,7 @@ async fn mask(
     }))
 }
 
-/// A filter, and the part of the table's schema that it is over.
+/// A filter as a physical expression, over the columns that it uses.
 struct Over {
     columns: Vec<ColumnSource>,
     schema: SchemaRef,
@@ -116,7 +116,7 @@ impl Over {
     }
 }
 
-/// Whether `filter`, which is over no column, holds.
+/// Whether `filter`, which uses no column, is true.
 fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool> {
     let Over { schema, predicate, .. } = Over::of(filter, array, session)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
@@ -124,8 +124,8 @@ fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool
     Ok(satisfied(&predicate, &batch)?.value(0))
 }
 
-/// The indices among `candidates` whose labels satisfy `filter`, which is over their axis alone. Only
-/// labels of candidates are evaluated, so what earlier conjuncts exclude cannot fail.
+/// Returns the indices among `candidates` whose labels satisfy `filter`, which uses only their axis. Only
+/// labels of candidates are evaluated, so `filter` cannot fail on labels that earlier conjuncts exclude.
 fn select(
     filter: &Expr,
     array: &GridArray,

@@ -1,6 +1,7 @@
-//! [`RuntimePruner`]: holds the filters of a scan against its chunks while the query runs.
+//! [`RuntimePruner`]: checks the chunks of a scan against its dynamic filters while the query runs.
 //!
-//! Between two chunks one atomic load tells whether a filter has changed; only then is it looked at again:
+//! Between two chunks, one atomic load per filter shows whether the filter has changed. Only then are the
+//! filters' expressions taken again:
 //!
 //! ```text
 //!   filter (now)        station IN ('A', 'F') AND station >= 'A' AND value > 312.5
@@ -27,7 +28,7 @@ use crate::exec::columns::{columns_of, over_columns};
 use crate::grid::{AxisSelection, ChunkTask};
 use crate::plan::ScanPlan;
 
-/// What the filters of a scan leave of its chunks.
+/// The dynamic filters of a scan, and the statistics of its chunks that they are checked against.
 pub(crate) struct RuntimePruner {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
@@ -35,20 +36,20 @@ pub(crate) struct RuntimePruner {
     schema: SchemaRef,
     filters: Vec<(PhysicalExprRef, DynamicFilterTracking)>,
     statistics: ChunkStatistics,
-    /// The columns of the statistics among the scan's.
+    /// The positions of the statistics' columns among the scan's.
     of_statistics: Vec<usize>,
-    /// Columns of the scan that are not NULL in any row that is needed.
+    /// Columns of the scan whose NULL rows are not needed.
     non_null_columns: Vec<usize>,
-    /// What the filters say at the moment; `None` until that is needed.
+    /// The current expressions of the filters; `None` until they are needed.
     current: Option<Snapshot>,
 }
 
-/// Filters as they were at some moment.
+/// The expressions of the filters at one moment.
 #[derive(Default)]
 struct Snapshot {
-    /// What rules out whole chunks.
+    /// Predicates on chunk statistics, which exclude whole chunks.
     predicates: Vec<Arc<PruningPredicate>>,
-    /// What selects indices of one axis.
+    /// Predicates on labels, which select indices of one axis.
     over_labels: Vec<LabelPredicate>,
 }
 
@@ -56,15 +57,15 @@ struct Snapshot {
 struct LabelPredicate {
     axis: usize,
     columns: Vec<ColumnSource>,
-    /// Over batches of these columns.
+    /// The conjunct, over batches of `columns`.
     predicate: PhysicalExprRef,
     schema: SchemaRef,
-    /// By chunk coordinate the indices for which it is true, relative to the chunk.
+    /// Per chunk coordinate, the indices for which the predicate is true, relative to the chunk.
     selected: HashMap<u64, AxisSelection>,
 }
 
 impl RuntimePruner {
-    /// Prunes chunks of `plan` by `filters`.
+    /// Makes a pruner of the chunks of `plan`; may read zone maps.
     pub(crate) async fn new(
         array: &Arc<GridArray>,
         plan: &Arc<ScanPlan>,
@@ -92,8 +93,8 @@ impl RuntimePruner {
         })
     }
 
-    /// Forgets the snapshot if a filter has changed since; true if there is none, so that what was pruned
-    /// before may now be pruned further.
+    /// Drops the snapshot if a filter has changed since. Returns whether there is no snapshot, so that tasks
+    /// that were kept before may now be pruned.
     pub(crate) fn refresh(&mut self) -> bool {
         for (filter, tracking) in &mut self.filters {
             if tracking.watcher().is_some_and(|watcher| watcher.changed()) {
@@ -110,7 +111,7 @@ impl RuntimePruner {
         self.filters.iter().any(|(_, tracking)| may_change(tracking))
     }
 
-    /// Each task of the plan restricted by the current filters; `None` if pruned.
+    /// Returns each task, restricted by the current filters; `None` if it is pruned.
     pub(crate) fn prune(&mut self, tasks: Vec<ChunkTask>) -> Result<Vec<Option<ChunkTask>>> {
         self.refresh();
         let mut current = match self.current.take() {
@@ -141,7 +142,7 @@ impl RuntimePruner {
         Ok(())
     }
 
-    /// What the filters say now.
+    /// Takes the current expressions of the filters.
     fn snapshot(&self) -> Result<Snapshot> {
         let mut snapshot = Snapshot::default();
         for (filter, _) in &self.filters {
@@ -158,7 +159,7 @@ impl RuntimePruner {
         Ok(snapshot)
     }
 
-    /// The conjunct as one that selects indices of an axis, if it is over one dimension.
+    /// Turns a conjunct over one dimension into a predicate on its labels; `None` for other conjuncts.
     fn over_labels(&self, conjunct: &PhysicalExprRef) -> Result<Option<LabelPredicate>> {
         let needed = columns_of([conjunct]);
         let columns: Vec<ColumnSource> = needed.iter().map(|&at| self.columns[at]).collect();
@@ -192,9 +193,9 @@ impl RuntimePruner {
                     &candidates,
                     range.start,
                 );
-                // Whoever pushed the filter down evaluates it again.
+                // The operator above evaluates the filter again.
                 let selected = selected.unwrap_or_else(|error| {
-                    log::debug!("no row is skipped by {}: {error}", over.predicate);
+                    log::debug!("cannot skip rows by {}: {error}", over.predicate);
                     candidates
                 });
                 over.selected.entry(chunk).or_insert(selected)

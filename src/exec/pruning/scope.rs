@@ -1,4 +1,4 @@
-//! [`FilterScope`]: what a filter is about, and so where it is settled.
+//! [`FilterScope`]: which columns a filter uses, and therefore where it is evaluated.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, Volatility};
 
 use crate::array::{ColumnSource, GridArray};
 
-/// Longer axes are filtered row by row: evaluating a predicate over their labels would take longer
-/// than planning may.
+/// The longest axis whose labels are evaluated while planning; more labels would take too long. Predicates
+/// on longer axes are evaluated per row.
 const MAX_LABELS: u64 = 1 << 28;
 
-/// Which columns a filter is over.
+/// The kind of columns that a filter uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterScope {
-    /// One dimension: it selects indices, exactly.
+    /// One dimension: the filter selects indices, exactly.
     Axis(usize),
-    /// Several dimensions and nothing else: it can rule out chunks.
+    /// Several dimensions, or one with too many labels: the filter can exclude chunks.
     Axes,
-    /// No column at all: it holds for every row or for none.
+    /// No column at all: the filter holds for every row or for none.
     Constant,
-    /// Values, and perhaps dimensions: what is noted about chunks can rule them out.
+    /// Variables, and perhaps dimensions: the filter can exclude chunks by their statistics.
     Values,
-    /// Something that must be evaluated per row.
+    /// Anything that must be evaluated per row.
     Rows,
 }
 
@@ -42,13 +42,13 @@ impl FilterScope {
             _ if values => Self::Values,
             (Some(axis), None) if array.grid().shape()[axis] <= MAX_LABELS => Self::Axis(axis),
             (Some(_), Some(_)) => Self::Axes,
-            // Too many labels to look at each, but chunks have a least and a greatest one.
+            // Too many labels to evaluate each, but chunks have a least and a greatest label.
             (Some(_), None) => Self::Axes,
             (None, _) => Self::Constant,
         }
     }
 
-    /// How far a scan applies such a filter, in DataFusion's terms.
+    /// Returns how a scan applies such a filter, in DataFusion's terms.
     pub(crate) fn pushdown(self) -> TableProviderFilterPushDown {
         match self {
             Self::Axis(_) => TableProviderFilterPushDown::Exact,
@@ -58,13 +58,13 @@ impl FilterScope {
     }
 }
 
-/// The column of this name and its place in the schema.
+/// Returns the position of a column in the schema, and its source; `None` if there is no such column.
 pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource)> {
     let at = array.schema().index_of(name).ok()?;
     Some((at, array.columns()[at]))
 }
 
-/// Whether the same labels always give the same result, without looking anywhere else.
+/// Whether the result depends only on the row's columns, and is always the same for the same row.
 fn is_immutable(filter: &Expr) -> bool {
     let depends = filter.exists(|expr| {
         Ok(match expr {

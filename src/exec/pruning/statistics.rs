@@ -1,7 +1,8 @@
-//! [`ChunkStatistics`]: what is known of chunks before they are read, and which a predicate rules out.
+//! [`ChunkStatistics`]: bounds of labels and values, by which a predicate excludes chunks before they are
+//! read.
 //!
-//! The labels of each chunk lie between a least and a greatest one, and so do its values where the
-//! writer noted them. DataFusion's `PruningPredicate` tells for many chunks at once whether the
+//! Each chunk has a least and a greatest label per dimension, and a least and a greatest value per variable
+//! if the writer stored them. DataFusion's `PruningPredicate` decides for many chunks at once whether the
 //! predicate may hold there:
 //!
 //! ```text
@@ -30,13 +31,13 @@ use crate::format::{Bound, Zones};
 use crate::grid::AxisSelection;
 use crate::plan::touched_chunks;
 
-/// What is known of the chunks that a selection touches, as far as some columns go.
+/// Statistics of some columns, for the chunks that a selection touches.
 #[derive(Debug)]
 pub(super) struct ChunkStatistics {
     array: Arc<GridArray>,
-    /// The axes by whose chunks statistics differ.
+    /// The axes along which the statistics differ from chunk to chunk.
     axes: Vec<usize>,
-    /// Per such axis the chunk coordinates that the selection touches.
+    /// Per such axis, the chunk coordinates that the selection touches.
     touched: Vec<Vec<u64>>,
     labels: Vec<LabelBounds>,
     values: Vec<ValueZones>,
@@ -48,15 +49,15 @@ pub(super) struct ChunkStatistics {
 #[derive(Debug)]
 struct LabelBounds {
     name: String,
-    /// Which of the statistics' axes it is.
+    /// The position of the axis in `ChunkStatistics::axes`.
     at: usize,
     least: ArrayRef,
     greatest: ArrayRef,
-    /// Whether a label is NULL, which bounds do not say.
+    /// Whether a label may be NULL, which bounds do not show.
     may_be_null: bool,
 }
 
-/// What the writer noted about a value.
+/// The stored chunk statistics of one variable.
 #[derive(Debug)]
 struct ValueZones {
     name: String,
@@ -64,13 +65,13 @@ struct ValueZones {
     zones: Arc<dyn Zones>,
 }
 
-/// Chunks, each as its indices among the touched ones of each axis of some statistics.
+/// A list of chunks: per axis of the statistics, the position of each chunk among the touched ones.
 #[derive(Debug, Clone)]
 pub(super) struct ChunkIndices(Vec<UInt64Array>);
 
 impl ChunkStatistics {
-    /// Gathers what is known of `columns`, which are those of `schema`. Axes of which no column says
-    /// anything are left out, unless a value is noted for single chunks.
+    /// Gathers the statistics of `columns`, whose fields are in `schema`. Leaves out axes without a column,
+    /// unless there are statistics of a variable, which differ along every axis.
     pub(super) async fn gather(
         array: &Arc<GridArray>,
         chunks: ChunksToRead<'_>,
@@ -97,27 +98,27 @@ impl ChunkStatistics {
         Ok(Self { array: Arc::clone(array), axes, touched, labels, values, schema })
     }
 
-    /// Whether anything is known of a value.
+    /// Whether there are statistics of a variable.
     pub(super) fn know_values(&self) -> bool {
         !self.values.is_empty()
     }
 
-    /// Whether anything is known at all.
+    /// Whether there are statistics of any column.
     pub(super) fn know_anything(&self) -> bool {
         !self.labels.is_empty() || self.know_values()
     }
 
-    /// The axes by whose chunks statistics differ.
+    /// Returns the axes along which the statistics differ from chunk to chunk.
     pub(super) fn axes(&self) -> &[usize] {
         &self.axes
     }
 
-    /// How many combinations of touched chunks there are along the axes; `None` if too many to count.
+    /// Returns the number of combinations of touched chunks along these axes; `None` if it overflows.
     pub(super) fn combinations(&self) -> Option<usize> {
         self.touched.iter().try_fold(1_usize, |product, chunks| product.checked_mul(chunks.len()))
     }
 
-    /// Every combination of touched chunks, in row-major order.
+    /// Returns every combination of touched chunks, in row-major order.
     pub(super) fn all_chunks(&self) -> ChunkIndices {
         let combinations = self.combinations().unwrap_or(0);
         let mut inner = combinations;
@@ -132,7 +133,7 @@ impl ChunkStatistics {
         ChunkIndices(repeated.collect())
     }
 
-    /// The chunks at these coordinates, which must be touched ones.
+    /// Finds the chunks at these coordinates, which must be touched ones.
     pub(super) fn indices_of<'a>(
         &self,
         chunks: &(impl Iterator<Item = &'a [u64]> + Clone),
@@ -145,13 +146,13 @@ impl ChunkStatistics {
                 .collect();
             match of_axis {
                 Ok(of_axis) => indices.push(UInt64Array::from(of_axis)),
-                Err(_) => return internal_err!("a chunk that the selection does not touch"),
+                Err(_) => return internal_err!("the selection does not touch a chunk of the plan"),
             }
         }
         Ok(ChunkIndices(indices))
     }
 
-    /// The predicate in terms of what can be known, or `None` if it rules out nothing.
+    /// Translates a predicate into one on bounds; `None` if it cannot exclude a chunk.
     pub(super) fn predicate(&self, predicate: PhysicalExprRef) -> Option<Arc<PruningPredicate>> {
         if negates_integers(&predicate, &self.schema) {
             return None;
@@ -160,26 +161,26 @@ impl ChunkStatistics {
         builder.build(predicate).filter(|predicate| !predicate.always_true())
     }
 
-    /// For which chunks `predicate` may hold; `None` if it may for all.
+    /// Returns for each chunk whether `predicate` may hold there; `None` if it may hold in all chunks.
     pub(super) fn prune(
         &self,
         predicate: &PruningPredicate,
         chunks: &ChunkIndices,
     ) -> Option<Vec<bool>> {
-        // Pruning is an extra: what fails here may well succeed on rows.
+        // Pruning is optional: a predicate that fails on bounds may succeed on rows.
         let kept = self.containers(chunks).and_then(|known| predicate.prune(&known));
         match kept {
             Ok(keep) if keep.iter().all(|&keep| keep) => None,
             Ok(keep) => Some(keep),
             Err(error) => {
-                log::debug!("no chunk is pruned by {}: {error}", predicate.orig_expr());
+                log::debug!("cannot prune chunks by {}: {error}", predicate.orig_expr());
                 None
             }
         }
     }
 
-    /// The least and greatest value or label of each chunk, and how many NULLs it has where that is
-    /// noted, if the statistics are of one column.
+    /// Returns the least and greatest value or label of each chunk, and its number of NULLs where it is
+    /// known. `None` if there are no bounds, or the statistics cover several columns.
     pub(super) fn bounds(
         &self,
         chunks: &ChunkIndices,
@@ -213,14 +214,14 @@ impl ChunkStatistics {
                     known.bounds.insert(name.clone(), bounds);
                     known.null_counts.insert(name, null_counts);
                 }
-                Err(error) => log::debug!("bounds of \"{name}\" prune nothing: {error}"),
+                Err(error) => log::debug!("cannot prune by the bounds of \"{name}\": {error}"),
             }
         }
         known.cells = Some(self.cells(chunks));
         Ok(known)
     }
 
-    /// What is noted about the chunks of these numbers: least, greatest, and the count of NULLs.
+    /// Returns the stored statistics of the chunks `numbers`: least and greatest values, and NULL counts.
     fn noted(
         &self,
         of_value: &ValueZones,
@@ -239,7 +240,7 @@ impl ChunkStatistics {
         Ok(((bounds(|pair| pair.0)?, bounds(|pair| pair.1)?), null_counts))
     }
 
-    /// The row-major numbers of chunks; the statistics must be of all axes.
+    /// Returns the row-major numbers of chunks; the statistics must cover all axes.
     fn chunk_numbers(&self, chunks: &ChunkIndices) -> Vec<u64> {
         let mut numbers = vec![0; chunks.len()];
         let of_axes = chunks.0.iter().zip(&self.touched).zip(self.array.grid().chunks_per_axis());
@@ -251,7 +252,7 @@ impl ChunkStatistics {
         numbers
     }
 
-    /// The cells of chunks; the statistics must be of all axes.
+    /// Returns the number of cells of each chunk; the statistics must cover all axes.
     fn cells(&self, chunks: &ChunkIndices) -> ArrayRef {
         let mut cells = vec![1_u64; chunks.len()];
         for ((indices, touched), &axis) in chunks.0.iter().zip(&self.touched).zip(&self.axes) {
@@ -269,13 +270,13 @@ impl ChunkStatistics {
 }
 
 impl ChunkIndices {
-    /// How many chunks; one, of all the array, if statistics differ along no axis.
+    /// Returns the number of chunks. Statistics without axes count the whole array as one chunk.
     fn len(&self) -> usize {
         self.0.first().map_or(1, |indices| indices.len())
     }
 }
 
-/// Reads the zone maps of the value columns among `columns`.
+/// Reads the zone maps of the variables among `columns`, if they are worth reading.
 async fn value_zones(
     array: &GridArray,
     chunks: ChunksToRead<'_>,
@@ -284,7 +285,7 @@ async fn value_zones(
 ) -> Vec<ValueZones> {
     let mut values = Vec::new();
     for (column, field) in columns.iter().zip(schema.fields()) {
-        // What is noted of elements is not comparable with what a column computes from them.
+        // Zone maps hold stored elements, which do not compare with values computed from elements.
         let as_stored = |value: &usize| array.value(*value).is_as_stored();
         let Some(value) = column.value().filter(as_stored) else { continue };
         if let Some(zones) = worthwhile_zones(array, value, chunks).await {
@@ -294,8 +295,8 @@ async fn value_zones(
     values
 }
 
-/// Whether an integer is negated. DataFusion prunes by `-x < a` as by `x > -a`, which is not the same for
-/// the least integer: it is its own negative.
+/// Whether `predicate` negates an integer, or may do so. DataFusion prunes by `-x < a` as by `x > -a`. The
+/// two differ for the least integer, which is its own negative.
 fn negates_integers(predicate: &PhysicalExprRef, schema: &SchemaRef) -> bool {
     let negates = predicate.exists(|expr| {
         let Some(negated) = expr.downcast_ref::<NegativeExpr>() else { return Ok(false) };
@@ -304,7 +305,7 @@ fn negates_integers(predicate: &PhysicalExprRef, schema: &SchemaRef) -> bool {
     !matches!(negates, Ok(false))
 }
 
-/// The least and greatest label of each touched chunk of `axis`.
+/// Returns the least and the greatest selected label of each touched chunk of `axis`.
 fn extremes(
     array: &GridArray,
     selection: &AxisSelection,
@@ -313,7 +314,7 @@ fn extremes(
     touched: &[u64],
 ) -> Result<(ArrayRef, ArrayRef)> {
     let Some(labels) = array.labels_of(column) else {
-        return internal_err!("the value has no labels");
+        return internal_err!("a variable has no labels");
     };
     let extremes = touched
         .iter()

@@ -1,8 +1,7 @@
-//! Decides whether reading zone maps costs less than the payloads it spares.
+//! Decides whether reading zone maps costs less than reading the payloads that they save.
 //!
-//! Reading zone maps takes time, and spares payloads. Both are counted in bytes of payloads that the query
-//! would read without them, and each kind of source knows what its zone maps cost beside that many
-//! ([`GridArray::zones`]):
+//! The measure is the bytes of payloads that the query would read without zone maps. Each kind of source
+//! compares the cost of its zone maps with these bytes ([`GridArray::zones`]):
 //!
 //! ```text
 //!   chunks that a plan reads, whole:  cells × bytes per cell  ──▶  source: cheaper?  ──▶  zones, or none
@@ -15,22 +14,22 @@ use crate::format::Zones;
 use crate::grid::{ChunkGrid, Selection};
 use crate::plan::{ScanPlan, touched_chunks};
 
-/// Chunks that are to be read.
+/// The extent of the chunks that a query would read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunksToRead<'a> {
-    /// Whose cells they hold.
+    /// The cells that the query needs of them.
     pub(super) selection: &'a Selection,
-    /// Their cells, selected or not: of chunks that are cut, all is read.
+    /// The number of their cells, selected or not, because chunks are read whole.
     cells: u64,
 }
 
 impl<'a> ChunksToRead<'a> {
-    /// The chunks that a selection touches.
+    /// Counts the chunks that a selection touches.
     pub(super) fn of_selection(grid: &ChunkGrid, selection: &'a Selection) -> Self {
         Self { selection, cells: touched_cells(grid, selection).1 }
     }
 
-    /// The chunks of a plan. Where masks or a limit leave some out, the rest count as chunks of average size.
+    /// Counts the chunks of a plan. If masks or a limit leave some out, the others count with average size.
     pub(crate) fn of_plan(plan: &'a ScanPlan) -> Self {
         let (chunks, cells) = touched_cells(plan.grid(), plan.selection());
         let share = u128::from(cells) * u128::from(plan.chunks()) / u128::from(chunks.max(1));
@@ -38,7 +37,7 @@ impl<'a> ChunksToRead<'a> {
     }
 }
 
-/// How many chunks a selection touches, and the cells of these chunks.
+/// Returns how many chunks a selection touches, and the number of their cells.
 fn touched_cells(grid: &ChunkGrid, selection: &Selection) -> (u64, u64) {
     let (mut chunks, mut cells) = (1_u64, 1_u64);
     for axis in 0..grid.rank() {
@@ -53,7 +52,8 @@ fn touched_cells(grid: &ChunkGrid, selection: &Selection) -> (u64, u64) {
     (chunks, cells)
 }
 
-/// Reads the zone maps of `value`; `None` if that costs a query of these chunks more than it may spare.
+/// Reads the zone maps of the variable `value`. Returns `None` if there are none to use, or if they cost a
+/// query of `chunks` more than they may save.
 pub(crate) async fn worthwhile_zones(
     array: &GridArray,
     value: usize,
@@ -69,7 +69,7 @@ mod tests {
     use crate::grid::AxisSelection;
     use crate::plan::{ChunkMask, ScanRequest};
 
-    /// A selection and its plan cost the same; masks and limits take their share off.
+    /// A selection and its plan count the same cells; masks and limits reduce the count.
     #[test]
     fn chunks_count_whole_and_only_those_that_are_read() {
         let grid = ChunkGrid::new(&[10, 6], &[4, 3]).unwrap();
@@ -79,7 +79,7 @@ mod tests {
             ChunksToRead::of_plan(&plan).cells
         };
         assert_eq!(cells(&request), 60);
-        // One row of the first two chunks, one column of each.
+        // One index of each of two chunks on axis 0, and one index on axis 1.
         request.selection.restrict(0, &AxisSelection::from_range(10, 3..5));
         request.selection.restrict(1, &AxisSelection::from_range(6, 0..1));
         assert_eq!(cells(&request), 2 * 12);

@@ -1,48 +1,48 @@
-//! Memory of accumulators, accounted for before they take it.
+//! [`Account`]: reserves the memory of accumulators before they allocate it.
 //!
-//! Some accumulators hold all values that they are given (`median`), or all that differ
-//! (`count(DISTINCT …)`), in memory that doubles each time it is full:
+//! Some accumulators hold all their input (`median`), or all distinct values of it (`count(DISTINCT …)`).
+//! Their memory doubles each time it is full:
 //!
 //! ```text
 //!   held    ▁▁▂▂▂▂▄▄▄▄▄▄▄▄████████████████      doubles when twice as much has been given
 //!   given   ────────────────────────────▶
 //! ```
 //!
-//! Asking after a batch whether its memory may be had is too late by that doubling. So an account expects,
-//! of accumulators that have grown, that they double again; and it asks them what they hold so rarely that
-//! asking, which looks at every group, costs nothing beside the rows.
+//! A reservation after a batch would come too late for such a doubling. So an account assumes that
+//! accumulators double again once they have grown. A measurement of their memory visits every group, so an
+//! account measures rarely, at a small cost beside that of the rows.
 
 use std::ops::Range;
 
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-/// Estimates the memory of accumulators now and after the next batch.
+/// An estimate of the memory of accumulators, now and after the next batch.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    /// Bytes that they held when they were asked last.
+    /// Bytes that the accumulators held at the last measurement.
     held: usize,
-    /// Bytes that they had been given by then.
+    /// Bytes of input before the last measurement.
     given: usize,
-    /// Bytes that they have been given since.
+    /// Bytes of input since the last measurement.
     since: usize,
-    /// Groups that there were by then.
+    /// The number of groups at the last measurement.
     groups: usize,
     growth: Growth,
 }
 
-/// The last time that accumulators were found to have grown by much.
+/// The last measurement at which accumulators had grown by much.
 #[derive(Debug, Default)]
 struct Growth {
-    /// Bytes that they held then.
+    /// Bytes that the accumulators held then.
     held: usize,
-    /// Bytes that they had been given before and after: they grew somewhere in between.
+    /// Bytes of input at the previous measurement and at this one; the growth lies in between.
     given: Range<usize>,
 }
 
 impl Account {
-    /// Makes room in `reservation`, beside the `fixed` bytes there, for accumulators that are about to be
-    /// given `bytes`, and have met so many `groups`; `held` asks them how much they hold.
+    /// Reserves memory for the next `bytes` of input of accumulators, which have `groups` groups so far.
+    /// `reservation` also holds `fixed` bytes for other uses. `held` measures the accumulators.
     pub(super) fn admit(
         &mut self,
         reservation: &MemoryReservation,
@@ -63,9 +63,9 @@ impl Account {
         Ok(())
     }
 
-    /// Whether so much has been given that the accumulators may hold much more than is known.
+    /// Whether the accumulators may hold much more than at the last measurement, after `bytes` more of input.
     fn is_news(&self, bytes: usize) -> bool {
-        /// Less is not worth asking for.
+        /// Less input is not worth a measurement.
         const LEAST: usize = 1 << 14;
         self.since + bytes > (self.held / 16).max(LEAST)
     }
@@ -78,11 +78,12 @@ impl Account {
         }
     }
 
-    /// What they may hold after `bytes` more.
+    /// Returns the bytes that the accumulators may hold after `bytes` more of input.
     fn expected(&self, bytes: usize) -> usize {
         let more = self.since + bytes;
         let given = self.given + more;
-        // Those that hold all values have doubled by then; if nothing has happened long after, they do not.
+        // Accumulators that hold all values double within this range of input. If they have not grown by its
+        // end, they do not hold all values.
         let doubles = given > 2 * self.growth.given.start && given <= 3 * self.growth.given.end;
         self.held + (2 * more).max(if doubles { self.held } else { 0 })
     }
@@ -96,7 +97,8 @@ mod tests {
 
     use super::*;
 
-    /// Feeds an accumulator that holds all that it is given; returns what it held at most.
+    /// Feeds an accumulator four times the limit, or until the pool refuses; returns the bytes that it holds
+    /// and its input.
     fn peak(limit: usize, batch: usize, mut grow: impl FnMut(usize) -> usize) -> (usize, usize) {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit));
         let reservation = MemoryConsumer::new("test").register(&pool);

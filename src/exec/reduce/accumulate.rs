@@ -1,5 +1,5 @@
-//! Aggregates that the kernels do not know: DataFusion's own accumulators, over batches of rows, fed
-//! with places in the table of groups instead of hashes.
+//! Aggregates without a dense kernel: DataFusion's own accumulators over batches of rows, with computed
+//! group numbers instead of hashes.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 
-/// Aggregates of expressions, by accumulators.
+/// A plan that computes aggregates of arbitrary expressions with accumulators.
 #[derive(Debug, Clone)]
 pub(super) struct AccumulatePlan {
-    /// What of the array the expressions are over.
+    /// The sources of the columns that the expressions use.
     pub(super) columns: Vec<ColumnSource>,
     /// The schema of these columns.
     pub(super) schema: SchemaRef,
-    /// Over batches of that schema, as the predicate is.
+    /// The aggregates, over batches of `schema`, as is the predicate.
     pub(super) calls: Vec<Aggregate>,
     predicate: Option<PhysicalExprRef>,
 }
 
-/// Aggregates whose answer depends on the order of rows, whether or not the query gives one.
+/// Aggregates whose answer depends on the order of rows, whether or not the query sorts them.
 const ORDERED: [&str; 5] = ["array_agg", "first_value", "last_value", "nth_value", "string_agg"];
 
 impl AccumulatePlan {
-    /// How accumulators would do `query`, or `None` if they need rows in order.
+    /// Plans `query` with accumulators; `None` if an aggregate depends on the order of rows.
     pub(super) fn of(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
         let ordered = |call: &Aggregate| ORDERED.contains(&call.function.fun().name());
         if query.aggregates.iter().any(ordered) {
@@ -55,7 +55,7 @@ impl AccumulatePlan {
         }))
     }
 
-    /// Whether an accumulator hands on values that it was given, rather than a summary of them.
+    /// Whether the state of an accumulator is a list of its input values, rather than a summary of them.
     pub(super) fn holds_values(&self) -> bool {
         let has_list = |call: &Aggregate| {
             let states = call.function.state_fields();
@@ -64,9 +64,9 @@ impl AccumulatePlan {
         self.calls.iter().any(has_list)
     }
 
-    /// Bytes of the arguments of a row.
+    /// Estimates the bytes of the arguments of a row.
     pub(super) fn bytes_per_row(&self) -> Result<usize> {
-        /// A text, or whatever else has no width of its own.
+        /// The assumed bytes of a text, or of another value without a fixed width.
         const TEXT: usize = 32;
         let mut bytes = 0;
         for arg in self.calls.iter().flat_map(|call| &call.args) {
@@ -75,7 +75,7 @@ impl AccumulatePlan {
         Ok(bytes)
     }
 
-    /// Every expression that is evaluated per row.
+    /// Returns every expression that is evaluated per row.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.calls.iter().flat_map(Aggregate::expressions).chain(&self.predicate)
     }
@@ -83,14 +83,14 @@ impl AccumulatePlan {
 
 /// The accumulators of one partition.
 pub(super) enum Accumulators {
-    /// One group that is there even without rows.
+    /// A single group, which is in the result even without rows.
     Ungrouped(Ungrouped),
-    /// Any number of groups, those with a row.
+    /// Any number of groups; only groups with a row are in the result.
     Grouped(Grouped),
 }
 
 impl Accumulators {
-    /// Accumulators for a table of `places` groups, or of the one group that has no keys.
+    /// Makes accumulators for a table of `places` groups, or for the single group of a query without keys.
     pub(super) fn new(plan: &AccumulatePlan, places: usize, has_keys: bool) -> Result<Self> {
         Ok(if has_keys {
             Self::Grouped(Grouped::new(plan, places)?)
@@ -99,8 +99,8 @@ impl Accumulators {
         })
     }
 
-    /// Adds rows; `places` says which group each belongs to, and `repeated` that these are the places
-    /// of the last batch.
+    /// Adds rows. `places` holds the place of each row's group. `repeated` means that they are the places of
+    /// the last batch.
     pub(super) fn update(
         &mut self,
         batch: &RecordBatch,
@@ -113,7 +113,7 @@ impl Accumulators {
         }
     }
 
-    /// Groups that have been met.
+    /// Returns the number of groups so far.
     pub(super) fn groups(&self) -> usize {
         match self {
             Self::Ungrouped(_) => 1,
@@ -121,7 +121,7 @@ impl Accumulators {
         }
     }
 
-    /// Memory that the accumulators hold, in bytes.
+    /// Returns the memory that the accumulators hold, in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Ungrouped(one) => one.accumulators.iter().map(|held| held.size()).sum(),
@@ -129,8 +129,8 @@ impl Accumulators {
         }
     }
 
-    /// The columns of all groups, and the places of the groups. `last` asks for final values instead
-    /// of states.
+    /// Returns the columns of all groups, and the places of these groups. Columns hold final values if
+    /// `last` is true, else states.
     pub(super) fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
         match self {
             Self::Ungrouped(one) => Ok((one.finish(last)?, vec![0])),
@@ -139,7 +139,7 @@ impl Accumulators {
     }
 }
 
-/// Accumulators without groups, as DataFusion uses them without keys.
+/// Accumulators of a single group, as DataFusion uses them for queries without keys.
 pub(super) struct Ungrouped {
     plan: AccumulatePlan,
     accumulators: Vec<Box<dyn Accumulator>>,
@@ -187,16 +187,16 @@ impl Ungrouped {
     }
 }
 
-/// Accumulators of groups. They take for granted that each group they hear of has a row, so groups
-/// are numbered as they are met.
+/// Accumulators of groups. They assume that each group number has a row, so groups are numbered when their
+/// first row occurs.
 pub(super) struct Grouped {
     plan: AccumulatePlan,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    /// Per place the group's number, or `UNMET`.
+    /// Per place, the group's number, or `UNMET`.
     numbers: Vec<usize>,
-    /// Per number the group's place.
+    /// Per number, the group's place.
     met: Vec<usize>,
-    /// The groups of the rows of the last batch.
+    /// The group numbers of the rows of the last batch.
     groups: Vec<usize>,
 }
 
@@ -222,7 +222,7 @@ impl Grouped {
         self.add(&filter_record_batch(batch, &mask)?)
     }
 
-    /// Finds the groups of rows, numbering those that are new.
+    /// Finds the group number of each row, and numbers new groups.
     fn meet(&mut self, places: impl Iterator<Item = usize>) {
         self.groups.clear();
         for place in places {
@@ -254,7 +254,7 @@ impl Grouped {
     fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
         let mut columns = Vec::new();
         if self.met.is_empty() {
-            return Ok((columns, self.met)); // some accumulators cannot make columns of nothing
+            return Ok((columns, self.met)); // some accumulators fail without groups
         }
         for mut accumulator in self.accumulators {
             if last {
@@ -267,23 +267,23 @@ impl Grouped {
     }
 }
 
-/// What `call` aggregates, evaluated.
+/// Evaluates the arguments of `call`.
 fn arguments(call: &Aggregate, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     let array = |arg: &PhysicalExprRef| arg.evaluate(batch)?.into_array(batch.num_rows());
     call.args.iter().map(array).collect()
 }
 
-/// The rows for which `predicate` is true; without NULLs.
+/// Returns a mask of the rows for which `predicate` is true; NULL becomes false.
 fn mask(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanArray> {
     let mask = predicate.evaluate(batch)?.into_array(batch.num_rows())?;
     match mask.as_boolean_opt() {
         Some(mask) if mask.null_count() > 0 => Ok(prep_null_mask_filter(mask)),
         Some(mask) => Ok(mask.clone()),
-        None => internal_err!("a predicate of type {}", mask.data_type()),
+        None => internal_err!("a predicate has type {}, not Boolean", mask.data_type()),
     }
 }
 
-/// As DataFusion makes them for its own aggregation.
+/// Makes an accumulator of groups in the same way as DataFusion's own aggregation.
 fn accumulator(function: &Arc<AggregateFunctionExpr>) -> Result<Box<dyn GroupsAccumulator>> {
     if function.groups_accumulator_supported() {
         return function.create_groups_accumulator();

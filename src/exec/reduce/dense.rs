@@ -1,4 +1,4 @@
-//! Which aggregations the dense kernels can do, and what becomes of their states.
+//! [`DensePlan`]: the aggregations that the dense kernels support, and the columns made of their states.
 
 use std::sync::Arc;
 
@@ -25,32 +25,32 @@ use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
 use crate::reduce::{GroupStats, Limit, Moments, Number, Requested, ValueRange, reducer};
 
-/// Aggregates of plain values, by kernels.
+/// A plan to compute aggregates of plain variables with the dense kernels.
 #[derive(Debug, Clone)]
 pub(super) struct DensePlan {
     pub(super) calls: Vec<DenseCall>,
-    /// The values that the calls are of, each once.
+    /// The variables that the calls use, each once.
     pub(super) columns: Vec<DenseColumn>,
-    /// The predicate, if there is one: it is over the only column.
+    /// The predicate, if there is one; it is over the only column.
     pub(super) range: Option<ValueRange>,
 }
 
-/// One aggregate.
+/// One aggregate of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DenseCall {
     pub(super) call: Call,
-    /// Which of the plan's columns it is of; the one that counts rows is of none.
+    /// The position of its variable in the plan's columns; `None` for a count of rows.
     pub(super) column: Option<usize>,
 }
 
-/// A value of the array and what is to be known of it.
+/// A variable of the array, and the statistics that the calls need of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DenseColumn {
     pub(super) value: usize,
     pub(super) requested: Requested,
 }
 
-/// An aggregate in terms of what the kernels find out.
+/// An aggregate in terms of the statistics that the kernels compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     CountRows,
@@ -64,7 +64,7 @@ pub(super) enum Call {
 }
 
 impl DensePlan {
-    /// How the kernels would do `query`, or `None` if they cannot.
+    /// Plans `query` with the kernels; `None` if they do not support it.
     pub(super) fn of(query: &Query, scan: &GridScanExec) -> Option<Self> {
         let (ranged, range) = match &query.predicate {
             Some(predicate) => {
@@ -77,7 +77,7 @@ impl DensePlan {
         let mut calls = Vec::new();
         for aggregate in &query.aggregates {
             let (call, value) = match (Call::of(aggregate, scan)?, ranged) {
-                // What passes a predicate on a value has one.
+                // A row that passes a predicate on a variable has a value: counting values counts rows.
                 ((Call::CountRows, _), Some(value)) => (Call::Count, Some(value)),
                 (call, _) => call,
             };
@@ -91,7 +91,7 @@ impl DensePlan {
             calls.push(DenseCall { call, column });
         }
         if range.is_some() && values.len() > 1 {
-            return None; // the predicate is over another value
+            return None; // the predicate is over another variable
         }
         let columns = values.iter().enumerate().map(|(column, &value)| {
             let of_column = calls.iter().filter(|call| call.column == Some(column));
@@ -104,14 +104,14 @@ impl DensePlan {
         Some(Self { calls, columns, range })
     }
 
-    /// Bytes of the states of a group.
+    /// Returns the bytes of the states of a group.
     pub(super) fn bytes_per_group(&self) -> u64 {
         let of_column = |column: &DenseColumn| 8 + column.requested.bytes_per_group();
         8 + self.columns.iter().map(of_column).sum::<u64>()
     }
 }
 
-/// What `calls` need.
+/// Returns the statistics that `calls` need.
 fn requested_by(calls: impl Iterator<Item = Call>) -> Requested {
     let mut requested = Requested::default();
     for call in calls {
@@ -125,12 +125,12 @@ fn requested_by(calls: impl Iterator<Item = Call>) -> Requested {
 }
 
 impl Call {
-    /// Whether the value or state is made of the sums.
+    /// Whether the value or state is computed from the sums.
     pub(super) fn needs_sums(self) -> bool {
         matches!(self, Self::Sum | Self::Average)
     }
 
-    /// The call that `aggregate` is, and the value that it is of.
+    /// Translates `aggregate` into a call and the number of its variable; `None` if no kernel supports it.
     fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<(Self, Option<usize>)> {
         let function = &aggregate.function;
         if aggregate.filter.is_some() || function.is_distinct() {
@@ -191,7 +191,7 @@ impl Call {
             .map(|(_, sample, root)| Self::Variance { sample: *sample, root: *root })
     }
 
-    /// The columns of the partial state, as DataFusion's own function would have them.
+    /// Returns the columns of the partial state, in the form of DataFusion's own function.
     pub(super) fn state(self, stats: &mut GroupStats, rows: &[u64]) -> Result<Vec<ArrayRef>> {
         Ok(match self {
             Self::Average => {
@@ -208,13 +208,13 @@ impl Call {
                 let counts = UInt64Array::from(stats.counts.clone());
                 vec![Arc::new(counts), column(|moments| moments.mean), column(|moments| moments.m2)]
             }
-            // Their state is their value.
+            // The state of the other calls is their value.
             _ => vec![self.value(stats, rows, false)?],
         })
     }
 
-    /// The column of the final value. The `last` that needs the sums may use their memory: fresh
-    /// memory for many groups takes longer than the division.
+    /// Returns the column of the final values. The `last` call that needs the sums reuses their memory,
+    /// because fresh memory for many groups takes longer than the division.
     pub(super) fn value(
         self,
         stats: &mut GroupStats,
@@ -262,12 +262,12 @@ impl Call {
     }
 }
 
-/// A statistic that was requested.
+/// Unwraps a statistic, which must have been requested.
 fn computed<T>(statistic: Option<T>) -> Result<T> {
-    statistic.ok_or_else(|| internal_datafusion_err!("a statistic that was not requested"))
+    statistic.ok_or_else(|| internal_datafusion_err!("a statistic was not requested"))
 }
 
-/// Valid where something was counted; `None` if that is everywhere.
+/// Returns the validity of groups: valid where the count is not 0. `None` if all are valid.
 fn seen(counts: &[u64]) -> Option<NullBuffer> {
     if !counts.contains(&0) {
         return None;
@@ -282,13 +282,13 @@ fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     })
 }
 
-/// What of the array a column of the scan shows, if `expr` is one.
+/// Returns the source of the scan's column `expr`; `None` if `expr` is not a column.
 fn column_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<ColumnSource> {
     let column = expr.downcast_ref::<PhysicalColumn>()?;
     scan.columns().get(column.index()).copied()
 }
 
-/// The value that `expr` shows, if it is one of numbers.
+/// Returns the number of the variable whose column `expr` is; `None` unless the variable is numeric.
 fn plain_value(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<usize> {
     let value = column_of(expr, scan)?.value()?;
     scan.array().value(value).as_number().map(|_| value)
@@ -302,8 +302,8 @@ fn is_never_null(expr: &PhysicalExprRef, scan: &GridScanExec) -> bool {
     expr.is::<PhysicalColumn>() && matches!(expr.nullable(scan.schema_ref()), Ok(false))
 }
 
-/// The value that `expr` shows and the type in which it does: its own or a wider one, without loss of a
-/// NULL or an overflow on the way.
+/// Returns the variable of `expr`, and the type of `expr`: the variable's own, or a wider one that it is
+/// cast to. Such a cast never overflows, and never changes which values are NULL.
 fn number_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, DataType)> {
     let type_of = |value: usize| scan.array().value(value).data_type();
     if let Some(value) = plain_value(expr, scan) {
@@ -327,15 +327,15 @@ fn is_narrow_unsigned(data_type: &DataType) -> bool {
     matches!(data_type, DataType::UInt8 | DataType::UInt16 | DataType::UInt32)
 }
 
-/// The value that `predicate` is over, and the interval for which it is true, if it is one: comparisons
-/// of that value with numbers, joined by AND.
+/// Returns the variable that `predicate` is over, and the interval for which `predicate` is true. `None`
+/// unless it consists of comparisons of one variable with numbers, joined by AND.
 fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
     let mut range = ValueRange::default();
     let mut over: Option<usize> = None;
     let mut same = |value: usize| (*over.get_or_insert(value) == value).then_some(());
     for conjunct in split_conjunction(predicate) {
         if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
-            // NULLs never count where there is a range.
+            // With a range, NULLs never count.
             same(plain_value(not_null.arg(), scan)?)?;
             continue;
         }
@@ -356,7 +356,7 @@ fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usiz
             Operator::Eq => (limit(true), limit(true)),
             _ => return None,
         };
-        // Two bounds on one side are rare, and DataFusion's optimizer joins those of one type.
+        // Two bounds on the same side are rare: DataFusion's optimizer merges those of one type.
         if (least.is_some() && range.least.is_some())
             || (greatest.is_some() && range.greatest.is_some())
         {
@@ -368,8 +368,8 @@ fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usiz
     Some((over?, range))
 }
 
-/// The value that `side` shows, if comparing its elements with `number` is comparing `side` with it:
-/// nothing is rounded.
+/// Returns the variable of `side`, if its elements compare with `number` exactly as `side` does: nothing is
+/// rounded.
 fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec) -> Option<usize> {
     let (value, compared_as) = number_of(side, scan)?;
     let from = scan.array().value(value).data_type();
@@ -384,7 +384,7 @@ fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec)
     exact.then_some(value)
 }
 
-/// The number that `expr` is, if it is a literal one that is not NULL.
+/// Returns the number that `expr` is; `None` unless `expr` is a numeric literal other than NULL.
 fn number(expr: &PhysicalExprRef) -> Option<Number> {
     let value = expr.downcast_ref::<Literal>()?.value();
     let widest = match value.data_type() {

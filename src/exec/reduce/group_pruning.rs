@@ -1,8 +1,8 @@
-//! The groups that a reduction needs no more by the time that it begins.
+//! Skips groups that operators above a reduction have excluded before it starts.
 //!
-//! A join above an aggregation drops the groups that it finds no partner for, and by the time that the
-//! aggregation is read, it knows which. A filter over keys is evaluated once per group and becomes a
-//! selection of the axis that the keys are over:
+//! A join above an aggregation drops the groups without a match. Before the join reads the aggregation, it
+//! has made a dynamic filter of the matching keys. A filter over keys is evaluated once per group and
+//! becomes a selection of the keys' axis:
 //!
 //! ```text
 //!   stations JOIN (SELECT station, avg(value) … GROUP BY station) USING (station)
@@ -26,8 +26,8 @@ use crate::grid::AxisSelection;
 use crate::plan::ScanPlan;
 use crate::reduce::AxisGroups;
 
-/// What `filters`, which are over the output of a reduction, leave of the elements of each axis; `None`
-/// for axes of which they leave all. `plan` is the one over whose selection the keys are numbered.
+/// Returns, per axis, the indices that `filters` over a reduction's output keep; `None` if they keep all.
+/// The keys are numbered over the selection of `plan`.
 pub(super) fn needed_elements(
     filters: &[PhysicalExprRef],
     keys: &Keys,
@@ -48,9 +48,9 @@ pub(super) fn needed_elements(
     Ok(needed)
 }
 
-/// The axis that a conjunct is over, and for each of its groups whether it is true; `None` if it is over
-/// aggregates, or over keys of several axes. Whoever pushed it down evaluates it again, so that an error
-/// here is no error.
+/// Returns the axis of a conjunct's keys, and for each group of that axis whether the conjunct is true.
+/// `None` if the conjunct uses aggregates or keys of several axes. Also `None` if the conjunct fails,
+/// because the operator above evaluates it again.
 fn needed_groups(conjunct: &PhysicalExprRef, keys: &Keys) -> Option<(usize, Vec<bool>)> {
     let needed = columns_of([conjunct]);
     let columns: Vec<&KeyColumn> =
@@ -69,13 +69,13 @@ fn needed_groups(conjunct: &PhysicalExprRef, keys: &Keys) -> Option<(usize, Vec<
     match evaluated {
         Ok(holds) => Some((axis, holds.iter().collect())),
         Err(error) => {
-            log::debug!("no group is skipped by {conjunct}: {error}");
+            log::debug!("cannot skip groups by {conjunct}: {error}");
             None
         }
     }
 }
 
-/// The elements of an axis that are in one of the needed groups.
+/// Returns the selected indices of an axis that are in a needed group.
 fn elements(needed: &[bool], groups: &AxisGroups, selection: &AxisSelection) -> AxisSelection {
     let is_needed = |rank: u64| match groups {
         AxisGroups::One => needed.first() == Some(&true),

@@ -21,17 +21,18 @@ use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::reduce::AxisGroups;
 
-/// Longer axes are grouped row by row: planning must stay short.
+/// The greatest number of labels to evaluate per axis. Longer axes are grouped row by row, so that planning
+/// stays short.
 const MAX_LABELS: u64 = 1 << 24;
 
-/// The keys of a query, numbered.
+/// The numbered group keys of a query.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
-    /// Per axis of the array, the numbering of its groups over the scan's selection.
+    /// The group numbers of each axis of the array, over the scan's selection.
     pub(super) axes: Vec<AxisGroups>,
-    /// In the order of the query's keys.
+    /// The values of each key, in the order of the query.
     pub(super) columns: Vec<KeyColumn>,
-    /// How many groups there are at most: the product over the axes.
+    /// The greatest possible number of groups: the product over the axes.
     pub(super) groups: u64,
 }
 
@@ -45,8 +46,8 @@ pub(super) struct KeyColumn {
 }
 
 impl Keys {
-    /// Numbers the keys of `query`, or `None` if one is not over a single dimension. Errors of the
-    /// expressions are `None` too: over rows, they may never be evaluated.
+    /// Numbers the keys of `query`; `None` if a key is over several dimensions or over a variable. Also
+    /// `None` if a key fails on a label, because over rows that label may never be evaluated.
     pub(super) fn number(query: &Query, scan: &GridScanExec) -> Option<Self> {
         let rank = scan.array().grid().rank();
         let columns = scan.columns();
@@ -86,7 +87,7 @@ struct AxisLabels {
     schema: SchemaRef,
     columns: Vec<ArrayRef>,
     orders: Vec<LabelOrder>,
-    /// Over `columns`.
+    /// The key expressions, over `columns`.
     keys: Vec<PhysicalExprRef>,
 }
 
@@ -111,7 +112,7 @@ impl AxisLabels {
         Ok(Some(Self { len: selection.count(), schema, columns, orders, keys }))
     }
 
-    /// The numbering, and per key its values by group number.
+    /// Returns the group numbers of the labels, and per key its values by group number.
     fn number(&self) -> Result<(AxisGroups, Vec<ArrayRef>)> {
         if self.keys.iter().any(|key| self.is_distinct(key)) {
             return Ok((AxisGroups::Each, self.evaluate(None)?));
@@ -119,7 +120,7 @@ impl AxisLabels {
         let (starts, keys) = self.runs()?;
         let field = |key: &ArrayRef| Field::new("", key.data_type().clone(), true);
         let schema = Arc::new(Schema::new(keys.iter().map(field).collect::<Vec<_>>()));
-        // What DataFusion's own aggregation does with keys: equality, NULL, zeros and all.
+        // DataFusion's own grouping decides which keys are equal, also for NULL and signed zeros.
         let mut distinct = new_group_values(schema, &GroupOrdering::None)?;
         let mut group_of_run = Vec::new();
         distinct.intern(&keys, &mut group_of_run)?;
@@ -136,8 +137,8 @@ impl AxisLabels {
         Ok((AxisGroups::Numbered { numbers: numbers.into(), groups }, values))
     }
 
-    /// Whether `key` is a column of labels that never repeat. Floats may be zeros of either sign,
-    /// which are one group.
+    /// Whether `key` is a column of labels that never repeat. Floats do not qualify, because zeros of both
+    /// signs are one group.
     fn is_distinct(&self, key: &PhysicalExprRef) -> bool {
         key.downcast_ref::<PhysicalColumn>().is_some_and(|column| {
             self.orders[column.index()] != LabelOrder::Unsorted
@@ -145,7 +146,7 @@ impl AxisLabels {
         })
     }
 
-    /// Where each run of equal keys starts, and the keys there.
+    /// Returns where each run of equal keys starts, and the keys of each run.
     fn runs(&self) -> Result<(Vec<u64>, Vec<ArrayRef>)> {
         let candidates = if self.is_monotonic() { self.possible_starts()? } else { None };
         let keys = self.evaluate(candidates.as_ref())?;
@@ -164,8 +165,8 @@ impl AxisLabels {
         Ok((starts, keys))
     }
 
-    /// Whether the labels ascend or descend and every key goes along, so that labels between two of
-    /// the same key have that key.
+    /// Whether the labels are sorted and every key follows their order. All labels between two with the same
+    /// key then have that key too.
     fn is_monotonic(&self) -> bool {
         let mut orderings = Vec::new();
         for (at, (field, order)) in self.schema.fields().iter().zip(&self.orders).enumerate() {
@@ -185,8 +186,8 @@ impl AxisLabels {
         })
     }
 
-    /// Whether no cast in `key` goes round: DataFusion takes every cast between temporal types for one
-    /// that keeps the order, but the time of day starts again each day, and local times each autumn.
+    /// Whether all casts in `key` keep the order. DataFusion assumes this of every cast between temporal
+    /// types. But the time of day restarts each day, and local time is set back each autumn.
     fn casts_keep_order(&self, key: &PhysicalExprRef) -> bool {
         let is_linear = |data_type: &DataType| {
             data_type.is_numeric()
@@ -203,8 +204,8 @@ impl AxisLabels {
         matches!(goes_round, Ok(false))
     }
 
-    /// For monotonic keys, positions among which every run starts: where the keys of two samples
-    /// differ, all positions between them.
+    /// Returns positions that include the start of every run of monotonic keys: all positions between two
+    /// successive samples whose keys differ. `None` if the axis is short.
     fn possible_starts(&self) -> Result<Option<UInt64Array>> {
         const STEP: u64 = 64;
         if self.len < 16 * STEP {
@@ -214,14 +215,14 @@ impl AxisLabels {
         let keys = self.evaluate(Some(&samples))?;
         let mut starts: Vec<u64> = vec![0];
         for run in partition(&keys)?.ranges() {
-            // The run after this one starts somewhere up to its first sample.
+            // The next run starts after this sample, and no later than at the next one.
             let last = samples.value(run.end - 1);
             starts.extend(last + 1..(last + STEP + 1).min(self.len));
         }
         Ok(Some(UInt64Array::from(starts)))
     }
 
-    /// The keys at some positions, or at all.
+    /// Evaluates the keys at the positions `at`, or at all positions.
     fn evaluate(&self, at: Option<&UInt64Array>) -> Result<Vec<ArrayRef>> {
         let columns: Vec<ArrayRef> = match at {
             None => self.columns.clone(),

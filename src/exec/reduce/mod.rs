@@ -7,9 +7,9 @@
 //!                      │
 //!            Keys: each key expression once over its axis' labels, numbered
 //!                      │
-//!            ReduceStrategy: dense kernels │ DataFusion's accumulators │ (rows: left as it was)
+//!            ReduceStrategy: dense kernels │ DataFusion's accumulators │ (rows: plan unchanged)
 //!                      │
-//!            Partitions: cut so that no group is in two of them ── if so, the final stage goes too
+//!            Partitions: cut, if possible, so that none share a group ── then the final stage goes too
 //!                      │
 //!               GridReduceExec
 //! ```

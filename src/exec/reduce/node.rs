@@ -1,4 +1,4 @@
-//! [`GridReduceExec`]: an aggregation over dimensions as a reduction of chunks.
+//! [`GridReduceExec`]: the operator for aggregations over dimensions, as reductions of chunks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,27 +32,29 @@ use crate::exec::display;
 use crate::exec::leaf::without_children;
 use crate::exec::pruning::dynamic::dynamic_filters;
 
-/// Aggregates the chunks of a scan by group, without making rows of them.
+/// An operator that aggregates the chunks of a scan by group, without making rows of them.
 ///
 /// ```text
 /// GridReduceExec: mode=whole, gby=[time], aggr=[avg(temperature.value)], tier=dense, groups=1440, dataset=temperature, chunks=6/6
 /// ```
 ///
-/// Planned by [`GridReduceRule`](super::GridReduceRule). In `mode=partial` it yields the states of
-/// DataFusion's partial aggregation, for its final stage to merge; in `mode=whole` final values. If
-/// the groups do not get their memory, the partition is aggregated over rows after all.
+/// [`GridReduceRule`](super::GridReduceRule) plans the operator. In `mode=partial` it yields the states of
+/// DataFusion's partial aggregation, which the final stage merges. In `mode=whole` it yields final values.
+/// If the memory pool refuses memory for the groups, the partition is aggregated over rows instead, unless
+/// rows would take as much.
 #[derive(Debug, Clone)]
 pub struct GridReduceExec {
     reduction: Arc<Reduction>,
-    /// Groups for which one of these is not true need not be there; over the output.
+    /// Dynamic filters over the output; groups for which one is not true may be left out.
     filters: Vec<PhysicalExprRef>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
 
 impl GridReduceExec {
-    /// A reduction that does what `aggregate` does, or `None` if there is none. With a schema for it,
-    /// one that yields final values if no group is in two partitions; otherwise partial states.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final values
+    /// of the schema `whole` if that is given and partitions share no group. Otherwise it yields partial
+    /// states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
@@ -76,7 +78,7 @@ impl GridReduceExec {
         }))
     }
 
-    /// Whether it yields final values.
+    /// Whether the reduction yields final values.
     pub(super) fn is_whole(&self) -> bool {
         self.reduction.whole
     }

@@ -1,7 +1,7 @@
-//! How a reduction is cut into partitions.
+//! The partitions of a reduction.
 //!
-//! If the array can be cut along an axis so that no group lies on both sides of a cut, each partition
-//! finishes its groups alone: nothing is left to merge, and no final stage is needed.
+//! If an axis can be cut so that no group lies on both sides of a cut, each partition finishes its own
+//! groups. Then there is nothing to merge, and no final stage is needed.
 //!
 //! ```text
 //!   GROUP BY month:   time  0 0 0 0 1 1 1 2 2 2 2 3 3 3        cut between 1 and 2: months stay whole
@@ -20,18 +20,18 @@ use crate::reduce::AxisGroups;
 #[derive(Debug, Clone)]
 pub(super) struct ReducePartition {
     pub(super) plan: Arc<ScanPlan>,
-    /// Which of the plan's.
+    /// The number of the plan's partition.
     pub(super) partition: usize,
 }
 
-/// The partitions of the plan as it is.
+/// Returns the partitions of the plan unchanged.
 pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
     let of_plan = |partition| ReducePartition { plan: Arc::clone(plan), partition };
     (0..plan.partition_count()).map(of_plan).collect()
 }
 
-/// As many partitions as the plan has, about equally large, that share no group; `None` if there is no such
-/// cut.
+/// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
+/// array cannot be cut this way.
 pub(super) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
@@ -51,11 +51,12 @@ pub(super) fn without_shared_groups(
     })
 }
 
-/// Where to cut the selected elements of `axis`, both ends included.
+/// Returns the ranks at which to cut the selected indices of `axis`, both ends included; `None` if there
+/// are no suitable ranks.
 fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
-    /// A cut inside a chunk makes two partitions read it; with so many chunks that is no matter.
+    /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
-    /// A partition may be this much larger or smaller than its share, in parts of its share.
+    /// A cut may lie `1 / SLACK` of a share away from its ideal rank.
     const SLACK: u64 = 8;
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
@@ -81,7 +82,7 @@ fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
     Some(cuts)
 }
 
-/// The rank nearest to `ideal` within `near` for which `possible` is true.
+/// Returns the rank nearest to `ideal` within `near` for which `possible` is true.
 fn nearest(ideal: u64, near: &Range<u64>, possible: impl Fn(&u64) -> bool) -> Option<u64> {
     let below = (near.start..=ideal).rev().find(&possible);
     let above = (ideal + 1..near.end).find(&possible);
@@ -91,7 +92,7 @@ fn nearest(ideal: u64, near: &Range<u64>, possible: impl Fn(&u64) -> bool) -> Op
     }
 }
 
-/// Whether the selected elements before `rank` and from it on are in different chunks.
+/// Whether the selected indices at `rank - 1` and `rank` are in different chunks.
 fn is_chunk_border(plan: &ScanPlan, axis: usize, selection: &AxisSelection, rank: u64) -> bool {
     let chunk = |rank: u64| {
         let index = selection.slice(rank..rank + 1).ranges().first().map(|range| range.start);
@@ -100,8 +101,7 @@ fn is_chunk_border(plan: &ScanPlan, axis: usize, selection: &AxisSelection, rank
     rank > 0 && rank < selection.count() && chunk(rank - 1) != chunk(rank)
 }
 
-/// Per rank, whether no group has elements both before it and from it on; `None` if that is so
-/// everywhere.
+/// Returns, per rank, whether a cut before it splits no group; `None` if no cut splits any.
 fn group_borders(groups: &AxisGroups, len: u64) -> Option<Vec<bool>> {
     let AxisGroups::Numbered { numbers, groups } = groups else { return None };
     let mut last = vec![0; *groups as usize];

@@ -1,4 +1,4 @@
-//! What an aggregation asks of a scan, with the operators between the two taken out.
+//! [`Query`]: an aggregation in terms of its scan's columns, without the operators between the two.
 //!
 //! ```text
 //!   AggregateExec  gby=[month], aggr=[avg(c)]              keys       [date_trunc('month', time)]
@@ -35,28 +35,28 @@ pub(super) struct Query {
     /// Group keys, in order.
     pub(super) keys: Vec<PhysicalExprRef>,
     pub(super) aggregates: Vec<Aggregate>,
-    /// Rows for which it is not true do not count.
+    /// The condition on rows; rows for which it is not true do not count.
     pub(super) predicate: Option<PhysicalExprRef>,
 }
 
 /// One aggregate of a query.
 #[derive(Debug, Clone)]
 pub(super) struct Aggregate {
-    /// The function, its names and types.
+    /// The function, with its names and types.
     pub(super) function: Arc<AggregateFunctionExpr>,
-    /// What it aggregates.
+    /// The expressions that the function aggregates.
     pub(super) args: Vec<PhysicalExprRef>,
     /// `FILTER (WHERE …)`.
     pub(super) filter: Option<PhysicalExprRef>,
 }
 
 impl Aggregate {
-    /// Arguments and filter.
+    /// Returns the arguments and the filter.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         self.args.iter().chain(&self.filter)
     }
 
-    /// The same over a batch that holds only `columns` of the scan.
+    /// Rewrites the aggregate for a batch that holds only `columns` of the scan.
     pub(super) fn over_columns(&self, columns: &[usize]) -> Result<Self> {
         Ok(Self {
             function: Arc::clone(&self.function),
@@ -67,8 +67,8 @@ impl Aggregate {
 }
 
 impl Query {
-    /// Reads what `aggregate` does; `None` if something in it or below needs rows in order, or gives
-    /// another answer each time.
+    /// Translates `aggregate`. `None` if it has grouping sets, ordered aggregates or volatile expressions,
+    /// or if an operator below cannot be taken out.
     pub(super) fn of(aggregate: &AggregateExec) -> Result<Option<Self>> {
         let group_by = aggregate.group_expr();
         if group_by.has_grouping_set() {
@@ -96,19 +96,19 @@ impl Query {
         Ok((!volatile).then_some(query))
     }
 
-    /// Every expression of the query.
+    /// Returns every expression of the query.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
         let of_aggregates = self.aggregates.iter().flat_map(Aggregate::expressions);
         self.keys.iter().chain(of_aggregates).chain(&self.predicate)
     }
 }
 
-/// What lies between an aggregation and its scan.
+/// The operators between an aggregation and its scan, as expressions over the scan's columns.
 struct Below {
     scan: Arc<dyn ExecutionPlan>,
-    /// Each column that the aggregation sees, over the scan's columns.
+    /// The input columns of the aggregation, over the scan's columns.
     columns: Vec<PhysicalExprRef>,
-    /// Rows for which it is not true do not pass; over the scan's columns.
+    /// The condition for rows to pass, over the scan's columns.
     predicate: Option<PhysicalExprRef>,
 }
 
@@ -144,7 +144,7 @@ impl Below {
             }
             return Ok(Some(below));
         }
-        // Rows pass these unchanged, only in other partitions.
+        // These operators pass on rows unchanged, only in other partitions.
         let passes = plan.is::<CooperativeExec>()
             || plan.is::<RepartitionExec>()
                 && matches!(plan.output_partitioning(), Partitioning::RoundRobinBatch(_));
@@ -154,12 +154,12 @@ impl Below {
         }
     }
 
-    /// `expr`, which is over the columns seen from above, over the scan's columns.
+    /// Rewrites `expr`, which is over the aggregation's input columns, over the scan's columns.
     fn over_scan(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         Arc::clone(expr)
             .transform(|expr| {
                 Ok(match expr.downcast_ref::<PhysicalColumn>() {
-                    // Goes up the tree: what is put in is not looked at again.
+                    // The traversal goes up the tree, so it does not visit the inserted expression.
                     Some(column) => Transformed::yes(Arc::clone(&self.columns[column.index()])),
                     None => Transformed::no(expr),
                 })

@@ -1,4 +1,4 @@
-//! [`Reduction`]: what is aggregated, how, and over rows again where there is no memory for that.
+//! [`Reduction`]: a planned aggregation over a scan, and the same over rows if memory is short.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
 use crate::plan::ScanPlan;
 
-/// An aggregation over a scan, planned: nothing in it changes while it runs.
+/// A planned aggregation over a scan; it does not change while it runs.
 #[derive(Debug)]
 pub(super) struct Reduction {
     pub(super) array: Arc<GridArray>,
@@ -28,18 +28,20 @@ pub(super) struct Reduction {
     pub(super) partitions: Vec<ReducePartition>,
     pub(super) keys: Keys,
     pub(super) strategy: ReduceStrategy,
-    /// Whether it yields final values, because no group is in two partitions; otherwise partial states.
+    /// Whether the reduction yields final values, because no group is in two partitions; otherwise it yields
+    /// partial states.
     pub(super) whole: bool,
-    /// For display; strategies have it in their own ways.
+    /// The predicate for `EXPLAIN`; strategies hold it in their own form.
     pub(super) predicate: Option<PhysicalExprRef>,
     pub(super) schema: SchemaRef,
-    /// The aggregation that this replaces.
+    /// The aggregation over rows that the reduction replaces.
     pub(super) rows: AggregateExec,
 }
 
 impl Reduction {
-    /// A reduction that does what `aggregate` does, or `None` if there is none. With a schema for it,
-    /// one that yields final values if no group is in two partitions; otherwise partial states.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final values
+    /// of the schema `whole` if that is given and partitions share no group. Otherwise it yields partial
+    /// states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
@@ -54,7 +56,7 @@ impl Reduction {
             whole.and_then(|schema| Some((without_shared_groups(&plan, &keys.axes)?, schema)));
         let whole = apart.is_some();
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
-        // These share the groups between them; other partitions may each have all of them.
+        // Partitions without shared groups hold each group once; others may each hold all groups.
         let tables = if whole { 1 } else { partitions.len() as u64 };
         if keys.groups > 1 && !strategy.is_worthwhile(&keys, &plan, tables, config) {
             return Ok(None);
@@ -72,12 +74,12 @@ impl Reduction {
         }))
     }
 
-    /// Bytes that the table takes per group.
+    /// Returns the bytes that the table of groups takes per group.
     pub(super) fn bytes_per_group(&self) -> u64 {
         self.strategy.bytes_per_group(&self.keys)
     }
 
-    /// The same partition of the aggregation that this replaces, over rows.
+    /// Returns the replaced aggregation over the rows of one partition of the reduction.
     pub(super) fn over_rows(&self, partition: usize) -> Result<Arc<dyn ExecutionPlan>> {
         let partition = &self.partitions[partition];
         let input = Arc::clone(self.rows.input())
@@ -86,7 +88,7 @@ impl Reduction {
                     let scan = scan.over_plan(Arc::clone(&partition.plan))?;
                     return Ok(Transformed::yes(Arc::new(scan) as Arc<dyn ExecutionPlan>));
                 }
-                // Another partitioning than ours.
+                // Removes repartitioning, which would not keep the partitions of the reduction.
                 Ok(match node.downcast_ref::<RepartitionExec>() {
                     Some(repartition) => Transformed::yes(Arc::clone(repartition.input())),
                     None => Transformed::no(node),

@@ -1,4 +1,4 @@
-//! [`GridReduceRule`]: finds aggregations over scans and makes reductions of them.
+//! [`GridReduceRule`]: replaces aggregations over scans by reductions.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::exec::config::GridfusionConfig;
 /// A physical optimizer rule that turns aggregations over a [`crate::exec::GridScanExec`], whose keys
 /// are each over one dimension, into a [`GridReduceExec`].
 ///
-/// Best placed before `EnsureRequirements`, where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it: a reduction
-/// that needs no final stage then replaces both stages. Appended after all other rules it still
-/// replaces the first stage.
+/// The best place is before `EnsureRequirements`, where
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts the rule: a reduction
+/// that needs no final stage then replaces both stages. After all other rules, a reduction still replaces
+/// the first stage.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,7 +63,7 @@ impl PhysicalOptimizerRule for GridReduceRule {
     }
 }
 
-/// What replaces `plan`, if it is an aggregation that can be reduced.
+/// Returns the replacement of `plan`, if `plan` is an aggregation that can be reduced.
 fn reduced(
     plan: &Arc<dyn ExecutionPlan>,
     config: &GridfusionConfig,

@@ -1,4 +1,4 @@
-//! [`ReduceStrategy`]: who folds the cells, and what that costs.
+//! [`ReduceStrategy`]: the choice between dense kernels, accumulators and rows, by support and memory.
 
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
@@ -11,7 +11,7 @@ use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
 use crate::plan::ScanPlan;
 
-/// Who folds the cells.
+/// The code that aggregates the cells of a reduction.
 #[derive(Debug, Clone)]
 pub(super) enum ReduceStrategy {
     /// The dense kernels.
@@ -21,7 +21,7 @@ pub(super) enum ReduceStrategy {
 }
 
 impl ReduceStrategy {
-    /// The fastest that can do `query`, or `None` if it needs rows.
+    /// Returns the fastest strategy that supports `query`; `None` if `query` needs rows.
     pub(super) fn of(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
         if let Some(dense) = DensePlan::of(query, scan) {
             return Ok(Some(Self::Dense(dense)));
@@ -29,7 +29,7 @@ impl ReduceStrategy {
         Ok(AccumulatePlan::of(query, scan)?.map(Self::Accumulators))
     }
 
-    /// As plans show it.
+    /// Returns the name that `EXPLAIN` shows.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Dense(_) => "dense",
@@ -37,7 +37,7 @@ impl ReduceStrategy {
         }
     }
 
-    /// Every expression that is evaluated per row.
+    /// Returns every expression that is evaluated per row.
     pub(super) fn expressions(&self) -> Vec<&PhysicalExprRef> {
         match self {
             Self::Accumulators(plan) => plan.expressions().collect(),
@@ -45,20 +45,21 @@ impl ReduceStrategy {
         }
     }
 
-    /// Bytes that a table of groups takes per group.
+    /// Returns the bytes that a table of groups takes per group.
     pub(super) fn bytes_per_group(&self, keys: &Keys) -> u64 {
-        /// What an accumulator takes at least: a few words.
+        /// The least bytes of an accumulator: a few words.
         const ACCUMULATOR: u64 = 32;
         let states = match self {
             Self::Dense(dense) => dense.bytes_per_group(),
             Self::Accumulators(plan) => ACCUMULATOR * plan.calls.len() as u64,
         };
-        // The states, the output made of them, and the output again without groups that had no row; the
+        // Three times the states: themselves, their output, and a copy of it without empty groups. Then the
         // places of groups, and the keys.
         3 * states + 16 + 16 * keys.columns.len() as u64
     }
 
-    /// Whether so many tables of groups are small enough, beside the memory allowed and the rows there are.
+    /// Whether `tables` tables of groups fit in the allowed memory, and large ones have no more groups than
+    /// there are rows.
     pub(super) fn is_worthwhile(
         &self,
         keys: &Keys,
@@ -66,17 +67,18 @@ impl ReduceStrategy {
         tables: u64,
         config: &GridfusionConfig,
     ) -> bool {
-        /// Smaller tables cost nothing worth mentioning.
+        /// The number of groups up to which a table costs almost nothing.
         const SMALL: u64 = 1 << 16;
         let bytes = keys.groups.saturating_mul(tables).saturating_mul(self.bytes_per_group(keys));
         bytes <= config.reduce_memory as u64
             && (keys.groups <= SMALL || keys.groups <= plan.rows(None))
     }
 
-    /// Whether the same over rows may do with less memory. DataFusion spills the states of groups, and reads
-    /// them back in batches: values that are held fit only if a batch has few of all groups.
+    /// Whether aggregating rows instead may take less memory. DataFusion spills the states of groups, and
+    /// reads them back in batches. States that hold values fit only if a batch has a small part of all
+    /// groups.
     pub(super) fn rows_may_take_less(&self, keys: &Keys, batch_size: usize) -> bool {
-        /// Batches of groups.
+        /// With more batches of groups than this, one batch has a small part of them.
         const MANY: u64 = 8;
         match self {
             Self::Accumulators(plan) if plan.holds_values() => {

@@ -1,4 +1,5 @@
-//! One partition of a reduction: chunks into a table of groups, the table into batches.
+//! The stream of one partition of a reduction: aggregates chunks into a table of groups, and yields it in
+//! batches.
 
 use std::sync::Arc;
 
@@ -34,8 +35,8 @@ use crate::reduce::{
     GroupStats, GroupTable, GroupedChunk, Reducer, RowPlaces, count_rows, reducer,
 };
 
-/// The groups of a partition, or, if they do not get their memory and rows may do with less, the same
-/// from rows. Groups for which one of `filters` is not true need not be there.
+/// Returns the groups of a partition. If the memory pool refuses memory for them and rows may take less,
+/// the partition is aggregated over rows. Groups for which one of `filters` is not true may be left out.
 pub(super) fn reduce(
     reduction: Arc<Reduction>,
     filters: Vec<PhysicalExprRef>,
@@ -48,7 +49,7 @@ pub(super) fn reduce(
     let schema = Arc::clone(&reduction.schema);
     let opened = async move {
         let batch_size = context.session_config().batch_size();
-        // Nothing is yielded before the last chunk: until then it is not too late to start again.
+        // Nothing is yielded before the last chunk, so until then the work can start again over rows.
         let reducer =
             PartitionReducer::new(&reduction, &filters, partition, metrics, Arc::clone(&context));
         let reduced = match reducer {
@@ -75,7 +76,7 @@ fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// Restricts a partition to the cells that the filters keep by now.
+/// Restricts a partition to the cells that the filters currently keep.
 fn restricted(
     part: &ReducePartition,
     reduction: &Reduction,
@@ -98,10 +99,10 @@ fn restricted(
     Ok(ReducePartition { plan: Arc::new(plan), partition: 0 })
 }
 
-/// Reduces one partition.
+/// The reduction of one partition.
 struct PartitionReducer {
     reduction: Arc<Reduction>,
-    /// Which partition of the reduction it is.
+    /// The number of the partition.
     number: usize,
     /// The part of the partition that the filters keep.
     part: ReducePartition,
@@ -112,7 +113,7 @@ struct PartitionReducer {
 }
 
 impl PartitionReducer {
-    /// Makes room for the groups. Fails if there is none.
+    /// Reserves memory for the groups. Fails if the memory pool refuses it.
     fn new(
         reduction: &Arc<Reduction>,
         filters: &[PhysicalExprRef],
@@ -143,7 +144,7 @@ impl PartitionReducer {
         let slices = (0..groups.num_rows())
             .step_by(batch_size)
             .map(move |start| Ok(groups.slice(start, batch_size.min(groups.num_rows() - start))));
-        // The output is accounted to this partition until it is gone.
+        // The memory of the output stays reserved until the stream is dropped.
         let reservation = self.reservation;
         let slices = futures::stream::iter(slices).inspect(move |_| {
             let _ = &reservation;
@@ -151,7 +152,7 @@ impl PartitionReducer {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&reduction.schema), slices)))
     }
 
-    /// The tasks, one per chunk to visit.
+    /// Returns the tasks, one per chunk to visit.
     fn tasks(&self) -> TaskRange {
         self.part.plan.tasks(self.part.partition)
     }
@@ -172,7 +173,8 @@ impl PartitionReducer {
         )
     }
 
-    /// The tasks whose chunks must be read: not those of which the writer noted all that is asked.
+    /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks whose
+    /// chunks must be read.
     async fn unanswered(
         &self,
         dense: &DensePlan,
@@ -214,8 +216,8 @@ impl PartitionReducer {
         GroupedChunk { table: &self.table, grid: self.reduction.array.grid(), task }
     }
 
-    /// By kernels: the columns of the aggregates, and the places of the groups, unless all of the
-    /// table have a row.
+    /// Aggregates with the kernels. Returns the columns of the aggregates, and the places of the groups;
+    /// `None` if they are all groups of the table.
     async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
         let by_cells = plan.range.is_some();
@@ -251,7 +253,7 @@ impl PartitionReducer {
         Ok((columns.collect::<Result<_>>()?, Some(places)))
     }
 
-    /// Folds all chunks, and returns the requested statistics of each column of `plan`.
+    /// Aggregates all chunks, and returns the requested statistics of each column of `plan`.
     async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.reduction.array);
         let of_column = |column: &DenseColumn| {
@@ -260,7 +262,7 @@ impl PartitionReducer {
         };
         let reducers: Option<Vec<_>> = plan.columns.iter().map(of_column).collect();
         let Some(mut reducers) = reducers else {
-            return internal_err!("a column that the kernels do not know");
+            return internal_err!("the dense kernels do not support a column of the plan");
         };
         if reducers.is_empty() {
             return Ok(vec![]);
@@ -297,7 +299,7 @@ impl PartitionReducer {
         Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
     }
 
-    /// Rows per group, from selection sizes alone.
+    /// Counts the rows of each group, from selection sizes alone.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
         for task_number in self.tasks() {
@@ -307,7 +309,7 @@ impl PartitionReducer {
         rows
     }
 
-    /// By accumulators: the same.
+    /// Aggregates with accumulators. Returns the columns of the aggregates, and the places of the groups.
     async fn accumulate(
         &mut self,
         plan: &AccumulatePlan,
@@ -342,7 +344,7 @@ impl PartitionReducer {
             reader.release(open)?;
         }
         let held = accumulators.size();
-        // States are copies of what accumulators hold.
+        // States are copies of the accumulators' memory.
         let copies = if reduction.whole { 0 } else { held };
         self.reservation.try_resize(table_bytes + held + copies)?;
         let (columns, places) = accumulators.finish(reduction.whole)?;
@@ -351,7 +353,7 @@ impl PartitionReducer {
         Ok((columns, Some(places)))
     }
 
-    /// Keys and aggregates of the groups at `places`, or of all in the order of the table.
+    /// Makes a batch of keys and aggregates of the groups at `places`, or of all groups in table order.
     fn groups(&self, aggregates: Vec<ArrayRef>, places: Option<&[usize]>) -> Result<RecordBatch> {
         let len = places.map_or(self.table.len(), <[usize]>::len);
         if len == 0 {

@@ -6,7 +6,7 @@ use crate::format::ElementType;
 use crate::format::wire::{Reader, align8};
 use crate::grid::{ChunkGrid, MAX_RANK};
 
-/// Where the records begin: after the superblock and the `u64` length of the records.
+/// The offset of the records: after the superblock and the `u64` length of the records.
 pub(super) const RECORDS_OFFSET: u64 = SUPERBLOCK_LEN + 8;
 
 /// The smallest possible record: a header, and one axis of shape and chunk shape.
@@ -14,8 +14,8 @@ const MIN_RECORD_LEN: u64 = 16 + 16;
 
 /// One dataset of the directory.
 ///
-/// A dataset whose element type or chunk shape is impossible is kept: it cannot be read, but the
-/// others of the file can.
+/// A dataset with an impossible element type or chunk shape stays in the directory: it cannot be read, but
+/// the other datasets of the file can.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     name: String,
@@ -25,17 +25,17 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// The name; may hold `/` for groups, spaces, any UTF-8.
+    /// Returns the name: any UTF-8, with `/` between groups.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Elements per axis.
+    /// Returns the number of elements per axis.
     pub fn shape(&self) -> &[u64] {
         &self.shape
     }
 
-    /// The type of the elements.
+    /// Returns the type of the elements.
     ///
     /// # Errors
     /// `Unsupported` for a type tag that layout version 1 does not define.
@@ -43,10 +43,11 @@ impl Dataset {
         self.element.clone()
     }
 
-    /// How the dataset is cut into chunks.
+    /// Returns the grid of the dataset's chunks.
     ///
     /// # Errors
-    /// `Unsupported` for a chunk shape of 0 or more bytes than a `u64` counts.
+    /// `Unsupported` for an undefined element type, or a 0 in the chunk shape. Also `Unsupported` for an axis
+    /// or a size in bytes that does not fit in an `i64`.
     pub fn grid(&self) -> Result<&ChunkGrid> {
         self.grid.as_ref().map_err(Clone::clone)
     }
@@ -83,7 +84,7 @@ impl Dataset {
     }
 }
 
-/// The element type of a directory record's tag.
+/// Returns the element type that the tag of a directory record stands for.
 fn element_type(tag: u32) -> Result<ElementType> {
     Ok(match tag {
         1 => ElementType::F32,
@@ -100,7 +101,7 @@ fn element_type(tag: u32) -> Result<ElementType> {
     })
 }
 
-/// The chunk grid, with every index and byte count of it known to fit in an `i64`.
+/// Builds the chunk grid; fails unless all its indices and byte counts fit in an `i64`.
 fn grid_of(element: ElementType, shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
     let grid = ChunkGrid::new(shape, chunk_shape)?;
     let bytes = grid.cells().checked_mul(element.size());
@@ -124,12 +125,12 @@ pub(super) fn parse(bytes: &[u8], count: u32) -> Result<Vec<Dataset>> {
     Ok(datasets)
 }
 
-/// Where the chunk index must begin, after records of `records_len` bytes.
+/// Returns the offset at which the chunk index must begin after records of `records_len` bytes.
 pub(super) fn index_offset(records_len: u64) -> Option<u64> {
     align8(RECORDS_OFFSET.checked_add(records_len)?)
 }
 
-/// An error about a dataset that cannot be read while the rest of the file can.
+/// Returns the error for a dataset that cannot be read, while the rest of the file can.
 fn bad_dataset(name: &str, error: &Error) -> Error {
     Error::unsupported(format!("dataset \"{name}\" cannot be read: {error}"))
 }

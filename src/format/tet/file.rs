@@ -1,4 +1,4 @@
-//! An opened file: what it says of itself. Each machine that reads more of it is in a file of its own.
+//! An opened file and its metadata. Each machine that reads more of the file has a module of its own.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::superblock::SUPERBLOCK_LEN;
 use crate::error::{Error, Result};
 use crate::format::MemoryBudget;
 
-/// An opened `.tet` file: everything but the index rows and the payloads.
+/// An opened `.tet` file: its metadata, without index rows, zone maps and payloads.
 #[derive(Debug)]
 pub struct TetFile {
     pub(super) datasets: Vec<Dataset>,
-    /// Ids by name; of datasets with one name, the first.
+    /// Ids by name; the first id where several datasets share a name.
     pub(super) by_name: HashMap<String, usize>,
     pub(super) metadata: Metadata,
     /// Datasets that label the axes of others through a `coordinates` attribute.
@@ -26,33 +26,33 @@ pub struct TetFile {
     /// Payloads end at or before this byte.
     pub(super) payload_end: u64,
     pub(super) zone_maps_at: Option<Range<u64>>,
-    /// The end of the footer, if there is one.
+    /// The tail of the footer, if there is one.
     pub(super) tail: Option<Tail>,
     pub(super) warnings: Vec<String>,
-    /// Where each chunk's row is, built on the first surprise in the index.
+    /// The row of each chunk, built once the rows prove not to be in writer's order.
     pub(super) row_map: OnceLock<Arc<RowMap>>,
 }
 
 impl TetFile {
-    /// The datasets in directory order; a dataset's id is its place here.
+    /// Returns the datasets in directory order; a dataset's id is its position in this slice.
     pub fn datasets(&self) -> &[Dataset] {
         &self.datasets
     }
 
-    /// The id of the dataset called `name`; of several, the first.
+    /// Returns the id of the dataset `name`, the first id if several datasets have this name.
     pub fn dataset_id(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The dataset with this id, or an error for a caller that has the id from elsewhere.
+    /// Returns the dataset with this id, or a `Usage` error if the file has no such dataset.
     pub(super) fn dataset(&self, id: usize) -> Result<&Dataset> {
         let count = self.datasets.len();
         let none = || Error::usage(format!("no dataset number {id}; the file has {count}"));
         self.datasets.get(id).ok_or_else(none)
     }
 
-    /// Attributes and axis metadata of a dataset, empty where the footer has none and for an id of no
-    /// dataset.
+    /// Returns the attributes and axis metadata of a dataset. They are empty if the footer has none, and for
+    /// an unknown id.
     pub fn metadata_of(&self, dataset: usize) -> &DatasetMetadata {
         self.metadata.of(self.datasets.get(dataset).map(Dataset::name))
     }
@@ -71,38 +71,38 @@ impl TetFile {
         declared && (integer || from_zarr)
     }
 
-    /// What the writer says of the file itself, such as the tool that it is.
+    /// Returns the attributes of the file itself, such as the tool that wrote it.
     pub fn file_attributes(&self) -> &BTreeMap<String, String> {
         &self.metadata.file
     }
 
-    /// How the file came to be, in the order of the footer.
+    /// Returns the events in the file's history, in the order of the footer.
     pub fn history(&self) -> &[HistoryEvent] {
         &self.history
     }
 
-    /// Rows of the chunk index: stored chunks of all datasets.
+    /// Returns the number of rows in the chunk index: the stored chunks of all datasets.
     pub fn index_rows(&self) -> u64 {
         self.index.row_count
     }
 
-    /// The part of the file where payloads may be.
+    /// Returns the part of the file where payloads may be.
     pub fn payload_area(&self) -> Range<u64> {
         let index = self.index.bytes_of(0..self.index.row_count);
         index.end.max(SUPERBLOCK_LEN)..self.payload_end
     }
 
-    /// How much memory the writer suggests for reading.
+    /// Returns the amount of memory that the writer suggests for reading.
     pub fn memory_budget(&self) -> MemoryBudget {
         self.index.memory_budget
     }
 
-    /// Where the zone maps are, if the footer points at any.
+    /// Returns the bytes of the zone maps, if the footer refers to any.
     pub fn zone_maps_at(&self) -> Option<Range<u64>> {
         self.zone_maps_at.clone()
     }
 
-    /// What is odd about the file, though it can be read.
+    /// Returns warnings about faults that do not prevent reading.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_id_of_no_dataset_is_a_mistake_and_no_panic() {
-        // A superblock that promises no datasets is a whole file.
+        // A superblock with a dataset count of 0 is a whole file.
         let mut bytes = [0; SUPERBLOCK_LEN as usize];
         bytes[..5].copy_from_slice(b"TETR\x01");
         bytes[16] = 32;

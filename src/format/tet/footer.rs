@@ -14,7 +14,7 @@ use crate::format::wire::Reader;
 /// Bytes of the fixed tail.
 pub(super) const TAIL_LEN: u64 = 16;
 
-/// The tail: how long the JSON before it is, and which rules it follows.
+/// The tail: the position of the JSON before it, and the version of the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) version: u32,
@@ -42,7 +42,7 @@ impl Tail {
 
     pub(super) fn parse_json(&self, bytes: &[u8]) -> Result<FooterJson> {
         serde_json::from_slice(bytes).map_err(|error| {
-            // Without it, labels and fill values would silently be lost.
+            // An error, because without the footer labels and fill values would silently be lost.
             let message = format!(
                 "not the JSON expected here ({error}); `tet repair` can cut a broken footer off"
             );
@@ -50,8 +50,8 @@ impl Tail {
         })
     }
 
-    /// The spills that this version of the footer knows: zone maps, secondary index, metadata.
-    /// Version 1 knows metadata only and ignores the others.
+    /// Returns the spills that this version of the footer defines: zone maps, secondary index, metadata.
+    /// Version 1 defines only metadata, so the other two are ignored.
     pub(super) fn spills(&self, json: &FooterJson) -> [Option<SpillRef>; 3] {
         match self.version {
             1 => [None, None, json.metadata_ref],

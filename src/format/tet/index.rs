@@ -14,15 +14,17 @@ pub(super) const HEADER_LEN: u64 = 32;
 /// Bytes of one index row.
 pub(super) const ROW_LEN: u64 = 104;
 
-/// What the header says, and where each dataset's rows begin if the rows are in writer's order.
+/// The fields of the header, and the first row of each dataset if the rows are in writer's order.
+///
+/// Writer's order is that of the datasets, and for each dataset the row-major order of its chunks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
-    /// Absolute offset of row 0.
+    /// The absolute offset of row 0.
     rows_at: u64,
     pub(super) row_count: u64,
     pub(super) memory_budget: MemoryBudget,
-    /// Per dataset the row of its chunk 0, counting all chunks of the datasets before it; empty if
-    /// the number of rows alone shows that the order must be another one.
+    /// The row of each dataset's chunk 0 in writer's order, after all chunks of the datasets before. Empty if
+    /// the number of rows shows that the rows have another order.
     first_rows: Vec<u64>,
 }
 
@@ -51,18 +53,19 @@ impl Index {
         })
     }
 
-    /// The row at which a writer that keeps the order puts `chunk` of `dataset`.
+    /// Returns the row of `chunk` of `dataset` in writer's order; `None` if the number of rows
+    /// rules that order out.
     pub(super) fn expected_row(&self, dataset: usize, chunk: u64) -> Option<u64> {
         Some(self.first_rows.get(dataset)? + chunk)
     }
 
-    /// The bytes of `rows`.
+    /// Returns the bytes of `rows` in the file.
     pub(super) fn bytes_of(&self, rows: Range<u64>) -> Range<u64> {
         self.rows_at + rows.start * ROW_LEN..self.rows_at + rows.end * ROW_LEN
     }
 }
 
-/// See [`Index::first_rows`].
+/// Computes [`Index::first_rows`].
 fn first_rows(datasets: &[Dataset], row_count: u64) -> Vec<u64> {
     let mut next = 0_u64;
     let mut first_rows = Vec::with_capacity(datasets.len());
@@ -78,7 +81,7 @@ fn first_rows(datasets: &[Dataset], row_count: u64) -> Vec<u64> {
 /// One row of the index, not yet checked against anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Absolute offset of the row itself.
+    /// The absolute offset of the row itself.
     pub(super) offset: u64,
     dataset: u64,
     coordinates: [u64; MAX_RANK],
@@ -89,7 +92,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The rows in `bytes` of the index, which begin at `start` in the file.
+    /// Parses the rows in `bytes` of the index, which begin at `start` in the file.
     pub(super) fn parse_each(start: u64, bytes: &[u8]) -> impl Iterator<Item = Result<Self>> {
         let offsets = (start..).step_by(ROW_LEN as usize);
         offsets.zip(bytes.chunks_exact(ROW_LEN as usize)).map(|(at, row)| Self::parse(at, row))
@@ -113,17 +116,17 @@ impl Row {
         })
     }
 
-    /// Whether this is the row of the chunk at `coordinates`; unused coordinates do not count.
+    /// Whether this is the row of the chunk at `coordinates`, whatever the unused coordinates are.
     pub(super) fn is_for(&self, dataset: usize, coordinates: &[u64]) -> bool {
         self.dataset == dataset as u64 && self.coordinates.starts_with(coordinates)
     }
 
-    /// The dataset that the row is about, which the file may not have.
+    /// Returns the id of the row's dataset, which may not exist.
     pub(super) fn dataset(&self) -> u64 {
         self.dataset
     }
 
-    /// The coordinates of its chunk in `grid`.
+    /// Returns the coordinates of the row's chunk; fails if they lie outside `grid`.
     pub(super) fn coordinates(&self, grid: &ChunkGrid) -> Result<&[u64]> {
         let coordinates = &self.coordinates[..grid.rank()];
         if grid.chunk_number(coordinates).is_some() {
@@ -133,12 +136,12 @@ impl Row {
         Err(self.corrupt(8, format!("chunk {coordinates:?}, but there are {chunks:?} chunks")))
     }
 
-    /// An error about the dataset of the row.
+    /// Returns the error for a row of a dataset that does not exist.
     pub(super) fn no_such_dataset(&self, count: usize) -> Error {
         self.corrupt(0, format!("a chunk of dataset {}, but there are {count}", self.dataset))
     }
 
-    /// Checks the row against the tile it should describe, of `tile_len` bytes.
+    /// Returns the payload of the row; fails unless it decodes to a tile of `tile_len` bytes.
     pub(super) fn payload(
         &self,
         object: &Arc<str>,
@@ -176,7 +179,7 @@ impl Row {
         Err(self.corrupt(88, format!("{stored} stored bytes of a raw tile of {raw}")))
     }
 
-    /// The bytes of the payload, which lie before `payload_end`.
+    /// Returns the bytes of the payload in the file; fails if they go beyond `payload_end`.
     pub(super) fn span(&self, payload_end: u64) -> Result<Range<u64>> {
         let (at, len) = (self.payload_offset, self.stored_len);
         match at.checked_add(len) {
@@ -190,7 +193,7 @@ impl Row {
         }
     }
 
-    /// Coordinates on axes that an array of this `rank` does not have are 0.
+    /// Fails unless the coordinates on axes beyond `rank` are 0.
     pub(super) fn check_unused(&self, rank: usize) -> Result<()> {
         match self.coordinates[rank..].iter().position(|&coordinate| coordinate != 0) {
             None => Ok(()),
@@ -210,9 +213,9 @@ impl Row {
 
 /// The row of every chunk, for files whose rows are not in writer's order.
 ///
-/// Holds 16 bytes per row, sorted by chunk. Of several rows for one chunk the first in the file is
-/// the one found, as in the reference implementation; unless one stands where a writer that keeps
-/// the order puts it: that one is found without a map, so it must be found with one too.
+/// Holds 16 bytes per row, sorted by chunk. If a chunk has several rows, the map prefers the row at the
+/// chunk's place in writer's order: queries without a map find that row. Otherwise the map holds the first
+/// of these rows, as the reference implementation does.
 #[derive(Debug)]
 pub(super) struct RowMap {
     /// Per dataset, sorted: chunk number and row.
@@ -220,7 +223,8 @@ pub(super) struct RowMap {
 }
 
 impl RowMap {
-    /// One pass over the bytes of all rows. Rows of unknown datasets or outside a grid are left out.
+    /// Builds the map in one pass over the bytes of all rows. Leaves out rows of unknown datasets and of
+    /// chunks outside their grid.
     pub(super) fn build(rows: &[u8], datasets: &[Dataset], index: &Index) -> Result<Self> {
         let grids: Vec<Option<&ChunkGrid>> =
             datasets.iter().map(|dataset| dataset.grid().ok()).collect();
@@ -243,7 +247,7 @@ impl RowMap {
         Ok(Self { datasets: map })
     }
 
-    /// The first row of `chunk`, if there is one.
+    /// Returns the row of `chunk`, if there is one.
     pub(super) fn row(&self, dataset: usize, chunk: u64) -> Option<u64> {
         let rows = self.datasets.get(dataset)?;
         let at = rows.binary_search_by_key(&chunk, |(chunk, _)| *chunk).ok()?;

@@ -1,11 +1,11 @@
-//! What the axes of a dataset are called and where their labels come from.
+//! The names of a dataset's axes, and the sources of their labels.
 
 use std::collections::HashSet;
 
 use super::directory::Dataset;
 use super::file::TetFile;
 
-/// Parents of a group are searched for coordinates up to this depth.
+/// The number of enclosing groups that are searched for coordinates, besides the root.
 const MAX_GROUP_DEPTH: usize = 32;
 
 /// One axis of a dataset.
@@ -13,31 +13,35 @@ const MAX_GROUP_DEPTH: usize = 32;
 pub struct DimSpec {
     /// The dimension's name, unique within the dataset and never empty.
     pub name: String,
-    /// Elements of the axis.
+    /// The number of elements along the axis.
     pub len: u64,
-    /// Where its labels are.
+    /// The source of its labels.
     pub labels: LabelSource,
 }
 
-/// Where the labels of a dimension are; always one label per element of the axis.
+/// The source of a dimension's labels; always one label per element of the axis.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LabelSource {
-    /// In the footer, as text.
+    /// Text labels from the footer.
     Text(Vec<String>),
     /// The values of another dataset (or of this one, if it is its own coordinate), by id.
     Dataset(usize),
-    /// Nowhere: the 0-based index is the label.
+    /// No stored labels: the 0-based index is the label.
     Index,
 }
 
 impl TetFile {
-    /// The axes of `dataset`, with the best labels there are, and what was odd about them.
+    /// Returns the axes of `dataset`, and warnings about names and labels that do not fit. An unknown id has
+    /// no axes.
     ///
-    /// Names come from the footer's `dim_names`, else from HDF5's `coordinates` attribute if its
-    /// names fit the axes in order, else they are `dim_0`, `dim_1`, …. Labels come from the first of:
-    /// the footer's `coords` under the dimension's name; under the axis number; a 1-d dataset of the
-    /// dimension's name and length in the same group or a parent of it; the dataset that the
-    /// `coordinates` attribute names for the axis. An id of no dataset has no axes.
+    /// Names come from the footer's `dim_names`, else from HDF5's `coordinates` attribute if it names a
+    /// dataset of the right length for each axis. Otherwise they are `dim_0`, `dim_1`, …. Labels come from
+    /// the first of these sources that exists:
+    ///
+    /// 1. the footer's `coords` under the dimension's name,
+    /// 2. the footer's `coords` under the axis number,
+    /// 3. a 1-d dataset of the dimension's name and length in the same group or a parent group,
+    /// 4. the dataset that the `coordinates` attribute names for the axis.
     pub fn dimensions(&self, dataset: usize) -> (Vec<DimSpec>, Vec<String>) {
         let mut warnings = Vec::new();
         let listed = self.coordinates_attribute(dataset);
@@ -54,18 +58,18 @@ impl TetFile {
         (dims.collect(), warnings)
     }
 
-    /// Elements per axis of a dataset; no axes for an id of none.
+    /// Returns the number of elements per axis of a dataset; no axes for an unknown id.
     fn shape_of(&self, dataset: usize) -> &[u64] {
         self.datasets.get(dataset).map_or(&[], Dataset::shape)
     }
 
-    /// The name of a dataset; empty for an id of none.
+    /// Returns the name of a dataset; empty for an unknown id.
     pub(super) fn name_of(&self, dataset: usize) -> &str {
         self.datasets.get(dataset).map_or("", Dataset::name)
     }
 
-    /// Whether `dataset` is a coordinate: 1-d and named as its own dimension. Such a dataset labels
-    /// others and is not a data variable itself.
+    /// Whether `dataset` is a coordinate: 1-d, and named like its own dimension or listed in another
+    /// dataset's `coordinates` attribute. A coordinate labels other datasets, and is no data variable itself.
     pub fn is_coordinate(&self, dataset: usize) -> bool {
         let own_name = base_name(self.name_of(dataset));
         let dim_names = self.metadata_of(dataset).dim_names.as_deref();
@@ -74,7 +78,7 @@ impl TetFile {
                 || self.listed_coordinates.contains(&dataset))
     }
 
-    /// The datasets that `coordinates` attributes of others name; one look at each attribute.
+    /// Returns the datasets that `coordinates` attributes of other datasets name. Reads each attribute once.
     pub(super) fn find_listed_coordinates(&self) -> HashSet<usize> {
         let mut listed = HashSet::new();
         for &dataset in self.by_name.values() {
@@ -153,8 +157,8 @@ impl TetFile {
         None
     }
 
-    /// The dataset that the `coordinates` attribute names for `axis`, unless its own dimension is
-    /// called otherwise: the attribute's order means nothing where dimensions have names.
+    /// Returns the dataset that the `coordinates` attribute names for `axis`. `None` if that dataset's own
+    /// dimension has another name: the attribute's order means nothing where dimensions have names.
     fn listed_label(
         &self,
         listed: Option<&[usize]>,
@@ -167,7 +171,7 @@ impl TetFile {
         fits.then_some(LabelSource::Dataset(id))
     }
 
-    /// The 1-d dataset of `len` elements called `name` in the group of `dataset` or a parent of it.
+    /// Finds the 1-d dataset `name` of `len` elements in the group of `dataset` or a parent group.
     fn sibling<'a>(&'a self, dataset: usize, name: &str, len: u64) -> Option<usize> {
         let parent = |group: &&'a str| group.rsplit_once('/').map(|(parent, _)| parent);
         let groups = std::iter::successors(parent(&self.name_of(dataset)), parent);
@@ -175,8 +179,8 @@ impl TetFile {
         groups.into_iter().find_map(|group| self.line(&join(group, name), len))
     }
 
-    /// The datasets that HDF5's `coordinates` attribute names, if there is one for each axis, of
-    /// the axis' length, in order.
+    /// Returns the datasets that HDF5's `coordinates` attribute names, in its order. `None` unless it names
+    /// a dataset of the axis' length for each axis.
     fn coordinates_attribute(&self, dataset: usize) -> Option<Vec<usize>> {
         let names = self.metadata_of(dataset).attrs.get("coordinates")?;
         let names: Vec<&str> = names.split_whitespace().collect();
@@ -190,7 +194,7 @@ impl TetFile {
         names.iter().zip(shape).map(find).collect()
     }
 
-    /// The readable 1-d dataset with this exact name and length.
+    /// Finds the readable 1-d dataset with this exact name and length.
     fn line(&self, name: &str, len: u64) -> Option<usize> {
         let id = self.dataset_id(name)?;
         let dataset = &self.datasets[id];
@@ -202,7 +206,7 @@ fn join(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }
 
-/// The part of a dataset's name after its groups.
+/// Returns the part of a dataset's name after its groups.
 fn base_name(name: &str) -> &str {
     name.rsplit_once('/').map_or(name, |(_, base)| base)
 }

@@ -1,7 +1,7 @@
 //! From chunk numbers to the byte ranges of their payloads.
 //!
 //! ```text
-//!  expected rows ──read──▶ each is the row it should be? ──yes──▶ Done
+//!  expected rows ──read──▶ does each row fit its chunk? ───yes──▶ Done
 //!                                    │ no (once per file)
 //!                                    ▼
 //!                     read the whole index, build the row map ──▶ read the mapped rows ──▶ Done
@@ -19,20 +19,19 @@ use crate::format::{Layer, Machine, Payload, Replies, Step, StoredChunk};
 use crate::grid::ChunkGrid;
 
 impl TetFile {
-    /// A machine that finds where `chunks` (row-major chunk numbers) of `dataset` are stored, in
-    /// the order given.
+    /// Returns a machine that finds where `chunks` of `dataset` are stored, in the given order. `chunks` are
+    /// row-major chunk numbers.
     ///
     /// # Errors
-    /// As [`Dataset::grid`](super::Dataset::grid), for a dataset that cannot be read at all, and `Usage` for
-    /// an id
-    /// of no dataset.
+    /// The errors of [`Dataset::grid`](super::Dataset::grid) for a dataset that cannot be read, and `Usage`
+    /// for an unknown id.
     pub fn locate(self: &Arc<Self>, dataset: usize, chunks: Vec<u64>) -> Result<Locate> {
         let grid = self.dataset(dataset)?.grid()?.clone();
         Ok(Locate::new(Arc::clone(self), dataset, grid, chunks))
     }
 }
 
-/// Finds where chunks of one dataset are stored; made by [`TetFile::locate`].
+/// A machine that finds where chunks of one dataset are stored; made by [`TetFile::locate`].
 #[derive(Debug)]
 pub struct Locate {
     file: Arc<TetFile>,
@@ -45,11 +44,11 @@ pub struct Locate {
 #[derive(Debug)]
 enum State {
     Start,
-    /// Rows asked for by position, one per chunk, as merged ranges.
+    /// The rows requested by position, one per chunk, as merged ranges.
     Expected(Vec<Range<u64>>),
-    /// The whole index was asked for.
+    /// The whole index is requested.
     WholeIndex,
-    /// Rows asked for through the map.
+    /// The rows requested through the map, as merged ranges.
     Mapped(Vec<Range<u64>>),
 }
 
@@ -140,7 +139,7 @@ impl Locate {
             }
         }
         if rows.len() != self.chunks.len() {
-            return Err(Error::internal("index rows were asked for and not delivered"));
+            return Err(Error::internal("index rows were requested and not delivered"));
         }
         Ok(rows)
     }
@@ -158,7 +157,7 @@ impl Locate {
 }
 
 impl TetFile {
-    /// The payload of a chunk, as its `row` has it.
+    /// Returns the payload of a chunk from its index `row`.
     pub(super) fn payload(
         &self,
         dataset: usize,
@@ -178,7 +177,7 @@ impl TetFile {
     }
 }
 
-/// Turns row numbers, in the order wanted, into ranges; rows that follow one another share one.
+/// Merges row numbers into ranges, in the same order; consecutive rows share a range.
 fn merge_neighbours(rows: &[u64]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for &row in rows {

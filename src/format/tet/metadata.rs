@@ -10,11 +10,11 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct DatasetMetadata {
-    /// Attributes such as `units`; values are always strings.
+    /// The attributes, such as `units`; values are always strings.
     pub attrs: BTreeMap<String, String>,
-    /// One name per axis; may be absent, or of the wrong length.
+    /// One name per axis; the list may be absent, or have a wrong length.
     pub dim_names: Option<Vec<String>>,
-    /// Labels by dimension name or axis number.
+    /// The labels by dimension name or axis number.
     coords: BTreeMap<String, Coordinate>,
 }
 
@@ -25,7 +25,7 @@ struct Coordinate {
 }
 
 impl DatasetMetadata {
-    /// The labels kept under `key`, a dimension's name or an axis number.
+    /// Returns the labels stored under `key`, a dimension's name or an axis number.
     pub fn labels(&self, key: &str) -> Option<&[String]> {
         self.coords.get(key).map(|coordinate| coordinate.labels.as_slice())
     }
@@ -36,18 +36,18 @@ impl DatasetMetadata {
 #[serde(default)]
 pub(super) struct Metadata {
     datasets: BTreeMap<String, DatasetMetadata>,
-    /// What is said of the file itself, such as the tool that wrote it.
+    /// The attributes of the file itself, such as the tool that wrote it.
     #[serde(deserialize_with = "texts")]
     pub(super) file: BTreeMap<String, String>,
 }
 
-/// The members of an object as text. No answer depends on them, so nothing here is malformed.
+/// Reads the members of an object as text. Accepts any JSON, because no query result depends on them.
 fn texts<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, String>, D::Error> {
     let Value::Object(members) = Value::deserialize(json)? else { return Ok(BTreeMap::new()) };
     Ok(members.into_iter().map(|(key, value)| (key, text(value))).collect())
 }
 
-/// A JSON value as text, without quotes if that is what it is.
+/// Returns a JSON value as text; a string has no quotes, and null is empty.
 fn text(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -57,7 +57,7 @@ fn text(value: Value) -> String {
 }
 
 impl Metadata {
-    /// The metadata of the dataset with this name, empty where there is none.
+    /// Returns the metadata of the dataset with this name; empty if there is none.
     pub(super) fn of(&self, dataset: Option<&str>) -> &DatasetMetadata {
         static NONE: DatasetMetadata =
             DatasetMetadata { attrs: BTreeMap::new(), dim_names: None, coords: BTreeMap::new() };
@@ -76,15 +76,15 @@ pub(super) struct FooterJson {
     pub(super) secondary_index_ref: Option<SpillRef>,
 }
 
-/// Something that was done to the data of a file, as its writer notes it.
+/// An operation in the history of a file's data, as its writer stored it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "EventJson")]
 pub struct HistoryEvent {
-    /// What was done, such as `convert`; may be empty.
+    /// The operation, such as `convert`; may be empty.
     pub op: String,
-    /// What it was done to: for a conversion the format, such as `nc`.
+    /// The source of the operation: for a conversion the original format, such as `nc`.
     pub source: String,
-    /// When: seconds since 1970 in decimal, or whatever else the writer put there.
+    /// The time in decimal seconds since 1970; a writer may store other text.
     pub at: String,
 }
 
@@ -109,7 +109,7 @@ impl From<EventJson> for HistoryEvent {
     }
 }
 
-/// Where a spill lies in the file.
+/// The position of a spill: a part of the footer that is stored outside its JSON.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpillRef {
@@ -118,7 +118,7 @@ pub(super) struct SpillRef {
 }
 
 impl SpillRef {
-    /// The spill's bytes, if they end at or before `end`.
+    /// Returns the spill's bytes in the file, if they end at or before `end`.
     pub(super) fn range(self, end: u64) -> Option<Range<u64>> {
         let spill_end = self.offset.checked_add(self.len)?;
         (spill_end <= end).then_some(self.offset..spill_end)

@@ -1,4 +1,4 @@
-//! The Tetration `.tet` file format, layout version 1. The bytes are drawn in `docs/format-tet.md`.
+//! The Tetration `.tet` file format, layout version 1. `docs/format-tet.md` describes every byte.
 //!
 //! ```text
 //!  0          32                        aligned to 8                               end of file
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! [`OpenFile`] reads the superblock, the directory, the index header and the footer, so opening costs
-//! O(datasets). The index itself stays where it is: [`TetFile::locate`] reads just the rows of the
-//! chunks that a query wants. `labels.rs` says what the axes are, `read_zones.rs` reads what is noted about
-//! chunks, and `check/` looks for what is wrong with a file.
+//! O(datasets). Opening does not read the index: [`TetFile::locate`] reads only the rows of the chunks that
+//! a query needs. `labels.rs` finds the names and labels of axes, `read_zones.rs` reads chunk statistics, and
+//! `check/` finds faults in a file.
 //!
-//! A package is a folder of such files, the generations of one; [`OpenPackage`] finds the current one.
+//! A package is a folder with several generations of such a file; [`OpenPackage`] finds the current one.
 
 mod check;
 mod directory;

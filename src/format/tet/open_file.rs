@@ -1,11 +1,11 @@
-//! Opening a file: a machine that asks for its head and tail, and rarely for more.
+//! Opening a file: a machine that reads its head and its tail, and rarely more.
 //!
 //! ```text
 //!  Start ──▶ Ends (head and tail, 64 KiB each) ──▶ Directory and index header ──▶ Footer ──▶ Spill ──▶ Done
 //! ```
 //!
-//! Bytes that the first reply already holds are not asked for again, so a file with a modest
-//! directory and footer opens with one request.
+//! The machine does not request bytes that it already has, so a file with a modest directory and footer
+//! opens with one request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,13 +25,13 @@ use crate::format::{Foreign, Machine, Replies, Step};
 /// Bytes read from either end of the file at first.
 const GUESS_LEN: u64 = 64 * 1024;
 
-/// Opens a `.tet` file of a known length.
+/// A machine that opens a `.tet` file of a known length.
 ///
 /// ```
 /// use bytes::Bytes;
 /// use gridfusion::format::{Machine, Replies, Step, tet::OpenFile};
 ///
-/// // The smallest file: a superblock that promises no datasets.
+/// // The smallest file: a superblock that declares no datasets.
 /// let mut file = b"TETR".to_vec();
 /// file.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 /// let file = Bytes::from(file);
@@ -54,9 +54,9 @@ const GUESS_LEN: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct OpenFile {
     file_len: u64,
-    /// Byte ranges asked for and received so far.
+    /// The start and the bytes of each range received so far.
     known: Vec<(u64, Bytes)>,
-    /// The ranges asked for last.
+    /// The ranges requested last.
     asked: Vec<Range<u64>>,
 }
 
@@ -88,7 +88,7 @@ impl Machine for OpenFile {
     }
 }
 
-/// Why parsing stopped: bytes are missing, or they are wrong.
+/// The reason why parsing stopped: bytes are missing, or wrong.
 enum Pause {
     Need(Range<u64>),
     Fail(Error),
@@ -100,7 +100,7 @@ impl From<Error> for Pause {
     }
 }
 
-/// What the footer adds to the directory.
+/// The parts of a [`TetFile`] that come from its footer.
 #[derive(Default)]
 struct FooterParts {
     metadata: Metadata,
@@ -115,7 +115,7 @@ impl OpenFile {
     fn read_ends(&mut self) -> Result<Step<TetFile>> {
         if self.file_len < SUPERBLOCK_LEN {
             let message = format!(
-                "the file has {} bytes, a .tet file at least {SUPERBLOCK_LEN}",
+                "the file has {} bytes; a .tet file has at least {SUPERBLOCK_LEN}",
                 self.file_len
             );
             return Err(Error::corrupt("superblock", 0, message));
@@ -126,7 +126,7 @@ impl OpenFile {
         Ok(Step::read(self.asked.iter().cloned()))
     }
 
-    /// The bytes of `range`, which must lie in the file, or a request for them.
+    /// Returns the bytes of `range`, which must lie in the file, or a request for them.
     fn bytes(&self, range: Range<u64>) -> Result<Bytes, Pause> {
         let held = self.known.iter().find_map(|(start, bytes)| {
             let from = usize::try_from(range.start.checked_sub(*start)?).ok()?;
@@ -161,7 +161,7 @@ impl OpenFile {
         Ok(file)
     }
 
-    /// What the file is instead, if that can be told from its first bytes.
+    /// Returns the error that names the format of a foreign file, if its first bytes show one.
     fn of_another_format(&self) -> Option<Error> {
         let (_, head) = self.known.first()?;
         Foreign::of_bytes(head).map(Foreign::error)
@@ -184,7 +184,7 @@ impl OpenFile {
         }
         let len = self.bytes(SUPERBLOCK_LEN..records_at)?;
         let records_len = u64::from_le_bytes(
-            (&*len).try_into().map_err(|_| Error::internal("eight bytes are not eight bytes"))?,
+            (&*len).try_into().map_err(|_| Error::internal("a slice of the wrong length"))?,
         );
         if directory::index_offset(records_len) != Some(index.start) {
             let message = format!(
@@ -264,8 +264,7 @@ fn ids_by_name(
         match by_name.entry(dataset.name().to_owned()) {
             Entry::Vacant(place) => _ = place.insert(id),
             Entry::Occupied(place) => {
-                warnings
-                    .push(format!("two datasets are called \"{}\"; the first counts", place.key()));
+                warnings.push(format!("two datasets named \"{}\"; the first is used", place.key()));
             }
         }
     }

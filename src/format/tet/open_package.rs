@@ -5,12 +5,11 @@
 //!            ├─ CURRENT                   the number of a generation
 //!            └─ generations ─┬─ 00000001
 //!                            └─ 00000002 ─┬─ packed.tet   the file
-//!                                         └─ ZONE.json    its zone maps once more
+//!                                         └─ ZONE.json    its zone maps
 //! ```
 //!
-//! A writer adds a generation and then moves `CURRENT`, so whoever holds a generation open never sees
-//! it change. What else is in a package (parts that are being written, manifests, indexes) is nothing
-//! to a reader.
+//! A writer adds a generation and then moves `CURRENT`, so an open generation never changes. Queries ignore
+//! everything else in a package: parts that are being written, manifests, indexes.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -30,23 +29,23 @@ const GENERATIONS: &str = "generations";
 const PACKED_FILE: &str = "packed.tet";
 const ZONE_FILE: &str = "ZONE.json";
 
-/// The rules that this reader knows.
+/// The version of the package rules that this reader supports.
 const PROTOCOL_VERSION: u64 = 2;
-/// `PROTOCOL` and `CURRENT` have less than a hundred bytes; more than this is something else.
+/// The most bytes of `PROTOCOL` and of `CURRENT`, which have less than a hundred in a valid package.
 const MAX_TEXT_LEN: u64 = 1 << 16;
 
 /// One generation of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Generation {
-    /// Its number.
+    /// The number, which also names the folder of the generation.
     pub number: u64,
     /// The path of its `.tet` file in the package.
     pub packed_file: String,
-    /// Zone maps in a file of their own, if there is one.
+    /// The zone file beside the `.tet` file, if there is one.
     pub zone_file: Option<Location>,
 }
 
-/// Finds the current generation of a package, or another one by its number.
+/// A machine that finds the current generation of a package, or the one with a given number.
 ///
 /// ```
 /// use gridfusion::format::{Entry, Machine, Replies, Step, tet::OpenPackage};
@@ -80,16 +79,16 @@ pub struct OpenPackage {
 enum State {
     Start,
     Root,
-    /// `PROTOCOL`, and `CURRENT` unless a generation is wanted.
+    /// Reading `PROTOCOL`, and `CURRENT` unless a generation is wanted.
     Texts,
-    /// The folder of this generation.
+    /// Listing the folder of this generation.
     Folder(u64),
-    /// All generations, because this one is not there.
+    /// Listing all generations for the error, because this one is missing.
     Missing(u64),
 }
 
 impl OpenPackage {
-    /// Starts opening the package of a folder at the generation `wanted`; `None` means the current one.
+    /// Starts opening the generation `wanted` of a package; `None` means the current one.
     pub fn new(wanted: Option<u64>) -> Self {
         Self { wanted, state: State::Start }
     }
@@ -101,7 +100,7 @@ impl OpenPackage {
 
     fn read_texts(&mut self, root: &[Entry]) -> Result<Step<Generation>> {
         let mut texts = vec![text_file(root, PROTOCOL)?.ok_or_else(|| {
-            Error::usage(format!("this folder is no .tet.d package: it has no {PROTOCOL}"))
+            Error::usage(format!("this folder is not a .tet.d package: it has no {PROTOCOL}"))
         })?];
         if self.wanted.is_none() {
             texts.push(text_file(root, CURRENT)?.ok_or_else(|| {
@@ -115,7 +114,7 @@ impl OpenPackage {
 
     fn choose(&mut self, texts: &[Bytes]) -> Result<Step<Generation>> {
         let [protocol, current @ ..] = texts else {
-            return Err(Error::internal("the protocol was asked for and not read"));
+            return Err(Error::internal("the protocol was requested and not read"));
         };
         check_protocol(protocol).map_err(|error| error.in_file(PROTOCOL))?;
         let number = match current {
@@ -175,12 +174,12 @@ fn folder_of(generation: u64) -> String {
     format!("{GENERATIONS}/{generation:08}")
 }
 
-/// All bytes of an object.
+/// Returns the location of all bytes of an object.
 fn whole(object: String, size: u64) -> Location {
     Location::new(object, 0..size)
 }
 
-/// Where a short text of the package is, if it is there.
+/// Returns the location of a short text file of the package, if it exists.
 fn text_file(root: &[Entry], name: &'static str) -> Result<Option<Location>> {
     let size = root.iter().find(|entry| entry.name == name).and_then(|entry| entry.size);
     match size {
@@ -203,12 +202,12 @@ fn check_protocol(text: &[u8]) -> Result<()> {
     match protocol.protocol_version {
         PROTOCOL_VERSION => Ok(()),
         version => Err(Error::unsupported(format!(
-            "package protocol version {version}, this reader knows {PROTOCOL_VERSION}"
+            "package protocol version {version}, this reader supports {PROTOCOL_VERSION}"
         ))),
     }
 }
 
-/// The generation that `CURRENT` names, in decimal digits or in JSON.
+/// Parses the number of a generation from `CURRENT`: decimal digits or JSON.
 fn parse_current(text: &[u8]) -> Result<u64> {
     #[derive(Deserialize)]
     struct Current {

@@ -1,5 +1,5 @@
-//! The rows of the chunk index one after the other, for those who want to know what is stored rather
-//! than where a chunk is.
+//! Reading the rows of the chunk index in order, for lists of the stored chunks. Queries find single chunks
+//! with `locate.rs` instead.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,30 +9,30 @@ use super::index::Row;
 use crate::error::{Error, Result};
 use crate::format::{Machine, Payload, Replies, Step};
 
-/// A stored chunk, as a row of the index has it.
+/// A stored chunk, as a row of the index describes it.
 #[derive(Debug, Clone)]
 pub struct IndexEntry {
-    /// The dataset, by id.
+    /// The id of the dataset.
     pub dataset: usize,
-    /// The chunk's place in the grid of the dataset.
+    /// The chunk's coordinates in the grid of the dataset.
     pub coordinates: Vec<u64>,
-    /// Where it is stored.
+    /// The position and the encoding of the stored bytes.
     pub payload: Payload,
 }
 
 impl TetFile {
-    /// A machine that reads these `rows` of the chunk index, those of one `dataset` or of all that can
-    /// be read. Rows beyond the last are none.
+    /// Returns a machine that reads these `rows` of the chunk index and keeps those of `dataset`. With
+    /// `None`, it keeps those of all readable datasets. Row numbers beyond the last row are ignored.
     pub fn read_index(self: &Arc<Self>, rows: Range<u64>, dataset: Option<usize>) -> ReadIndex {
         ReadIndex::new(Arc::clone(self), rows, dataset)
     }
 }
 
-/// Reads rows of the index, in the order of the file; made by [`TetFile::read_index`].
+/// A machine that reads rows of the index, in the order of the file; made by [`TetFile::read_index`].
 ///
-/// Rows of datasets that cannot be read are left out. A row of a dataset or a chunk that there is not, or
-/// with a payload that cannot be right, is an error, where a query would pass it over. Of several rows
-/// for one chunk each is an entry.
+/// Rows of datasets that cannot be read are left out. A row with an impossible payload is an error. So is
+/// a row whose dataset or chunk does not exist, which queries skip. If a chunk has several rows, each is an
+/// entry.
 #[derive(Debug)]
 pub struct ReadIndex {
     file: Arc<TetFile>,

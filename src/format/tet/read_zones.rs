@@ -1,4 +1,4 @@
-//! Reading zone maps: those in a file, or those beside it in a package.
+//! Reading zone maps from a `.tet` file, or from the zone file beside it in a package.
 
 use super::file::TetFile;
 use super::open_package::Generation;
@@ -7,20 +7,20 @@ use crate::error::{Error, Result};
 use crate::format::{Location, Machine, Replies, Step};
 
 impl TetFile {
-    /// A machine that reads the zone maps of `dataset`, if the file has any.
+    /// Returns a machine that reads the zone maps of `dataset`; `None` if the file has no zone maps.
     ///
     /// # Errors
-    /// As [`Dataset::grid`](super::Dataset::grid), and `Usage` for an id of no dataset.
+    /// The errors of [`Dataset::grid`](super::Dataset::grid), and `Usage` for an unknown id.
     pub fn read_zone_maps(&self, dataset: usize) -> Result<Option<ReadZoneMaps>> {
         let Some(text) = self.embedded_zones() else { return Ok(None) };
         Ok(Some(ReadZoneMaps::new(text, self.zone_target(dataset)?)))
     }
 
-    /// A machine that reads the zone maps of all datasets: those in the file or, if it has none, those
-    /// beside it as the `generation` of a package that it is.
+    /// Returns a machine that reads the zone maps of all datasets from the file. If the file has none, and
+    /// is a `generation` of a package, the machine reads the zone file beside it.
     ///
     /// # Errors
-    /// `Corrupt` as for [`TetFile::read_zone_file`].
+    /// `Corrupt` if the zone file is too long; see [`TetFile::read_zone_file`].
     pub fn read_all_zone_maps(
         &self,
         generation: Option<&Generation>,
@@ -40,12 +40,12 @@ impl TetFile {
         Some(ZoneText { at, generation: None })
     }
 
-    /// A machine that reads the zone maps of `dataset` from the zone file `at` of a package, which must
-    /// be about the `generation` that this file is.
+    /// Returns a machine that reads the zone maps of `dataset` from the zone file `at` of a package. The zone
+    /// file must describe `generation`, which is the number of this file in the package.
     ///
     /// # Errors
-    /// `Corrupt` if the zone file is longer than what can be said of this file's chunks; else those
-    /// of [`TetFile::read_zone_maps`].
+    /// `Corrupt` if the zone file is longer than the maps of all chunks can be, and the errors of
+    /// [`TetFile::read_zone_maps`].
     pub fn read_zone_file(
         &self,
         dataset: usize,
@@ -56,7 +56,7 @@ impl TetFile {
     }
 
     pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneText> {
-        /// More than what is said of one chunk with eight axes, and more than what comes before.
+        /// More bytes than the map of one chunk with eight axes has, and more than precede the maps.
         const MOST_PER_CHUNK: u64 = 1024;
         let (len, chunks) = (at.range.most().unwrap_or(u64::MAX), self.index_rows());
         if len > chunks.saturating_add(1).saturating_mul(MOST_PER_CHUNK) {
@@ -76,7 +76,7 @@ impl TetFile {
     }
 }
 
-/// Reads the zone maps of one dataset; made by [`TetFile::read_zone_maps`] and
+/// A machine that reads the zone maps of one dataset; made by [`TetFile::read_zone_maps`] and
 /// [`TetFile::read_zone_file`].
 #[derive(Debug)]
 pub struct ReadZoneMaps {
@@ -107,8 +107,8 @@ impl Machine for ReadZoneMaps {
     }
 }
 
-/// Reads the zone maps of all datasets of a file in one go, each of which may be wrong without the
-/// others; made by [`TetFile::read_all_zone_maps`].
+/// A machine that reads the zone maps of all datasets at once; made by [`TetFile::read_all_zone_maps`].
+/// Wrong maps of one dataset do not affect the others.
 #[derive(Debug)]
 pub struct ReadAllZoneMaps {
     text: ZoneText,
@@ -133,7 +133,7 @@ impl ReadAllZoneMaps {
 }
 
 impl Machine for ReadAllZoneMaps {
-    /// By dataset.
+    /// The zone maps of each dataset, by id.
     type Output = Vec<Result<ZoneMaps>>;
 
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
@@ -194,7 +194,10 @@ mod tests {
             assert!(parse(&json).is_ok(), "{generation}: a file alone has none");
         }
         let error = parse_of(Some(7), r#"{"version":1,"chunks":[]}"#).unwrap_err().to_string();
-        assert_eq!(error, "maps: corrupt zone maps: of generation null, but 7 is open");
+        assert_eq!(
+            error,
+            "maps: corrupt zone maps: they describe generation null, but generation 7 is open"
+        );
     }
 
     #[test]

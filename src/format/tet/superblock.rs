@@ -1,4 +1,4 @@
-//! The first 32 bytes: magic, version, flags, and where the chunk index is.
+//! The first 32 bytes: magic, version, flags, and the position of the chunk index.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::format::wire::Reader;
 /// The first bytes of every `.tet` file.
 pub(crate) const MAGIC: &[u8; 4] = b"TETR";
 
-/// Bytes of the superblock.
+/// The length of the superblock in bytes.
 pub(super) const SUPERBLOCK_LEN: u64 = 32;
 
 /// Flag bit: the file ends in a history footer. Other bits are unknown and ignored.
@@ -33,7 +33,7 @@ impl Superblock {
         Ok(Self { dataset_count, has_footer, index_offset, index_len })
     }
 
-    /// The chunk index's bytes, known to lie in a file of `file_len` bytes.
+    /// Returns the bytes of the chunk index; fails unless they lie in a file of `file_len` bytes.
     pub(super) fn index_range(&self, file_len: u64) -> Result<Range<u64>> {
         let (at, len) = (self.index_offset, self.index_len);
         match at.checked_add(len) {

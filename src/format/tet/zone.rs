@@ -1,9 +1,9 @@
-//! Zone maps: what the writer noted about the values of each chunk.
+//! Zone maps: the chunk statistics of a `.tet` file, as its writer stored them.
 //!
-//! They are hints in JSON that nothing guards: the maps of a dataset are used only if all of them
-//! are well-formed and fit their tiles, and an option turns it off altogether.
+//! They are JSON without a checksum. The maps of a dataset are used only if all of them are well-formed and
+//! fit their chunks. The option `trust_zone_maps` can turn their use off.
 //!
-//! They are a spill of the footer or, in a package, a file of their own.
+//! Zone maps are a spill of the footer or, in a package, a file of their own.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,12 +20,12 @@ pub struct ZoneMaps {
 }
 
 impl ZoneMaps {
-    /// The maps of chunks by number, sorted, none of them twice.
+    /// Returns zone maps from zones by chunk number, which must be sorted and without duplicates.
     pub(crate) fn sorted(zones: Vec<(u64, Zone)>) -> Self {
         Self { zones }
     }
 
-    /// The number of the first chunk of which `other` says something else.
+    /// Returns the number of the first chunk whose zone differs in `other`, or is in one of the two only.
     pub fn first_difference(&self, other: &Self) -> Option<u64> {
         let number = |zones: &Self, at: usize| Some(zones.zones.get(at)?.0);
         let same = self.zones.iter().zip(&other.zones).take_while(|(a, b)| a == b).count();
@@ -33,17 +33,17 @@ impl ZoneMaps {
         own.into_iter().chain(theirs).min()
     }
 
-    /// The numbers of chunks, and what is said of each.
+    /// Returns the zones with the numbers of their chunks, sorted.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Zone)> {
         self.zones.iter().map(|(number, zone)| (*number, zone))
     }
 
-    /// How many chunks something is said of.
+    /// Returns the number of chunks that have a zone.
     pub fn len(&self) -> usize {
         self.zones.len()
     }
 
-    /// Whether nothing is said of any chunk.
+    /// Whether no chunk has a zone.
     pub fn is_empty(&self) -> bool {
         self.zones.is_empty()
     }
@@ -51,7 +51,7 @@ impl ZoneMaps {
 
 impl Zones for ZoneMaps {
     fn zone(&self, chunk: u64) -> Option<Zone> {
-        // Where no chunk lacks its map, a map is at the chunk's number.
+        // If no chunk lacks its zone, the chunk's number is the position of its zone.
         let in_place = self.zones.get(chunk as usize).filter(|(number, _)| *number == chunk);
         let zone = in_place.or_else(|| {
             let at = self.zones.binary_search_by_key(&chunk, |(number, _)| *number).ok()?;
@@ -64,7 +64,7 @@ impl Zones for ZoneMaps {
 #[derive(Deserialize)]
 struct ZoneJson {
     version: u32,
-    /// Means something in a package only, where it is a number.
+    /// A number in a package; ignored elsewhere.
     #[serde(default)]
     generation: Value,
     chunks: Vec<ZoneEntry>,
@@ -76,16 +76,16 @@ pub(super) struct ZoneEntry {
     pub(super) chunk_index: Vec<u64>,
     element_count: u64,
     null_count: u64,
-    /// Hexadecimal digits of the element's bytes, as stored.
+    /// The hexadecimal digits of the stored element's bytes.
     min_le: Option<String>,
     max_le: Option<String>,
 }
 
-/// Where zone maps are.
+/// The location of zone maps in JSON.
 #[derive(Debug)]
 pub(super) struct ZoneText {
     pub(super) at: Location,
-    /// The generation that they must be about.
+    /// The generation that the zone maps must describe; `None` accepts any.
     pub(super) generation: Option<u64>,
 }
 
@@ -94,13 +94,15 @@ impl ZoneText {
         let json: ZoneJson = serde_json::from_slice(json)
             .map_err(|error| self.corrupt(format!("not zone maps ({error})")))?;
         if json.version != 1 {
-            return Err(self.corrupt(format!("version {}, this reader knows 1", json.version)));
+            return Err(self.corrupt(format!("version {}, this reader supports 1", json.version)));
         }
         if let Some(generation) = self.generation
             && json.generation.as_u64() != Some(generation)
         {
             let found = &json.generation;
-            return Err(self.corrupt(format!("of generation {found}, but {generation} is open")));
+            return Err(self.corrupt(format!(
+                "they describe generation {found}, but generation {generation} is open"
+            )));
         }
         Ok(json.chunks)
     }
@@ -114,7 +116,7 @@ impl ZoneText {
     }
 }
 
-/// The dataset that zone maps must fit.
+/// A dataset whose shape and type zone maps must fit.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) dataset: usize,
@@ -123,7 +125,7 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The zone maps among `entries`, all of which are about this dataset.
+    /// Returns the zone maps of `entries`, all of which describe this dataset.
     pub(super) fn maps<'a>(
         &self,
         entries: impl Iterator<Item = &'a ZoneEntry>,
@@ -132,14 +134,14 @@ impl Target {
         let mut zones =
             entries.map(|entry| self.zone(entry, text)).collect::<Result<Vec<(u64, Zone)>>>()?;
         zones.sort_by_key(|(number, _)| *number);
-        // Maps that contradict each other are worth nothing.
+        // Two maps of one chunk may contradict each other, so the dataset's maps are not used.
         if let Some(pair) = zones.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(text.corrupt(format!("several maps of chunk number {}", pair[0].0)));
         }
         Ok(ZoneMaps { zones })
     }
 
-    /// The number of a chunk and what is said of it.
+    /// Returns the number of the entry's chunk, and its zone.
     pub(super) fn zone(&self, entry: &ZoneEntry, text: &ZoneText) -> Result<(u64, Zone)> {
         let at = &entry.chunk_index;
         let number = self
@@ -155,12 +157,12 @@ impl Target {
         }
         let bounds = self.bounds(entry).ok_or_else(|| {
             let (least, greatest) = (&entry.min_le, &entry.max_le);
-            text.corrupt(format!("{least:?} to {greatest:?} is no range of {}", self.element))
+            text.corrupt(format!("{least:?} to {greatest:?} is not a range of {}", self.element))
         })?;
         Ok((number, Zone { null_count: entry.null_count, bounds, sum: None }))
     }
 
-    /// The bounds of a zone, if it has any; `None` if they cannot be right.
+    /// Returns the bounds of an entry, `Some(None)` if it has none, and `None` if they are impossible.
     fn bounds(&self, zone: &ZoneEntry) -> Option<Option<(Bound, Bound)>> {
         let (Some(least), Some(greatest)) = (&zone.min_le, &zone.max_le) else {
             return (zone.min_le == zone.max_le).then_some(None);
@@ -173,7 +175,7 @@ impl Target {
     }
 }
 
-/// The bytes of one element from its hexadecimal digits.
+/// Parses the bytes of one element from their hexadecimal digits.
 fn element_bytes(digits: &str, size: u64) -> Option<Vec<u8>> {
     let well_formed =
         digits.len() as u64 == 2 * size && digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -1,4 +1,5 @@
-//! An opened array: what is known of it. Each machine that reads more of it is in a file of its own.
+//! An opened array: its schema, fragments and enumerations. Each machine that reads more of the array has a
+//! file of its own.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,16 +8,16 @@ use super::fragments::{Fragment, TileIndex};
 use super::schema::{ArrayKind, ArraySchema, CellOrder, Enumeration};
 use crate::error::{Error, Result};
 
-/// An opened array: everything but its cells, and where they are stored.
+/// An opened array, without its cells. The locations of tiles are read when first needed, and then kept.
 #[derive(Debug)]
 pub struct TileDbArray {
     pub(super) options: OpenOptions,
     pub(super) schema: Arc<ArraySchema>,
-    /// The visible ones, later over earlier.
+    /// The visible fragments; later ones override earlier ones.
     pub(super) fragments: Vec<Fragment>,
-    /// Per attribute.
+    /// Per attribute of `schema`.
     pub(super) enumerations: Vec<Option<Arc<Enumeration>>>,
-    /// Per fragment and attribute, what was read of where tiles are.
+    /// Per fragment and attribute of `schema`, the tile index once it is read.
     tile_indexes: Vec<Vec<OnceLock<Arc<TileIndex>>>>,
 }
 
@@ -37,29 +38,29 @@ impl TileDbArray {
         &self.schema
     }
 
-    /// The fragments that the open sees; cells of later ones lie over those of earlier ones.
+    /// The fragments that the open sees, oldest first; later ones override earlier ones.
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }
 
-    /// The fragment with this number.
+    /// The fragment at this index of [`Self::fragments`], or a `Usage` error.
     pub(super) fn fragment(&self, number: usize) -> Result<&Fragment> {
         let count = self.fragments.len();
         let none = || Error::usage(format!("no fragment number {number}; the array has {count}"));
         self.fragments.get(number).ok_or_else(none)
     }
 
-    /// How the array was opened.
+    /// The options with which the array was opened.
     pub fn options(&self) -> &OpenOptions {
         &self.options
     }
 
-    /// The enumeration that the values of an attribute are places in.
+    /// The enumeration that lists the values behind an attribute's integers; `None` if it has none.
     pub fn enumeration(&self, attribute: usize) -> Option<&Arc<Enumeration>> {
         self.enumerations.get(attribute)?.as_ref()
     }
 
-    /// Fails for arrays whose cells are not read: sparse ones, and odd orders.
+    /// Fails unless the array is dense, with tiles and cells in row-major or column-major order.
     pub(super) fn check_dense(&self) -> Result<()> {
         let schema = &self.schema;
         if schema.kind == ArrayKind::Sparse {
@@ -75,22 +76,22 @@ impl TileDbArray {
         Ok(())
     }
 
-    /// The coordinates that each fragment covers.
+    /// The index of each fragment, and the box of coordinates that it covers.
     pub(super) fn boxes(&self) -> impl Iterator<Item = (usize, &[(i128, i128)])> {
         let covered = self.fragments.iter().map(|fragment| fragment.non_empty_domain.as_deref());
         covered.enumerate().filter_map(|(number, ranges)| Some((number, ranges?)))
     }
 
-    /// Where the tiles of an attribute of a fragment are, if that was read before.
+    /// The tile index of an attribute in a fragment, if it was read before.
     pub(super) fn tile_index(&self, fragment: usize, attribute: usize) -> Option<&Arc<TileIndex>> {
         self.tile_indexes.get(fragment)?.get(attribute)?.get()
     }
 
-    /// Keeps what was read for later queries.
+    /// Keeps a tile index for later queries.
     pub(super) fn keep_tile_index(&self, fragment: usize, attribute: usize, index: TileIndex) {
         let place = self.tile_indexes.get(fragment).and_then(|of| of.get(attribute));
         if let Some(place) = place {
-            // Another query may have been faster; it found the same.
+            // Another query may have set the index first; both are equal.
             let _ = place.set(Arc::new(index));
         }
     }

@@ -1,5 +1,5 @@
-//! The tiles of one attribute of one fragment, one by one, for those who report on an array rather than
-//! read it. The attribute is one of the fragment's own schema, which may have others than the array's.
+//! Access to the single tiles of one attribute of one fragment, for verification. The attribute is one of
+//! the fragment's own schema, which may differ from the array's schema.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ pub struct FragmentTiles {
     field: usize,
     axes: Vec<TileAxis>,
     index: TileIndex,
-    /// What is noted about their values, if it is noted and says something.
+    /// Statistics of the tiles: `None` if the fragment has none, an error if they are malformed.
     figures: Result<Option<Figures>>,
 }
 
 impl FragmentTiles {
-    /// The fragment that they are of.
+    /// The fragment that stores the tiles.
     pub fn fragment(&self) -> &Fragment {
         &self.array.fragments[self.fragment]
     }
 
-    /// The attribute that they are of.
+    /// The attribute of the tiles, as the fragment's schema declares it.
     pub fn attribute(&self) -> &Attribute {
         &self.fragment().schema.attributes[self.field]
     }
@@ -41,33 +41,34 @@ impl FragmentTiles {
         self.axes.iter().map(|axis| axis.extent).collect()
     }
 
-    /// The numbers on the axes of the tile at a place in the fragment.
+    /// Coordinates, in the grid of the domain's tiles, of tile number `place` of the fragment.
     pub fn coordinates(&self, place: u64) -> Vec<u64> {
         let fragment = self.fragment();
         fragment.tile_box.coordinates(place, fragment.schema.tile_order)
     }
 
-    /// Where the tile at a place is stored, with its cells in the order in which they are stored.
+    /// The location of tile number `place` of the fragment. The layer has no placement, so its cells decode
+    /// in their stored order, which may be column-major.
     ///
     /// # Errors
-    /// `Corrupt` if it is not in its files.
+    /// `Corrupt` if a file of the tile is missing or too short.
     pub fn stored(&self, place: u64) -> Result<Layer> {
         let (values, content, validity) = self.index.payloads(place)?;
         Ok(Layer { content, validity, ..Layer::whole(values) })
     }
 
-    /// Why nothing can be said of what is noted, if it is not as it should be.
+    /// The error in the stored statistics, if they are malformed.
     pub fn figures_error(&self) -> Option<&Error> {
         self.figures.as_ref().err()
     }
 
-    /// Whether figures of these tiles are noted.
+    /// Whether the fragment has well-formed statistics of these tiles.
     pub fn has_figures(&self) -> bool {
         matches!(self.figures, Ok(Some(_)))
     }
 
-    /// What is noted about the tile at a place; `None` if it may be about other cells than those that are
-    /// stored, which is so of tiles that the border of the fragment cuts.
+    /// The stored statistics of tile number `place`; `None` if there are none, or if the border of the
+    /// fragment or domain cuts the tile. Such a tile stores padding, which its statistics may leave out.
     pub fn noted(&self, place: u64) -> Option<NotedFigures> {
         let figures = self.figures.as_ref().ok()?.as_ref()?;
         let covered = self.fragment().non_empty_domain.as_deref()?;
@@ -81,7 +82,7 @@ impl FragmentTiles {
     }
 }
 
-/// Reads where tiles are and what is noted about them; made by [`TileDbArray::read_tiles`].
+/// A machine that reads locations and statistics of tiles; made by [`TileDbArray::read_tiles`].
 #[derive(Debug)]
 pub struct ReadTiles {
     array: Arc<TileDbArray>,
@@ -142,12 +143,12 @@ impl Machine for ReadTiles {
 }
 
 impl TileDbArray {
-    /// A machine that reads where the tiles of an attribute of a fragment are, both by their places: in
-    /// [`TileDbArray::fragments`], and in the schema of the fragment.
+    /// Makes a machine that reads locations and statistics of the tiles of one attribute of one fragment.
+    /// `fragment` is an index of [`TileDbArray::fragments`], `field` one of the attributes of its schema.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, `Corrupt` if the fragment cannot tell, `Usage` if there is no such
-    /// fragment or attribute.
+    /// `Unsupported` for sparse arrays, `Corrupt` if the footer lacks valid offsets of the tile index, and
+    /// `Usage` if there is no such fragment or attribute.
     pub fn read_tiles(self: &Arc<Self>, fragment: usize, field: usize) -> Result<ReadTiles> {
         self.check_dense()?;
         ReadTiles::new(Arc::clone(self), fragment, field)
@@ -155,12 +156,12 @@ impl TileDbArray {
 }
 
 impl Fragment {
-    /// The schema that it was written with.
+    /// The schema with which the fragment was written.
     pub fn schema(&self) -> &ArraySchema {
         &self.schema
     }
 
-    /// Files of tiles that are missing, or have another size than its footer says.
+    /// Errors for the files of tiles that are missing, or whose size differs from the size in the footer.
     pub fn misfit_files(&self) -> Vec<Error> {
         let fields = &self.footer.fields;
         let mut misfits = vec![];
@@ -181,7 +182,7 @@ impl Fragment {
                     Some(found) => format!("it has {found} bytes"),
                     None => "it does not exist".to_owned(),
                 };
-                let message = format!("{found}, the footer of the fragment says {noted}");
+                let message = format!("{found}; the fragment's footer gives {noted} bytes");
                 let file = format!("{}/{name}", self.folder);
                 misfits.push(Error::corrupt_region("fragment", message).in_file(&file));
             }
@@ -191,7 +192,7 @@ impl Fragment {
 }
 
 impl TileBox {
-    /// The tile at a place of the box.
+    /// The coordinates of tile number `place` of the box.
     fn coordinates(&self, place: u64, order: CellOrder) -> Vec<u64> {
         let mut count = self.count.clone();
         let column_major = order == CellOrder::ColumnMajor;

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::format::TimeUnit;
 
-/// The number of values of cells that can have any number.
+/// Stored instead of the number of values per cell, for cells of variable length.
 pub(super) const VARIABLE: u32 = u32::MAX;
 
 /// A stored type, by TileDB's own names.
@@ -35,7 +35,7 @@ pub enum Datatype {
     Bool,
     /// Bytes of the platform's character type; Python's `bytes`.
     Char,
-    /// Text said to be ASCII.
+    /// Text that is declared to be ASCII.
     StringAscii,
     /// Text in UTF-8.
     StringUtf8,
@@ -47,7 +47,7 @@ pub enum Datatype {
     StringUcs2,
     /// Text in UCS-4.
     StringUcs4,
-    /// Bytes of no stated meaning.
+    /// Bytes without a declared meaning.
     Any,
     /// Bytes.
     Blob,
@@ -55,9 +55,10 @@ pub enum Datatype {
     GeomWkb,
     /// Well-known text geometry.
     GeomWkt,
-    /// A point in time: an `i64` of this unit since 1970-01-01, as years and months of the calendar.
+    /// A point in time: an `i64` count of this unit since 1970-01-01. Years and months are those of the
+    /// calendar.
     DateTime(TimeUnit),
-    /// A length of time: an `i64` of this unit.
+    /// A length of time: an `i64` count of this unit.
     Time(TimeUnit),
 }
 
@@ -77,18 +78,18 @@ const DATE_TIMES: [(TimeUnit, &str); 13] = [
     (TimeUnit::Attosecond, "AS"),
 ];
 
-/// The codes of dates begin here, with years.
+/// The code of the first date type, of years.
 const FIRST_DATE_TIME: u8 = 18;
-/// The codes of times begin here, with hours.
+/// The code of the first time type, of hours.
 const FIRST_TIME: u8 = 31;
-/// The place of hours among the units.
+/// The index of hours in `DATE_TIMES`.
 const HOUR: usize = 4;
 
 impl Datatype {
     /// The type with this code in a file.
     ///
     /// # Errors
-    /// `Unsupported` for a code that this version does not know.
+    /// `Unsupported` for an unknown code.
     pub fn from_code(code: u8) -> Result<Self> {
         let unit = |place: usize| DATE_TIMES[place].0;
         Ok(match code {
@@ -173,7 +174,7 @@ impl Datatype {
         matches!(self, Self::DateTime(_) | Self::Time(_))
     }
 
-    /// Whether values are text, in whichever encoding; `Char` is not.
+    /// Whether values are text, in any encoding; `Char` does not count as text.
     pub fn is_string(self) -> bool {
         matches!(
             self,

@@ -1,7 +1,7 @@
-//! Doors for fuzzing to what is private here; `fuzz/README.md` says how they are used.
+//! Entry points of the fuzz targets to private parsers; `fuzz/README.md` describes the targets.
 //!
-//! There is a door per parser. Content that comes in generic tiles is put into [`envelope`]s without
-//! filters first, so that a changed byte of the input is a changed byte of what is parsed.
+//! There is one entry point per parser. Content of generic tiles first gets an [`envelope`] without
+//! filters: then each byte that the fuzzer changes is a byte that the parser reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,15 +21,15 @@ use crate::error::Result;
 use crate::format::Entry;
 use crate::format::wire::{Reader, to_usize};
 
-/// A generic tile of `content`, without filters.
+/// Makes a generic tile of `content`, without filters.
 pub fn envelope(content: &[u8]) -> Vec<u8> {
     testing::generic_tile(content)
 }
 
-/// What the generic tile `stored` holds.
+/// Decodes the content of the generic tile `stored`.
 ///
 /// # Errors
-/// Those of generic tiles.
+/// Fails if the tile is malformed or unsupported, or if the key does not fit.
 pub fn open_envelope(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Bytes> {
     generic_tile::decode("generic tile", 0, stored, key)
 }
@@ -37,7 +37,7 @@ pub fn open_envelope(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Bytes
 /// Parses a file of the folder `__schema`.
 ///
 /// # Errors
-/// Those of schemas.
+/// Fails if the schema is malformed or unsupported, or if the key does not fit.
 pub fn schema(stored: &[u8], key: Option<&EncryptionKey>) -> Result<ArraySchema> {
     ArraySchema::parse(stored, key)
 }
@@ -45,17 +45,17 @@ pub fn schema(stored: &[u8], key: Option<&EncryptionKey>) -> Result<ArraySchema>
 /// Parses a file of the folder `__schema/__enumerations`.
 ///
 /// # Errors
-/// Those of enumerations.
+/// Fails if the enumeration is malformed or unsupported, or if the key does not fit.
 pub fn enumeration(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Enumeration> {
     Enumeration::parse(stored, key)
 }
 
-/// Parses the footer in the metadata `file` of a fragment whose name has the format version
-/// `name_version`, of an array with one schema; gives where the blocks are that tell where tiles
-/// are.
+/// Parses the footer in the metadata `file` of a fragment, and returns the byte ranges of the blocks
+/// with its tile indexes. `name_version` is the format version in the fragment's name; the array has a
+/// single schema.
 ///
 /// # Errors
-/// Those of footers and fragments.
+/// Fails if the footer or the fragment is malformed or unsupported.
 pub fn footer(
     file: &[u8],
     name_version: u32,
@@ -80,7 +80,7 @@ pub fn footer(
     Ok(blocks)
 }
 
-/// What an array's folders list, and its files that say which fragments there are.
+/// The listings of an array's folders, and the files that determine which fragments are visible.
 #[derive(Debug, Default)]
 pub struct Listings {
     /// The entries of the array's own folder.
@@ -95,10 +95,10 @@ pub struct Listings {
     pub vacuumed: Vec<(String, Bytes)>,
 }
 
-/// The folders of the fragments that an open sees.
+/// Returns the folders of the fragments that an open sees.
 ///
 /// # Errors
-/// Those of commits.
+/// Fails if the listings or the files are malformed or unsupported.
 pub fn commits(listings: Listings, kind: ArrayKind, options: &OpenOptions) -> Result<Vec<String>> {
     let Listings { root, commits, consolidated, ignored, vacuumed } = listings;
     let files = CommitFiles { root: &root, commits: &commits, consolidated, ignored, vacuumed };
@@ -106,28 +106,28 @@ pub fn commits(listings: Listings, kind: ArrayKind, options: &OpenOptions) -> Re
     Ok(visible.into_iter().map(|commit| commit.folder).collect())
 }
 
-/// A machine that reads the metadata of an array that was not opened.
+/// Makes a machine that reads the metadata of an array without opening the array.
 pub fn read_metadata(options: OpenOptions) -> ReadMetadata {
     ReadMetadata::new(options)
 }
 
-/// What a tile holds.
+/// The kind of a tile's content.
 #[derive(Debug, Clone, Copy)]
 pub struct TileKind {
     /// The type of the values.
     pub datatype: Datatype,
-    /// Bytes of a cell.
+    /// The size of a cell in bytes.
     pub cell_size: u64,
-    /// Whether it is the content of strings of variable length, with offsets in the encoding.
+    /// Whether the tile holds strings of variable length that are encoded together with their offsets.
     pub var_strings: bool,
-    /// The format version, of schema and fragment.
+    /// The format version of both schema and fragment.
     pub version: u32,
 }
 
-/// Makes a pipeline, as schemas store it, ready to decode tiles.
+/// Parses a pipeline, as schemas store it, and makes a codec that decodes tiles.
 ///
 /// # Errors
-/// Those of pipelines.
+/// Fails if the pipeline is malformed or unsupported.
 pub fn tile_codec(
     pipeline: &[u8],
     kind: TileKind,
@@ -152,9 +152,9 @@ pub struct AttributeKind {
     pub nullable: bool,
 }
 
-/// The files of an array of 5 times 7 cells with one attribute and one fragment, which covers four
-/// tiles and has these `blocks`, in the order in which footers list them, and these files of
-/// values, content and validity.
+/// Makes the files of an array of 5 × 7 cells with one attribute and one fragment of four tiles.
+/// `blocks` are the attribute's blocks in the order of the footer; `files` hold values, content and
+/// validity.
 pub fn array(
     attribute: AttributeKind,
     blocks: [&[u8]; 8],
@@ -183,7 +183,8 @@ pub fn array(
     folder.0
 }
 
-/// The files of an array of integers with three fragments that lie over one another.
+/// Makes the files of an array of integers with three fragments; the two newer ones override cells of
+/// the first.
 pub fn overlapping_writes() -> BTreeMap<String, Bytes> {
     let mut folder = with_schema(&SchemaBytes::dense_2d());
     folder.write(1, [(1, 5), (1, 7)], [0, 0], |y, x| 10 * y + x);
@@ -192,7 +193,8 @@ pub fn overlapping_writes() -> BTreeMap<String, Bytes> {
     folder.0
 }
 
-/// The content of a schema of format `version`; since 20, of text that can be NULL.
+/// Makes the content of a schema of format `version`. Its attribute is nullable text since version 20,
+/// and an integer before.
 pub fn schema_of_version(version: u32) -> Vec<u8> {
     let text = testing::attribute("s", 12, VARIABLE, &[0], true, "e");
     let schema = SchemaBytes {
@@ -206,7 +208,8 @@ pub fn schema_of_version(version: u32) -> Vec<u8> {
     schema.content()
 }
 
-/// The name of the schema of a fragment of format `version`, and its metadata file, without blocks.
+/// Makes the metadata file of a fragment of format `version`, without blocks. Also returns the name of
+/// the file of its schema.
 pub fn footer_of_version(version: u32) -> (&'static str, Vec<u8>) {
     let footer = FooterBytes { version, ..FooterBytes::dense_2d() }.content();
     let mut file = envelope(b"");

@@ -1,4 +1,5 @@
-//! The envelope of everything small: schemas, enumerations, metadata and the blocks of a fragment.
+//! Generic tiles: the envelope of schemas, enumerations, array metadata, groups and blocks of
+//! fragments.
 //!
 //! ```text
 //!   0       4         12        20     21         29        30        34
@@ -15,18 +16,18 @@ use super::filter::{EncryptionKey, Field, FilterBuffers, Pipeline};
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
 
-/// Content that claims to have shrunk by more than this is not decoded; deflate, which writers use,
-/// cannot shrink by more than 1032.
-/// The newest format version that this reader knows.
+/// The newest format version that this reader supports.
 pub(super) const LATEST_VERSION: u32 = 23;
+/// The greatest ratio of content to stored bytes that is decoded. Deflate, which writers use,
+/// compresses by a factor of 1032 at most.
 pub(super) const MAX_RATIO: u64 = 2048;
 
-/// The content of the generic tile at the start of `stored`, which begins at byte `base` of its
-/// object; `region` names what it holds.
+/// Decodes the generic tile at the start of `stored`, and returns its content. `stored` begins at byte
+/// `base` of its object; errors name the content by `region`.
 ///
 /// # Errors
-/// `Corrupt` if it is no such tile; `Usage` if the key is missing, or given for a tile in the
-/// clear.
+/// `Corrupt` if the tile is malformed; `Usage` if the key is missing, or given for a tile that is not
+/// encrypted; `Unsupported` for newer versions.
 pub(super) fn decode(
     region: &'static str,
     base: u64,
@@ -41,7 +42,7 @@ pub(super) fn decode(
     let stored_len = reader.u64()?;
     let raw_len = reader.u64()?;
     if raw_len / MAX_RATIO > stored_len {
-        let message = format!("{stored_len} stored bytes for a content of {raw_len}");
+        let message = format!("{stored_len} stored bytes cannot hold {raw_len} bytes of content");
         return Err(reader.corrupt(message));
     }
     let datatype = Datatype::from_code(reader.u8()?)?;
@@ -76,7 +77,7 @@ fn check_key(reader: &Reader<'_>, encryption: u8, key: Option<&EncryptionKey>) -
     }
 }
 
-/// The error for a format version that this reader does not know.
+/// Returns the error for a format version that is too new for this reader.
 pub(super) fn too_new(version: u32) -> Error {
     Error::unsupported(format!(
         "TileDB format version {version}; this reader knows versions up to {LATEST_VERSION}"

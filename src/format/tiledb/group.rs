@@ -20,24 +20,24 @@ use crate::format::{Machine, Replies, Step};
 pub struct GroupMember {
     /// Its name in the group, if it has one.
     pub name: Option<String>,
-    /// Where it is.
+    /// The path or URL of its folder.
     pub uri: String,
     /// Whether `uri` is a path in the group's folder.
     pub relative: bool,
-    /// What it is.
+    /// Whether it is an array or a group.
     pub kind: FolderKind,
 }
 
 const REGION: &str = "group";
 
-/// Reads the members of a group, sorted by name; those without one, by URI.
+/// A machine that reads the members of a group, sorted by name. Members without a name sort by URI.
 #[derive(Debug)]
 pub struct ReadGroup {
     folder: ReadTimedFolder,
 }
 
 impl ReadGroup {
-    /// Starts reading the group of a folder.
+    /// Makes a machine that reads the group as it is in the time window of `options`.
     pub fn new(options: OpenOptions) -> Self {
         Self { folder: ReadTimedFolder::new("__group", REGION, options) }
     }
@@ -59,7 +59,7 @@ fn merge(files: Vec<TimedFile>) -> Result<Vec<GroupMember>> {
     Ok(members.into_values().collect())
 }
 
-/// Applies what one file adds and removes.
+/// Applies one file to `members`: version 1 replaces all of them, version 2 adds and removes some.
 fn apply(content: &[u8], members: &mut BTreeMap<String, GroupMember>) -> Result<()> {
     let mut reader = Reader::new(REGION, 0, content);
     match reader.u32()? {
@@ -84,7 +84,7 @@ fn unknown_version(version: u32) -> Error {
 }
 
 impl GroupMember {
-    /// Also tells whether the member was removed.
+    /// Parses a member, and the flag that marks it as removed.
     fn parse(reader: &mut Reader<'_>) -> Result<(Self, bool)> {
         let version = reader.u32()?;
         if !(1..=2).contains(&version) {
@@ -98,11 +98,11 @@ impl GroupMember {
                 return Err(reader.corrupt(message));
             }
         };
-        let relative = flag(reader, "whether the member's URI is relative")?;
+        let relative = flag(reader, "relative URI")?;
         let uri = text64(reader, "the member's URI")?;
-        let has_name = flag(reader, "whether the member has a name")?;
+        let has_name = flag(reader, "named")?;
         let name = if has_name { Some(text64(reader, "the member's name")?) } else { None };
-        let deleted = version >= 2 && flag(reader, "whether the member is removed")?;
+        let deleted = version >= 2 && flag(reader, "removed")?;
         Ok((Self { name, uri, relative, kind }, deleted))
     }
 }

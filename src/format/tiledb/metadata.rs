@@ -1,5 +1,4 @@
-//! An array's own metadata: keys and values, in files of which later ones change what earlier ones
-//! say.
+//! Array metadata: keys and values, in files of which newer ones override older ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,13 +30,13 @@ pub enum MetadataValue {
 const REGION: &str = "array metadata";
 
 impl TileDbArray {
-    /// A machine that reads the array's metadata.
+    /// Returns a machine that reads the array's metadata.
     pub fn read_metadata(&self) -> ReadMetadata {
         ReadMetadata::new(self.options.clone())
     }
 }
 
-/// Reads the metadata of an array: keys and values, sorted by key; made by
+/// A machine that reads the keys and values of an array's metadata, sorted by key. Made by
 /// [`TileDbArray::read_metadata`].
 #[derive(Debug)]
 pub struct ReadMetadata {
@@ -66,7 +65,7 @@ fn merge(files: Vec<TimedFile>) -> Result<Vec<(String, MetadataValue)>> {
     Ok(merged.into_iter().collect())
 }
 
-/// Applies what one file sets and deletes.
+/// Sets and deletes the keys that one file lists.
 fn apply(content: &[u8], metadata: &mut BTreeMap<String, MetadataValue>) -> Result<()> {
     let mut reader = Reader::new(REGION, 0, content);
     while !reader.is_at_end() {
@@ -120,7 +119,7 @@ impl fmt::Display for MetadataValue {
     }
 }
 
-/// One value as it is, others in brackets.
+/// Writes a single value as it is, and any other number of values in brackets.
 fn fmt_list(f: &mut fmt::Formatter<'_>, values: &[impl fmt::Display]) -> fmt::Result {
     if let [value] = values {
         return value.fmt(f);

@@ -1,5 +1,4 @@
-//! TileDB arrays: folders of schemas and fragments. The bytes are described in
-//! `docs/format-tiledb.md`.
+//! TileDB arrays: folders of schemas and fragments. `docs/format-tiledb.md` describes their bytes.
 //!
 //! ```text
 //!   array/                                open_array.rs ─▶ array.rs
@@ -9,19 +8,20 @@
 //!   ├── __fragments/
 //!   │   └── __t1_t2_uuid_v/               fragments/
 //!   │       ├── __fragment_metadata.tdb   fragments/footer.rs, tile_index.rs; statistics/
-//!   │       └── a0.tdb, a0_var.tdb, …     tiles/: which of them a chunk needs; filter/: their bytes
+//!   │       └── a0.tdb, a0_var.tdb, …     tiles/: finds those of a chunk; filter/: decodes them
 //!   └── __meta/                           metadata.rs
 //! ```
 //!
-//! Each folder of this module uses those before it only: `filter`, `schema`, `folder`, `fragments`,
-//! `array.rs`, `tiles`, `statistics`. Below them are `datatype.rs`, `text.rs` and `generic_tile.rs`, the
-//! envelope of all metadata.
+//! Each of these parts uses only parts before it: `filter`, `schema`, `folder`, `fragments`,
+//! `array.rs`, `tiles`, `statistics`. All may use `datatype.rs` and `text.rs`. From `schema` on, parts
+//! also use `generic_tile.rs`, the envelope of all metadata.
 //!
-//! [`OpenArray`] reads schemas, commits and the footers of the fragments that are visible, in a handful
-//! of round trips. A [`Window`] makes a table of a dense array: its tiles are the chunks.
-//! [`TileDbArray::locate`] finds the tiles that lie over one another in a chunk, and reads where
-//! they are stored when a fragment's attribute is first wanted. A [group](ReadGroup) is a folder
-//! that lists arrays and other groups. `check_tiles.rs` is for those who report on an array.
+//! [`OpenArray`] reads schemas, commits and the footers of the visible fragments, in at most five round
+//! trips. A [`Window`] is the part of a dense array that a table shows; its chunks are the array's
+//! tiles. [`TileDbArray::locate`] finds the tiles of each chunk, in one or several fragments. It reads
+//! the tile index of a fragment's attribute when a chunk first needs it. A [group](ReadGroup) is a
+//! folder that lists arrays and other groups. [`ReadTiles`] finds the stored tiles of one attribute of
+//! a fragment, for reports and verification.
 
 mod array;
 mod check_tiles;

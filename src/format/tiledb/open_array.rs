@@ -1,11 +1,12 @@
-//! Opening an array: a machine that reads everything but cells, in a handful of round trips.
+//! Opening an array: a machine that reads schemas, enumerations and the metadata of visible fragments,
+//! in at most five round trips.
 //!
 //! ```text
 //!   Start ─▶ Folders (root, __schema, __commits: listed)
 //!         ─▶ Texts (schemas, .con, .ign, .vac: read whole) ─▶ which fragments are visible
 //!         ─▶ Fragments (their folders: listed)
-//!         ─▶ Tails (the ends of their metadata, and enumerations: read)
-//!         ─▶ Footers (only those that are longer than what was read) ─▶ Done
+//!         ─▶ Tails (the last 64 KiB of their metadata, and enumerations: read)
+//!         ─▶ Footers (only those that are longer than that: read) ─▶ Done
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,23 +26,23 @@ use crate::format::wire::to_usize;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
 const ENUMERATION_FOLDER: &str = "__schema/__enumerations";
-/// Bytes read from the end of a fragment's metadata at first.
+/// Bytes that the first read takes from the end of a fragment's metadata.
 const TAIL_LEN: u64 = 64 * 1024;
 
-/// Opens an array.
+/// A machine that opens an array.
 #[derive(Debug)]
 pub struct OpenArray {
     options: OpenOptions,
     state: State,
     folders: Folders,
     schemas: HashMap<String, Arc<ArraySchema>>,
-    /// The name of the schema at the time of the open.
+    /// The file name of the schema that is valid at the end of the open's time window.
     chosen: String,
     commits: Vec<Commit>,
-    /// Per commit, the files in its folder.
+    /// Per commit, the names and sizes in bytes of the files in the fragment's folder.
     files: Vec<BTreeMap<String, u64>>,
     enumerations: Vec<Option<Arc<Enumeration>>>,
-    /// Per commit, its footer, as soon as it was read.
+    /// Per commit, the footer of its fragment; `None` until it is read.
     footers: Vec<Option<Footer>>,
 }
 
@@ -51,13 +52,13 @@ enum State {
     Folders,
     Texts(Vec<Location>),
     Fragments,
-    /// The ends of metadata, one per commit, then enumerations.
+    /// Reading the ends of metadata files, one per commit, and then enumerations.
     Tails(Vec<Location>),
-    /// Whole footers, of these commits.
+    /// Reading whole footers, by number of the commit.
     Footers(Vec<(usize, Location)>),
 }
 
-/// The folders that are listed first.
+/// The entries of the folders that are listed first.
 #[derive(Debug, Default)]
 struct Folders {
     root: Vec<Entry>,
@@ -67,7 +68,7 @@ struct Folders {
 }
 
 impl Folders {
-    /// Schemas and all that tells which fragments there are.
+    /// Returns the locations of schemas, and of the files that determine which fragments are visible.
     fn texts(&self) -> Vec<Location> {
         let schemas = self.schema.iter().filter(|at| TimedName::parse(&at.name).is_some());
         let commits = self.commits.iter().filter(|at| is_text(at));
@@ -82,7 +83,7 @@ impl Folders {
 }
 
 impl OpenArray {
-    /// Starts opening the array of a folder.
+    /// Makes a machine that opens an array with `options`.
     pub fn new(options: OpenOptions) -> Self {
         Self {
             options,
@@ -103,10 +104,10 @@ impl OpenArray {
         Step::List(folders.map(str::to_owned).into())
     }
 
-    /// Asks for schemas and all that tells which fragments there are.
+    /// Requests schemas, and the files that determine which fragments are visible.
     fn read_texts(&mut self, listings: Vec<Vec<Entry>>) -> Result<Step<TileDbArray>> {
         let [root, schema, enumerations, commits] = <[_; 4]>::try_from(listings)
-            .map_err(|_| Error::internal("folders were asked for and not listed"))?;
+            .map_err(|_| Error::internal("folders were requested and not listed"))?;
         self.folders = Folders { root, schema, enumerations, commits };
         match folder_kind(&self.folders.root) {
             Some(FolderKind::Array) => {}
@@ -121,7 +122,7 @@ impl OpenArray {
         Ok(Step::Read(texts))
     }
 
-    /// Parses schemas and finds the visible fragments; asks for their folders.
+    /// Parses schemas and finds the visible fragments, then requests the listings of their folders.
     fn find_fragments(
         &mut self,
         asked: &[Location],
@@ -152,9 +153,10 @@ impl OpenArray {
         Ok(Step::List(self.commits.iter().map(|commit| commit.folder.clone()).collect()))
     }
 
-    /// The newest schema that is not newer than the open, else the oldest.
+    /// Returns the file name of the newest schema that is not newer than the end of the open's time
+    /// window, else of the oldest schema.
     fn choose_schema(&self) -> Result<String> {
-        // The old file has no time in its name, and is older than all that have.
+        // The old schema file has no time in its name, and is older than all files that have one.
         let time = |name: &String| TimedName::parse(name).map(|name| (name.t2, name.t1));
         let mut names: Vec<_> = self.schemas.keys().map(|name| (time(name), name)).collect();
         names.sort();
@@ -173,7 +175,7 @@ impl OpenArray {
         self.schemas.get(&self.chosen).ok_or_else(|| Error::internal("no schema was chosen"))
     }
 
-    /// Asks for the ends of the fragments' metadata, and for enumerations.
+    /// Requests the ends of the fragments' metadata, and enumerations.
     fn read_tails(&mut self, listings: Vec<Vec<Entry>>) -> Result<Step<TileDbArray>> {
         let files = |entries: Vec<Entry>| {
             entries.into_iter().filter_map(|entry| Some((entry.name, entry.size?))).collect()
@@ -197,7 +199,7 @@ impl OpenArray {
         Ok(Step::Read(asked))
     }
 
-    /// Per attribute of the chosen schema the file of its enumeration.
+    /// Returns, per attribute of the chosen schema, the location of its enumeration, if it has one.
     fn enumeration_files(&self) -> Result<Vec<Option<Location>>> {
         let schema = self.chosen_schema()?;
         let file = |name: &String| {
@@ -205,7 +207,7 @@ impl OpenArray {
             let file = listed.map(|(_, file)| file.as_str());
             let entry = self.folders.enumerations.iter().find(|at| Some(&*at.name) == file);
             entry.and_then(|entry| whole_file(ENUMERATION_FOLDER, entry)).ok_or_else(|| {
-                let file = file.unwrap_or("its file");
+                let file = file.unwrap_or("(unlisted)");
                 let message =
                     format!("{ENUMERATION_FOLDER}/{file} of enumeration \"{name}\" does not exist");
                 Error::corrupt_region("array schema", message)
@@ -215,11 +217,12 @@ impl OpenArray {
         schema.attributes.iter().map(|attribute| of_attribute(&attribute.enumeration)).collect()
     }
 
-    /// Parses footers and enumerations; asks for footers that are longer than what was read.
+    /// Parses footers and enumerations, then requests the footers that are longer than the bytes that
+    /// were read.
     fn parse_tails(&mut self, asked: &[Location], bytes: &[Bytes]) -> Result<Step<TileDbArray>> {
         let (tails, enumerations) = bytes
             .split_at_checked(self.commits.len())
-            .ok_or_else(|| Error::internal("footers were asked for and not delivered"))?;
+            .ok_or_else(|| Error::internal("footers were requested and not read"))?;
         self.parse_enumerations(enumerations)?;
         let mut longer = vec![];
         let old_schema = self.schemas.get(OLD_SCHEMA_FILE).map(Arc::as_ref);
@@ -291,7 +294,7 @@ impl OpenArray {
     }
 }
 
-/// Whether a file says by its content which fragments there are.
+/// Whether the content of a file determines which fragments are visible.
 fn is_text(entry: &Entry) -> bool {
     entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac"))
 }

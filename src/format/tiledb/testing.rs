@@ -1,4 +1,5 @@
-//! Byte builders for tests: small arrays, written from the description of the format.
+//! Builders of small arrays for tests: they make bytes from the description of the format, without the
+//! reader.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub(super) fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A tile of one chunk, without filters.
+/// Makes a tile of one chunk, without filters.
 pub(super) fn tile(content: &[u8]) -> Vec<u8> {
     let len = (content.len() as u32).to_le_bytes();
     [&1_u64.to_le_bytes()[..], &len, &len, &[0; 4], content].concat()
@@ -44,7 +45,7 @@ pub(super) fn generic_tile(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A dimension whose type has 4 bytes.
+/// Makes a dimension whose type has 4 bytes.
 pub(super) fn dimension(name: &str, code: u8, low: i32, high: i32, extent: i32) -> Vec<u8> {
     let mut bytes = text32(name);
     bytes.push(code);
@@ -57,7 +58,7 @@ pub(super) fn dimension(name: &str, code: u8, low: i32, high: i32, extent: i32) 
     bytes
 }
 
-/// An attribute of format 22.
+/// Makes an attribute of format 22.
 pub(super) fn attribute(
     name: &str,
     code: u8,
@@ -77,7 +78,7 @@ pub(super) fn attribute(
     bytes
 }
 
-/// The attribute "v" of 4-byte integers.
+/// Makes the attribute "v" of 4-byte integers, as format `version` stores it.
 fn plain_attribute(version: u32) -> Vec<u8> {
     let all = attribute("v", 0, 1, &(-7_i32).to_le_bytes(), false, "");
     let left_out = match version {
@@ -129,7 +130,7 @@ pub(super) struct SchemaBytes {
     pub(super) orders: [u8; 2],
     /// The greatest row and column; the least are 1.
     pub(super) high: [i32; 2],
-    /// Those of format 22; without any, the integer "v".
+    /// Attributes in format 22; if empty, the schema has the integer "v".
     pub(super) attributes: Vec<Vec<u8>>,
     pub(super) labels: Vec<Vec<u8>>,
     pub(super) enumerations: Vec<(&'static str, &'static str)>,
@@ -191,14 +192,14 @@ impl SchemaBytes {
     }
 }
 
-/// The footer of a fragment, of whose fields only the first has anything.
+/// The footer of a fragment; only its first field has files and blocks.
 pub(super) struct FooterBytes {
     pub(super) version: u32,
     pub(super) schema_name: &'static str,
     pub(super) domain: [(i32, i32); 2],
-    /// Those of the attribute: values, content and validity.
+    /// The sizes of the attribute's files: values, content and validity.
     pub(super) file_sizes: [u64; 3],
-    /// Where the attribute's blocks begin, as the footer lists them.
+    /// The offsets of the attribute's blocks, in the order of the footer.
     pub(super) columns: [u64; 8],
     pub(super) fields: usize,
 }
@@ -269,7 +270,7 @@ impl Folder {
         entries
     }
 
-    /// The bytes of a location, which must be there.
+    /// Returns the bytes of a location, which must exist.
     pub(super) fn read(&self, at: &Location) -> Bytes {
         let object = &self.0[&*at.object];
         let range = at.range.within(object.len() as u64);
@@ -281,7 +282,7 @@ impl Folder {
         self.drive_counting(machine).map(|(output, _)| output)
     }
 
-    /// Also gives the number of round trips.
+    /// Runs a machine to its end, and counts the round trips.
     pub(super) fn drive_counting<M: Machine>(&self, mut machine: M) -> Result<(M::Output, usize)> {
         let mut replies = Replies::Start;
         for trips in 0.. {
@@ -299,8 +300,7 @@ impl Folder {
         unreachable!()
     }
 
-    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value`
-    /// gives.
+    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value` returns.
     pub(super) fn write(
         &mut self,
         t: u64,
@@ -345,14 +345,14 @@ impl Folder {
     }
 }
 
-/// Least or greatest values, as a block has them.
+/// Makes a block of least or greatest values.
 fn bounds(bounds: &[i32]) -> Vec<u8> {
     let mut block = words(&[4 * bounds.len() as u64, 0]);
     block.extend(bounds.iter().flat_map(|bound| bound.to_le_bytes()));
     block
 }
 
-/// Blocks behind an R-tree of nothing, and where they begin.
+/// Puts `blocks` after an empty R-tree; returns the offset of each block, and all bytes.
 pub(super) fn in_a_row(blocks: &[Vec<u8>]) -> (Vec<u64>, Vec<u8>) {
     let mut metadata = generic_tile(b"");
     let mut starts = vec![];
@@ -363,7 +363,7 @@ pub(super) fn in_a_row(blocks: &[Vec<u8>]) -> (Vec<u64>, Vec<u8>) {
     (starts, metadata)
 }
 
-/// The low corners of the tiles that a box touches, in tile order.
+/// Returns the low corners of the tiles that a box touches, in tile order.
 fn tiles_of(domain: [(i32, i32); 2], order: u8) -> Vec<(i32, i32)> {
     let lows = |(low, high): (i32, i32), extent: i32| {
         let tile = move |at: i32| (at - 1) / extent;
@@ -374,7 +374,7 @@ fn tiles_of(domain: [(i32, i32); 2], order: u8) -> Vec<(i32, i32)> {
     in_order(&ys, &xs, order)
 }
 
-/// The coordinates of the cells of a tile, in cell order.
+/// Returns the coordinates of the cells of a tile, in cell order.
 fn cells_of((y, x): (i32, i32), order: u8) -> Vec<(i32, i32)> {
     let axis = |range: Range<i32>| -> Vec<i32> { range.collect() };
     in_order(&axis(y..y + 2), &axis(x..x + 3), order)

@@ -3,13 +3,13 @@
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 
-/// Text after its length in a `u32`.
+/// Reads text that follows its length in a `u32`.
 pub(super) fn text32(reader: &mut Reader<'_>, what: &str) -> Result<String> {
     let len = u64::from(reader.u32()?);
     text(reader, len, what)
 }
 
-/// Text after its length in a `u64`.
+/// Reads text that follows its length in a `u64`.
 pub(super) fn text64(reader: &mut Reader<'_>, what: &str) -> Result<String> {
     let len = reader.u64()?;
     text(reader, len, what)
@@ -22,16 +22,16 @@ fn text(reader: &mut Reader<'_>, len: u64, what: &str) -> Result<String> {
         .map_err(|_| reader.corrupt(format!("{what} \"{}\" is not UTF-8", bytes.escape_ascii())))
 }
 
-/// A byte that is 0 or 1.
+/// Reads a byte that is 0 or 1; the error names the flag `what`.
 pub(super) fn flag(reader: &mut Reader<'_>, what: &str) -> Result<bool> {
     match reader.u8()? {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(reader.corrupt(format!("{what} is {other}, expected 0 or 1"))),
+        other => Err(reader.corrupt(format!("flag \"{what}\" is {other}, expected 0 or 1"))),
     }
 }
 
-/// `count` numbers of 8 bytes.
+/// Reads `count` numbers of 8 bytes.
 pub(super) fn numbers(reader: &mut Reader<'_>, count: u64) -> Result<Vec<u64>> {
     let bytes = reader.take(to_usize(count.saturating_mul(8)))?;
     let (words, _) = bytes.as_chunks::<8>();

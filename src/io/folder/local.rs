@@ -19,17 +19,17 @@ pub struct LocalFolder {
     files: Files,
 }
 
-/// How its files are opened.
+/// The way in which the folder opens its files.
 #[derive(Debug)]
 enum Files {
     Mapped,
     Read,
-    /// So that folders together hold only some open.
+    /// Through a pool of open files that folders share.
     Among(Arc<OpenFiles>),
 }
 
 impl LocalFolder {
-    /// The folder at `path`; `mmap` says whether its files are mapped.
+    /// Opens the folder at `path`; `mmap` maps its files instead of using positioned reads.
     ///
     /// # Errors
     /// `Io` if there is no such folder.
@@ -37,7 +37,7 @@ impl LocalFolder {
         Self::with_files(path, if mmap { Files::Mapped } else { Files::Read })
     }
 
-    /// One of many folders, whose files are held open among `files`.
+    /// Opens one of many folders that share the pool `files` of open files.
     ///
     /// # Errors
     /// `Io` if there is no such folder.
@@ -56,10 +56,10 @@ impl LocalFolder {
 }
 
 impl LocalFolder {
-    /// Where something in the folder is.
+    /// Returns the local path of an object or folder in this folder.
     ///
     /// # Errors
-    /// `Corrupt` for a path that leaves the folder: names of objects come from what is stored.
+    /// `Corrupt` for a path that leaves the folder, because names of objects come from stored bytes.
     pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         match Path::new(path).components().all(stays) {
@@ -72,7 +72,8 @@ impl LocalFolder {
     }
 }
 
-/// The entries of a folder; links are followed, and what is neither file nor folder is left out.
+/// Returns the files and folders in a folder, and follows links. Leaves out anything else, and names that are
+/// not UTF-8. A missing folder has no entries.
 fn entries(path: &Path) -> std::io::Result<Vec<FolderEntry>> {
     let listing = match fs::read_dir(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

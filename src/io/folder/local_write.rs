@@ -1,4 +1,4 @@
-//! Writing to a local folder: each file is written under another name, and then takes its place.
+//! Writing to a local folder: a file has a temporary name until it is complete.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -20,7 +20,7 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-/// Runs what may wait for a disk, which is about the file at `path`.
+/// Runs `work` on the file at `path` on a thread that may wait for a disk.
 async fn blocking<T: Send + 'static>(
     path: PathBuf,
     work: impl FnOnce(&Path) -> std::io::Result<T> + Send + 'static,
@@ -31,11 +31,11 @@ async fn blocking<T: Send + 'static>(
         .map_err(|error| failed(&path, error))
 }
 
-/// A file that takes its place when it is complete. If it is dropped before, it is gone.
+/// A temporary file that gets its final name when it is complete. Dropping it before removes the file.
 #[derive(Debug)]
 struct Draft {
     file: File,
-    /// Its name until then; `None` once it is not there any more.
+    /// The temporary path; `None` once the file has its final name only.
     draft: Option<PathBuf>,
     path: PathBuf,
 }
@@ -50,7 +50,7 @@ impl Draft {
             let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
             let draft = folder.join(format!(".{name}.{}-{number}.draft", std::process::id()));
             match File::create_new(&draft) {
-                // A process of the same number may have left one behind.
+                // An ended process with the same id may have left a draft of this name.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 file => return Ok(Self { file: file?, draft: Some(draft), path: path.to_owned() }),
             }
@@ -65,7 +65,7 @@ impl Draft {
                 fs::rename(draft, &self.path)?;
                 self.draft = None;
             }
-            // A link is refused where there is a file; dropping the draft removes its other name.
+            // Linking fails if the file exists. Dropping the draft removes the temporary name.
             Existing::Refuse => fs::hard_link(draft, &self.path)?,
         }
         sync_folder_of(&self.path)
@@ -77,12 +77,12 @@ impl Drop for Draft {
         if let Some(draft) = &self.draft
             && let Err(error) = fs::remove_file(draft)
         {
-            log::warn!("{} is left over: {error}", draft.display());
+            log::warn!("cannot remove the temporary file {}: {error}", draft.display());
         }
     }
 }
 
-/// Makes a name last, where the system does that.
+/// Makes the new name of a file durable, on systems that can.
 fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     match path.parent() {
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),
@@ -132,14 +132,14 @@ impl WritableFolder for LocalFolder {
     }
 }
 
-/// A file that grows; it has its draft while nobody writes to that.
+/// A file that is appended to, and its final path. The draft is `None` during an append, and after one fails.
 #[derive(Debug)]
 struct LocalUpload(Option<Draft>, PathBuf);
 
 impl LocalUpload {
     fn take(&mut self) -> Result<Draft> {
         let draft = self.0.take();
-        draft.ok_or_else(|| failed(&self.1, std::io::Error::other("writing to it failed before")))
+        draft.ok_or_else(|| failed(&self.1, std::io::Error::other("an earlier write to it failed")))
     }
 }
 
@@ -161,7 +161,7 @@ impl Upload for LocalUpload {
     }
 
     async fn abort(self: Box<Self>) -> Result<()> {
-        Ok(()) // dropping the draft takes it away
+        Ok(()) // Dropping the draft removes it.
     }
 }
 

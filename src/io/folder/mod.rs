@@ -1,5 +1,4 @@
-//! Folders of objects, for arrays that are more than one: a local folder, or a prefix of an object
-//! store.
+//! Folders of objects, for arrays of several objects: a local folder, or a prefix of an object store.
 //!
 //! ```text
 //!   Folder ──list("__fragments")──▶ names and sizes
@@ -28,19 +27,19 @@ pub use write::{Existing, Upload, WritableFolder};
 use super::{ByteRange, ByteSource};
 use crate::error::Result;
 
-/// A place that holds objects and folders of them. Paths are relative to it, with `/` between parts.
+/// A place that holds objects and other folders. Paths are relative to it, with `/` between parts.
 #[async_trait]
 pub trait Folder: Debug + Send + Sync {
-    /// What errors call the folder: a path or a URL.
+    /// Returns the name of the folder in errors: a path or a URL.
     fn name(&self) -> &str;
 
-    /// Whether the objects' `read` returns without waiting.
+    /// Whether reading the objects returns without waiting.
     fn is_resident(&self) -> bool {
         false
     }
 
-    /// What is in the folder at `path` (empty: this folder), not below it; nothing if there is no such
-    /// folder, which not every store can tell from an empty one.
+    /// Returns the entries of the folder at `path`, without those of its subfolders. The empty path is this
+    /// folder. A missing folder has no entries, because some stores cannot tell it from an empty one.
     ///
     /// # Errors
     /// `Io` if the folder cannot be listed.
@@ -49,31 +48,30 @@ pub trait Folder: Debug + Send + Sync {
     /// Opens the object at `path`.
     ///
     /// # Errors
-    /// `Io` if it is not there or cannot be read.
+    /// `Io` if the object does not exist or cannot be read.
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>>;
 
-    /// Whether a part of an object can be read. Otherwise opening an object fetches all of it, and whoever
-    /// holds it open holds that memory.
+    /// Whether parts of objects can be read. If not, opening an object fetches all of it, and the open object
+    /// holds that memory.
     fn reads_ranges(&self) -> bool {
         true
     }
 
-    /// The bytes of an object that is not open, where that takes one request less than opening it does;
-    /// `None` where it does not.
+    /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not.
     ///
     /// # Errors
-    /// `Io` if the object is not there or cannot be read.
+    /// `Io` if the object does not exist or cannot be read.
     async fn read_unopened(&self, path: &str, range: &ByteRange) -> Result<Option<Bytes>> {
         let _ = (path, range);
         Ok(None)
     }
 }
 
-/// Something in a folder.
+/// An object or folder in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// The last part of its path.
+    /// The last part of the path.
     pub name: String,
-    /// Bytes of an object when it was listed; `None` for a folder.
+    /// The length of an object in bytes when it was listed; `None` for a folder.
     pub size: Option<u64>,
 }

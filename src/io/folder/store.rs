@@ -14,8 +14,7 @@ use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource, object};
 
 /// The objects of a store whose paths begin with a prefix.
 ///
-/// What a listing says about an object (its size, its entity tag) is kept, so that opening it asks
-/// nothing more.
+/// The folder keeps the size and the entity tag of listed objects, so opening one needs no request for them.
 #[derive(Debug)]
 pub struct StoreFolder {
     name: String,
@@ -26,12 +25,12 @@ pub struct StoreFolder {
 }
 
 impl StoreFolder {
-    /// The objects of `store` below `prefix`; `name` is what errors call the folder.
+    /// Returns the folder of the objects below `prefix` in `store`. Errors call the folder `name`.
     pub fn new(name: String, store: Arc<dyn ObjectStore>, prefix: Path) -> Self {
         Self { name, store, prefix, whole_objects: false, listed: Mutex::default() }
     }
 
-    /// The same folder of a store that gives objects as a whole only.
+    /// Returns the folder for a store that cannot read parts of objects: each object is fetched as a whole.
     #[must_use]
     pub fn of_whole_objects(self) -> Self {
         Self { whole_objects: true, ..self }
@@ -41,7 +40,8 @@ impl StoreFolder {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where an object is that is going to be another one: what a listing said of it is wrong then.
+    /// Returns the path of an object that is about to be written. Forgets its listed size and entity tag,
+    /// which will be outdated.
     pub(super) fn path_to_write(&self, path: &str) -> Path {
         let path = self.path(path);
         self.listed().remove(&path);
@@ -109,13 +109,13 @@ impl Folder for StoreFolder {
         let e_tag = self.listed().get(&path).and_then(|object| object.e_tag.clone());
         match object::get(&*self.store, &path, range, e_tag).await {
             Ok((bytes, object)) => {
-                // A part is seldom all that is read of an object: opening it asks nothing more now.
+                // More parts of the object are likely to be read. Opening it now needs no request.
                 if *range != ByteRange::Whole {
                     self.listed().insert(path, object);
                 }
                 Ok(Some(bytes))
             }
-            // Some stores cannot count from the end.
+            // Some stores do not support suffixes.
             Err(object_store::Error::NotSupported { .. }) => Ok(None),
             Err(error) => Err(object::failed(&name, error)),
         }

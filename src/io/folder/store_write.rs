@@ -11,9 +11,9 @@ use super::StoreFolder;
 use super::write::{Existing, Upload, WritableFolder, exists};
 use crate::error::{Error, Result};
 
-/// Stores want the parts of an object to be this large at least, and all of one size.
+/// The size of each part of an object: at least the minimum that stores require, and the same for all parts.
 const PART_BYTES: usize = 8 << 20;
-/// Parts on their way at the same time.
+/// The number of parts that are sent at the same time.
 const MAX_PARTS: usize = 4;
 
 fn failed(name: &str, error: object_store::Error) -> Error {
@@ -80,7 +80,8 @@ impl Upload for StoreUpload {
     }
 
     async fn complete(self: Box<Self>, existing: Existing) -> Result<()> {
-        // No store refuses this by itself; another writer may still come in between.
+        // `object_store` cannot complete parts only if no object exists. Another writer may still put one
+        // between this check and completion.
         if existing == Existing::Refuse {
             let error = match self.store.head(&self.path).await {
                 Err(object_store::Error::NotFound { .. }) => None,
@@ -89,7 +90,7 @@ impl Upload for StoreUpload {
             };
             if let Some(error) = error {
                 if let Err(left) = self.abort().await {
-                    log::warn!("parts of an upload may be left: {left}");
+                    log::warn!("parts of an upload may remain in the store: {left}");
                 }
                 return Err(error);
             }

@@ -7,70 +7,71 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 
-/// How to treat an object that has the name already.
+/// The treatment of an existing object of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// Leave it there, and fail with a `Usage` error.
+    /// Keep it, and fail with a `Usage` error.
     Refuse,
-    /// Take its place. Whoever reads sees either the one or the other.
+    /// Replace it. Readers see either the old or the new object.
     Replace,
 }
 
-/// A place to write objects to. Paths are relative to it, with `/` between parts; folders on the way are
-/// made. An object is there as a whole, or not at all.
+/// A place to write objects to. Paths are relative to it, with `/` between parts. Writing creates missing
+/// folders. An object becomes visible as a whole.
 #[async_trait]
 pub trait WritableFolder: Debug + Send + Sync {
-    /// What errors call the folder: a path or a URL.
+    /// Returns the name of the folder in errors: a path or a URL.
     fn name(&self) -> &str;
 
     /// Puts a whole object.
     ///
     /// # Errors
-    /// `Usage` if there is one that must not be replaced, `Io` if it cannot be written.
+    /// `Usage` if an object exists that must not be replaced, `Io` if the object cannot be written.
     async fn put(&self, path: &str, bytes: Bytes, existing: Existing) -> Result<()>;
 
-    /// Begins an object that is written from its beginning to its end.
+    /// Begins an object that is appended to.
     ///
     /// # Errors
-    /// `Io` if it cannot be begun.
+    /// `Io` if the object cannot be begun.
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>>;
 
-    /// Moves an object, or a folder where there are folders, to a name that is not there yet.
+    /// Renames an object, or a folder where the store has folders. The new name must not exist yet.
     ///
     /// # Errors
-    /// `Usage` if it is there, `Io` if it cannot be moved.
+    /// `Usage` if the new name exists, `Io` if renaming fails.
     async fn rename(&self, from: &str, to: &str) -> Result<()>;
 
-    /// Takes an object away, if it is there.
+    /// Deletes an object, if it exists.
     ///
     /// # Errors
-    /// `Io` if it cannot be taken away.
+    /// `Io` if the object cannot be deleted.
     async fn delete(&self, path: &str) -> Result<()>;
 }
 
-/// An object that is being written. Dropping it leaves no object; [`Upload::abort`] also leaves no parts.
+/// An object that is being written. Dropping the upload leaves no object; [`Upload::abort`] also leaves no
+/// parts.
 #[async_trait]
 pub trait Upload: Debug + Send {
     /// Adds bytes at the end.
     ///
     /// # Errors
-    /// `Io` if they cannot be written.
+    /// `Io` if the bytes cannot be written.
     async fn append(&mut self, bytes: Bytes) -> Result<()>;
 
-    /// Puts the object in its place.
+    /// Makes the complete object visible.
     ///
     /// # Errors
-    /// `Usage` if there is one that must not be replaced, `Io` if it cannot be put there.
+    /// `Usage` if an object exists that must not be replaced, `Io` if completing fails.
     async fn complete(self: Box<Self>, existing: Existing) -> Result<()>;
 
-    /// Takes away what was written.
+    /// Deletes all bytes written so far.
     ///
     /// # Errors
-    /// `Io` if that cannot be done.
+    /// `Io` if the bytes cannot be deleted.
     async fn abort(self: Box<Self>) -> Result<()>;
 }
 
-/// The error for an object that must not be replaced.
+/// Returns the error for an object that must not be replaced.
 pub(super) fn exists(name: &str) -> Error {
-    Error::usage("it exists already, and would have been replaced").in_file(name)
+    Error::usage("it exists already, and was not replaced").in_file(name)
 }

@@ -1,4 +1,4 @@
-//! Combining arrays: variables of one file as columns, files concatenated.
+//! [`GridArray::combine`]: makes one array of the variables of several files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::io::last_part;
 use crate::tile::{CellFormat, Objects};
 
 impl GridArray {
-    /// Combines arrays into one, called `name`: a column per variable, and files concatenated along the
-    /// dimension whose labels differ, in the order of these labels whatever the order of `files`.
+    /// Combines arrays into one, with a column per variable. Files are concatenated along the dimension whose
+    /// labels differ, in the order of these labels, whatever the order of `files`.
     ///
     /// # Errors
-    /// `Usage` if the variables of a file have not the same dimensions and labels, or files differ in
-    /// anything but the labels of one dimension, or share a label there; the message says which do, and in
-    /// what. `Unsupported` if there are too many chunks or labels.
+    /// `Usage` if the variables of a file do not have the same dimensions and labels. `Usage` if files differ
+    /// in anything except the labels of one dimension, or share a label there. The message names the files and
+    /// the difference. `Unsupported` if there are too many chunks or labels.
     pub fn combine(
         name: String,
         mut files: Vec<FileArrays>,
@@ -60,16 +60,17 @@ impl GridArray {
     }
 }
 
-/// Puts the variables of each file in the order of the first file's: files list them in any.
+/// Sorts the variables of each file in the order of the first file, because files may list them in any order.
 fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
     let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
     let places: HashMap<&str, usize> = names.collect();
-    // Variables that the first file does not have come last, and are refused.
+    // Variables that the first file lacks come last; the combination fails for them later.
     let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
     others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
 }
 
+/// Fails if the variables of a file differ in dimensions or labels.
 fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
     for FileArrays { name, arrays } in files {
         let (first, others) = (&arrays[0], &arrays[1..]);
@@ -86,7 +87,7 @@ fn refuse_mixed_variables(files: &[FileArrays]) -> Result<()> {
 
 /// Fails if files differ in more than labels, or in labels of more than one dimension.
 fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
-    /// More reasons than this do not help.
+    /// The most files that the message lists.
     const MOST: usize = 10;
     let first = &files[0];
     let reasons: Vec<String> = files[1..]
@@ -99,13 +100,15 @@ fn refuse_mixed_files(files: &[FileArrays]) -> Result<()> {
     let more = reasons.len().saturating_sub(MOST);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     let shown: String = reasons.into_iter().take(MOST).collect();
-    let message = format!("the files cannot be one table; beside {},{shown}{more}", first.name);
+    let message =
+        format!("the files cannot be one table; compared with {}:{shown}{more}", first.name);
     Err(Error::usage(message))
 }
 
+/// Returns how file `b` differs from file `a`, apart from labels; `None` if it does not.
 fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
     let names = |file: &FileArrays| match file.arrays.as_slice() {
-        // The name is that of the folder.
+        // A single array with the name of its file or folder: these may differ from file to file.
         [array] if array.name() == last_part(&file.name) => String::new(),
         arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
     };
@@ -119,11 +122,11 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
     })
 }
 
-/// The values of a file as columns of one table.
+/// Returns the values of a file as columns of one table.
 fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     let mut values = names_of(arrays);
     for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
-        // Stored chunks without a selected cell are not read, and are fill values then.
+        // Stored chunks without a selected cell are not read; fill values take their place.
         if let (Some(width), true) = (width, fill.is_empty()) {
             fill.resize(*width, 0);
         }
@@ -131,7 +134,8 @@ fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     values
 }
 
-/// The values under names that distinguish variables.
+/// Returns the values of a file. If the file has several arrays, the only value of an array gets the array's
+/// name.
 fn names_of(arrays: &[GridArray]) -> Vec<Value> {
     if let [array] = arrays {
         return array.values().to_vec();
@@ -147,14 +151,14 @@ fn names_of(arrays: &[GridArray]) -> Vec<Value> {
     arrays.iter().flat_map(named).collect()
 }
 
-/// The name of each element's file.
+/// Returns the name of the file of each position along `axis`.
 fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
     let names: StringViewArray = files.iter().map(|file| Some(file.name.as_str())).collect();
     let lens = files.iter().map(|file| file.dims()[axis].len());
     Labels::repeated(Arc::new(names) as ArrayRef, lens)
 }
 
-/// The stored side of the files, which are compatible.
+/// Makes the chunk source of compatible files, and cuts the table into chunks.
 fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {
@@ -180,7 +184,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
         for (variable, array) in file.arrays.into_iter().enumerate() {
             grids[variable].push(array.grid().clone());
             let source = array.into_source();
-            // Variables of one file have the same objects: if they were met, then just before.
+            // Variables of one file share their objects, so comparing with the previous ones is enough.
             let objects = Arc::clone(source.objects());
             let member = match &before {
                 Some((same, member)) if Arc::ptr_eq(same, &objects) => *member,
@@ -199,7 +203,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     Ok(Mosaic::new(objects, layout, parts, values))
 }
 
-/// Adds an array's objects, those of its members if it is several; gives the number of the first.
+/// Adds the objects of an array, or of each of its members, and returns the number of the first.
 fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Result<u32> {
     let first = u32::try_from(members.len());
     match &**objects {
@@ -209,7 +213,7 @@ fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Resul
     first.map_err(|_| Error::unsupported("a table of more than 4294967296 files"))
 }
 
-/// How the stored elements of a column compare, if the column has their order.
+/// Returns the type by which zone bounds compare, if the column keeps the order of its stored elements.
 fn element_of(column: &ValueColumn) -> Option<ElementType> {
     match column {
         _ if !column.is_as_stored() => None,

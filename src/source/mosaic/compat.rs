@@ -1,14 +1,15 @@
-//! Whether arrays can be combined, and if not, why.
+//! Checks whether arrays can be combined, and names the difference if not.
 
 use crate::array::{Dimension, GridArray, Value};
 
-/// Why two variables of one file cannot be columns of one table; `None` if they can.
+/// Returns why two variables of one file cannot be columns of one table; `None` if they can.
 pub(super) fn variables_differ(a: &GridArray, b: &GridArray) -> Option<String> {
     names_differ(a.dims(), b.dims())
         .or_else(|| a.dims().iter().zip(b.dims()).find_map(|(a, b)| labels_differ(a, b)))
 }
 
-/// Why dimensions differ, apart from their labels.
+/// Returns how dimensions differ in names, kinds or units of labels; `None` if they do not. Does not compare
+/// the labels.
 pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
     let names = |dims: &[Dimension]| {
         let names: Vec<&str> = dims.iter().map(Dimension::name).collect();
@@ -21,12 +22,12 @@ pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
     a.iter().zip(b).find_map(|(a, b)| kinds_differ(a, b))
 }
 
-/// Why labels of two dimensions of one name cannot be concatenated.
+/// Returns why the labels of two dimensions of one name cannot be concatenated; `None` if they can.
 fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     let name = a.name();
     if a.is_labelled() != b.is_labelled() {
         let has = if b.is_labelled() { "labels" } else { "no labels" };
-        return Some(format!("its \"{name}\" has {has}, unlike there"));
+        return Some(format!("its \"{name}\" has {has}, unlike the other \"{name}\""));
     }
     let (of_a, of_b) = (a.labels().data_type(), b.labels().data_type());
     if of_a != of_b {
@@ -38,7 +39,7 @@ fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
         .then(|| format!("its labels of \"{name}\" are in {}, not in {}", text(of_b), text(of_a)))
 }
 
-/// How the labels of two dimensions of one name differ; `None` if they do not.
+/// Returns how the labels of two dimensions of one name differ; `None` if they are equal.
 pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     let name = a.name();
     if a.len() != b.len() {
@@ -50,7 +51,7 @@ pub(super) fn labels_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     Some(format!("\"{name}\" has other labels: {}, not {}", b.labels().ends(), a.labels().ends()))
 }
 
-/// Why the values of two files are of different kinds; `None` if they are not.
+/// Returns how the values of two files differ in name, type, fill value or packing; `None` if they do not.
 pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
     let names = |values: &[Value]| {
         let names: Vec<&str> = values.iter().map(|value| value.name.as_str()).collect();

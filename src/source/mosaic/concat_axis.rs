@@ -1,4 +1,4 @@
-//! The dimension along which files are concatenated, and their order.
+//! Finds the dimension along which files are concatenated, sorts the files and joins their labels.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use super::file_arrays::FileArrays;
 use crate::array::{Dimension, LabelOrder, Labels, failed_to};
 use crate::error::{Error, Result};
 
-/// The dimension along which several files are concatenated: the requested one, or the only one whose labels
-/// differ.
+/// Returns the axis along which several files are concatenated: the requested dimension, or the only one whose
+/// labels differ.
 pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
     let dims = files[0].dims();
     let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
@@ -24,8 +24,8 @@ pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<u
         (Some(axis), differing) if differing.iter().all(|(other, _)| *other == axis) => Ok(axis),
         (None, [(axis, _)]) => Ok(*axis),
         (None, []) => Err(Error::usage(format!(
-            "the files have the same labels on every dimension ({}), so they do not follow one another; to \
-             put them one after the other all the same, name the dimension with the option 'concat_dimension'",
+            "the files have the same labels on every dimension ({}), so there is none to concatenate along; to \
+             concatenate the files anyway, name a dimension with the option 'concat_dimension'",
             names(dims)
         ))),
         (asked, differing) => Err(several_differ(&files[0], asked, differing)),
@@ -35,7 +35,7 @@ pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<u
 fn axis_of(dims: &[Dimension], name: &str) -> Result<usize> {
     dims.iter().position(|dim| dim.name() == name).ok_or_else(|| {
         let message =
-            format!("no dimension \"{name}\" to put files one after the other along; there are ");
+            format!("no dimension \"{name}\" to concatenate the files along; the dimensions are ");
         Error::usage(message + &names(dims))
     })
 }
@@ -44,7 +44,7 @@ fn names(dims: &[Dimension]) -> String {
     dims.iter().map(Dimension::name).collect::<Vec<_>>().join(", ")
 }
 
-/// Files may differ along one dimension only.
+/// Returns the error for files whose labels differ along other dimensions than allowed.
 fn several_differ(
     first: &FileArrays,
     asked: Option<usize>,
@@ -57,13 +57,14 @@ fn several_differ(
         });
     let reasons: String = reasons.collect();
     let allowed = match asked {
-        Some(axis) => format!("only \"{}\" may differ", first.dims()[axis].name()),
-        None => "only one dimension may differ".to_owned(),
+        Some(axis) => format!("only the labels of \"{}\" may differ", first.dims()[axis].name()),
+        None => "the labels of only one dimension may differ".to_owned(),
     };
     Error::usage(format!("the files cannot be one table: {allowed}, but{reasons}"))
 }
 
-/// Sorts the files by their labels on `axis`, or by name if it has none.
+/// Sorts the files by their least label on `axis`, or by name if the axis has no labels. The order is
+/// descending if the labels of all files are.
 pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()> {
     files.sort_by(|a, b| a.name.cmp(&b.name));
     if !files[0].dims()[axis].is_labelled() {
@@ -88,7 +89,7 @@ pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()>
     Ok(())
 }
 
-/// The least label, as an array of one element; NULL if there is none.
+/// Returns the least label of a file, as an array of one element; NULL if there is none.
 fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
     let (dim, len) = (&file.dims()[axis], file.dims()[axis].len());
     let everything = crate::grid::AxisSelection::all(len);
@@ -96,9 +97,9 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
     dim.labels().at(std::iter::once(extremes.map(|(least, _)| least)))
 }
 
-/// The labels of all files on `axis`, one after the other.
+/// Concatenates the labels of all files on `axis`.
 pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
-    /// The labels of longer axes would take too much memory.
+    /// The most labels to hold in memory.
     const MOST: u64 = 1 << 28;
     let mut all = files.iter().map(|file| file.dims()[axis].labels());
     let first = all.next().cloned();
@@ -121,7 +122,7 @@ pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels>
     Ok(labels)
 }
 
-/// Fails if two files share a label: its cells would be counted twice.
+/// Fails if two files share a label, because queries would count its cells twice.
 fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result<()> {
     let mut of_element = Vec::new();
     for (number, file) in files.iter().enumerate() {

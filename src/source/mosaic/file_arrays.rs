@@ -1,18 +1,18 @@
-//! The arrays of one file.
+//! [`FileArrays`]: the opened arrays of one file.
 
 use crate::array::{Dimension, GridArray};
 
 /// The variables of one file that become columns.
 #[derive(Debug)]
 pub struct FileArrays {
-    /// What the `_file` column and errors call the file: its path or URL.
+    /// The path or URL of the file, for the column `_file` and for errors.
     pub name: String,
-    /// At least one.
+    /// The variables; at least one.
     pub arrays: Vec<GridArray>,
 }
 
 impl FileArrays {
-    /// The dimensions, which all variables share.
+    /// The dimensions of the first variable, which all variables share.
     pub(super) fn dims(&self) -> &[Dimension] {
         self.arrays[0].dims()
     }

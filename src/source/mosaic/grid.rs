@@ -1,18 +1,21 @@
-//! The chunk grid of a mosaic: at borders that all its parts have, if the chunks between them fit in memory.
+//! The chunk grid of a mosaic: cut at borders that all its parts share, unless such chunks are too large.
 
 use std::num::NonZeroU64;
 
 use crate::error::{Error, Result};
 use crate::grid::{AxisChunks, ChunkGrid};
 
-/// Cuts a table whose variables are cut like `grids`, per variable and per file, where files follow one
-/// another along `axis`. A cell of variable `v` is `widths[v]` bytes.
+/// Cuts a table into chunks. `grids` holds the chunk grid of each variable in each file; files are concatenated
+/// along `axis`. A cell of variable `v` has `widths[v]` bytes.
 ///
-/// With common borders, each stored chunk lies in one chunk of the table and is decoded once. If those are
-/// so far apart that a chunk has more than `chunk_bytes`, each axis is cut as coarsely as some variable is;
-/// if that is still too much, like the first variable, with as many of its chunks in one as there is
-/// room for. The largest stored chunk is never too much. Then chunks of the others may be decoded more
-/// than once.
+/// It tries three ways to cut until a chunk has at most `chunk_bytes`, or the size of the largest stored
+/// chunk if that is more:
+///
+/// 1. At the borders that all variables share. Each stored chunk lies in one chunk of the table and is decoded
+///    once.
+/// 2. On each axis like the variable with the longest chunks. Chunks of other variables may be decoded more
+///    than once.
+/// 3. Like the first variable, with as many of its chunks joined as fit.
 pub(super) fn table_grid(
     grids: &[Vec<ChunkGrid>],
     axis: usize,
@@ -38,8 +41,8 @@ pub(super) fn table_grid(
     grid_by(grids, axis, first, &times)
 }
 
-/// How many chunks of `fine` may be one on each axis, `room` in all: the fewer there are, the fewer times a
-/// chunk is decoded that reaches across them.
+/// Returns how many chunks of `fine` to join on each axis, at most `room` in all and at most to the size of
+/// `coarse`. Larger chunks cut fewer stored chunks, which are then decoded less often.
 fn times_within(fine: &ChunkGrid, coarse: &ChunkGrid, mut room: u64) -> Vec<NonZeroU64> {
     let edges = fine.chunk_shape().zip(coarse.chunk_shape()).zip(fine.shape());
     let times = edges.map(|((edge, wanted), len)| {
@@ -51,13 +54,13 @@ fn times_within(fine: &ChunkGrid, coarse: &ChunkGrid, mut room: u64) -> Vec<NonZ
     times.collect()
 }
 
-/// Cells of the largest chunk.
+/// Returns the number of cells of the largest chunk.
 fn largest_chunk(grid: &ChunkGrid) -> u64 {
     let extents = grid.chunk_shape().zip(grid.shape()).map(|(edge, len)| edge.min(*len));
     extents.fold(1, u64::saturating_mul)
 }
 
-/// One of two ways to cut an axis of some length, or something between them.
+/// A function that merges two ways to cut an axis; the last argument is the length of the axis.
 type Pick = fn(&AxisChunks, &AxisChunks, u64) -> AxisChunks;
 
 fn coarser(a: &AxisChunks, b: &AxisChunks, _: u64) -> AxisChunks {
@@ -68,8 +71,8 @@ fn first(a: &AxisChunks, _: &AxisChunks, _: u64) -> AxisChunks {
     a.clone()
 }
 
-/// Cuts the table by what `pick` makes of the variables' chunks, and on each axis so many of these chunks in one,
-/// if more than one.
+/// Cuts the table at the borders that `pick` makes of the variables' borders. Then joins `times` chunks into
+/// one on each axis; an empty `times` joins none.
 fn grid_by(
     grids: &[Vec<ChunkGrid>],
     along: usize,
@@ -89,7 +92,7 @@ fn grid_by(
         let picked = chunks.fold(first, |a, b| pick(&a, b, len));
         (picked.times(times.get(axis).copied().unwrap_or(NonZeroU64::MIN)), len)
     };
-    let too_many = || Error::unsupported("files of too many chunks to be one table");
+    let too_many = || Error::unsupported("the files have too many chunks to be one table");
     let chunks = (0..grid.rank()).map(|axis| {
         let of_files: Vec<(AxisChunks, u64)> =
             (0..files.len()).map(|file| of_file(file, axis)).collect();
@@ -144,10 +147,10 @@ mod tests {
             table.chunk_shape().collect::<Vec<_>>()
         };
         assert_eq!(table(&[999, 1 << 10], &[1000, 1 << 10]), [1000, 1 << 10]);
-        // As many chunks of the first in one as there is room for.
+        // As many chunks of the first variable are joined as fit.
         assert_eq!(table(&[1, 1 << 10], &[1 << 20, 1]), [1 << 13, 1 << 10]);
         assert_eq!(table(&[1 << 20, 1], &[1, 1 << 10]), [1 << 20, 1 << 3]);
-        // Not larger than what is stored, however large that is.
+        // A chunk may be as large as the largest stored chunk.
         assert_eq!(table(&[1 << 20, 1 << 10], &[1 << 20, 1]), [1 << 20, 1 << 10]);
     }
 }

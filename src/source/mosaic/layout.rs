@@ -1,28 +1,28 @@
-//! Where files and variables lie in the table.
+//! [`Layout`]: maps chunks of the table to stored chunks of files and variables.
 
 use super::overlap::{AxisOverlap, Overlap, axis_overlaps};
 use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
 
-/// The layout of a mosaic: files are concatenated along one axis.
+/// The positions of files and variables in a table of files that are concatenated along one axis.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// How the table is cut into chunks; a file ends at a border.
+    /// The chunk grid of the table; each file ends at a border.
     grid: ChunkGrid,
     /// The axis along which files are concatenated.
     axis: usize,
-    /// Where each file begins on that axis, and where the last one ends.
+    /// The index at which each file begins on `axis`, and the end of the last one.
     starts: Vec<u64>,
-    /// The chunk of the table on that axis with which each file begins.
+    /// The table's chunk on `axis` with which each file begins.
     firsts: Vec<u64>,
-    /// Per variable, per file: how it is cut.
+    /// Per variable and file: the chunk grid of the stored array.
     grids: Vec<Vec<ChunkGrid>>,
-    /// Per variable, per file: whether it is cut just like the table is there, as most are.
+    /// Per variable and file: whether its chunks are the table's chunks there. Most are.
     are_same: Vec<Vec<bool>>,
 }
 
 impl Layout {
-    /// Files that begin at `starts` on `axis` (and end where the last one does), and variables that are cut
-    /// like `grids`, in a table that is cut like `grid`.
+    /// Makes the layout of a table with the chunk grid `grid`. Files begin at `starts` on `axis`; the last
+    /// entry is the end of the last file. `grids` holds the stored grids per variable and file.
     pub(super) fn new(
         grid: ChunkGrid,
         axis: usize,
@@ -40,7 +40,7 @@ impl Layout {
         this
     }
 
-    /// Whether the chunks of a file are chunks of the table.
+    /// Whether the chunks of a file, which `grid` describes, are chunks of the table.
     fn is_same(&self, file: usize, grid: &ChunkGrid) -> bool {
         (0..grid.rank()).all(|axis| {
             let (first, start) = match axis == self.axis {
@@ -55,7 +55,8 @@ impl Layout {
         })
     }
 
-    /// The number in its part's grid of the stored chunk that is this chunk of the table, if one is.
+    /// Returns the number, in its own grid, of the stored chunk with the same cells as this chunk of the table.
+    /// `None` if the file is cut differently.
     pub(super) fn same_chunk(
         &self,
         variable: usize,
@@ -70,24 +71,24 @@ impl Layout {
         Some(ravel(&coordinates, self.grids[variable][file].chunks_per_axis()))
     }
 
-    /// The file that a chunk of the table is in.
+    /// Returns the number of the file that holds a chunk of the table.
     pub(super) fn file_of(&self, coordinates: &[u64]) -> usize {
         let start = self.grid.axis_range(self.axis, coordinates[self.axis]).start;
-        // Files without a cell begin where the next one does.
+        // An empty file begins at the same index as the next one; this takes the last of them.
         self.starts.partition_point(|first| *first <= start).saturating_sub(1)
     }
 
-    /// How the table is cut into chunks.
+    /// The chunk grid of the table.
     pub(super) fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    /// The grid of a part.
+    /// The stored chunk grid of a variable in a file.
     pub(super) fn grid_of(&self, variable: usize, file: usize) -> &ChunkGrid {
         &self.grids[variable][file]
     }
 
-    /// The files that hold a selected index.
+    /// Returns the numbers of the files that hold a selected index.
     pub(super) fn files_of(&self, selection: &Selection) -> Vec<usize> {
         let wanted = &selection.axes()[self.axis];
         let of_file = |file: &usize| self.starts[*file]..self.starts[*file + 1];
@@ -95,7 +96,7 @@ impl Layout {
         files.filter(|file| wanted.within(of_file(file)).count() > 0).collect()
     }
 
-    /// What is selected of one file.
+    /// Returns the selection restricted to one file, with indices relative to the file.
     pub(super) fn within_file(&self, selection: &Selection, file: usize) -> Selection {
         let of_file = self.starts[file]..self.starts[file + 1];
         let mut shape = self.grid.shape().to_vec();
@@ -110,8 +111,8 @@ impl Layout {
         within
     }
 
-    /// The stored chunks of a variable in a chunk of the table: all of them, or those that hold a cell
-    /// of `selection`, which is relative to the table's chunk.
+    /// Returns the stored chunks of a variable that overlap a chunk of the table. With a `selection`, which is
+    /// relative to the table's chunk, returns only those that hold a selected cell.
     pub(super) fn overlaps(
         &self,
         variable: usize,

@@ -1,8 +1,8 @@
-//! Arrays side by side as one table: variables as columns, files one after the other.
+//! A mosaic combines arrays into one: variables become columns, and files are concatenated.
 //!
 //! ```text
-//!                 temperature      precipitation            chunks of the table: the coarsest cuts that
-//!   2023.tet     ┌────┬────┐      ┌──┬──┬──┬──┐             are borders of every array there, so that
+//!                 temperature      precipitation            chunks of the table end where chunks
+//!   2023.tet     ┌────┬────┐      ┌──┬──┬──┬──┐             of all arrays end, so that
 //!     time  0    │    │    │      │  │  │  │  │    ┌────┬────┐      each stored chunk lies in one of
 //!           ⋮    ├────┼────┤      │  │  │  │  │ ─▶ │    │    │      them and is decoded once
 //!         364    └────┴────┘      └──┴──┴──┴──┘    │    │    │
@@ -10,9 +10,9 @@
 //!         365    ⋮    ⋮    ⋮      ⋮  ⋮  ⋮  ⋮  ⋮    ⋮    ⋮    ⋮
 //! ```
 //!
-//! To everything above, a mosaic is a [`GridArray`](crate::array::GridArray) like any other, whose `ChunkSource` finds
-//! the stored chunks of its parts and places them in the table's: predicates prune across files,
-//! reductions and orders run over all of them.
+//! A mosaic is a [`GridArray`](crate::array::GridArray) like any other, so pruning, reductions and declared orders
+//! work across its files. Only its `ChunkSource` handles the parts: it locates their stored chunks and places
+//! them in the chunks of the table.
 
 mod combine;
 mod compat;

@@ -1,17 +1,17 @@
-//! How arrays become one table.
+//! [`MosaicOptions`]: how arrays are combined into one table.
 
-/// How arrays become one table.
+/// Options for combining arrays into one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MosaicOptions {
-    /// The dimension along which files are concatenated; `None`: the one whose labels differ.
+    /// The dimension along which files are concatenated; `None` for the one whose labels differ.
     pub concat_dimension: Option<String>,
-    /// Adds a column `_file` with the name of the file.
+    /// Whether to add a column `_file` with the name of the file.
     pub file_column: bool,
-    /// Adds a column `<dimension>_idx` with the 0-based index for each dimension.
+    /// Whether to add a column `<dimension>_idx` with the 0-based index for each dimension.
     pub index_columns: bool,
-    /// Bytes of a chunk of the table that is put together of several stored ones, at most, if none of
-    /// these is larger. Where chunks of variables have no common borders within so many bytes, some
-    /// are decoded more than once. Default: 64 MiB.
+    /// The most bytes of a table chunk that consists of several stored chunks; a larger stored chunk raises the
+    /// limit. If the variables share no borders within this size, some stored chunks are decoded more than
+    /// once. Default: 64 MiB.
     pub chunk_bytes: u64,
 }
 

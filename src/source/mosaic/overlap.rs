@@ -1,26 +1,26 @@
-//! The cells that a stored chunk of a part and a chunk of the table share.
+//! [`Overlap`]: the cells that a stored chunk shares with a chunk of the table.
 
 use std::ops::Range;
 
 use crate::format::{Layer, Placement, StorageOrder, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, ravel};
 
-/// A stored chunk as a part of a chunk of the table.
+/// The position of a stored chunk in a chunk of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Overlap {
-    /// Its coordinates in its part's grid.
+    /// The coordinates of the stored chunk in its own grid.
     coordinates: Vec<u64>,
-    /// Its extents.
+    /// The number of cells of the stored chunk along each axis.
     extents: Vec<u64>,
-    /// The cells that both have: per axis the range in the chunk of the table.
+    /// The shared cells: per axis, the range in the chunk of the table.
     region: Vec<Range<u64>>,
-    /// The cell of the stored chunk that is the region's first.
+    /// The first cell of `region`, as coordinates in the stored chunk.
     origin: Vec<u64>,
-    /// Whether the two have the same cells.
+    /// Whether the two chunks have the same cells.
     is_same: bool,
 }
 
-/// One chunk of an axis, as far as it is in a chunk of the table.
+/// An [`Overlap`] along one axis.
 pub(super) struct AxisOverlap {
     coordinate: u64,
     extent: u64,
@@ -29,8 +29,8 @@ pub(super) struct AxisOverlap {
     is_same: bool,
 }
 
-/// The chunks of an axis of a part that lie in `range` of it and hold a selected index, which is relative
-/// to the range.
+/// Returns the stored chunks of one axis that overlap `range` of the stored array. With `wanted`, which is
+/// relative to `range`, returns only those that hold a selected index.
 pub(super) fn axis_overlaps(
     grid: &ChunkGrid,
     axis: usize,
@@ -75,23 +75,23 @@ impl Overlap {
         Self { coordinates, extents, region, origin, is_same }
     }
 
-    /// The stored chunk's number in the grid of its part.
+    /// The number of the stored chunk in its own grid.
     pub(super) fn chunk_number(&self, grid: &ChunkGrid) -> u64 {
         ravel(&self.coordinates, grid.chunks_per_axis())
     }
 
-    /// The cells of the stored chunk.
+    /// The number of cells of the stored chunk.
     pub(super) fn cells(&self) -> u64 {
         self.extents.iter().product()
     }
 
-    /// Whether all cells of the stored chunk are in the chunk of the table.
+    /// Whether the chunk of the table holds all cells of the stored chunk.
     pub(super) fn is_all(&self) -> bool {
         let whole = |(region, extent): (&Range<u64>, &u64)| region.end - region.start == *extent;
         self.region.iter().zip(&self.extents).all(whole)
     }
 
-    /// Reading the stored chunk, all of it.
+    /// Returns the task that reads the whole stored chunk.
     pub(super) fn task(&self, grid: &ChunkGrid) -> ChunkTask {
         ChunkTask {
             chunk_number: self.chunk_number(grid),
@@ -101,7 +101,7 @@ impl Overlap {
         }
     }
 
-    /// The layers of the stored chunk as layers of the table's.
+    /// Returns the layers of the stored chunk, placed in the chunk of the table.
     pub(super) fn place(&self, stored: StoredChunk) -> StoredChunk {
         if self.is_same {
             return stored;
@@ -121,12 +121,12 @@ impl Overlap {
         StoredChunk { layers: layers.collect() }
     }
 
-    /// What the table's chunk has of a placement in the stored chunk; `None` if nothing.
+    /// Converts a placement in the stored chunk to one in the chunk of the table; `None` if they share no cell.
     fn shifted(&self, placement: &Placement) -> Option<Placement> {
         let (mut region, mut origin) = (vec![], vec![]);
         let axes = placement.region.iter().zip(&placement.origin);
         for ((cells, first), (within, start)) in axes.zip(self.region.iter().zip(&self.origin)) {
-            // Both in elements of the stored chunk.
+            // `cells` and `shown` are ranges in the stored chunk.
             let shown = *start..start + (within.end - within.start);
             let (from, to) = (cells.start.max(shown.start), cells.end.min(shown.end));
             if from >= to {

@@ -1,4 +1,4 @@
-//! The stored side of arrays that are shown as one.
+//! [`Mosaic`]: the chunk source of a table of several arrays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,47 +17,47 @@ use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::io::MAX_CONCURRENT_IO;
 use crate::tile::Objects;
 
-/// The stored side of arrays that are shown as one.
+/// The chunk source of several arrays that are combined into one.
 #[derive(Debug)]
 pub(super) struct Mosaic {
     objects: Arc<Objects>,
     layout: Arc<Layout>,
-    /// Per variable, per file.
+    /// The stored arrays, per variable and file.
     parts: Vec<Vec<Part>>,
-    /// What each value of the table is.
+    /// The origin of each value of the table.
     values: Vec<PartValue>,
 }
 
-/// One array of one file.
+/// One stored array: a variable of one file.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) source: Arc<dyn ChunkSource>,
-    /// The number of its objects among those of the table.
+    /// The number of its objects among the members of the table's objects.
     pub(super) member: u32,
 }
 
-/// A value of the table as one of a variable's arrays.
+/// The variable and the value in its arrays that a value of the table comes from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartValue {
     pub(super) variable: usize,
-    /// Its number there.
+    /// The number of the value in the arrays of the variable.
     pub(super) value: usize,
-    /// How its bounds compare, if they do.
+    /// The type by which zone bounds compare; `None` if the column does not keep their order.
     pub(super) element: Option<ElementType>,
 }
 
-/// The stored chunks to read of one part, and where they go.
+/// The stored chunks to locate in one stored array, and their places in the tasks of the table.
 struct PartRequest {
     variable: usize,
     file: usize,
-    /// The places of the variable's values among the requested ones.
+    /// The positions of the variable's values in the list of requested values.
     at: Vec<usize>,
     tasks: Vec<ChunkTask>,
-    /// Per task of this part: the task of the table, and how it overlaps that.
+    /// Per entry of `tasks`: the number of the table's task, and the overlap with its chunk.
     overlaps: Vec<(usize, Overlap)>,
 }
 
-/// A task of the table, the place of a value among the requested ones, and what is stored there.
+/// The number of a table's task, the position of a value in the list of requested values, and a stored chunk.
 type Located = (usize, usize, StoredChunk);
 
 impl Mosaic {
@@ -70,12 +70,12 @@ impl Mosaic {
         Self { objects, layout, parts, values }
     }
 
-    /// How the table is cut into chunks.
+    /// The chunk grid of the table.
     pub(super) fn grid(&self) -> &ChunkGrid {
         self.layout.grid()
     }
 
-    /// The chunks to read from each part for `values` of `tasks`.
+    /// Returns the chunks to locate in each stored array for `values` of `tasks`.
     fn requests(&self, tasks: &[ChunkTask], values: &[usize]) -> Vec<PartRequest> {
         let mut requests: Vec<PartRequest> = Vec::new();
         for (variable, at) in self.by_variable(values) {
@@ -108,7 +108,7 @@ impl Mosaic {
         requests
     }
 
-    /// Per variable the places of its values among the requested ones.
+    /// Returns, per variable, the positions of its values in the list of requested values.
     fn by_variable(&self, values: &[usize]) -> BTreeMap<usize, Vec<usize>> {
         let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, &value) in values.iter().enumerate() {
@@ -136,7 +136,7 @@ impl Mosaic {
 }
 
 impl Part {
-    /// A stored chunk, with its objects under the names that they have in the table.
+    /// Renumbers the members of a stored chunk's locations as the table numbers them.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
         let layers = chunk.layers.iter_mut();
         layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);
@@ -179,7 +179,7 @@ impl ChunkSource for Mosaic {
         let element = element?;
         let parts = &self.parts[variable];
         let touched = self.layout.files_of(selection);
-        // Each file may cost its share.
+        // Each file compares the cost of its zone maps with an equal share of the payload bytes.
         let share = bytes_to_read / (touched.len() as u64).max(1);
         let read = touched.into_iter().map(|file| async move {
             let selection = self.layout.within_file(selection, file);

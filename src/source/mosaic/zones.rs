@@ -1,16 +1,16 @@
-//! Zone maps of the table's chunks, merged from those of the stored chunks in them.
+//! Zone maps of a mosaic, merged from the zone maps of the stored chunks.
 
 use std::sync::Arc;
 
 use super::layout::Layout;
 use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 
-/// The zones of one value of a mosaic.
+/// The zone maps of one value of a mosaic.
 #[derive(Debug)]
 pub(super) struct MosaicZones {
     pub(super) layout: Arc<Layout>,
     pub(super) variable: usize,
-    /// Per file the zone maps of its part.
+    /// Per file: the zone maps of the variable; `None` if there are none.
     pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
     pub(super) element: ElementType,
 }
@@ -27,7 +27,7 @@ impl Zones for MosaicZones {
         let overlaps = self.layout.overlaps(self.variable, &coordinates, None);
         let mut merged = Merged::default();
         for overlap in &overlaps {
-            // A zone map that is about other cells too gives nothing exact about these.
+            // The zone map of a chunk that reaches beyond the table's chunk is not exact for the cells within.
             let zone = zones.zone(overlap.chunk_number(grid)).filter(|_| overlap.is_all())?;
             merged.add(&zone, zone.null_count < overlap.cells(), self.element);
         }
@@ -36,15 +36,15 @@ impl Zones for MosaicZones {
     }
 }
 
-/// The zone maps of some stored chunks as one.
+/// The merged zone maps of several stored chunks.
 #[derive(Default)]
 struct Merged {
     null_count: u64,
-    /// Of the chunks that hold values.
+    /// The least and greatest value of the chunks that hold values.
     bounds: Option<(Bound, Bound)>,
-    /// Whether a chunk holds values without bounds.
+    /// Whether a chunk with values has no bounds, or bounds that do not compare.
     unbounded: bool,
-    /// `None` before the first chunk.
+    /// `None` before the first chunk; `Some(None)` if there is no sum.
     sum: Option<Option<Sum>>,
 }
 
@@ -70,6 +70,7 @@ impl Merged {
     }
 }
 
+/// Returns the bounds of both chunks together; `None` if the bounds do not compare.
 fn hull(a: (Bound, Bound), b: (Bound, Bound), element: ElementType) -> Option<(Bound, Bound)> {
     let rank = |bound: &Bound| element.rank(&bound[..element.size() as usize]);
     let least = if rank(&a.0)? <= rank(&b.0)? { a.0 } else { b.0 };
@@ -77,7 +78,7 @@ fn hull(a: (Bound, Bound), b: (Bound, Bound), element: ElementType) -> Option<(B
     Some((least, greatest))
 }
 
-/// The sum, unless it is not exact for integers or not finite.
+/// Adds sums; `None` if integers overflow, the result is not finite, or the kinds differ.
 fn add(a: Sum, b: Sum) -> Option<Sum> {
     match (a, b) {
         (Sum::Signed(a), Sum::Signed(b)) => a.checked_add(b).map(Sum::Signed),

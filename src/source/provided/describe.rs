@@ -1,4 +1,4 @@
-//! Describes arrays of any format.
+//! The default description of a group, for arrays of any format.
 
 use super::Named;
 use crate::array::{ColumnSource, GridArray};
@@ -8,8 +8,8 @@ use crate::source::known::{KnownAttribute, KnownDimension};
 use crate::source::show::{chunks_text, shape_text};
 use crate::verify::counted;
 
-/// Describes the arrays at `location`. One alone must be readable; of several, an unreadable one becomes a
-/// warning.
+/// Describes the arrays at `location`. An array that cannot be opened is an error if it is the only one, and
+/// otherwise a warning.
 pub(crate) fn describe_arrays(
     location: &str,
     arrays: &[Named],
@@ -83,7 +83,7 @@ impl<'a> KnownArray<'a> {
         ])
     }
 
-    /// The attributes of each column, in the order of their keys.
+    /// Returns the attributes of each column, sorted by key.
     fn attributes(&self) -> Vec<KnownAttribute> {
         let mut all = Vec::new();
         for field in self.array.schema().fields() {
@@ -119,7 +119,7 @@ fn array_table(arrays: &[KnownArray<'_>]) -> PageTable {
     PageTable::new(columns, rows)
 }
 
-/// The columns beside those of labels, which are the dimensions.
+/// Makes the table of all columns except the label columns, which the dimension table lists.
 fn column_table(arrays: &[KnownArray<'_>]) -> PageTable {
     let columns =
         [("COLUMN", Side::Left), ("OF", Side::Left), ("TYPE", Side::Left), ("NULL", Side::Left)];
@@ -138,7 +138,7 @@ fn column_table(arrays: &[KnownArray<'_>]) -> PageTable {
     PageTable::new(columns, rows)
 }
 
-/// A dimension that arrays share is there once.
+/// Makes the table of dimensions, in which a dimension that arrays share appears once.
 fn dimension_table(arrays: &[KnownArray<'_>]) -> PageTable {
     let mut all: Vec<&KnownDimension> = Vec::new();
     for dimension in arrays.iter().flat_map(|it| &it.dimensions) {

@@ -1,4 +1,4 @@
-//! Describes and verifies the arrays of a group whose format has no pages or checks of its own.
+//! Default implementations of [`ArrayGroup`](super::ArrayGroup): data variables, descriptions and verification.
 
 mod describe;
 #[cfg(test)]
@@ -13,5 +13,5 @@ pub(crate) use verify::verify_arrays;
 use crate::array::GridArray;
 use crate::error::Result;
 
-/// The name of an array, and the array, or why it cannot be opened.
+/// The name of an array, and the array or the error of opening it.
 pub(crate) type Named = (String, Result<GridArray>);

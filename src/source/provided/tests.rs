@@ -1,4 +1,4 @@
-//! Groups that say nothing of their own, against files whose contents are known.
+//! Tests the defaults of `ArrayGroup` with a group that overrides none of them, over files with known contents.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::verify::{Depth, Finding, Progress, Report};
 
 const STATIONS: &str = "examples/data/stations.tet";
 
-/// Implements what it must, and nothing else.
+/// A group with the required methods only, and the variables of the group below it.
 #[derive(Debug)]
 struct Plain {
     names: Vec<String>,
@@ -61,7 +61,7 @@ async fn describe(names: &[&str], detail: &Detail) -> Result<Description> {
     open(STATIONS, names).await.describe(detail).await
 }
 
-/// A copy of the example with other bytes at some places, verified.
+/// Verifies a copy of the example in which some bytes were changed.
 async fn verify(changes: &[(usize, u8)], names: &[&str], depth: Depth) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.tet");
@@ -112,7 +112,7 @@ async fn arrays_are_described() {
     };
     assert_eq!(rows(0)[1], ["temperature", "1440 × 6", "6 of 240 × 6", "time, station"]);
     assert_eq!(rows(1)[0], ["value", "elevation", "Float32", "yes"]);
-    // They share the stations.
+    // Both arrays share the dimension `station`, so there are two dimensions.
     assert_eq!(rows(2).len(), 2);
 }
 
@@ -141,7 +141,8 @@ async fn what_cannot_be_located_or_decoded_is_found() {
     let report = verify(&[], &names, Depth::Cells).await;
     assert!(report.is_ok(), "{report:?}");
     assert_eq!(report.check("chunk_decode").unwrap().detail(), "19 chunks");
-    // The payload of a chunk of temperatures, and the coordinates in the row of a chunk of rain.
+    // Damages the payload of a chunk of temperature, and the coordinates in the index row of a chunk of
+    // precipitation.
     let changes = [(4906, 0), (920, 9)];
     let report = verify(&changes, &names, Depth::Cells).await;
     for (check, array, chunk) in

@@ -1,4 +1,4 @@
-//! Which arrays of a place are columns of one table, where nobody says.
+//! Chooses the arrays that become columns of a table if the options name no dataset.
 
 use super::Named;
 use crate::array::GridArray;
@@ -6,7 +6,10 @@ use crate::error::{Error, Result};
 use crate::io::last_part;
 use crate::source::axes::{mixed, with_axes};
 
-/// The arrays that are not coordinates of others, if they are over the same dimensions.
+/// Returns the arrays that do not hold coordinates.
+///
+/// # Errors
+/// `Usage` if there are none, or if they have different dimensions.
 pub(crate) fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<Vec<GridArray>> {
     arrays.retain(|(_, array)| !array.as_ref().is_ok_and(is_coordinate));
     if arrays.is_empty() {
@@ -18,24 +21,24 @@ pub(crate) fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<V
     }
     let listed = arrays.iter().map(|(name, array)| match array {
         Ok(array) => with_axes(name, &axes_of(array)),
-        Err(error) => format!("\"{name}\" (no table: {})", error.detail()),
+        Err(error) => format!("\"{name}\" (cannot be opened: {})", error.detail()),
     });
     Err(mixed("there are several arrays", listed).in_file(location))
 }
 
-/// Whether all are tables, and over the same dimensions.
+/// Whether all arrays are open, and have dimensions of the same names and lengths.
 fn have_same_axes(arrays: &[Named]) -> bool {
     let mut axes = arrays.iter().map(|(_, array)| array.as_ref().ok().map(axes_of));
     let first = axes.next().flatten();
     first.is_some() && axes.all(|axes| axes == first)
 }
 
-/// Whether the array is called like its only dimension, as a list of labels is.
+/// Whether the array has the name of its only dimension, and so holds that dimension's coordinates.
 fn is_coordinate(array: &GridArray) -> bool {
     matches!(array.dims(), [dimension] if dimension.name() == last_part(array.name()))
 }
 
-/// The names and lengths of its dimensions.
+/// Returns the names and lengths of the array's dimensions.
 fn axes_of(array: &GridArray) -> Vec<(String, u64)> {
     array.dims().iter().map(|dimension| (dimension.name().to_owned(), dimension.len())).collect()
 }

@@ -1,4 +1,4 @@
-//! Verification of arrays of any format: each is opened, and each chunk located, read and decoded.
+//! The default verification of a group: opens each array, and locates, reads and decodes each chunk.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::tile::layers::Undecodable;
 use crate::tile::{Request, leave_out_absent};
 use crate::verify::{Check, Decodable, Decoding, Depth, Finding, Progress, Report, counted};
 
-/// Chunks that are located at once.
+/// The number of chunks to locate with one call.
 const LOCATED_AT_ONCE: u64 = 256;
 
-/// Decodes the arrays at `location`, and reports what is wrong with them.
+/// Verifies the arrays at `location`, and decodes their chunks at [`Depth::Cells`].
 pub(crate) async fn verify_arrays(
     location: &str,
     arrays: Vec<Named>,
@@ -40,7 +40,7 @@ pub(crate) async fn verify_arrays(
     report.relative_to(location)
 }
 
-/// An error as a finding: a warning for what this version does not read, since it may be right.
+/// Converts an error to a finding. An unsupported feature is a warning, because the file may be correct.
 fn finding_of(error: &Error) -> Finding {
     match error.kind() {
         ErrorKind::Unsupported => Finding::of_error(error).into_warning(),
@@ -76,10 +76,10 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
     vec![located, decoded.unwrap_or_else(failed)]
 }
 
-/// A small header may promise any number of chunks that are absent.
+/// The most chunks of an array to verify. A small header may declare any number of chunks that do not exist.
 const MOST_CHUNKS: u64 = 1 << 24;
 
-/// The checks of cells, as chunks come.
+/// The state of verifying the cells of several arrays.
 struct Cells<'a> {
     located: Check,
     decoding: Decoding<ArrayChunk>,
@@ -92,7 +92,10 @@ impl Cells<'_> {
         self.decoding.turn_to(array.shared_objects()).await?;
         let grid = array.grid();
         if grid.chunks() > MOST_CHUNKS {
-            let message = format!("{} chunks, more than are looked at", grid.chunks());
+            let message = format!(
+                "{} chunks are too many to verify; the limit is {MOST_CHUNKS}",
+                grid.chunks()
+            );
             self.located.add(Finding::warning(message).in_dataset(array.name()));
             return Ok(());
         }
@@ -109,7 +112,7 @@ impl Cells<'_> {
         Ok(())
     }
 
-    /// Locates chunk by chunk, to find out which of them fail.
+    /// Locates the chunks one by one, so that each failing chunk gets its own finding.
     async fn each_alone(&mut self, array: &Arc<GridArray>, tasks: Vec<ChunkTask>) -> Result<()> {
         for task in tasks {
             match locate(array, std::slice::from_ref(&task)).await {
@@ -124,7 +127,7 @@ impl Cells<'_> {
         Ok(())
     }
 
-    /// Has the values of located chunks decoded, as far as they are stored at all.
+    /// Queues the values of located chunks for decoding, and skips values that are not stored.
     async fn add(
         &mut self,
         array: &Arc<GridArray>,
@@ -147,13 +150,13 @@ impl Cells<'_> {
     }
 }
 
-/// Where all values of chunks are.
+/// Locates all values of chunks.
 async fn locate(array: &GridArray, tasks: &[ChunkTask]) -> Result<Vec<Vec<StoredChunk>>> {
     let values: Vec<usize> = (0..array.values().len()).collect();
     array.locate(tasks, &values).await
 }
 
-/// All cells of a chunk.
+/// Returns the task that reads a whole chunk.
 fn whole(grid: &ChunkGrid, chunk_number: u64) -> ChunkTask {
     let coordinates = grid.chunk_coordinates(chunk_number);
     let extents = grid.extents(&coordinates);
@@ -165,7 +168,7 @@ fn whole(grid: &ChunkGrid, chunk_number: u64) -> ChunkTask {
     }
 }
 
-/// A value of a chunk, to be decoded.
+/// One value of one chunk, to be decoded.
 #[derive(Debug)]
 struct ArrayChunk {
     array: Arc<GridArray>,

@@ -1,4 +1,4 @@
-//! The rows of `tet_attributes`: what a file says of its datasets and of itself.
+//! The rows of `tet_attributes`: the attributes of the datasets and of the file.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use super::reader::TetReader;
 use crate::array::failed_to;
 use crate::error::Result;
 
-/// A row per attribute of a dataset; of all datasets, and of the file itself, if none is chosen.
+/// Returns a row per attribute of the dataset `only`. With `None`, returns the attributes of all
+/// datasets and of the file, and the history of the file.
 pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
     let tet = file.tet();
     let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
     for (id, dataset) in tet.datasets().iter().enumerate() {
         let name = dataset.name();
-        // Of datasets with one name, the attributes are those of the first.
+        // Attributes are stored by name and belong to the first dataset with that name.
         if only.is_none_or(|only| only == id) && tet.dataset_id(name) == Some(id) {
             let attributes = &tet.metadata_of(id).attrs;
             rows.extend(attributes.iter().map(|(key, value)| (Some(name), key.clone(), &**value)));

@@ -1,4 +1,4 @@
-//! The stored chunks of a `.tet` file, with what its zone maps say of them.
+//! A list of the stored chunks of a `.tet` file, with their zone maps.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::format::{Bound, Payload, Zones};
 pub struct ChunkInfo {
     /// The name of its dataset.
     pub dataset: Arc<str>,
-    /// Its place in the grid.
+    /// Its coordinates in the chunk grid, one per axis.
     pub coordinates: Vec<u64>,
-    /// Where it is stored, and how.
+    /// Its byte range, codec and decoded length.
     pub payload: Payload,
-    /// Cells that are NaN or fill, if that is noted.
+    /// The number of cells that are NaN or the fill value; `None` without a zone map.
     pub null_count: Option<u64>,
-    /// The least of the other elements as it is stored, in decimal, if that is noted.
+    /// The least stored element that is not NULL, in decimal; `None` if no zone map has it.
     pub min: Option<String>,
-    /// The greatest of them.
+    /// The greatest stored element that is not NULL, in decimal; `None` if no zone map has it.
     pub max: Option<String>,
 }
 
-/// Lists stored chunks in the order of the index, in memory that does not grow with their number unless
-/// zone maps are wanted.
+/// A reader of the stored chunks in the order of the chunk index. Its memory does not grow with the
+/// number of chunks, unless zone maps are requested.
 #[derive(Debug)]
 pub struct ChunkList {
     file: TetReader,
     index: IndexScan,
-    /// By dataset.
+    /// Indexed by dataset id.
     names: Vec<Arc<str>>,
     zones: WantedZones,
 }
@@ -40,13 +40,13 @@ pub struct ChunkList {
 #[derive(Debug)]
 enum WantedZones {
     NotYetRead,
-    /// By dataset; empty if none are wanted, or there are none.
+    /// Indexed by dataset id; empty if zone maps are not requested, or do not exist.
     Known(Vec<Option<ZoneMaps>>),
 }
 
 impl ChunkList {
-    /// Lists the stored chunks of a dataset, by id, or of all that can be read. It reads zone maps with the
-    /// first chunks, if at all, and ignores those that cannot be right with a warning.
+    /// Lists the stored chunks of the dataset with this id, or of all readable datasets. Zone maps are
+    /// read with the first chunks; invalid zone maps are logged as a warning and ignored.
     pub fn new(file: &TetReader, dataset: Option<usize>, with_zone_maps: bool) -> Self {
         let datasets = file.tet().datasets().iter();
         Self {
@@ -60,10 +60,10 @@ impl ChunkList {
         }
     }
 
-    /// The next chunks, one at least; `None` after the last.
+    /// Returns the next chunks, at least one; `None` after the last.
     ///
     /// # Errors
-    /// Those of [`IndexScan::next`].
+    /// As [`IndexScan::next`].
     pub async fn next(&mut self) -> Result<Option<Vec<ChunkInfo>>> {
         let Some(entries) = self.index.next().await? else { return Ok(None) };
         if let WantedZones::NotYetRead = self.zones {
@@ -77,7 +77,7 @@ impl ChunkList {
         let all = self.file.zone_maps().await.map_err(ignored).ok().flatten();
         let by_dataset = all.unwrap_or_default().into_iter().enumerate();
         let trusted = by_dataset.map(|(dataset, maps)| {
-            // Of a dataset that cannot be read no chunk is listed.
+            // The chunks of an unreadable dataset are not listed, so its zone maps need no warning.
             let is_readable = self.file.tet().datasets()[dataset].grid().is_ok();
             maps.map_err(|error| {
                 if is_readable {

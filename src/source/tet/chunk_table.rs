@@ -1,4 +1,4 @@
-//! The rows of `tet_chunks`: stored chunks, which stream, because there may be millions of them.
+//! The rows of `tet_chunks`: one per stored chunk, in a stream, because a file may have millions.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::source::fact_table::FactTable;
 #[derive(Debug)]
 pub(super) struct ChunkTable {
     file: TetReader,
-    /// Only its chunks are listed.
+    /// The id of the only dataset to list; `None` lists all datasets.
     dataset: Option<usize>,
     schema: SchemaRef,
 }
 
-/// What a column shows of a chunk.
+/// A column of `tet_chunks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fact {
     Dataset,
@@ -104,7 +104,7 @@ impl FactTable for ChunkTable {
         Arc::clone(&self.schema)
     }
 
-    /// Zone maps are read only if one of their columns is wanted.
+    /// Reads zone maps only if one of their columns is requested.
     fn read(&self, columns: &[usize]) -> BoxStream<'static, Result<RecordBatch>> {
         let facts: Vec<Fact> = columns.iter().map(|&column| Fact::ALL[column]).collect();
         let fields: Vec<Field> = facts.iter().map(|fact| fact.field()).collect();

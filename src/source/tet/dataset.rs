@@ -1,4 +1,4 @@
-//! A dataset of a `.tet` file as an array: its dimensions, its values, and where its chunks are.
+//! A dataset of a `.tet` file as a [`GridArray`]: its dimensions, its values and its stored chunks.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::tile::{CellFormat, Objects};
 /// Opens a dataset by name, reading the labels of its dimensions.
 ///
 /// # Errors
-/// As [`TetReader::dataset_id`]; `Unsupported` or `Corrupt` if it or its coordinates cannot be read.
+/// As [`TetReader::dataset_id`]; `Unsupported` or `Corrupt` if the dataset or its coordinates cannot
+/// be read.
 pub async fn open_dataset(
     reader: &TetReader,
     name: &str,
@@ -29,7 +30,7 @@ pub async fn open_dataset(
     open_named(reader, name, options, &mut vec![]).await
 }
 
-/// Opens several datasets by name, reading the labels of dimensions that they share once.
+/// Opens several datasets by name. Reads the labels of shared dimensions only once.
 ///
 /// # Errors
 /// As [`open_dataset`].
@@ -55,7 +56,7 @@ async fn open_named(
     array.map_err(|error| error.in_file(reader.name()))
 }
 
-/// Dimensions whose labels have been read.
+/// Dimensions whose labels have been read already, with their specs.
 type KnownDimensions = Vec<(DimSpec, Dimension)>;
 
 async fn open_by_id(
@@ -107,7 +108,7 @@ async fn open_by_id(
     Ok(GridArray::new(name, Arc::new(source), grid, dims, vec![value], options.index_columns))
 }
 
-/// One dataset of a file.
+/// The stored chunks of one dataset.
 #[derive(Debug)]
 struct TetDataset {
     file: TetReader,
@@ -135,9 +136,10 @@ impl ChunkSource for TetDataset {
     }
 
     async fn zones(&self, _: usize, _: &Selection, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
-        /// Parsing JSON costs this many times more per byte than looking for NULLs.
+        /// Parsing a byte of JSON costs as much as searching this many payload bytes for NULLs.
         const RELATIVE_COST: u64 = 64;
-        /// So little takes a fraction of a millisecond, once per table.
+        /// Zone maps of up to this many bytes are always read: that takes a fraction of a millisecond,
+        /// once per table.
         const ALWAYS: u64 = 1 << 16;
         if let Some(maps) = self.zone_maps.get() {
             return maps.clone();

@@ -1,4 +1,4 @@
-//! Describes a file.
+//! The description of a `.tet` file for `gridfusion info`.
 
 use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info::{DatasetInfo, DimensionInfo, dataset_info, dimension_info};
@@ -10,10 +10,10 @@ use crate::source::known::{KnownAttribute, KnownDimension};
 use crate::source::show::{chunks_text, shape_text, size_text, utc_seconds};
 use crate::verify::counted;
 
-/// The only one that there is.
+/// The only layout version that exists.
 const LAYOUT_VERSION: u32 = 1;
 
-/// What is known of a file.
+/// Describes a file as a page and a document; `detail` adds attributes and a list of chunks.
 pub(super) async fn describe(
     file: &TetReader,
     location: &str,
@@ -44,9 +44,9 @@ struct KnownFile<'a> {
     datasets: Vec<DatasetInfo>,
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
-    /// If they are wanted.
+    /// `None` unless requested.
     attributes: Option<Vec<KnownAttribute>>,
-    /// If they are wanted.
+    /// `None` unless requested.
     chunks: Option<Vec<ChunkInfo>>,
 }
 
@@ -91,7 +91,7 @@ fn dimension(known: DimensionInfo) -> KnownDimension {
     }
 }
 
-/// The first chunks in the order of the index, no more than `most`.
+/// Returns the first chunks in the order of the index, at most `most`.
 async fn first_chunks(file: &TetReader, most: usize) -> Result<Vec<ChunkInfo>> {
     let mut list = ChunkList::new(file, None, true);
     let mut chunks = Vec::new();

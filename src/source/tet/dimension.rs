@@ -1,4 +1,4 @@
-//! A dimension of a dataset with its labels: from the metadata, from a coordinate dataset, or the index.
+//! Dimensions of a dataset. Labels come from the metadata or a coordinate dataset, or are the indices.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::format::tet::{DimSpec, LabelSource};
 use crate::format::{Location, Scratch};
 use crate::tile::{CellFormat, layers};
 
-/// Makes a dimension, reading its labels if a dataset holds them.
+/// Builds the dimension of `spec`. Reads its labels if a coordinate dataset holds them.
 pub(super) async fn dimension(
     reader: &TetReader,
     spec: DimSpec,
@@ -23,7 +23,7 @@ pub(super) async fn dimension(
         LabelSource::Index => (None, BTreeMap::new()),
         LabelSource::Text(text) => (Some(Labels::from_text(&text)?), BTreeMap::new()),
         LabelSource::Dataset(id) if !is_plausible_coordinate(reader, id) => {
-            remarks.odd.push("they are too many for this file; ignored".to_owned());
+            remarks.odd.push("the coordinate is ignored: it is too large for this file".to_owned());
             (None, BTreeMap::new())
         }
         LabelSource::Dataset(id) => {
@@ -39,12 +39,12 @@ pub(super) async fn dimension(
     Ok(Dimension::new(name, labels, len, attributes))
 }
 
-/// Whether a coordinate takes no more memory than a file of this size warrants. Labels are read
-/// when a table is opened, and rows of the index may all point at one payload.
+/// Whether a coordinate is small enough to read, compared with the size of the file. Opening a table
+/// reads all labels, and all rows of a damaged index may point at the same payload.
 fn is_plausible_coordinate(reader: &TetReader, id: usize) -> bool {
-    /// Any file may have this many bytes of labels.
+    /// Any file may have up to this many bytes of labels.
     const ALWAYS: u64 = 1 << 26;
-    /// Labels compress well, but not without end.
+    /// The most bytes of labels per byte of the file: labels compress well, but not endlessly.
     const RATIO: u64 = 64;
     let dataset = &reader.tet().datasets()[id];
     let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return false };
@@ -52,7 +52,7 @@ fn is_plausible_coordinate(reader: &TetReader, id: usize) -> bool {
     bytes <= reader.size().saturating_mul(RATIO).max(ALWAYS)
 }
 
-/// All elements of a 1-d dataset.
+/// Reads all elements of a one-dimensional dataset.
 async fn read_line(reader: &TetReader, id: usize) -> Result<Buffer> {
     let grid = reader.readable_grid(id)?;
     let format = CellFormat::fixed(reader.tet().datasets()[id].element()?.size() as usize);

@@ -1,4 +1,4 @@
-//! `.tet` as an [`ArrayFormat`]: files, and packages of which one generation is opened.
+//! The `.tet` format as an [`ArrayFormat`]: single files, and generations of packages.
 
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ impl ArrayGroup for TetGroup {
         self.file.name()
     }
 
-    /// Coordinate datasets are tables too. A dataset that cannot be read is not listed, so that it does not
-    /// spoil `information_schema` for the others; querying it by name gives its error.
+    /// Returns all readable datasets, coordinates included. Listing an unreadable dataset would make
+    /// `information_schema` fail for all datasets; a query of the dataset by name fails with its error.
     fn names(&self) -> Vec<String> {
         let tet = self.file.tet();
         let is_readable = |name: &String| {

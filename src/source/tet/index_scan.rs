@@ -1,4 +1,4 @@
-//! The chunk index of a file from its beginning to its end, a part at a time.
+//! A sequential scan of the chunk index of a file.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use super::reader::TetReader;
 use crate::error::Result;
 use crate::format::tet::IndexEntry;
 
-/// Rows read at first, for those who want a few chunks only.
+/// Rows of the first read, which is small because some callers need only a few chunks.
 const FIRST_ROWS: u64 = 256;
-/// Rows of the index read at once, in the end: less than a megabyte.
+/// The most rows per read: less than a megabyte.
 const MOST_ROWS: u64 = 8192;
 
-/// Lists the stored chunks of a file in the order of its index, in memory that does not grow with their
-/// number.
+/// A reader of the stored chunks in the order of the chunk index. Its memory does not grow with the
+/// number of chunks.
 #[derive(Debug, Clone)]
 pub struct IndexScan {
     file: TetReader,
-    /// Only its chunks are wanted.
+    /// The id of the only dataset to list; `None` lists all readable datasets.
     dataset: Option<usize>,
     /// Rows still to be read.
     rows: Range<u64>,
@@ -24,16 +24,16 @@ pub struct IndexScan {
 }
 
 impl IndexScan {
-    /// Lists the stored chunks of a dataset, by id, or of all datasets that can be read.
+    /// Lists the stored chunks of the dataset with this id, or of all readable datasets.
     pub fn new(file: &TetReader, dataset: Option<usize>) -> Self {
         let rows = 0..file.tet().index_rows();
         Self { file: file.clone(), dataset, rows, at_once: FIRST_ROWS }
     }
 
-    /// The next chunks, one at least; `None` after the last.
+    /// Returns the next chunks, at least one; `None` after the last.
     ///
     /// # Errors
-    /// `Corrupt` for a row that cannot be right, see [`ReadIndex`](crate::format::tet::ReadIndex).
+    /// `Corrupt` for an invalid row, see [`ReadIndex`](crate::format::tet::ReadIndex).
     pub async fn next(&mut self) -> Result<Option<Vec<IndexEntry>>> {
         while !self.rows.is_empty() {
             let end = self.rows.end.min(self.rows.start.saturating_add(self.at_once));

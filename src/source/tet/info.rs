@@ -1,4 +1,4 @@
-//! What is known of the datasets of a `.tet` file, and of their dimensions, without reading cells.
+//! Facts about the datasets and dimensions of a `.tet` file. Cells other than labels are not read.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,52 +13,53 @@ use crate::format::tet::{DimSpec, IndexEntry, LabelSource, ZoneMaps};
 use crate::format::{Codec, ElementType};
 use crate::grid::ChunkGrid;
 
-/// What is known of one dataset.
+/// The facts about one dataset.
 #[derive(Debug, Clone)]
 pub struct DatasetInfo {
-    /// Its name.
+    /// Its name in the directory of the file.
     pub name: String,
-    /// The type of its elements; `None` if the file has one that is not known.
+    /// The element type; `None` if gridfusion does not know the stored type.
     pub element: Option<ElementType>,
-    /// Elements per axis.
+    /// The number of positions along each axis.
     pub shape: Vec<u64>,
-    /// How it is cut into chunks; `None` if that cannot be.
+    /// The chunk grid; `None` if the stored shapes are invalid.
     pub grid: Option<ChunkGrid>,
-    /// The names of its axes; none if another dataset has its name.
+    /// Dimension names, one per axis. Empty if an earlier dataset has the same name.
     pub dimensions: Vec<String>,
     /// Attributes such as `units`.
     pub attributes: BTreeMap<String, String>,
-    /// What is stored of it.
+    /// The totals of its rows in the chunk index.
     pub stored: StoredInfo,
-    /// Whether it labels an axis of other datasets.
+    /// Whether it holds the labels of a dimension of other datasets.
     pub is_coordinate: bool,
-    /// Whether the file, or the package around it, has zone maps of its chunks that can be right.
+    /// Whether the file or its package has valid zone maps for this dataset.
     pub has_zone_maps: bool,
-    /// What is odd about it.
+    /// Problems with its metadata, its index rows and its zone maps.
     pub warnings: Vec<String>,
 }
 
-/// What the chunk index says of a dataset in all.
+/// The totals of the rows that one dataset has in the chunk index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoredInfo {
-    /// Rows of the index, which are as many as the grid has chunks unless some are missing or twice there.
+    /// The number of rows. It differs from the number of chunks in the grid if chunks are missing or
+    /// have several rows.
     pub chunks: u64,
-    /// Bytes of the payloads.
+    /// Bytes of the payloads as stored.
     pub bytes: u64,
-    /// Bytes of the decoded tiles.
+    /// Bytes of the payloads after decoding.
     pub raw_bytes: u64,
-    /// How the chunks are encoded; `None` if there are none.
+    /// How the chunks are encoded; `None` if no chunk is stored.
     pub codec: Option<StoredCodec>,
 }
 
 /// How the chunks of a dataset are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoredCodec {
-    /// All of them raw.
+    /// All chunks are raw.
     Raw,
-    /// All of them by zstd.
+    /// All chunks are compressed with zstd.
     Zstd,
-    /// Some so, some so.
+    /// Some chunks are raw, and others compressed.
     Mixed,
 }
 
@@ -74,7 +75,7 @@ impl StoredCodec {
 }
 
 impl StoredInfo {
-    /// How many times smaller the payloads are than the tiles; `None` if there are none.
+    /// The compression ratio: decoded bytes per stored byte; `None` if no bytes are stored.
     pub fn ratio(&self) -> Option<f64> {
         (self.bytes > 0).then(|| self.raw_bytes as f64 / self.bytes as f64)
     }
@@ -95,30 +96,30 @@ impl StoredInfo {
     }
 }
 
-/// What is known of a dimension that datasets share.
+/// The facts about a dimension of one or more datasets.
 #[derive(Debug, Clone)]
 pub struct DimensionInfo {
-    /// Its name.
+    /// Its name in the datasets.
     pub name: String,
-    /// Elements of the axis.
+    /// The number of positions.
     pub len: u64,
-    /// The type of its labels; `None` if they cannot be read.
+    /// The type of the labels; `None` if the labels cannot be read.
     pub data_type: Option<DataType>,
-    /// The label of element 0 as text, unless there is none.
+    /// The first label as text; `None` if it is missing or cannot be read.
     pub first: Option<String>,
-    /// The label of the last element.
+    /// The last label as text; `None` if it is missing or cannot be read.
     pub last: Option<String>,
     /// Attributes of the coordinate, such as `units`.
     pub attributes: BTreeMap<String, String>,
-    /// What is odd about its labels.
+    /// Problems with the labels.
     pub warnings: Vec<String>,
 }
 
-/// What is known of a dataset, by id, or of all of them in the order of the directory. Reads the whole
-/// index and the zone maps, but no cells.
+/// Returns the facts about the dataset with the id `only`, or about all datasets in directory order.
+/// Reads the whole chunk index and the zone maps, but no cells.
 ///
 /// # Errors
-/// `Corrupt` for an index that cannot be right. A dataset that cannot be read has a warning.
+/// `Corrupt` if the chunk index is invalid. A dataset that cannot be read gets a warning instead.
 pub async fn dataset_info(reader: &TetReader, only: Option<usize>) -> Result<Vec<DatasetInfo>> {
     let count = reader.tet().datasets().len();
     let mut stored = vec![StoredInfo::default(); count];
@@ -138,14 +139,14 @@ fn info_of(
     zones: &Result<Option<Vec<Result<ZoneMaps>>>>,
 ) -> DatasetInfo {
     let (file, dataset) = (reader.tet(), &reader.tet().datasets()[id]);
-    // Metadata is by name, so it is about the first dataset of a name.
+    // Metadata is stored by name, so it belongs to the first dataset with that name.
     let is_first = file.dataset_id(dataset.name()) == Some(id);
     let (specs, mut warnings) = if is_first { file.dimensions(id) } else { Default::default() };
     let mut attributes = BTreeMap::new();
     if is_first {
         attributes.clone_from(&file.metadata_of(id).attrs);
     } else {
-        warnings.push("a dataset before it has the same name; queries find that one".into());
+        warnings.push("queries read an earlier dataset with the same name".into());
     }
     match dataset.grid() {
         Err(error) => warnings.push(error.to_string()),
@@ -177,10 +178,10 @@ fn info_of(
     }
 }
 
-/// What is known of the dimensions of all datasets: once of those that have name, length and labels
-/// in common, in the order in which datasets have them. Reads their labels.
+/// Returns the facts about the dimensions of all datasets, in the order of the datasets. Dimensions
+/// with the same name, length and labels appear once. Reads the labels.
 pub async fn dimension_info(reader: &TetReader, options: &ReadOptions) -> Vec<DimensionInfo> {
-    /// Labels read in all, so that a small file cannot promise work without end.
+    /// The most labels to read in all, so that a small damaged file cannot cause endless work.
     const MOST_LABELS: u64 = 1 << 27;
     let mut seen = HashSet::new();
     let mut known = Vec::new();
@@ -227,7 +228,7 @@ async fn known_dimension(
     Ok(DimensionInfo { name, len, data_type, first, last, attributes, warnings })
 }
 
-/// Too many or too few stored chunks.
+/// Returns a warning if the index has more or fewer rows than there are chunks.
 fn miscounted(stored: u64, chunks: u64) -> Option<String> {
     match (chunks.saturating_sub(stored), stored.saturating_sub(chunks)) {
         (0, 0) => None,
@@ -236,7 +237,7 @@ fn miscounted(stored: u64, chunks: u64) -> Option<String> {
     }
 }
 
-/// Labels that are read from a dataset.
+/// Returns how many labels must be read from a coordinate dataset.
 fn labels_read(spec: &DimSpec) -> u64 {
     if matches!(spec.labels, LabelSource::Dataset(_)) { spec.len } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! The rows of `tet_info`: what is known of each dataset.
+//! The rows of `tet_info`: the facts about each dataset.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::info::DatasetInfo;
 use crate::array::failed_to;
 use crate::error::Result;
 
-/// A list of numbers per row.
+/// Returns a list array with one list of numbers, or NULL, per row.
 pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -> ArrayRef {
     let mut builder = ListBuilder::new(PrimitiveBuilder::<UInt64Type>::new());
     for list in lists {
@@ -29,7 +29,7 @@ fn text_lists<'a>(lists: impl Iterator<Item = &'a [String]>) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// A row per dataset.
+/// Returns the rows of `tet_info`, one per dataset.
 pub(super) fn info_table(known: &[DatasetInfo]) -> Result<RecordBatch> {
     let number = |of: fn(&DatasetInfo) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(known.iter().map(of)))

@@ -1,4 +1,4 @@
-//! Packages: a generation is found, its file opened, and both held.
+//! An opened `.tet.d` package: its folder and the generation that was found in it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::format::{Location, Machine};
 use crate::io::{ByteSource, Folder};
 use crate::tile::{Objects, drive};
 
-/// Where an opened file comes from, if it is a generation of a package.
+/// The package of an opened file, and the generation to which the file belongs.
 #[derive(Debug)]
 pub(crate) struct Package {
     folder: Arc<dyn Folder>,
@@ -35,23 +35,23 @@ impl Package {
         &self.folder
     }
 
-    /// Its objects, none of which is open yet.
+    /// The objects of the package, none of them open yet.
     pub(crate) fn objects(&self) -> Objects {
         Objects::many(Arc::clone(&self.folder))
     }
 
-    /// The folder of the generation.
+    /// The path of the generation's folder within the package.
     pub(crate) fn generation_folder(&self) -> String {
         let packed = &self.generation.packed_file;
         packed.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned()
     }
 
-    /// Its files.
+    /// The number and the files of the generation.
     pub(crate) fn generation_files(&self) -> &Generation {
         &self.generation
     }
 
-    /// Zone maps that are not in the file.
+    /// The location of the generation's zone file, if it has one.
     pub(crate) fn zone_file(&self) -> Option<&Location> {
         self.generation.zone_file.as_ref()
     }
@@ -67,8 +67,8 @@ impl Package {
         self.run(machine).await.map(Some)
     }
 
-    /// Runs a machine over the files of the package. It is for what is read once, so nothing is kept
-    /// open.
+    /// Runs `machine` to its end with the files of the package. Files do not stay open, because each is
+    /// read only once.
     pub(crate) async fn run<M: Machine>(&self, machine: M) -> Result<M::Output> {
         drive(machine, &self.objects()).await
     }

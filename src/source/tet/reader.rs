@@ -1,4 +1,4 @@
-//! An opened `.tet` file or generation of a package: its datasets by name, and its index and zone maps.
+//! An opened `.tet` file, alone or in a package: its datasets, its chunk index and its zone maps.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::options::ResolvedOptions;
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
-/// A file whose directory and metadata have been read.
+/// An opened `.tet` file: its directory and metadata are in memory.
 #[derive(Debug, Clone)]
 pub struct TetReader {
     file: Arc<TetFile>,
     objects: Arc<Objects>,
-    /// Set once index rows have been looked up.
+    /// Set after the first lookup in the chunk index.
     looked_up: Arc<OnceCell<()>>,
     /// Bytes of the file.
     size: u64,
@@ -27,17 +27,17 @@ pub struct TetReader {
     package: Option<Arc<Package>>,
 }
 
-/// Grids with more chunks than this are opened only if the file has index rows for them.
+/// A grid with more chunks than this opens only if the chunk index has at least as many rows.
 ///
-/// Planning lists the chunks of an axis, so a directory that promises 2^60 of them must not be
-/// believed. Files in which many chunks are missing stay readable below this number.
+/// Planning lists the chunks of an axis, so a damaged directory with 2^60 chunks must be refused.
+/// Smaller grids open even if most of their chunks are missing.
 const MAX_MISSING_CHUNKS: u64 = 1 << 22;
 
 impl TetReader {
     /// Reads the superblock, the directory, the index header and the footer.
     ///
     /// # Errors
-    /// `Corrupt` if it is not a `.tet` file of layout version 1, `Io` if it cannot be read.
+    /// `Corrupt` if `source` is not a `.tet` file of layout version 1, `Io` if it cannot be read.
     pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
         let size = source.size();
         let objects = Arc::new(Objects::One(source));
@@ -49,25 +49,26 @@ impl TetReader {
         Ok(Self { file, objects, looked_up, size, package: None })
     }
 
-    /// Opens a generation of the package in `folder`: the one with this number, or the current one. The
-    /// file that it is stays open, whatever is published or deleted later.
+    /// Opens the generation with this number of the package in `folder`; `None` opens the current one.
+    /// Its file stays open even if a writer publishes or deletes generations later.
     ///
     /// # Errors
-    /// `Usage` if the folder is no package or has no such generation (the message lists those there
-    /// are), `Unsupported` for a protocol other than 2; else those of [`TetReader::open`].
+    /// `Usage` if the folder is not a package, or lacks this generation; the message lists the existing
+    /// ones. `Unsupported` for a protocol other than 2. Otherwise as [`TetReader::open`].
     pub async fn open_package(folder: Arc<dyn Folder>, generation: Option<u64>) -> Result<Self> {
         let (package, file) = Package::open(folder, generation).await?;
         let file = Self::open(file).await?;
         Ok(Self { package: Some(Arc::new(package)), ..file })
     }
 
-    /// Opens the file or package at `place`; of a package, the generation that the options name.
+    /// Opens the file at `place`, or the generation of a package that option `generation` selects.
     ///
     /// # Errors
-    /// As [`TetReader::open`] and [`TetReader::open_package`]; `Usage` for a generation of a file.
+    /// As [`TetReader::open`] and [`TetReader::open_package`]; `Usage` if option
+    /// `generation` is set for a single file.
     pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
         let generation = options.number("generation");
-        // A store has no folders to ask about, so there the name decides.
+        // Object stores have no directories to check, so there the name decides.
         let is_package = match place.local_path() {
             Some(path) => path.is_dir(),
             None => place.path().trim_end_matches('/').to_ascii_lowercase().ends_with(".tet.d"),
@@ -82,22 +83,22 @@ impl TetReader {
         Self::open(place.object().await?).await
     }
 
-    /// Which generation of a package the file is; `None` for a file alone.
+    /// The number of the opened generation; `None` if a single file was opened.
     pub fn generation(&self) -> Option<u64> {
         self.package.as_ref().map(|package| package.generation())
     }
 
-    /// The package that the file is a generation of.
+    /// The package of the opened generation; `None` if a single file was opened.
     pub(crate) fn package(&self) -> Option<&Package> {
         self.package.as_deref()
     }
 
-    /// Where the bytes of the file are.
+    /// The file, as the only object to read from.
     pub(crate) fn objects(&self) -> &Arc<Objects> {
         &self.objects
     }
 
-    /// What errors call the file.
+    /// The name of the file in errors.
     pub fn name(&self) -> &str {
         self.objects.name()
     }
@@ -107,12 +108,12 @@ impl TetReader {
         self.size
     }
 
-    /// The format's view of the file.
+    /// The parsed directory and metadata of the file.
     pub fn tet(&self) -> &Arc<TetFile> {
         &self.file
     }
 
-    /// The names of all datasets in directory order; of datasets with one name, only the first.
+    /// The distinct names of the datasets, in directory order.
     pub fn dataset_names(&self) -> Vec<String> {
         let datasets = self.file.datasets().iter().enumerate();
         datasets
@@ -121,7 +122,7 @@ impl TetReader {
             .collect()
     }
 
-    /// The names of the datasets that are not coordinates of others.
+    /// The names of the datasets that are not coordinates of other datasets.
     pub fn data_variables(&self) -> Vec<String> {
         let is_data = |name: &String| {
             self.file.dataset_id(name).is_some_and(|dataset| !self.file.is_coordinate(dataset))
@@ -129,10 +130,10 @@ impl TetReader {
         self.dataset_names().into_iter().filter(is_data).collect()
     }
 
-    /// The id of a dataset; of several with one name, of the first.
+    /// Returns the id of the first dataset with this name.
     ///
     /// # Errors
-    /// `Usage` if there is none; the message lists those there are.
+    /// `Usage` if no dataset has this name; the message lists the existing names.
     pub fn dataset_id(&self, name: &str) -> Result<usize> {
         self.file.dataset_id(name).ok_or_else(|| {
             let known = self.dataset_names().join("\", \"");
@@ -141,7 +142,8 @@ impl TetReader {
         })
     }
 
-    /// The grid of a dataset, unless it promises more chunks than the file can have.
+    /// Returns the chunk grid of a dataset. Refuses a grid that is too large for the chunk index, see
+    /// `MAX_MISSING_CHUNKS`.
     pub(super) fn readable_grid(&self, id: usize) -> Result<ChunkGrid> {
         let dataset = &self.file.datasets()[id];
         let grid = dataset.grid()?.clone();
@@ -155,7 +157,7 @@ impl TetReader {
         Ok(grid)
     }
 
-    /// Finds where `chunks` (row-major chunk numbers) of a dataset are stored, in order.
+    /// Finds where `chunks` (row-major chunk numbers) of a dataset are stored, in the same order.
     pub(crate) async fn locate(
         &self,
         dataset: usize,
@@ -163,8 +165,8 @@ impl TetReader {
     ) -> Result<Vec<StoredChunk>> {
         let mut chunks = Some(chunks);
         let mut located = None;
-        // The first look shows whether the index is in order. If it is not, the whole of it is read
-        // and mapped, which partitions that start together must not all do.
+        // The first lookup reads and maps the whole index if its rows are out of order. Concurrent
+        // partitions wait for this lookup, so that only one of them reads the index.
         let first_look = async {
             located = Some(self.drive_locate(dataset, chunks.take().unwrap_or_default()).await?);
             Ok::<_, Error>(())
@@ -180,10 +182,10 @@ impl TetReader {
         self.run(self.file.locate(dataset, chunks)?).await
     }
 
-    /// The zone maps of each dataset, by id, read in one go; `None` if there are none.
+    /// Reads the zone maps of all datasets, indexed by dataset id; `None` if there are none.
     ///
     /// # Errors
-    /// `Corrupt` if they cannot be right; those of one dataset may be wrong without the others.
+    /// `Corrupt` if the zone maps cannot be parsed. An inner error is about one dataset only.
     pub async fn zone_maps(&self) -> Result<Option<Vec<Result<ZoneMaps>>>> {
         let generation = self.package.as_ref().map(|package| package.generation_files());
         let Some(machine) = self.file.read_all_zone_maps(generation)? else { return Ok(None) };
@@ -194,18 +196,18 @@ impl TetReader {
         .map(Some)
     }
 
-    /// Runs a machine over the file.
+    /// Runs `machine` to its end with the bytes of the file.
     pub(crate) async fn run<M: Machine>(&self, machine: M) -> Result<M::Output> {
         drive(machine, &self.objects).await
     }
 
-    /// Bytes of the zone maps: of those in the file or, if it has none, beside it in its package.
+    /// The length in bytes of the zone maps in the file or, if the file has none, of its zone file.
     pub(super) fn zone_maps_len(&self) -> Option<u64> {
         let within = self.file.zone_maps_at().map(|at| at.end - at.start);
         within.or_else(|| self.package.as_ref()?.zone_file()?.range.most())
     }
 
-    /// The zone maps of one dataset; `None` if there are none.
+    /// Reads the zone maps of one dataset; `None` if there are none.
     pub(super) async fn read_zone_maps(&self, dataset: usize) -> Result<Option<ZoneMaps>> {
         match (self.file.read_zone_maps(dataset)?, &self.package) {
             (Some(machine), _) => self.run(machine).await.map(Some),

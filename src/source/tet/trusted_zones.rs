@@ -1,14 +1,14 @@
 //! Decides which zone maps of a `.tet` file queries may use.
 //!
-//! Writers count NaN and the declared fill as NULL, but not all of them: the reference's
-//! `TetWriterSession::commit_with_fill` does not know the fill, and notes it as a value.
+//! Most writers count NaN and the declared fill value as NULL. An exception is the reference's
+//! `TetWriterSession::commit_with_fill`: it does not know the fill value and counts it as a value.
 
 use crate::array::ReadOptions;
 use crate::format::tet::ZoneMaps;
 use crate::format::{Bound, ElementType, Zone, Zones};
 use crate::grid::ChunkGrid;
 
-/// The maps of a dataset, as far as its table can believe them.
+/// The zone maps of a dataset whose NULL counts and bounds are right for its table.
 #[derive(Debug)]
 pub(crate) struct TrustedZones {
     maps: ZoneMaps,
@@ -16,7 +16,8 @@ pub(crate) struct TrustedZones {
     element: ElementType,
     /// The element that stands for NULL.
     fill: Option<Bound>,
-    /// Whether NULL is to the table what it is to writers. If not, maps without NULLs are right all the same.
+    /// Whether the table shows as NULL what writers count as NULL. Otherwise only maps without NULLs
+    /// are used.
     same_nulls: bool,
 }
 
@@ -32,12 +33,12 @@ impl TrustedZones {
         Self { maps, grid, element, fill, same_nulls }
     }
 
-    /// Whether the fill may be among what the map of a chunk takes for values.
+    /// Whether the map of a chunk may count the fill value as a value.
     fn may_count_fill(&self, chunk: u64, zone: &Zone) -> bool {
         let Some(fill) = &self.fill else { return false };
         match &zone.bounds {
             Some(bounds) => self.element.is_within(fill, bounds),
-            // Nothing was noted of the values, if there are any.
+            // A map without bounds may hide a fill value, unless all cells are NULL.
             None => {
                 let extents = self.grid.extents(&self.grid.chunk_coordinates(chunk));
                 zone.null_count < extents.iter().product::<u64>()
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
     use crate::format::bound;
 
-    /// What is believed of a chunk of four cells with these notes, where -9 is the fill.
+    /// Whether the zone map of a chunk of four cells is used; `fill` declares -9 as the fill value.
     fn believed(nulls: u64, bounds: Option<(i16, i16)>, fill: bool, options: &ReadOptions) -> bool {
         let element = |value: i16| bound(&value.to_le_bytes());
         let bounds = bounds.map(|(least, greatest)| (element(least), element(greatest)));

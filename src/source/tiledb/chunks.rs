@@ -1,4 +1,4 @@
-//! Where the tiles of an array are, and what TileDB noted about them.
+//! The chunk source of a TileDB array: the locations of its tiles, and their stored statistics.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::{Objects, drive};
 
-/// One view of a TileDB array, as a scan sees it: value `n` is attribute `n`.
+/// The chunks of one view of a TileDB array. Value number `n` is attribute number `n`.
 #[derive(Debug)]
 pub(super) struct TileDbChunks {
     pub(super) array: Arc<TileDbArray>,
     pub(super) objects: Arc<Objects>,
     pub(super) window: Arc<Window>,
     pub(super) view: TileDbView,
-    /// Per attribute.
+    /// Statistics that were read, per attribute.
     pub(super) zones: Vec<OnceCell<Option<Arc<dyn Zones>>>>,
-    /// Held while tiles are looked up: partitions that start together read where they are once.
+    /// Held while tiles are located, so that concurrent partitions read the tile offsets only once.
     pub(super) looking_up: Mutex<()>,
 }
 
@@ -48,7 +48,7 @@ impl ChunkSource for TileDbChunks {
     ) -> Option<Arc<dyn Zones>> {
         /// Bytes of statistics per tile.
         const NOTED: u64 = 32;
-        /// So many bytes of them are read whatever is to be gained.
+        /// Statistics of up to this many bytes are always read.
         const CHEAP: u64 = 1 << 16;
         if let Some(zones) = self.zones[value].get() {
             return zones.clone();
@@ -89,7 +89,7 @@ impl TileDbChunks {
     }
 }
 
-/// The zones that hold none of the values that the table takes for NULL.
+/// The statistics of chunks, without chunks that may hold a value that the table shows as NULL.
 #[derive(Debug)]
 struct WithNulls<Z> {
     zones: Z,
@@ -100,7 +100,7 @@ struct WithNulls<Z> {
 impl<Z: Zones> Zones for WithNulls<Z> {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let zone = self.zones.zone(chunk)?;
-        // Bounds do not tell the two zeros of floats, -1 and 0 by rank, apart.
+        // Bounds do not distinguish -0.0 (rank -1) from 0.0 (rank 0), so both get rank 0.
         let rank = |bound: &Bound| {
             let rank = self.element.rank(&bound[..self.element.size() as usize])?;
             Some(if self.element.is_integer() || rank >= 0 { rank } else { rank + 1 })
@@ -108,7 +108,7 @@ impl<Z: Zones> Zones for WithNulls<Z> {
         let may_hold = |null: &Bound| match &zone.bounds {
             Some((least, greatest)) => match (rank(least), rank(null), rank(greatest)) {
                 (Some(least), Some(null), Some(greatest)) => least <= null && null <= greatest,
-                (_, None, _) => false, // NaN is in no zone
+                (_, None, _) => false, // NaN is never between bounds
                 _ => true,
             },
             None => zone.sum.is_some(),

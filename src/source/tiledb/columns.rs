@@ -1,4 +1,4 @@
-//! From the types of TileDB to the columns of a table: labels of dimensions, values of attributes.
+//! Converts TileDB dimensions to labels, and TileDB attributes to columns of values.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,8 @@ pub(super) fn table_dimension(
     Ok(Dimension::new(dimension.name.clone(), Some(Labels::Counted(labels)), len, attributes))
 }
 
-/// What a column's type alone does not tell: the unit of times that Arrow has none for.
+/// Returns `tiledb_datatype` with the stored type for a date or time that its column shows as integers,
+/// because the integers alone lack the unit. Returns no attributes for other types.
 fn attributes_of(datatype: Datatype, scalar: Scalar) -> BTreeMap<String, String> {
     let told = !datatype.is_temporal() || scalar.data_type().is_temporal();
     let tell = (!told).then(|| ("tiledb_datatype".to_owned(), datatype.to_string()));
@@ -68,7 +69,7 @@ pub(super) fn table_value(
     Ok(Value { name: name.to_owned(), column, cells, attributes })
 }
 
-/// The column of an attribute that holds its values itself.
+/// Makes the column of an attribute without an enumeration.
 fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
     let scalar = scalar(attribute.datatype, view);
     if let (Some(Scalar::Number(element)), ValuesPerCell::Fixed(1)) =
@@ -124,7 +125,7 @@ fn cell_kind(
     })
 }
 
-/// What a single value of a type is, if it is not text or bytes.
+/// Returns how a single value of a type is read; `None` for text and bytes.
 pub(super) fn scalar(datatype: Datatype, view: &TileDbView) -> Option<Scalar> {
     Some(match datatype {
         Datatype::Bool => Scalar::Boolean,
@@ -153,7 +154,7 @@ pub(super) fn element(datatype: Datatype) -> Option<ElementType> {
     })
 }
 
-/// The column of an attribute whose cells are indices into the values of an enumeration.
+/// Makes the column of an attribute whose cells are indices into the values of an enumeration.
 fn enumerated(
     attribute: &Attribute,
     enumeration: &Enumeration,
@@ -172,7 +173,7 @@ fn enumerated(
     Ok(ValueColumn::Cells(CellColumn::new(kind, attribute.nullable, nulls)))
 }
 
-/// The values of an enumeration as an array, in order.
+/// Returns the values of an enumeration as an Arrow array, in order.
 fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
     let kind = cell_kind(enumeration.datatype, enumeration.values_per_cell, view)?;
     let mut content = Vec::new();

@@ -1,4 +1,4 @@
-//! Describes arrays and groups.
+//! The description of TileDB arrays and groups for `gridfusion info`.
 
 use super::described::DescribedArray;
 use super::members::Members;
@@ -9,7 +9,7 @@ use crate::source::place::Place;
 use crate::source::show::{shape_text, size_text};
 use crate::verify::counted;
 
-/// Describes the array at the place, or those in the folder there.
+/// Describes the array at `place`, or all arrays in the group or folder there.
 pub(super) async fn describe(
     place: &Place,
     members: &Members,
@@ -46,7 +46,7 @@ pub(super) async fn describe(
         tables: vec![table(&arrays)],
         warnings,
     }];
-    // Who asks for more gets it array by array.
+    // Metadata and lists of fragments are shown on a page per array.
     if detail.metadata || detail.listed.is_some() {
         pages.extend(arrays.iter().map(DescribedArray::page));
     }

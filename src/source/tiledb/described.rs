@@ -1,4 +1,4 @@
-//! Describes one array.
+//! The description of one TileDB array.
 
 use super::reader::TileDbReader;
 use super::view::TileDbView;
@@ -15,13 +15,13 @@ pub(super) struct DescribedArray {
     name: String,
     location: String,
     opened: TileDbReader,
-    /// Unless it cannot be one.
+    /// `None` if the array cannot be shown as a table.
     table: Option<GridArray>,
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
-    /// If it is wanted.
+    /// `None` unless requested.
     metadata: Option<Vec<KnownAttribute>>,
-    /// How many fragments are listed, if a list is wanted.
+    /// The most fragments to list; `None` for no list.
     listed: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl DescribedArray {
         self.opened.tiledb().fragments()
     }
 
-    /// Cells per axis of the table.
+    /// Cells per axis of the table; `None` if there is no table.
     pub(super) fn shape(&self) -> Option<Vec<u64>> {
         self.table.as_ref().map(|table| table.grid().shape().to_vec())
     }
@@ -80,7 +80,7 @@ impl DescribedArray {
         self.fragments().iter().map(Fragment::bytes).fold(0, u64::saturating_add)
     }
 
-    /// When the first and the last fragment were written.
+    /// The earliest and the latest time at which fragments were written, in UTC.
     fn written(&self) -> [Option<String>; 2] {
         let from = self.fragments().iter().map(|it| it.t1).min();
         let to = self.fragments().iter().map(|it| it.t2).max();
@@ -128,7 +128,7 @@ impl DescribedArray {
         Fact::Record(fields)
     }
 
-    /// The stored sizes of each attribute.
+    /// Returns the stored sizes of each attribute.
     fn stored(&self) -> impl Iterator<Item = StoredAttribute<'_>> {
         let attributes = self.schema().attributes.iter().enumerate();
         attributes.map(|(number, attribute)| {
@@ -260,7 +260,7 @@ struct StoredAttribute<'a> {
     attribute: &'a Attribute,
     enumeration: Option<String>,
     bytes: u64,
-    /// Bytes of its tiles, if values have one length.
+    /// Bytes of its decoded tiles; `None` if cells vary in length, or if the number does not fit.
     raw_bytes: Option<u64>,
 }
 

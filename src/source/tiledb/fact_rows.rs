@@ -1,4 +1,4 @@
-//! The facts of a TileDB array, as rows.
+//! The rows of `tiledb_info`, `tiledb_fragments` and `tiledb_metadata`.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
 
-/// Facts in long form: what they are about, its name, the property, its value.
+/// Facts in long form: the kind of an item, its name, a property, and the value of the property.
 #[derive(Default)]
 struct Facts {
     rows: Vec<[String; 4]>,
@@ -32,7 +32,7 @@ impl Facts {
     }
 }
 
-/// Properties, dimensions, attributes and dimension labels.
+/// Returns the facts about the array, its dimensions, attributes and dimension labels.
 pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
     let array = opened.tiledb();
     let schema = array.schema();
@@ -101,14 +101,14 @@ fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
     facts.add("attribute", name, "filters", &attribute.pipeline);
 }
 
-/// Visible fragments, oldest first.
+/// Returns a row per visible fragment, oldest first.
 pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
     let all = opened.tiledb().fragments();
     let text = |of: fn(&Fragment) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(of)))
     };
     let time = |of: fn(&Fragment) -> u64| -> ArrayRef {
-        // Beyond Arrow's range there is nothing but hostile names.
+        // Only forged names have times beyond Arrow's range, and these become NULL.
         let times = all.iter().map(|it| i64::try_from(of(it)).ok());
         Arc::new(times.collect::<TimestampMillisecondArray>())
     };
@@ -132,7 +132,7 @@ pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }
 
-/// `[1, 3] × [1970-01-01, 1970-02-01]`.
+/// Formats ranges of coordinates: `[1, 3] × [1970-01-01, 1970-02-01]`.
 fn ranges_text(ranges: &[(i128, i128)], opened: &TileDbReader) -> String {
     let dimensions = &opened.tiledb().schema().dimensions;
     let shown = |(dimension, (low, high)): (&DimensionSchema, &(i128, i128))| {
@@ -142,7 +142,7 @@ fn ranges_text(ranges: &[(i128, i128)], opened: &TileDbReader) -> String {
     dimensions.iter().zip(ranges).map(shown).collect::<Vec<_>>().join(" × ")
 }
 
-/// Keys and values of the array's own metadata.
+/// Returns a row per key of the array's own metadata.
 pub(super) fn metadata(pairs: &[(String, MetadataValue)]) -> Result<RecordBatch> {
     let kind = |value: &MetadataValue| match value {
         MetadataValue::Text(_) => "text",

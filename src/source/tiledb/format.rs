@@ -1,4 +1,4 @@
-//! TileDB as an [`ArrayFormat`]: arrays, groups, and folders of arrays.
+//! The TileDB format as an [`ArrayFormat`]: arrays, groups, and folders of arrays.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ const OPTIONS: &[OptionInfo] = &[
         "shows dates and times as the integers that are stored",
     )
     .in_session(),
-    // The fill value declares nothing to be missing here.
+    // Other formats have `true`, but the fill value of TileDB does not mark missing data.
     OptionInfo::new("fill_as_null", ValueKind::Flag, "`false`", "the declared fill value is NULL")
         .in_session(),
 ];
@@ -109,7 +109,8 @@ impl ArrayFormat for TileDb {
         Ok(Arc::new(TileDbGroup::find(place, Reading::new(options)?).await?))
     }
 
-    /// Nothing is listed to find out that there is an array.
+    /// Tries to open `place` as one array first, so that an array needs no extra listing. Otherwise,
+    /// or with the option `dataset`, opens arrays of the group or folder at `place`.
     async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
         let reading = Reading::new(options)?;
         let alone = match options.dataset() {

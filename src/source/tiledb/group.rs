@@ -1,4 +1,4 @@
-//! The arrays of one place, opened when they are asked for.
+//! The TileDB arrays of one place as an [`ArrayGroup`], which opens each array when it is needed.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::verify::{Depth, Progress, Report};
 
 /// An array, or the arrays of a TileDB group or of a folder.
 ///
-/// The arrays of groups within are called `group/array`. An array that cannot be read is listed all
-/// the same; querying it gives its error.
+/// Arrays of nested groups are named `group/array`. An array that cannot be read is listed too, and a
+/// query of it fails with its error.
 #[derive(Debug)]
 pub(super) struct TileDbGroup {
     pub(super) place: Place,
@@ -45,7 +45,7 @@ impl TileDbGroup {
         self.members.arrays.values().any(|location| location == self.place.location())
     }
 
-    /// The place of the array of this name.
+    /// Returns the place of the array with this name.
     pub(super) fn place_of(&self, name: &str) -> Result<Place> {
         match self.members.arrays.get(name) {
             Some(location) => self.place.at(location),
@@ -82,7 +82,7 @@ impl ArrayGroup for TileDbGroup {
         Ok(arrays)
     }
 
-    /// All arrays that are not coordinates of others.
+    /// Opens all arrays that are not coordinates of other arrays.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         let each: Vec<_> = self
             .members

@@ -1,4 +1,4 @@
-//! The arrays of a TileDB group, or of a folder: names of tables, and where the arrays are.
+//! The search for the arrays of a TileDB group or folder, with their table names and locations.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use crate::tile::{Objects, drive};
 /// The arrays found at a place.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// Names of tables, and the paths or URLs of the arrays. Those in groups within are called `group/array`.
+    /// Paths or URLs of the arrays, by table name. An array in a nested group is named `group/array`.
     pub(super) arrays: BTreeMap<String, String>,
-    /// What could not be looked into.
+    /// The errors of folders and groups that could not be read.
     pub(super) left_out: Vec<Error>,
 }
 
-/// Groups may hold groups, but not without end: one could hold itself.
+/// The most groups to visit: groups may contain groups, and a group may even contain itself.
 const MAX_GROUPS: usize = 1024;
 
 impl Members {
-    /// Finds the arrays at `place`, and in the groups there; at least one.
+    /// Finds the arrays at `place` and in nested groups.
     ///
     /// # Errors
-    /// `Usage` if there is no array; `Corrupt` or `Io` if a group cannot be read.
+    /// `Usage` if there is no array; `Corrupt` or `Io` if the group at `place` cannot be read.
     pub(super) async fn find(place: &Place, options: &OpenOptions) -> Result<Self> {
         let mut members = Self::default();
         members.walk(place, options).await?;
@@ -71,14 +71,14 @@ impl Members {
 
     fn add(&mut self, name: String, Member { location, .. }: Member) {
         if self.arrays.contains_key(&name) {
-            log::warn!("there is an array \"{name}\" already; \"{location}\" is called so");
+            log::warn!("two arrays are named \"{name}\"; the second is listed as \"{location}\"");
             self.arrays.insert(location.clone(), location);
         } else {
             self.arrays.insert(name, location);
         }
     }
 
-    /// Finds the arrays at `place`: itself, the members of a group, or the arrays and groups in a folder.
+    /// Finds the array at `place`, the members of a group, or the arrays and groups in a folder.
     async fn within(&mut self, place: &Place, options: &OpenOptions) -> Result<Vec<Member>> {
         let entries = place.entries().await?;
         Ok(match folder_kind(&entries) {
@@ -92,7 +92,7 @@ impl Members {
         })
     }
 
-    /// The arrays and groups directly in a plain folder; what cannot be listed is left out.
+    /// Finds the arrays and groups directly in a plain folder, except those that cannot be listed.
     async fn folders_within(&mut self, place: &Place, entries: &[Entry]) -> Vec<Member> {
         let folders = entries.iter().filter(|entry| entry.size.is_none());
         let looks = folders.map(|entry| {
@@ -117,7 +117,7 @@ impl Members {
     }
 }
 
-/// Something that is in a group or a folder.
+/// An array or a group in a group or in a folder.
 struct Member {
     name: String,
     location: String,

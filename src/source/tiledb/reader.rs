@@ -1,4 +1,4 @@
-//! An opened TileDB array: its schema and fragments, and the table that they are.
+//! An opened TileDB array: its schema, its fragments, and its conversion to a table.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,24 +19,24 @@ use crate::options::ResolvedOptions;
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
-/// A TileDB array whose schema and fragments are known.
+/// An opened TileDB array: its schema and the footers of its fragments are in memory.
 #[derive(Debug, Clone)]
 pub struct TileDbReader {
     array: Arc<TileDbArray>,
     objects: Arc<Objects>,
 }
 
-/// Tables with more chunks than this are opened only if the fragments have as many tiles: planning
-/// lists the chunks of an axis, and a domain may promise any number of them.
+/// A table with more chunks than this opens only if its fragments have at least as many tiles. Planning
+/// lists the chunks of an axis, and a domain may have any number of them.
 const MAX_UNWRITTEN_CHUNKS: u64 = 1 << 22;
 
 impl TileDbReader {
     /// Reads the schema and the fragments' footers of the array in `folder`.
     ///
     /// # Errors
-    /// `Usage` if the folder is no array, `Corrupt` or `Unsupported` if it cannot be read.
+    /// `Usage` if the folder is not an array, `Corrupt` or `Unsupported` if it cannot be read.
     pub async fn open(folder: Arc<dyn Folder>, mut options: OpenOptions) -> Result<Self> {
-        // Like TileDB: what is dated later than now is not seen yet.
+        // As in TileDB, fragments dated in the future are not visible.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         options.end.get_or_insert(u64::try_from(now).unwrap_or(u64::MAX));
         let objects = Arc::new(Objects::many(folder));
@@ -44,15 +44,15 @@ impl TileDbReader {
         Ok(Self { array, objects })
     }
 
-    /// Opens the array at `place`, with the times and the key that the options say.
+    /// Opens the array at `place` with options `timestamp`, `timestamp_start` and `encryption_key`.
     ///
     /// # Errors
-    /// As [`TileDbReader::open`], and `Usage` for a key of another length.
+    /// As [`TileDbReader::open`], and `Usage` for a key of the wrong length.
     pub async fn open_place(place: &Place, options: &ResolvedOptions) -> Result<Self> {
         Self::open(place.folder()?, open_options(options)?).await
     }
 
-    /// The format's view of the array.
+    /// The parsed schema and fragments of the array.
     pub fn tiledb(&self) -> &Arc<TileDbArray> {
         &self.array
     }
@@ -67,21 +67,21 @@ impl TileDbReader {
         self.objects.name()
     }
 
-    /// What the array is called: the last part of its path.
+    /// The name of the array: the last part of its path.
     pub fn name(&self) -> &str {
         last_part(self.location())
     }
 
-    /// The array's own metadata: keys and values.
+    /// Reads the array's own metadata, as keys and values.
     ///
     /// # Errors
-    /// `Corrupt` or `Io` if they cannot be read.
+    /// `Corrupt` or `Io` if the metadata cannot be read.
     pub async fn metadata(&self) -> Result<Vec<(String, MetadataValue)>> {
         drive(self.array.read_metadata(), &self.objects).await
     }
 
-    /// A coordinate as its column shows it: a date rather than a count of days. What no column can show
-    /// is shown as it is stored.
+    /// Returns a coordinate as its column shows it: a date rather than a count of days. A coordinate
+    /// that no column can show becomes the stored integer.
     pub fn coordinate_text(&self, dimension: &DimensionSchema, coordinate: i128) -> String {
         let label = table_dimension(dimension, coordinate, 1, &TileDbView::default())
             .and_then(|dimension| dimension.labels().text(0))
@@ -91,7 +91,7 @@ impl TileDbReader {
     }
 
     /// The least and the greatest coordinate of a dimension, see [`TileDbReader::coordinate_text`];
-    /// `None` where any text is one.
+    /// `None` for dimensions of text, which have no bounds.
     pub fn domain_text(&self, dimension: &DimensionSchema) -> Option<[String; 2]> {
         match &dimension.domain {
             DimensionDomain::Integer { low, high, .. } => {
@@ -102,10 +102,10 @@ impl TileDbReader {
         }
     }
 
-    /// The array as a table: dimensions with their coordinates, then attributes.
+    /// Returns the array as a table: a column per dimension, then a column per attribute.
     ///
     /// # Errors
-    /// `Unsupported` for a sparse array, or a type that has no place in a table.
+    /// `Unsupported` for a sparse array, or a type that columns cannot have.
     pub fn array(&self, view: &TileDbView) -> Result<GridArray> {
         self.grid_array(view).map_err(|error| self.objects.named(error))
     }
@@ -116,7 +116,7 @@ impl TileDbReader {
         if window.grid.chunks() > tiles.max(MAX_UNWRITTEN_CHUNKS) {
             let (chunks, shape) = (window.grid.chunks(), window.grid.shape());
             return Err(Error::unsupported(format!(
-                "a table of {shape:?} cells in {chunks} tiles, of which {tiles} are written"
+                "a table of shape {shape:?} has {chunks} tiles, but only {tiles} tiles are written"
             )));
         }
         let schema = self.array.schema();
@@ -143,7 +143,7 @@ impl TileDbReader {
     }
 }
 
-/// Which fragments are seen, and the key.
+/// Takes the time range of visible fragments and the encryption key from the options.
 pub(super) fn open_options(options: &ResolvedOptions) -> Result<OpenOptions> {
     let key = options.secret("encryption_key");
     let key = key.map(|key| EncryptionKey::new(key.expose().as_bytes())).transpose()?;

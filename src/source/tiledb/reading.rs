@@ -1,4 +1,4 @@
-//! How arrays are opened and shown, as options say.
+//! Opening of TileDB arrays with the options of a table.
 
 use super::reader::{TileDbReader, open_options};
 use super::view::TileDbView;
@@ -8,7 +8,7 @@ use crate::format::tiledb::OpenOptions;
 use crate::options::ResolvedOptions;
 use crate::source::place::Place;
 
-/// How arrays are opened and shown.
+/// The settings for opening arrays and for showing them as tables.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
     pub(super) open: OpenOptions,
@@ -16,7 +16,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Takes the settings of opening from the options.
+    /// Takes the settings from the options. Fails if the encryption key has the wrong length.
     pub(super) fn new(options: &ResolvedOptions) -> Result<Self> {
         Ok(Self { open: open_options(options)?, view: TileDbView::new(options) })
     }
@@ -26,7 +26,7 @@ impl Reading {
         TileDbReader::open(place.folder()?, self.open.clone()).await
     }
 
-    /// The array at a place, as a table.
+    /// Opens the array at a place as a table.
     pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
         self.open(place).await?.array(&self.view)
     }

@@ -1,18 +1,19 @@
-//! Which cells of a TileDB array a table shows, and as what.
+//! Settings that decide which cells and types a table of a TileDB array shows.
 
 use crate::array::ReadOptions;
 use crate::options::ResolvedOptions;
 
-/// Which cells of a TileDB array a table shows, and as what.
+/// The settings that decide which cells and types a table of a TileDB array shows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TileDbView {
-    /// Shows the whole domain instead of the part that is in use. Default: false.
+    /// Shows the whole domain instead of the smallest box around all fragments. An array with a
+    /// current domain always shows the current domain. Default: false.
     pub full_domain: bool,
     /// Shows text as bytes, valid or not. Default: false.
     pub text_as_binary: bool,
-    /// Shows dates and times as the integers that are stored. Default: false.
+    /// Shows dates and times as the stored integers. Default: false.
     pub time_as_integer: bool,
-    /// How stored data becomes SQL values. The fill value declares nothing to be missing here, so
+    /// How stored data becomes SQL values. The fill value of TileDB does not mark missing data, so
     /// [`ReadOptions::fill_as_null`] is false by default.
     pub read: ReadOptions,
 }

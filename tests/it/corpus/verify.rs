@@ -24,16 +24,16 @@ const FILES: &[(&str, &[&str], &str)] = &[
     (
         "corrupt_footer/zone_lies.tet",
         &["zone_maps_stale"],
-        "\"a\", chunk [1]: the zone map says 0 NULLs and values from 0.0 to 1.0, the cells have 0 NULLs and values from 10.0 to 11.0",
+        "\"a\", chunk [1]: the zone map has 0 NULLs and values from 0.0 to 1.0, the cells have 0 NULLs and values from 10.0 to 11.0",
     ),
     ("crafted/dim_names_wrong_rank.tet", &[], "1 dimension names for 2 axes"),
-    ("crafted/dup_dataset_names.tet", &[], "a dataset before it has the same name"),
+    ("crafted/dup_dataset_names.tet", &[], "an earlier dataset with the same name"),
     ("crafted/labels_len_mismatch.tet", &[], "2 labels for dimension \"t\", which has 6 elements"),
     // It can be read, but two chunks of one writer have no byte in common.
     (
         "crafted/overlapping_payloads.tet",
         &["payload_overlap"],
-        "\"x\", chunk [1], byte 332: its payload is partly in the bytes of that of chunk [0] of \"x\"",
+        "\"x\", chunk [1], byte 332: its payload overlaps that of chunk [0] of \"x\"",
     ),
     ("crafted/reject/codec_2.tet", &["chunk_index"], "codec 2"),
     (

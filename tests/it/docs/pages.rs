@@ -169,10 +169,10 @@ fn links_lead_somewhere() {
 
 #[test]
 fn every_chapter_is_in_the_index() {
-    let index = fs::read_to_string(Path::new(ROOT).join("docs/README.md")).unwrap();
+    let index = fs::read_to_string(Path::new(ROOT).join("docs/SUMMARY.md")).unwrap();
     for page in pages(Path::new(ROOT)) {
         let name = page.path.file_name().unwrap().to_str().unwrap();
-        assert!(name == "README.md" || links(&index).any(|link| link == name), "{name}");
+        assert!(name == "SUMMARY.md" || links(&index).any(|link| link == name), "{name}");
     }
 }
 

@@ -210,7 +210,9 @@ async fn files_that_disagree_are_refused_with_the_reason() {
         ),
         (
             only_rain,
-            format!("beside {first},\n  {third}: its variables are rain, not temperature, rain"),
+            format!(
+                "compared with {first}:\n  {third}: its variables are rain, not temperature, rain"
+            ),
         ),
         (renamed, format!("{third}: its variables are temperature, snow, not temperature, rain")),
         (
@@ -257,7 +259,7 @@ async fn a_dimension_can_be_named() {
     );
     let wrong = ArrayOptions::default().with_concat_dimension("y");
     let wrong = error(&ctx, dir("[ab].tet"), wrong).await;
-    assert!(wrong.contains("no dimension \"y\"") && wrong.ends_with("there are x"), "{wrong}");
+    assert!(wrong.contains("no dimension \"y\"") && wrong.ends_with("dimensions are x"), "{wrong}");
     let options = ArrayOptions::default().with_concat_dimension("x");
     ctx.register_array("t", dir("[ab].tet"), options).await.unwrap();
     let rows = rows_from(&ctx, "SELECT * FROM t").await;
@@ -361,7 +363,7 @@ async fn dimensions_without_labels_do_not_follow_those_with() {
     }
     let options = ArrayOptions::default().with_dataset("v").with_concat_dimension("x");
     let found = error(&ctx, years.text("*.tet"), options).await;
-    assert!(found.contains("b.tet: its \"x\" has no labels, unlike there"), "{found}");
+    assert!(found.contains("b.tet: its \"x\" has no labels, unlike the other \"x\""), "{found}");
 }
 
 /// Times that SQL has no type for are numbers, counted from somewhere.

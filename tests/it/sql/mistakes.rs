@@ -93,9 +93,9 @@ async fn locations() {
     a schema of DIR/none.tet
         External error: DIR/none.tet: cannot open the file: No such file or directory (os error 2)
     a table of DIR/empty.tet
-        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes, a .tet file at least 32
+        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes; a .tet file has at least 32
     a schema of DIR/empty.tet
-        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes, a .tet file at least 32
+        External error: DIR/empty.tet: corrupt superblock at byte 0: the file has 0 bytes; a .tet file has at least 32
     a table of DIR/text.tet
         External error: DIR/text.tet: corrupt superblock at byte 0: found "time", expected "TETR" (a .tet file)
     a schema of DIR/text.tet
@@ -109,17 +109,17 @@ async fn locations() {
     a schema of DIR/folder
         Error during planning: DIR/folder: no .tet file, .tet.d package or TileDB array in this directory; it is empty
     a table of DIR/broken.tet.d
-        Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
+        Error during planning: DIR/broken.tet.d: this folder is not a .tet.d package: it has no PROTOCOL
     a schema of DIR/broken.tet.d
-        Error during planning: DIR/broken.tet.d: this folder is no .tet.d package: it has no PROTOCOL
+        Error during planning: DIR/broken.tet.d: this folder is not a .tet.d package: it has no PROTOCOL
     a table of 's3://bucket/x.tet'
-        Error during planning: no object store is registered for 's3://bucket/'; `SessionContext::register_object_store` does that
+        Error during planning: no object store is registered for 's3://bucket/'; register one with `SessionContext::register_object_store`
     a table of 'nowhere://x.tet'
-        Error during planning: no object store is registered for 'nowhere://x.tet/'; `SessionContext::register_object_store` does that
+        Error during planning: no object store is registered for 'nowhere://x.tet/'; register one with `SessionContext::register_object_store`
     a table of 'file://host/x.tet'
         Error during planning: 'file://host/x.tet' is not the URL of a local file
     a table of ''
-        Error during planning: the location is empty; it is a path or a URL
+        Error during planning: the location is empty; give a path or a URL
     an array of tests/data/none
         External error: tests/data/none: cannot open the file: No such file or directory (os error 2)
     an array of tests/data/tiledb/sparse
@@ -131,7 +131,7 @@ async fn locations() {
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
-        Error during planning: tests/data/tiledb: this folder is no .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 52 more
+        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 52 more
     tests/data/tiledb/overlap as zarr
         Error during planning: unknown format 'zarr'; the formats are tet, tiledb
     "#);
@@ -206,13 +206,13 @@ async fn other_formats_are_named_at_every_door() {
     named.tet
         Error during planning: DIR/named.tet: this is an HDF5 or NetCDF-4 file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     fields.grib
-        Error during planning: DIR/fields.grib: this is a GRIB file, not a .tet file or TileDB array; xarray with cfgrib makes NetCDF of it, and `tet convert FROM TO.tet` a .tet file of that
+        Error during planning: DIR/fields.grib: this is a GRIB file, not a .tet file or TileDB array; convert it to NetCDF with xarray and cfgrib, and that to .tet with `tet convert FROM TO.tet`
     rows.parquet
-        Error during planning: DIR/rows.parquet: this is a Parquet file, not a .tet file or TileDB array; it is a table by its path, in single quotes: SELECT * FROM 'PATH'
+        Error during planning: DIR/rows.parquet: this is a Parquet file, not a .tet file or TileDB array; query it by its path, in single quotes: SELECT * FROM 'PATH'
     era5.nc.gz
         Error during planning: DIR/era5.nc.gz: this is a compressed file or an archive, not a .tet file or TileDB array; unpack it first
     rows.csv
-        Error during planning: DIR/rows.csv: this is a CSV file, not a .tet file or TileDB array; it is a table by its path, in single quotes: SELECT * FROM 'PATH'
+        Error during planning: DIR/rows.csv: this is a CSV file, not a .tet file or TileDB array; query it by its path, in single quotes: SELECT * FROM 'PATH'
     v2.zarr
         Error during planning: DIR/v2.zarr: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     v3
@@ -305,7 +305,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'tests/data/tiledb/overlap' OPTIONS ('timestamp' 'yesterday')
         Error during planning: option 'timestamp' is 'yesterday', expected milliseconds since 1970 or a time like '2024-03-01 06:30:00'
     CREATE EXTERNAL TABLE t (a INT) STORED AS TET LOCATION 'examples/data/stations.tet'
-        Error during planning: a TET table takes its columns from what is stored; leave the column list out
+        Error during planning: a TET table takes its columns from the stored arrays; leave the column list out
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
@@ -346,13 +346,13 @@ async fn queries_and_calls() {
     INSERT INTO stations.temperature VALUES ('2024-01-01T00:00:00', 'Oslo', 1)
         This feature is not implemented: Insert into not implemented for this table
     SELECT * FROM tet_info()
-        Error during planning: tet_info takes a path, perhaps a dataset, then names and values of options in pairs, found 0 arguments
+        Error during planning: tet_info takes a path, optionally a dataset, then option names and values in pairs, found 0 arguments
     SELECT * FROM tet_info('none.tet')
         External error: none.tet: cannot open the file: No such file or directory (os error 2)
     SELECT * FROM tet_info('examples/data/stations.tet', 'tempreture')
         Error during planning: examples/data/stations.tet: no dataset "tempreture"; the file has "temperature", "precipitation", "elevation", "time"
     SELECT * FROM tet_info(1.5)
-        Error during planning: tet_info takes a path as text, or a list of such, found 1.5
+        Error during planning: tet_info takes a path as text, or a list of paths, found 1.5
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'io')
         Error during planning: unknown option 'time'; the options are dataset, concat_dimension, generation, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM tet_chunks('examples/data/stations.tet', 'time', 'ios', 'mmap')

@@ -59,7 +59,9 @@ async fn external_tables_take_every_spelling_of_options() {
         }
         let with_columns =
             format!("CREATE EXTERNAL TABLE x (a INT) STORED AS TET LOCATION '{location}'");
-        assert!(error(&ctx, &with_columns).await.contains("takes its columns from what is stored"));
+        assert!(
+            error(&ctx, &with_columns).await.contains("takes its columns from the stored arrays")
+        );
     }
 }
 

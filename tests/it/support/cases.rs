@@ -1,7 +1,6 @@
-//! Random arrays, each as a file and as the rows that a table over it must have.
+//! Random arrays: each as a `.tet` file, and as the rows that a table over the file must have.
 //!
-//! The rows are made cell by cell from the same numbers that were written, by code that shares
-//! nothing with the library.
+//! The rows are built cell by cell from the numbers that were written, without code of the library.
 
 use std::sync::Arc;
 
@@ -22,9 +21,9 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{F64, I32, Layout, TempTet, TestDataset, positions, session, tet_bytes};
 
-/// How the labels of one dimension were made.
+/// The labels of one dimension, and how the file stores them.
 pub(crate) enum Axis {
-    /// No labels: the index.
+    /// No labels: the column shows the index. The number is the length of the axis.
     Index(u64),
     /// Text labels in the footer.
     Text(Vec<String>),
@@ -72,7 +71,7 @@ impl Axis {
         }
     }
 
-    /// A dataset that carries the labels, for those that need one.
+    /// The dataset that stores the labels; `None` if the labels need no dataset.
     pub(crate) fn dataset(&self, name: &str) -> Option<TestDataset> {
         let metadata = |attrs: Value| json!({"dim_names": [name], "attrs": attrs});
         Some(match self {
@@ -137,7 +136,7 @@ pub(crate) struct Case {
     pub(crate) file: TempTet,
     pub(crate) rows: RecordBatch,
     pub(crate) description: String,
-    /// Nothing in the array is farther from 0, infinity aside.
+    /// The greatest distance of a finite value from 0.
     pub(crate) magnitude: f64,
 }
 
@@ -166,7 +165,7 @@ impl Case {
         Self::of_shape(rng, &shape, &chunk, false)
     }
 
-    /// An array of this shape; `wild` for infinities and extreme integers among its values.
+    /// An array of this shape. `wild` adds infinities and the extremes of integers to its values.
     pub(crate) fn of_shape(rng: &mut StdRng, shape: &[u64], chunk: &[u64], wild: bool) -> Self {
         let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
         let tag = rng.random_range(1..=10);
@@ -245,8 +244,8 @@ pub(crate) fn is_unsigned(tag: u32) -> bool {
     matches!(tag, 5 | 6 | 8 | 10)
 }
 
-/// Small numbers, some of them NaN or the fill value; the column has NULL for those. Their bytes, the
-/// column, and the greatest distance from 0.
+/// Returns the bytes of small random numbers, their column, and the greatest distance from 0. Some
+/// of the numbers are NaN or the fill value, which are NULL in the column.
 fn random_values(rng: &mut StdRng, tag: u32, count: usize, wild: bool) -> (Vec<u8>, ArrayRef, f64) {
     let nulls = *[0.0, 0.1, 0.9].choose(rng).unwrap();
     macro_rules! of {

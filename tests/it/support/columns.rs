@@ -1,5 +1,5 @@
-//! The columns of a table as the makers of random queries see them: literals near what is there, and
-//! predicates.
+//! The columns of a table, for generators of random queries: predicates, and literals near the
+//! column's values.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-/// A table's columns; the first are its dimensions.
+/// The rows of a table. Its first `rank` columns are dimensions, the others values.
 pub(crate) struct Table<'a> {
     pub(crate) rows: &'a RecordBatch,
     pub(crate) rank: usize,
@@ -34,7 +34,7 @@ impl Table<'_> {
     }
 }
 
-/// What can be done with a column.
+/// The kind of a column, which decides its literals and predicates.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Integer,

@@ -1,4 +1,4 @@
-//! Helpers of all tests: writers that know nothing of the library, naive models, random arrays.
+//! Helpers of all tests: writers that use no code of the library, naive models, random arrays.
 
 /// Random arrays, as files and as rows.
 pub(crate) mod cases;

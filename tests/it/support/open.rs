@@ -22,13 +22,13 @@ pub(crate) async fn open(
 /// Resolves options for a format.
 pub(crate) fn resolved(format: &str, options: &ArrayOptions) -> Result<ResolvedOptions> {
     let formats = Formats::default();
-    let format = formats.get(format).expect("a format");
+    let format = formats.get(format).expect("a registered format");
     formats.resolve(format, options, &ArrayOptions::default())
 }
 
-/// The view of a TileDB array that these options ask for.
+/// The view of a TileDB array under these options.
 pub(crate) fn view(options: &ArrayOptions) -> TileDbView {
-    TileDbView::new(&resolved("tiledb", options).expect("options of TileDB"))
+    TileDbView::new(&resolved("tiledb", options).expect("valid options for TileDB"))
 }
 
 fn place(location: &str, options: &ResolvedOptions, ctx: &SessionContext) -> Result<Place> {
@@ -69,18 +69,18 @@ pub(crate) async fn verify(
     }
 }
 
-/// Which fragments of a TileDB array are seen, and the key.
+/// The times that fragments of a TileDB array must lie in to be visible, and the key.
 pub(crate) fn open_options(options: &ArrayOptions) -> OpenOptions {
-    let options = resolved("tiledb", options).expect("options of TileDB");
+    let options = resolved("tiledb", options).expect("valid options for TileDB");
     let key = options.secret("encryption_key");
     OpenOptions {
         start: options.number("timestamp_start").unwrap_or_default(),
         end: options.number("timestamp"),
-        key: key.map(|key| EncryptionKey::new(key.expose().as_bytes()).expect("a key")),
+        key: key.map(|key| EncryptionKey::new(key.expose().as_bytes()).expect("a valid key")),
     }
 }
 
 /// How stored data of a `.tet` file becomes SQL values.
 pub(crate) fn read_options(options: &ArrayOptions) -> ReadOptions {
-    resolved("tet", options).expect("options of .tet").read(&ReadOptions::default())
+    resolved("tet", options).expect("valid options for .tet").read(&ReadOptions::default())
 }

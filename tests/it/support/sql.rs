@@ -8,7 +8,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::GridfusionSessionContextExt;
 
-/// A file that ships with the project.
+/// The absolute path of a file of the repository.
 pub(crate) fn shipped(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     path.to_str().unwrap().to_owned()
@@ -23,7 +23,7 @@ pub(crate) fn session(partitions: usize, batch_size: usize) -> SessionContext {
     SessionContext::new_with_config(config)
 }
 
-/// The same with everything that gridfusion adds to a session.
+/// A session with everything that gridfusion adds, array reductions among them.
 pub(crate) fn reducing(partitions: usize, batch_size: usize) -> SessionContext {
     let ctx = session(partitions, batch_size);
     ctx.enable_gridfusion();
@@ -54,7 +54,7 @@ pub(crate) fn rows_of(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Runs a query and gives its rows as text.
+/// Runs a query and returns its rows as text.
 pub(crate) async fn rows_from(ctx: &SessionContext, sql: &str) -> Vec<Vec<String>> {
     match query(ctx, sql).await {
         Ok(batches) => rows_of(&batches),

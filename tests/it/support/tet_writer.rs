@@ -1,4 +1,4 @@
-//! A `.tet` writer that knows nothing of the library.
+//! A `.tet` writer that uses no code of the library.
 
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ impl TestDataset {
         self
     }
 
-    /// Every chunk's coordinates and raw tile, in row-major order of the grid, cell by cell.
+    /// The coordinates and raw tile of every chunk, in row-major order of the grid.
     fn tiles(&self) -> Vec<(Vec<u64>, Vec<u8>)> {
         let counts: Vec<u64> =
             self.shape.iter().zip(&self.chunk).map(|(len, edge)| len.div_ceil(*edge)).collect();
@@ -80,7 +80,7 @@ impl TestDataset {
 }
 
 impl TestDataset {
-    /// Chunks that cover every axis but the first are slices of the data.
+    /// The same for chunks that span every axis but the first: their tiles are slices of the data.
     fn slabs(&self) -> Vec<(Vec<u64>, Vec<u8>)> {
         let row = self.shape[1..].iter().product::<u64>() as usize * width(self.tag);
         let slab = self.chunk[0] as usize * row;
@@ -130,7 +130,7 @@ pub(crate) struct Layout {
     pub(crate) zones: Option<Value>,
 }
 
-/// An index row on its way to the file.
+/// A row of the chunk index, with its payload.
 struct Row {
     dataset: u64,
     at: Vec<u64>,
@@ -139,7 +139,7 @@ struct Row {
     zstd: bool,
 }
 
-/// Writes a `.tet` file, byte by byte.
+/// The bytes of a `.tet` file.
 pub(crate) fn tet_bytes(datasets: &[TestDataset], layout: &Layout) -> Vec<u8> {
     let records = directory(datasets);
     let mut rows = rows(datasets);

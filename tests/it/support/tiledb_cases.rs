@@ -1,4 +1,4 @@
-//! Random dense TileDB arrays, as `tiledb_writer` writes them.
+//! Random dense TileDB arrays, for `tiledb_writer` to write.
 
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -14,26 +14,26 @@ use crate::support::tiledb_writer::{
 
 const INTEGERS: [u8; 8] = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64];
 
-/// What random arrays are like.
+/// Bounds on the size and the content of random arrays.
 #[derive(Clone, Copy)]
 pub(crate) struct Profile {
-    /// The most cells on an axis of arrays of one, two, … axes.
+    /// The greatest length of an axis, for arrays of one, two, … axes.
     pub(crate) longest: &'static [i128],
     /// The fewest and the most fragments.
     pub(crate) fragments: (usize, usize),
-    /// Only attributes that can be computed with, in tiles large enough for their figures to be
-    /// read.
+    /// Limits attributes to scalars and text, in tiles so large that reading their statistics is
+    /// worthwhile.
     pub(crate) figures: bool,
 }
 
-/// Arrays of all kinds, small enough to look at each cell.
+/// Arrays of all kinds, small enough to compare every cell.
 pub(crate) const SMALL: Profile =
     Profile { longest: &[30, 9, 5, 4], fragments: (0, 5), figures: false };
-/// Arrays to be queried.
+/// Larger arrays, for random queries.
 pub(crate) const QUERIED: Profile =
     Profile { longest: &[400, 30, 11], fragments: (1, 4), figures: true };
 
-/// The same, of one write.
+/// `QUERIED` with exactly one fragment.
 pub(crate) const OF_ONE_WRITE: Profile = Profile { fragments: (1, 1), ..QUERIED };
 
 pub(crate) fn random_array(rng: &mut StdRng, profile: Profile) -> TestArray {
@@ -73,7 +73,7 @@ pub(crate) fn random_array(rng: &mut StdRng, profile: Profile) -> TestArray {
     array
 }
 
-/// A dimension, and the part of its domain where things happen.
+/// A dimension, and the part of its domain that fragments write to.
 struct Axis {
     dimension: TestDimension,
     area: (i128, i128),
@@ -86,7 +86,7 @@ fn dimension_code(rng: &mut StdRng) -> u8 {
     }
 }
 
-/// The least and greatest coordinates of a dimension that have a place in a column.
+/// The least and greatest coordinates of a dimension that its SQL column can hold.
 pub(crate) fn limits(code: u8) -> (i128, i128) {
     match code {
         18..=23 => (-5_000, 5_000),
@@ -98,7 +98,7 @@ pub(crate) fn limits(code: u8) -> (i128, i128) {
             } else {
                 (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
             };
-            // The least count is no time.
+            // The least count means NaT.
             (low + i128::from(is_temporal(code)), high)
         }
     }
@@ -126,7 +126,7 @@ impl Axis {
         Self { dimension: TestDimension { name, code, domain, extent }, area }
     }
 
-    /// Some of the coordinates, sometimes in whole tiles.
+    /// A random range of coordinates, both ends included; `whole_tiles` extends it to whole tiles.
     fn range(&self, rng: &mut StdRng, whole_tiles: bool) -> (i128, i128) {
         let (first, last) = self.area;
         let low = rng.random_range(first..=last);
@@ -166,13 +166,14 @@ fn first_schema(rng: &mut StdRng, axes: &[Axis], profile: Profile) -> TestSchema
     }
 }
 
-/// Fragments may reach out of it, so that their figures are not about what is seen.
+/// A random current domain. Fragments may reach beyond it: their statistics then include cells that
+/// the table does not show.
 fn current_domain(rng: &mut StdRng, axes: &[Axis], profile: Profile) -> Option<Vec<(i128, i128)>> {
     let there = rng.random_bool(if profile.figures { 0.3 } else { 0.15 });
     there.then(|| axes.iter().map(|axis| axis.range(rng, false)).collect())
 }
 
-/// The schema after some attributes were dropped, added, or made anew.
+/// The schema after some attributes were dropped, added, or redefined.
 fn later_schema(
     rng: &mut StdRng,
     first: &TestSchema,
@@ -187,9 +188,9 @@ fn later_schema(
     }
     let attribute = later.attributes.choose_mut(rng).unwrap();
     match rng.random_range(0..4) {
-        // What a dropped attribute of the same name held is seen again.
+        // Cells written under the earlier definition stay visible.
         0 => attribute.nullable = true,
-        // What held another kind of values is not.
+        // Cells of fixed length are invisible to an attribute of variable length.
         1 if attribute.values.is_some() => {
             (attribute.code, attribute.values, attribute.fill) = (UTF8, None, b"-".to_vec());
         }
@@ -201,7 +202,7 @@ fn later_schema(
     later
 }
 
-/// The schema after the attributes of the first came back, one perhaps with another type.
+/// The schema after the first schema's attributes were added again, one perhaps with another type.
 fn readding_schema(rng: &mut StdRng, schemas: &[TestSchema], profile: Profile) -> TestSchema {
     let [first, .., later] = schemas else { unreachable!() };
     let time = later.time + rng.random_range(1..6);
@@ -215,7 +216,7 @@ fn readding_schema(rng: &mut StdRng, schemas: &[TestSchema], profile: Profile) -
 
 fn random_attribute(rng: &mut StdRng, name: String, profile: Profile) -> TestAttribute {
     let (code, values) = match rng.random_range(0..if profile.figures { 9 } else { 14 }) {
-        0 => (*[INT64, UINT64].choose(rng).unwrap(), Some(1)), // whose sums overflow
+        0 => (*[INT64, UINT64].choose(rng).unwrap(), Some(1)), // their sums overflow
         1..3 => (*INTEGERS.choose(rng).unwrap(), Some(1)),
         3..6 => (*[FLOAT32, FLOAT64].choose(rng).unwrap(), Some(1)),
         6 => (rng.random_range(DATE_TIMES.start..TIMES.end), Some(1)),
@@ -249,7 +250,7 @@ fn values_like(attribute: &TestAttribute, mut value: impl FnMut() -> Vec<u8>) ->
     (0..attribute.values.unwrap_or(1)).flat_map(|_| value()).collect()
 }
 
-/// A value of a type that stands for a small number.
+/// The bytes of a small number in the type with this code.
 fn number(code: u8, number: i32) -> Vec<u8> {
     match code {
         FLOAT32 => (number as f32 / 2.0).to_le_bytes().to_vec(),
@@ -284,18 +285,18 @@ fn random_fragment(
 ) -> TestFragment {
     let mut times = times(rng);
     if profile.figures {
-        // The first write is the oldest.
+        // Later fragments mostly get later times.
         let later = 6 * array.fragments.len() as u64;
         times = (times.0 / 2 + later, times.1 / 2 + later);
     }
-    // Nobody writes with a schema that is not there yet.
+    // A write uses a schema that exists by then.
     let there = array.schemas.iter().skip(1).filter(|schema| schema.time <= times.0).count();
-    // But consolidation does, of fragments that are older.
+    // Consolidation of older fragments may use a later schema.
     let is_consolidated = times.0 < times.1 && rng.random_bool(0.3);
     let most = if is_consolidated { array.schemas.len() - 1 } else { there };
     let number = rng.random_range(0..=most);
     let schema = &array.schemas[number];
-    // Most arrays begin with a write of everything.
+    // The first fragment of most queried arrays covers the whole area.
     let whole_area = match profile.figures && array.fragments.is_empty() {
         true => rng.random_bool(0.9),
         false => rng.random_bool(0.25),
@@ -320,18 +321,18 @@ fn random_fragment(
     TestFragment { times, schema: number, ranges, cells, noted }
 }
 
-/// How the values of one attribute of one fragment are made.
+/// A generator of the values of one attribute in one fragment.
 struct Values {
     pattern: Pattern,
-    /// How often a cell is NULL, if it can be.
+    /// The probability that a cell of a nullable attribute is NULL.
     nulls: f64,
-    /// How often there are values at the end of their type, NaN and what is no time.
+    /// The probability of a special value: an extreme of the type, NaN or NaT.
     strange: f64,
 }
 
 enum Pattern {
     Constant(i32),
-    /// A number that grows with the coordinates.
+    /// A multiple of the sum of the coordinates, modulo 120.
     Slope(i32),
     Any,
 }
@@ -378,7 +379,7 @@ impl Values {
     }
 }
 
-/// A text that begins with a letter.
+/// A text that begins with the letter `first`, sometimes an empty one.
 fn text(code: u8, first: &[u8], rng: &mut StdRng) -> Vec<u8> {
     let rest = *["", "", "3", " and more than twelve bytes", "жö"].choose(rng).unwrap();
     let text = format!("{}{rest}", char::from(first[0]));

@@ -1,5 +1,5 @@
-//! What TileDB notes about the values of tiles, mistakes and all: least and greatest values that a
-//! NaN makes it forget, and sums that stick at the end of their type and then move on from there.
+//! Tile statistics as TileDB computes them, including its mistakes. A NaN resets the least and the
+//! greatest value. A sum that overflows saturates, and later values are added to the saturated sum.
 
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -12,8 +12,8 @@ use crate::support::tiledb_writer::{
 /// The content of a block of a fragment's metadata.
 pub(crate) type Block = Vec<u8>;
 
-/// The blocks about one attribute, given the written cells of each tile: least values, greatest
-/// values, sums and counts of NULL.
+/// The blocks of statistics of one attribute: least values, greatest values, sums and counts of NULL.
+/// `tiles` has the written cells of each tile.
 pub(crate) fn blocks_of_figures(
     attribute: &TestAttribute,
     tiles: &[Vec<Cell>],
@@ -46,7 +46,7 @@ pub(crate) fn blocks_of_figures(
             let sums = tiles.iter().map(|_| rng.random_range(0..9)).collect();
             [bounds(), bounds(), per_tile(sums), null_counts]
         }
-        // Of values of any length in dense arrays, TileDB notes bytes that mean nothing.
+        // For variable-length values in dense arrays, TileDB stores meaningless bounds.
         (_, None) => {
             let mut bounds = || {
                 let starts = words(tiles.iter().map(|_| 0));
@@ -78,7 +78,7 @@ impl Figures {
             let mut bound = || junk(width(code), rng);
             return Self { min: bound(), max: bound(), sum: 0 };
         };
-        // With NaN no comparison holds, and the other value is taken.
+        // Comparisons with NaN are false, so the later value replaces the kept one.
         let fold = |keeps: fn(f64, f64) -> bool, of_integers: fn(i128, i128) -> bool| {
             cells.iter().fold((*first).clone(), |kept, cell| {
                 let keeps = match is_float(code) {
@@ -102,7 +102,7 @@ impl Figures {
     }
 }
 
-/// A sum that would overflow stays at the greatest or least double.
+/// Adds two doubles; a sum that would overflow becomes the greatest or least double.
 fn add_floats(sum: f64, value: f64) -> f64 {
     if (sum < 0.0) == (value < 0.0) && sum.abs() > f64::MAX - value.abs() {
         return if sum < 0.0 { f64::MIN } else { f64::MAX };

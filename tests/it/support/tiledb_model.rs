@@ -1,5 +1,5 @@
-//! What a table over a TileDB array must hold, cell by cell: the naive way, from the cells that
-//! were written and by code that shares nothing with the library.
+//! A naive model of a table over a TileDB array: its rows, computed cell by cell from the cells that
+//! were written. The model shares only the parsing of options with the library.
 
 use std::sync::Arc;
 
@@ -26,18 +26,19 @@ use crate::support::tiledb_writer::{
     is_temporal, width,
 };
 
-/// The cells of an array as an open sees them.
+/// An array as a table with some options shows it.
 pub(crate) struct Seen<'a> {
     options: &'a ArrayOptions,
     pub(crate) schema: &'a TestSchema,
-    /// Those that are visible, by number, the oldest first.
+    /// The visible fragments, the oldest first. Methods number them in this order.
     fragments: Vec<&'a TestFragment>,
     schemas: &'a [TestSchema],
-    /// The coordinates that the table has, both ends included; `None` if it has no rows.
+    /// The range of coordinates per axis, both ends included; `None` if the table has no rows.
     pub(crate) window: Option<Vec<(i128, i128)>>,
 }
 
-/// Where the cell at some coordinates lies among those of a fragment, if it is there.
+/// The place of the cell at some coordinates among the cells of a fragment, in row-major order; `None`
+/// outside of the fragment.
 fn place_in(ranges: &[(i128, i128)], at: &[i128]) -> Option<usize> {
     ranges.iter().zip(at).try_fold(0, |place, ((low, high), at)| {
         let len = (high - low + 1) as usize;
@@ -45,7 +46,7 @@ fn place_in(ranges: &[(i128, i128)], at: &[i128]) -> Option<usize> {
     })
 }
 
-/// The fragments that an open sees, the oldest first.
+/// The fragments that are visible under these options, the oldest first.
 fn visible<'a>(array: &'a TestArray, options: &ArrayOptions) -> Vec<&'a TestFragment> {
     let open = open_options(options);
     let inside = |(t1, t2): (u64, u64)| open.start <= t1 && open.end.is_none_or(|end| t2 <= end);
@@ -98,8 +99,8 @@ impl<'a> Seen<'a> {
         positions(&self.shape()).into_iter().map(at).collect()
     }
 
-    /// The number of the fragment that gives an attribute's cell, its attribute, and the cell; `None` if
-    /// it was never written.
+    /// Finds the newest visible cell of an attribute. Returns the number of the fragment, the attribute
+    /// as the fragment stores it, and the cell; `None` if no visible fragment wrote the cell.
     fn newest(
         &self,
         attribute: &TestAttribute,
@@ -117,8 +118,8 @@ impl<'a> Seen<'a> {
         })
     }
 
-    /// Whether a newer fragment, with the attribute or without, covers all that a fragment has in the
-    /// tile of the cell at some coordinates.
+    /// Whether a newer fragment covers all that a fragment has in the tile around `at`. The newer one
+    /// hides it even without the attribute.
     fn is_left_out(&self, number: usize, at: &[i128]) -> bool {
         let in_tile = |fragment: &TestFragment| -> Vec<(i128, i128)> {
             let axes = self.schema.dimensions.iter().zip(at).zip(&fragment.ranges);
@@ -147,7 +148,7 @@ impl<'a> Seen<'a> {
         owners.values().filter(|of_tile| of_tile.len() > 1).count()
     }
 
-    /// How many values are not there because a fragment without the attribute hides them.
+    /// The number of written values that newer fragments without the attribute hide.
     pub(crate) fn hidden_cells(&self) -> usize {
         let all = self.coordinates();
         let wrote = |fragment: &TestFragment, attribute: &TestAttribute, at: &[i128]| {
@@ -163,8 +164,12 @@ impl<'a> Seen<'a> {
         attributes.map(|it| all.iter().filter(|at| is_hidden(it, at)).count()).sum()
     }
 
-    /// The rows of the table, in row-major order; parts of possible errors if a value has no place in
-    /// its column, or is none of its attribute.
+    /// The rows of the table, in row-major order.
+    ///
+    /// # Errors
+    ///
+    /// If a column cannot hold a value, or a fragment stores its attribute with another type. The
+    /// library's message must contain one of the returned texts.
     pub(crate) fn rows(&self) -> Result<RecordBatch, Vec<String>> {
         let all = self.coordinates();
         let (mut fields, mut columns, mut errors) = (vec![], vec![], vec![]);
@@ -220,7 +225,7 @@ impl<'a> Seen<'a> {
         column(&shown, &cells, view(self.options).text_as_binary, is_missing)
     }
 
-    /// The code of the type that a column shows: of times perhaps one that Arrow has no type for.
+    /// The type code that decides the column's type; with `time_as_integer`, times become integers.
     fn shown(&self, code: u8) -> u8 {
         const DATETIME_AS: u8 = 30;
         if view(self.options).time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
@@ -234,7 +239,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether values of `stored` are values of `attribute`.
+/// Whether a value that was written as `stored` can be read as `attribute`.
 fn is_read_as(stored: &TestAttribute, attribute: &TestAttribute) -> bool {
     let same = (stored.code, stored.values) == (attribute.code, attribute.values);
     same && (attribute.nullable || !stored.nullable)
@@ -248,7 +253,7 @@ fn is_missing(code: u8, bytes: &[u8]) -> bool {
     }
 }
 
-/// The column of an attribute with these cells; items of lists that are missing are NULL.
+/// The column of an attribute with these cells. Items of lists that are missing become NULL.
 fn column(
     attribute: &TestAttribute,
     cells: &[Cell],
@@ -305,7 +310,7 @@ fn text(code: u8, bytes: &[u8]) -> Result<String, String> {
     text.ok_or_else(|| "text_as_binary".to_owned())
 }
 
-/// The type of single values; `Null` for those that only make text and bytes.
+/// The Arrow type of a single value; `Null` for types that only occur in text and bytes.
 fn scalar_type(code: u8) -> DataType {
     let unit = |place: u8| match place {
         4..=6 => TimeUnit::Second,
@@ -378,7 +383,7 @@ fn scalars(code: u8, cells: &[Cell]) -> Result<ArrayRef, String> {
     })
 }
 
-/// A count of dates or times in the unit of its Arrow type.
+/// Converts a count of dates or times to the unit of its Arrow type; `None` if it overflows.
 fn in_arrow(code: u8, count: i64) -> Option<i64> {
     let first_day = |month: i64| {
         let year = i32::try_from(1970 + month.div_euclid(12)).ok()?;

@@ -1,4 +1,4 @@
-//! A writer of dense TileDB arrays (format 22) that knows nothing of the library.
+//! A writer of dense TileDB arrays (format 22) that uses no code of the library.
 //!
 //! ```text
 //!   TestArray ──▶ __schema/__t_t_uuid            one per TestSchema
@@ -6,8 +6,8 @@
 //!                 __fragments/__t1_t2_uuid_22/   one per TestFragment: metadata, a0.tdb, …
 //! ```
 //!
-//! Whatever means nothing (cells of edge tiles outside of the fragment, the bytes of NULL cells,
-//! least and greatest values of tiles that are all NULL) is random bytes.
+//! Bytes without a meaning are random: cells of edge tiles outside of the fragment, NULL cells, and the
+//! least and greatest values of tiles that are all NULL.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(crate) fn is_integer(code: u8) -> bool {
     is_unsigned(code) || matches!(code, INT8 | INT16 | INT32 | INT64)
 }
 
-/// The filters of the tiles of one kind.
+/// A filter pipeline of tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Filters {
     None,
@@ -90,13 +90,13 @@ pub(crate) struct TestAttribute {
     pub(crate) filters: Filters,
 }
 
-/// A schema from a time on.
+/// A schema that applies from `time` on.
 #[derive(Debug, Clone)]
 pub(crate) struct TestSchema {
     pub(crate) time: u64,
     pub(crate) dimensions: Vec<TestDimension>,
     pub(crate) attributes: Vec<TestAttribute>,
-    /// Of tiles and of cells: whether the first axis varies fastest.
+    /// Whether the first axis varies fastest: in the order of tiles, and in the order of cells.
     pub(crate) column_major: [bool; 2],
     pub(crate) current_domain: Option<Vec<(i128, i128)>>,
     pub(crate) offsets: Filters,
@@ -106,29 +106,30 @@ pub(crate) struct TestSchema {
 /// The bytes of a cell; `None` for NULL.
 pub(crate) type Cell = Option<Vec<u8>>;
 
-/// What a fragment notes about its tiles.
+/// The tile statistics that a fragment stores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Noted {
     Nothing,
-    /// What TileDB would note.
+    /// The statistics that TileDB computes.
     Figures,
-    /// What nobody may believe: consolidated fragments count cells that nobody wrote.
+    /// Wrong statistics, which a reader must ignore: those of consolidated fragments include cells
+    /// that no write made.
     Lies,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct TestFragment {
     pub(crate) times: (u64, u64),
-    /// The number of its schema.
+    /// The index of its schema in `TestArray::schemas`.
     pub(crate) schema: usize,
-    /// What it covers, both ends included.
+    /// The covered coordinates per axis, both ends included.
     pub(crate) ranges: Vec<(i128, i128)>,
-    /// Per attribute of its schema the cells it covers, in row-major order.
+    /// Per attribute of the schema, the covered cells in row-major order.
     pub(crate) cells: Vec<Vec<Cell>>,
     pub(crate) noted: Noted,
 }
 
-/// A file that takes fragments away from opens that see all of its time.
+/// A vacuum file: it hides fragments from every open whose range of times includes `times`.
 #[derive(Debug, Clone)]
 pub(crate) struct TestVacuum {
     pub(crate) times: (u64, u64),
@@ -138,7 +139,7 @@ pub(crate) struct TestVacuum {
 
 #[derive(Debug, Clone)]
 pub(crate) struct TestArray {
-    /// By time.
+    /// In order of time.
     pub(crate) schemas: Vec<TestSchema>,
     pub(crate) fragments: Vec<TestFragment>,
     pub(crate) vacuums: Vec<TestVacuum>,
@@ -183,7 +184,7 @@ impl Filters {
         [&65_536_u32.to_le_bytes()[..], &count.to_le_bytes(), &filters].concat()
     }
 
-    /// The metadata of a chunk, and its data.
+    /// Filters a chunk; returns its metadata and its data.
     fn apply(self, data: &[u8], width: usize) -> (Vec<u8>, Vec<u8>) {
         let zstd = |part: &[u8]| zstd::encode_all(part, 1).unwrap();
         let numbers = |numbers: &[usize]| -> Vec<u8> {
@@ -204,7 +205,7 @@ impl Filters {
         }
     }
 
-    /// A tile of some chunks, each of whole `units`.
+    /// Filters the data of a tile in one to three chunks, each a multiple of `unit` bytes.
     fn tile(self, data: &[u8], unit: usize, width: usize, rng: &mut StdRng) -> Vec<u8> {
         let count = data.len() / unit;
         let mut cuts: Vec<usize> = (0..rng.random_range(0..3))
@@ -233,7 +234,7 @@ fn shuffle(data: &[u8], width: usize) -> Vec<u8> {
     (0..width).flat_map(plane).chain(data[count * width..].iter().copied()).collect()
 }
 
-/// An envelope of one chunk without filters.
+/// A generic tile (an envelope around `content`) with one unfiltered chunk.
 pub(crate) fn generic_tile(content: &[u8]) -> Vec<u8> {
     let mut rng = StdRng::seed_from_u64(0);
     let tile = Filters::None.tile(content, content.len().max(1), 1, &mut rng);
@@ -375,15 +376,15 @@ fn in_order(shape: &[u64], column_major: bool) -> Vec<Vec<u64>> {
 #[derive(Default)]
 struct Column {
     files: [Vec<u8>; 3],
-    /// Where the tiles begin: of values, of content, of validity.
+    /// Per file, where its tiles begin.
     offsets: [Vec<u64>; 3],
     content_sizes: Vec<u64>,
-    /// Per tile the cells that were written.
+    /// Per tile, the cells that were written.
     written: Vec<Vec<Cell>>,
 }
 
 impl Column {
-    /// Adds a tile with these cells, of which `None` are those outside of the fragment.
+    /// Adds a tile with these cells; `None` is a cell outside of the fragment.
     fn add_tile(
         &mut self,
         schema: &TestSchema,
@@ -429,7 +430,7 @@ impl Column {
     }
 }
 
-/// A fragment on its way to files.
+/// The files of a fragment, by their names.
 struct Written {
     files: Files,
 }
@@ -461,7 +462,7 @@ fn columns(schema: &TestSchema, fragment: &TestFragment, rng: &mut StdRng) -> Ve
     let mut columns: Vec<Column> = schema.attributes.iter().map(|_| Column::default()).collect();
     let in_tile = in_order(&extents, schema.column_major[1]);
     for tile in in_order(&counts, schema.column_major[0]) {
-        // The place of each cell of the tile among those of the fragment.
+        // The place of a tile's cell among the cells of the fragment; `None` outside of it.
         let place = |cell: &Vec<u64>| {
             axes().enumerate().try_fold(0_usize, |place, (at, (axis, range))| {
                 let tile = first[at] + i128::from(tile[at]);
@@ -488,7 +489,7 @@ fn metadata(
     columns: &[Column],
     rng: &mut StdRng,
 ) -> Vec<u8> {
-    // The attributes, a slot that is not used, and the dimensions.
+    // The attributes, an unused slot, and the dimensions.
     let fields = schema.attributes.len() + 1 + schema.dimensions.len();
     let column = |field: usize| columns.get(field);
     let numbers = |numbers: &[u64]| words([&[numbers.len() as u64], numbers].concat());
@@ -514,7 +515,7 @@ fn metadata(
         })
         .collect();
     (0..4).for_each(|kind| blocks.extend(figures.iter().map(|of_field| of_field[kind].clone())));
-    blocks.push(vec![0; 32 * fields]); // figures of the whole fragment: none
+    blocks.push(vec![0; 32 * fields]); // no statistics of the whole fragment
     blocks.push(vec![0; 8]); // no conditions
 
     let mut file = vec![];
@@ -553,7 +554,7 @@ fn footer(
     footer
 }
 
-/// Random bytes, for what means nothing.
+/// Random bytes, in place of bytes without a meaning.
 pub(crate) fn junk(len: usize, rng: &mut StdRng) -> Vec<u8> {
     (0..len).map(|_| rng.random()).collect()
 }

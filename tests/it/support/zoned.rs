@@ -1,6 +1,7 @@
-//! Random arrays with zone maps, which are made from the values by the rules of the format, and of
-//! values that make bounds hard: sorted or not, NaN, infinities, both zeros, the ends of their types,
-//! integers that no double holds, chunks of nothing but NULL.
+//! Random `.tet` arrays with zone maps, which are computed from the values by the rules of the format.
+//!
+//! The values make bounds hard: sorted or not, NaN, infinities, both zeros, the extremes of their types,
+//! integers that no double represents, and chunks that are all NULL.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ enum Number {
 }
 
 impl Number {
-    /// The order of the format: of floats, a total one.
+    /// Compares as zone maps do: floats are in total order.
     fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
@@ -71,7 +72,7 @@ fn limits(tag: u32) -> (i128, i128) {
     }
 }
 
-/// The number of this type that is nearest to a quarter of `quarters`, or to all of it for integers.
+/// The number of this type nearest to `quarters` / 4; for integers, nearest to `quarters` itself.
 fn number(tag: u32, quarters: i128) -> Number {
     if !FLOATS.contains(&tag) {
         let (least, greatest) = limits(tag);
@@ -109,13 +110,13 @@ fn extreme(tag: u32, rng: &mut StdRng) -> Number {
     number(tag, choose(&all, rng))
 }
 
-/// How values depend on where they are.
+/// How the values depend on their cell and chunk.
 #[derive(Clone, Copy, Debug)]
 enum Pattern {
     Noise,
     Rising,
     Falling,
-    /// Each chunk has values of its own.
+    /// Values around a level, which differs from chunk to chunk.
     Levels,
     Constant,
     /// Integers that doubles cannot tell apart.
@@ -145,20 +146,20 @@ impl Pattern {
 /// A random array with zone maps.
 pub(crate) struct Zoned {
     pub(crate) case: Case,
-    /// The same for every table of it.
+    /// The options of every table over the array.
     pub(crate) options: ArrayOptions,
 }
 
-/// The lengths of the axes of arrays of one, two, … axes, and of their chunks.
+/// The greatest length of an axis and of its chunks, for arrays of one, two, … axes.
 const LENGTHS: [(u64, u64); 3] = [(200, 30), (15, 6), (7, 4)];
 
 impl Zoned {
-    /// Of a writer that notes what the format says.
+    /// An array whose zone maps leave out fill values, as the format specifies.
     pub(crate) fn random(rng: &mut StdRng) -> Self {
         Self::written(rng, true)
     }
 
-    /// Of any writer: some do not know the fill, and note it as a value.
+    /// An array whose zone maps sometimes treat the fill value as a value, as some writers do.
     pub(crate) fn of_any_writer(rng: &mut StdRng) -> Self {
         let knows_fill = rng.random_bool(0.85);
         Self::written(rng, knows_fill)
@@ -186,7 +187,7 @@ impl Zoned {
     }
 }
 
-/// Which chunk each cell is in.
+/// The chunks of an array, and the chunk of each cell.
 struct Grid {
     /// Per chunk, its coordinates.
     chunks: Vec<Vec<u64>>,
@@ -207,7 +208,7 @@ impl Grid {
         Self { chunks, chunk_of }
     }
 
-    /// What the reference writer notes, but for some chunks of which nothing is noted.
+    /// The zone maps that the reference writer stores, sometimes without entries for some chunks.
     fn zones(&self, rng: &mut StdRng, tag: u32, numbers: &[Number], fill: Option<Number>) -> Value {
         let is_null = |number: &Number| number.is_nan() || is_fill(tag, *number, fill);
         let zone = |(number, at): (usize, &Vec<u64>)| {
@@ -237,7 +238,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Fill values are found by their bits.
+/// Whether a number is the fill value, bit for bit.
 fn is_fill(tag: u32, number: Number, fill: Option<Number>) -> bool {
     fill.is_some_and(|fill| fill.bytes(tag) == number.bytes(tag))
 }

@@ -89,7 +89,7 @@ async fn dates_that_do_not_exist_leave_numbers() {
         assert_eq!(found.rows, [["7"], ["8"]], "{units}");
         let [(log::Level::Warn, line)] = found.log.as_slice() else { panic!("{:?}", found.log) };
         assert!(
-            line.contains(why) && line.contains(units) && line.contains("kept as numbers"),
+            line.contains(why) && line.contains(units) && line.contains("stay numbers"),
             "{line}"
         );
         assert_eq!(found.warnings, 1, "{units}");

@@ -236,7 +236,7 @@ async fn what_is_odd_is_said() {
     let file = TempTet::new(&both);
     let rows = rows_from(&ctx, &call("tet_info", "dataset, warnings", &file, "")).await;
     assert_eq!(rows[0], ["n", "[]"]);
-    assert_eq!(rows[1], ["n", "[a dataset before it has the same name; queries find that one]"]);
+    assert_eq!(rows[1], ["n", "[queries read an earlier dataset with the same name]"]);
 
     // Zone maps that cannot be right.
     let wrong = [zone(0, &[9, 9], 4, 0, ["", ""])];

@@ -146,11 +146,11 @@ async fn zone_maps_that_take_the_fill_for_a_value_are_not_believed() {
             let expected = ["zone_maps", "zone_maps_stale"];
             assert_eq!(failed(&deep), expected, "{what}: {}", findings(&deep));
             assert!(
-                findings(&deep).contains("; its writer took the fill value for a value"),
+                findings(&deep).contains("; its writer counted the fill value as a value"),
                 "{what}"
             );
             let shallow = findings(&verified(&path, Depth::Structure).await);
-            assert!(shallow.contains("zone_maps: \"v\", chunk [1]: the fill value "), "{shallow}");
+            assert!(shallow.contains("zone_maps: \"v\", chunk [1]: the map counts "), "{shallow}");
             assert!(!shallow.contains("chunk [0]"), "{shallow}");
         }
     }

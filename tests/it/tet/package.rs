@@ -258,7 +258,10 @@ async fn packages_lie_in_object_stores() {
     reads_two_cells(&new, [1, CHUNK_BYTES], "zone file in a store").await;
 
     for (location, expected) in [
-        ("mem://bucket/other.tet.d", "mem://bucket/other.tet.d: this folder is no .tet.d package"),
+        (
+            "mem://bucket/other.tet.d",
+            "mem://bucket/other.tet.d: this folder is not a .tet.d package",
+        ),
         ("mem://bucket/some", "cannot open the object"),
     ] {
         let error = new.register_array("x", location, ArrayOptions::default()).await.unwrap_err();
@@ -399,7 +402,7 @@ async fn mistakes_about_packages_are_named() {
             whole().without("PROTOCOL"),
             None,
             ErrorKind::Usage,
-            "test.tet.d: this folder is no .tet.d package: it has no PROTOCOL",
+            "test.tet.d: this folder is not a .tet.d package: it has no PROTOCOL",
         ),
         (
             whole().without("CURRENT"),
@@ -450,7 +453,7 @@ async fn mistakes_about_packages_are_named() {
             whole().with("PROTOCOL", "{\"protocol_version\": 3}"),
             None,
             ErrorKind::Unsupported,
-            "test.tet.d/PROTOCOL: package protocol version 3, this reader knows 2",
+            "test.tet.d/PROTOCOL: package protocol version 3, this reader supports 2",
         ),
         (
             whole().with("PROTOCOL", "2"),

@@ -1,5 +1,5 @@
-//! Attributes that are dropped, come back and change their type. What TileDB 2.30 answered is noted
-//! here as it answered; `random` has arrays of all kinds, and a model.
+//! Attributes that are dropped, added again, and change their type. The expected values are the
+//! answers of TileDB 2.30. `random` compares arrays of all kinds with a model.
 
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
@@ -42,7 +42,7 @@ fn schema(time: u64, attributes: &[TestAttribute]) -> TestSchema {
     }
 }
 
-/// An array whose attribute `b` is there, is dropped at 20, and comes back at 40 with `code`.
+/// An array whose attribute `b` is dropped at time 20, and added again at 40 with type `code`.
 fn array(code: u8, fragments: Vec<TestFragment>) -> TestArray {
     let [a, b, again] = [attribute("a", INT32), attribute("b", INT32), attribute("b", code)];
     let schemas = vec![
@@ -53,7 +53,8 @@ fn array(code: u8, fragments: Vec<TestFragment>) -> TestArray {
     TestArray { schemas, fragments, vacuums: vec![], commit_list: false }
 }
 
-/// A write at a time with the schema of that number: 1000 and the coordinate, or 100 and it in `b`.
+/// A fragment written at `time` with the schema at index `number`. Its `a` is 1000 + x; its `b` is
+/// 100 + x, or x / 2 if `code` is `FLOAT64`.
 fn write(time: u64, number: usize, (low, high): (i128, i128), code: u8) -> TestFragment {
     let numbers = |first: i32| -> Vec<Cell> {
         (low..=high).map(|x| Some(integer(INT32, i128::from(first) + x))).collect()
@@ -104,12 +105,12 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
         let array = array(INT32, vec![write(10, 0, old, INT32), write(30, 1, new, INT32)]);
         let found = seen(&array, ArrayOptions::default()).await;
         assert_eq!(found, expected(&values), "{old:?} under {new:?}");
-        // Neither do figures of what is gone count.
+        // The statistics of hidden cells do not count either.
         let ctx = table(&array, ArrayOptions::default()).await;
         let most = values.iter().max().unwrap().to_string();
         assert_eq!(rows_from(&ctx, "SELECT max(b) FROM t").await, [[most]]);
     }
-    // Two together hide nothing.
+    // Neither of these two covers the older cells alone, so both hide nothing.
     let halves = [write(30, 1, (0, 1), INT32), write(31, 1, (2, 3), INT32)];
     let mut fragments = vec![write(10, 0, (0, 3), INT32)];
     fragments.extend(halves);
@@ -117,7 +118,7 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
     assert_eq!(found, expected(&[100, 101, 102, 103, o, o, o, o, o, o]));
 }
 
-/// Dropped at 20, and consolidated with the schema of then: the past lacks the attribute too.
+/// After the drop, consolidation writes with the later schema, so earlier times lack the attribute, too.
 #[tokio::test]
 async fn consolidation_takes_dropped_attributes_from_the_past() {
     let consolidated =
@@ -138,7 +139,7 @@ async fn consolidation_takes_dropped_attributes_from_the_past() {
     assert_eq!(seen(&array, at(11)).await, all);
     assert_eq!(seen(&array, at(13)).await, expected(&[o; 10]));
     assert_eq!(seen(&array, at(16)).await, expected(&[o, o, o, 103, o, o, o, o, o, o]));
-    // Nor does a write show through it that it does not replace.
+    // The consolidated fragment also hides a write that it does not replace.
     array.vacuums.clear();
     array.fragments[0].times = (9, 9);
     assert_eq!(seen(&array, at(11)).await, all);
@@ -161,7 +162,7 @@ async fn only_what_is_seen_of_another_type_is_refused() {
     let ctx = table(&partly, ArrayOptions::default()).await;
     let error = query(&ctx, "SELECT b FROM t").await.unwrap_err().to_string();
     assert!(error.contains("\"b\" is of type INT32 in fragment __10_10_"), "{error}");
-    // Tiles without such cells are read, and other attributes are.
+    // Tiles without such cells can be read, and so can other attributes.
     let rows = rows_from(&ctx, "SELECT b FROM t WHERE x = 9").await;
     assert_eq!(rows, [["4.5"]]);
     assert_eq!(rows_from(&ctx, "SELECT a FROM t WHERE x = 0").await, [["1000"]]);

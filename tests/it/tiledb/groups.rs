@@ -1,4 +1,5 @@
-//! Groups and folders of TileDB arrays as tables, by every door; and what people get wrong.
+//! Groups and folders of TileDB arrays as tables, through every interface, and the messages about
+//! common mistakes.
 
 use std::path::Path;
 
@@ -19,7 +20,7 @@ async fn error(ctx: &SessionContext, sql: &str) -> String {
     query(ctx, sql).await.expect_err(sql).to_string()
 }
 
-/// Two arrays of a group are the columns that two variables of a file are.
+/// Two arrays of a group give the same columns as two variables of a `.tet` file.
 #[tokio::test]
 async fn all_doors_lead_to_the_same_columns() {
     let ctx = reducing(2, 8192);
@@ -45,7 +46,7 @@ async fn all_doors_lead_to_the_same_columns() {
     let frame = ctx.read_array(GROUP, options().with_dataset(both)).await.unwrap();
     let names: Vec<&str> = frame.schema().fields().iter().map(|it| it.name().as_str()).collect();
     assert_eq!(names, ["time_idx", "station_idx", "temperature", "precipitation"]);
-    // One of them is a table as it would be by itself.
+    // One array of the group is the same table as the array alone.
     let one = rows_from(&ctx, &format!("SELECT * FROM '{GROUP}#elevation' LIMIT 1")).await;
     assert_eq!(one, [["0", "12.0"]]);
     let facts = format!(
@@ -61,7 +62,7 @@ async fn members_go_by_their_names() {
     let group = "tests/data/tiledb/weather";
     let sql = format!("SELECT count(temperature) FROM read_tiledb('{group}', 'temperature')");
     assert_eq!(rows_from(&ctx, &sql).await, [["23"]]);
-    // The folder of the group by itself, with the coordinates as the only array.
+    // A folder whose only array is a coordinate.
     let folder = tempfile::tempdir().unwrap();
     let copied = folder.path().join("station_idx");
     copy_folder(Path::new("tests/data/tiledb/weather/station"), &copied);
@@ -70,7 +71,7 @@ async fn members_go_by_their_names() {
     assert!(message.contains("all arrays here are coordinates"), "{message}");
     let sql = format!("SELECT count(*) FROM read_tiledb('{here}', 'station_idx')");
     assert_eq!(rows_from(&ctx, &sql).await, [["3"]]);
-    // Beside them, an array is the table.
+    // Next to coordinates, the only other array is the table.
     copy_folder(Path::new("tests/data/tiledb/weather/forecast"), &folder.path().join("forecast"));
     ctx.enable_gridfusion_urls();
     let sql = format!("SELECT count(temperature) FROM '{here}'");
@@ -134,7 +135,7 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tiledb('tests/data/tiledb/weather', 'station', concat_dimension => 'x', generation => 1)
         Error during planning: unknown option 'generation', which is for .tet tables only; the options are dataset, concat_dimension, timestamp, timestamp_start, encryption_key, full_domain, text_as_binary, time_as_integer, io, nan_as_null, fill_as_null, index_columns, file_column, trust_zone_maps
     SELECT * FROM read_tiledb(['tests/data/tiledb/overlap', 'tests/data/tiledb/nullable'])
-        Error during planning: the files cannot be one table; beside tests/data/tiledb/overlap,
+        Error during planning: the files cannot be one table; compared with tests/data/tiledb/overlap:
       tests/data/tiledb/nullable: its dimensions are x, not r, c
     SELECT * FROM read_tiledb('examples/data/stations.tet')
         Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
@@ -145,11 +146,11 @@ async fn mistakes_are_explained() {
     SELECT * FROM read_tet('tests/data/tiledb/weather')
         Error during planning: tests/data/tiledb/weather: this is a group or folder of TileDB arrays, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     SELECT * FROM read_tet('tests/data/tiledb')
-        Error during planning: tests/data/tiledb: this folder is no .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 52 more
+        Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 52 more
     SELECT * FROM read_tet('tests/data')
-        Error during planning: tests/data: this folder is no .tet.d package: it has no PROTOCOL; it holds parity.tet, tiledb
+        Error during planning: tests/data: this folder is not a .tet.d package: it has no PROTOCOL; it holds parity.tet, tiledb
     a schema
-        Error during planning: tests/data/tiledb/stations: a schema holds every dataset of its place; option 'dataset' ('t') does not apply
+        Error during planning: tests/data/tiledb/stations: a schema holds every dataset of its file, package or group; option 'dataset' ('t') does not apply
     an opened file
         examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
     "#);

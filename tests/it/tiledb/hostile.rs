@@ -1,9 +1,9 @@
-//! Damaged and lying TileDB arrays: files cut off, changed and missing, wrong keys, and numbers
-//! that cannot be.
+//! Damaged and hostile TileDB arrays: files that are cut off, changed or missing, wrong keys, and
+//! impossible numbers.
 //!
-//! The rule: no panic, no hang, no huge allocation, and every error says which file it is about. A
-//! changed byte of a value goes unnoticed, as TileDB has no checksums unless asked for; so what
-//! such an array reads as is not looked at.
+//! The rule: no panic, no hang, no huge allocation, and every error names its file. TileDB stores
+//! checksums only on request, so a changed byte of a value may go unnoticed. The tests therefore do
+//! not compare the values of damaged arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -29,14 +29,14 @@ use crate::support::tiledb_writer::{
 };
 use crate::support::{cell, query, session, shipped};
 
-/// Files in memory that remember which of them were opened.
+/// A folder of files in memory, which records the opened files.
 #[derive(Debug)]
 struct MemoryFolder {
     files: Files,
     opened: Mutex<BTreeSet<String>>,
 }
 
-/// What errors call the folder.
+/// The name of the folder in errors.
 const NAME: &str = "damaged";
 
 #[async_trait]
@@ -94,15 +94,15 @@ fn files_below(folder: &Path) -> Files {
 
 const KEY: &str = "0123456789abcdef0123456789ABCDEF";
 
-/// What reads damaged arrays.
+/// A session with a memory limit, and the options of an array.
 struct Reader {
     ctx: SessionContext,
     options: ArrayOptions,
 }
 
-/// More memory than this is refused.
+/// The memory limit of a session, in bytes.
 const POOL: usize = 64 << 20;
-/// Tables with more rows than this are not read.
+/// The most rows of a table that is read in full.
 const MAX_ROWS: u64 = 10_000;
 
 impl Reader {
@@ -115,8 +115,8 @@ impl Reader {
         Self { ctx, options }
     }
 
-    /// Opens an array and reads all of it, values and statistics; the files that were opened, or
-    /// the first error.
+    /// Opens an array, and queries all its values and their counts. Returns the opened files, or the
+    /// first error.
     async fn read(&self, files: &Files) -> Result<BTreeSet<String>, String> {
         let folder = Arc::new(MemoryFolder { files: files.clone(), opened: Mutex::default() });
         let as_folder = Arc::clone(&folder) as Arc<dyn Folder>;
@@ -149,7 +149,7 @@ impl Reader {
         Ok(opened)
     }
 
-    /// The same, with an error for a panic and for what takes too long.
+    /// Reads as `read` does; fails the test after a panic or 20 seconds.
     async fn survive(&self, files: &Files, what: &str) -> Result<BTreeSet<String>, String> {
         let start = Instant::now();
         let outcome = AssertUnwindSafe(self.read(files)).catch_unwind().await;
@@ -159,7 +159,7 @@ impl Reader {
     }
 }
 
-/// An error that names its file and is not our bug.
+/// The text of an error, which must name its file and must not be `Internal`.
 fn checked(error: &Error) -> String {
     assert!(error.file().is_some_and(|file| file.starts_with(NAME)), "{error}");
     assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
@@ -173,7 +173,7 @@ fn checked_text(error: &str) -> String {
     error.to_owned()
 }
 
-/// Small arrays of every kind, with what opens them.
+/// Small arrays of every kind, each with the reader that opens it.
 fn small_arrays() -> Vec<(&'static str, Files, Reader)> {
     let names = [
         "overlap",
@@ -199,7 +199,7 @@ fn small_arrays() -> Vec<(&'static str, Files, Reader)> {
     names.into_iter().map(array).collect()
 }
 
-/// Whether a file lists fragments: one that is cut off lists fewer.
+/// Whether a file lists fragments. A list that is cut off is valid, but shorter.
 fn is_list(path: &str) -> bool {
     [".con", ".vac", ".ign"].iter().any(|end| path.ends_with(end))
 }
@@ -223,7 +223,7 @@ async fn tiledb_files_that_are_cut_off_are_errors() {
                 files.insert(path.clone(), bytes[..len].to_vec());
                 let what = format!("{name}/{path} cut at byte {len} of {}", bytes.len());
                 let outcome = reader.survive(&files, &what).await;
-                // Newer fragments may hide the tiles that are gone.
+                // Newer fragments may hide the missing tiles.
                 let hidden = several && len > 0 && !path.contains("__fragment_metadata");
                 if read.contains(path) && !is_list(path) && !(hidden && path.contains("/a")) {
                     assert!(outcome.is_err(), "{what} still reads");
@@ -257,7 +257,7 @@ async fn changed_bytes_of_tiledb_files_are_survived() {
     assert_grew_little(before);
 }
 
-/// The most memory that the process had so far, in bytes, where that is known.
+/// The peak memory of the process so far, in bytes; 0 where it is unknown.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -270,7 +270,7 @@ fn assert_grew_little(before: u64) {
     assert!(grown < 500 << 20, "memory grew by {} MiB", grown >> 20);
 }
 
-/// Every file that is read is missed by its name, or the name of what is in it.
+/// The error about a missing file names the file, or the folder `__schema` if no schema is left.
 #[tokio::test]
 async fn missing_tiledb_files_are_named() {
     for (name, files, reader) in small_arrays() {
@@ -287,7 +287,7 @@ async fn missing_tiledb_files_are_named() {
     }
 }
 
-/// A plain array of 5 x 7 cells in tiles of 2 x 3, of one fragment over all of it.
+/// A plain array of 5 x 7 cells in tiles of 2 x 3, with one fragment that covers all of it.
 fn plain() -> TestArray {
     let dimension = |name: &str, high, extent| TestDimension {
         name: name.into(),
@@ -338,8 +338,8 @@ fn metadata_path(array: &TestArray) -> String {
     format!("__fragments/{}/__fragment_metadata.tdb", array.fragment_name(0))
 }
 
-/// Every number of the footer and the schema of a plain array, and many others, and what lies
-/// between numbers, replaced by numbers that cannot be.
+/// Writes impossible numbers at every byte of the footer and the schema of a plain array, and at a
+/// third of the other bytes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn impossible_numbers_anywhere_in_a_tiledb_array() {
     let before = peak_memory();
@@ -368,17 +368,17 @@ async fn impossible_numbers_anywhere_in_a_tiledb_array() {
             }
         }
     }
-    assert!(refused > total / 3, "only {refused} of {total} lies were noticed");
+    assert!(refused > total / 3, "only {refused} of {total} impossible numbers were noticed");
     assert_grew_little(before);
 }
 
-/// The error of reading a plain array to whose files something was done.
+/// The error of reading a plain array whose files were changed.
 async fn error_of(change: impl FnOnce(&TestArray, &mut Files)) -> String {
     let array = plain();
     let mut files = files_of(&array);
     change(&array, &mut files);
     let reader = Reader::new(ArrayOptions::default());
-    reader.survive(&files, "a lie").await.unwrap_err()
+    reader.survive(&files, "a changed array").await.unwrap_err()
 }
 
 #[tokio::test]
@@ -390,13 +390,13 @@ async fn tiledb_footers_that_contradict_their_array_are_refused() {
         (0, 24_u32.to_le_bytes().to_vec(), "TileDB format version 24"),
         (0, 4_u32.to_le_bytes().to_vec(), "TileDB format version 4"),
         (14, b"9".to_vec(), "which the array does not have"),
-        (12 + name_len, vec![0], "loose cells"),
+        (12 + name_len, vec![0], "a sparse fragment in a dense array"),
         (12 + name_len, vec![2], "corrupt fragment footer"),
         (13 + name_len, vec![1], "a fragment without a domain"),
         (ranges, low_high(0, 5), "cells from 0 to 5 in a domain of 1 to 5"),
         (ranges, low_high(1, 7), "cells from 1 to 7 in a domain of 1 to 5"),
         (ranges, low_high(i32::MIN, i32::MAX), "in a domain of 1 to 5"),
-        (ranges, low_high(4, 3), "the range 4 to 3 of dimension \"y\""),
+        (ranges, low_high(4, 3), "dimension \"y\" from 4 down to 3"),
         (ranges, low_high(1, 2), "9 tiles, but the fragment covers 3"),
     ] {
         let error = error_of(|array, files| {
@@ -415,15 +415,15 @@ async fn tiledb_footers_that_contradict_their_array_are_refused() {
 async fn tiledb_tiles_that_overlap_are_refused() {
     let error = error_of(|array, files| {
         let file = files.get_mut(&metadata_path(array)).unwrap();
-        // The first block with a number for each of the nine tiles: where those of "v" begin.
+        // The first block with nine numbers: the offsets of the nine tiles of "v".
         let block = file.windows(16).position(|at| at == words([9, 0])).unwrap();
         file[block + 24..block + 32].copy_from_slice(&7_u64.to_le_bytes());
     });
     let error = error.await;
-    assert!(error.contains("a0.tdb that do not follow one another"), "{error}");
+    assert!(error.contains("a0.tdb do not ascend"), "{error}");
 }
 
-/// The array's schema after a change, beside what was written with the one before.
+/// A changed schema, next to a fragment that was written with the earlier schema.
 #[tokio::test]
 async fn schemas_that_contradict_one_another_are_refused() {
     let after = async |change: fn(&mut TestSchema)| {
@@ -439,12 +439,12 @@ async fn schemas_that_contradict_one_another_are_refused() {
     let error = after(|schema| schema.attributes[1].nullable = false).await;
     assert!(error.contains("attribute \"s\" is nullable in fragment __2_2_"), "{error}");
     let error = after(|schema| schema.dimensions[1].extent = 4).await;
-    assert!(error.contains("a schema with other dimensions than the array's"), "{error}");
+    assert!(error.contains("a schema whose dimensions or orders are not the array's"), "{error}");
     let error = after(|schema| schema.current_domain = Some(vec![(1, 5), (1, 8)])).await;
-    assert!(error.contains("a current domain that leaves the domain"), "{error}");
+    assert!(error.contains("a current domain that exceeds the domain"), "{error}");
 }
 
-/// Domains and tiles that no memory could hold cost nothing, and answer what they can.
+/// Domains and tiles larger than any memory are not allocated: queries work, or fail with a clean error.
 #[tokio::test]
 async fn enormous_tiledb_arrays_cost_nothing() {
     let before = peak_memory();
@@ -475,7 +475,7 @@ async fn open_error(location: &str, options: &ArrayOptions) -> Error {
     }
 }
 
-/// The right key opens the array; no other does, and no error gives a key away.
+/// Only the right key opens the array, and no error shows a key.
 #[tokio::test]
 async fn keys_of_tiledb_arrays() {
     let wrong = "wrongwrongwrongwrongwrongwrong!!";
@@ -516,7 +516,7 @@ async fn keys_of_tiledb_arrays() {
     }
 }
 
-/// What is no dense array says what it is instead.
+/// Opening something other than a dense array is an error that names the reason.
 #[tokio::test]
 async fn what_is_no_dense_tiledb_array() {
     let folder = tempfile::tempdir().unwrap();

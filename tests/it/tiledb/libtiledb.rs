@@ -1,7 +1,7 @@
-//! TileDB arrays that libtiledb wrote, cell by cell against what libtiledb reads from them.
+//! Arrays written by libtiledb, compared cell by cell with what libtiledb reads from them.
 //!
-//! `tests/data/tiledb` ships with the project. `GRIDFUSION_CORPUS` names a directory with more of them,
-//! in `tiledb/arrays`. `tests/data/tiledb/README.md` describes the expected files.
+//! The arrays are in `tests/data/tiledb`, where `README.md` describes the expected files. More arrays are
+//! in `tiledb/arrays` below the directory that `GRIDFUSION_CORPUS` names.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::support::{query, rows_of, session, shipped};
 
-/// One array and what is expected of it.
+/// An array, and the expected results of reading it.
 pub(crate) struct Case {
     pub(crate) path: String,
     pub(crate) name: String,
@@ -55,12 +55,12 @@ fn cases_in(directory: &Path) -> Vec<Case> {
     cases
 }
 
-/// The arrays that ship with the project.
+/// The arrays of the repository.
 pub(crate) fn shipped_cases() -> Vec<Case> {
     cases_in(Path::new(&shipped("tests/data/tiledb")))
 }
 
-/// The arrays of the corpus; none where there is no corpus.
+/// The arrays of the corpus; none if `GRIDFUSION_CORPUS` is not set.
 pub(crate) fn corpus_cases() -> Vec<Case> {
     let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
         eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");
@@ -71,7 +71,7 @@ pub(crate) fn corpus_cases() -> Vec<Case> {
     cases_in(&arrays)
 }
 
-/// Checks all reads of all arrays; gives how many cells were compared.
+/// Checks all reads of all arrays; returns the number of compared cells.
 async fn check_all(cases: &[Case]) -> usize {
     let mut problems = Vec::new();
     let mut cells = 0;
@@ -86,7 +86,7 @@ async fn check_all(cases: &[Case]) -> usize {
     cells
 }
 
-/// A sparse array says that it is one, and its schema can be looked at.
+/// A sparse array shows its schema, but cannot be registered as a table.
 async fn refused(case: &Case) -> Result<usize, String> {
     let ctx = SessionContext::new();
     let options = case.options();
@@ -117,8 +117,8 @@ fn pairs(value: &Value) -> Vec<(i128, i128)> {
     value.as_array().map(|pairs| pairs.iter().map(pair).collect()).unwrap_or_default()
 }
 
-/// The table as of one time, in a session, and the coordinate of index 0 per axis; `None` if the read
-/// reaches beyond what a table of the array shows.
+/// Registers the array as of the time of a read. Returns the session, and the coordinate of index 0
+/// per axis; `None` if the read reaches beyond the table.
 async fn open_read(
     case: &Case,
     read: &Value,
@@ -140,7 +140,7 @@ async fn open_read(
     if ctx.register_array("t", &case.path, whole).await.is_ok() {
         return Ok(Some((ctx, domain.iter().map(|(low, _)| *low).collect())));
     }
-    // A domain too large for a table: the part that is in use then.
+    // The whole domain is too large for a table, so the table shows the non-empty domain.
     let opened = ctx.register_array("t", &case.path, options).await;
     opened.map_err(|error| error.to_string())?;
     let used = pairs(&read["nonempty_domain"]);
@@ -201,7 +201,7 @@ async fn read_agrees(case: &Case, read: &Value) -> Result<usize, String> {
     Ok(cells)
 }
 
-/// The one array whose many cells are described by a formula.
+/// Checks the only array whose expected cells are formulas of `x`; it has 20,000 rows.
 async fn formula_agrees(ctx: &SessionContext) -> Result<usize, String> {
     let sql = "SELECT count(*) FROM t WHERE big = 1000 * x + x % 7 AND gz = x / 3 AND bs = 5 * x
                AND bt = x % 1000 AND s = concat('k', x / 50)";
@@ -210,7 +210,7 @@ async fn formula_agrees(ctx: &SessionContext) -> Result<usize, String> {
     if found == all { Ok(5 * 20_000) } else { Err(format!("{found:?} cells of {all:?} are right")) }
 }
 
-/// What the key of an enumeration stands for.
+/// The label of a key of an enumeration; `Null` if the enumeration does not have the key.
 fn label(labels: &Value, key: &Value) -> Value {
     let at = key.as_u64().map(|at| at as usize);
     at.and_then(|at| labels.get(at)).cloned().unwrap_or(Value::Null)
@@ -271,7 +271,7 @@ fn is_hex(expected: &Value, bytes: &[u8]) -> bool {
     expected["hex"].as_str() == Some(&hex)
 }
 
-/// A stored count in the unit of its Arrow type.
+/// Converts a stored count to the unit of its Arrow type; `None` if it overflows.
 fn in_arrow(stored: i64, kind: &str) -> Option<i64> {
     let epoch = NaiveDate::from_ymd_opt(1970, 1, 1)?;
     let days = |year: i64, month: i64| {

@@ -1,5 +1,5 @@
-//! Several TileDB arrays as one table: one after the other, and side by side, against the rows that the
-//! naive model of each array has.
+//! Several TileDB arrays as one table, concatenated or side by side, compared with the rows of the naive
+//! model of each array.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::support::{query, reducing, rows_of, session};
 
 type Range = (i128, i128);
 
-/// The attributes of the arrays, of which some have only the first.
+/// The first `count` of the attributes that the arrays have.
 fn attributes(rng: &mut StdRng, count: usize) -> Vec<TestAttribute> {
     let mut filters = || *[Filters::None, Filters::Zstd, Filters::ShuffleZstd].choose(rng).unwrap();
     let attribute = |name: &str, code, values, nullable, fill: &[u8], filters| TestAttribute {
@@ -44,7 +44,7 @@ fn attributes(rng: &mut StdRng, count: usize) -> Vec<TestAttribute> {
     all
 }
 
-/// A cell of an attribute; whole numbers, so that sums are exact in any order.
+/// A random cell of an attribute. Numbers are whole, so that sums are exact in any order.
 fn cell(rng: &mut StdRng, attribute: &TestAttribute) -> Cell {
     if attribute.nullable && rng.random_bool(0.2) {
         return None;
@@ -57,7 +57,7 @@ fn cell(rng: &mut StdRng, attribute: &TestAttribute) -> Cell {
     })
 }
 
-/// An array over these ranges of `x` and `y`: some overlapping fragments, in tiles of its own.
+/// An array over these ranges of `x` and `y`, with random tile extents and overlapping fragments.
 fn array(rng: &mut StdRng, ranges: [Range; 2], attribute_count: usize) -> TestArray {
     let dimensions = [("x", INT64), ("y", INT16)].into_iter().zip(ranges);
     let dimensions = dimensions.map(|((name, code), (low, high))| TestDimension {
@@ -67,7 +67,7 @@ fn array(rng: &mut StdRng, ranges: [Range; 2], attribute_count: usize) -> TestAr
         extent: rng.random_range(1..5),
     });
     let dimensions = dimensions.collect();
-    // Without a current domain, the first fragment says how far the table reaches.
+    // Without a current domain the table shows the written range, so the first fragment covers all.
     let has_domain = rng.random_bool(0.5);
     let schema = TestSchema {
         time: 1,
@@ -100,7 +100,7 @@ fn array(rng: &mut StdRng, ranges: [Range; 2], attribute_count: usize) -> TestAr
     TestArray { schemas: vec![schema], fragments, vacuums: vec![], commit_list: false }
 }
 
-/// What a table over the array alone has.
+/// The rows of a table over the array alone.
 fn rows(array: &TestArray) -> RecordBatch {
     Seen::new(array, &ArrayOptions::default()).rows().unwrap()
 }
@@ -109,7 +109,7 @@ fn write(rng: &mut StdRng, array: &TestArray, folder: &Path) {
     put_in_folder(&array.files(rng), folder);
 }
 
-/// The rows with a column more.
+/// The rows with another column after their own.
 fn with_column(rows: &RecordBatch, name: &str, column: ArrayRef) -> RecordBatch {
     let mut fields: Vec<Field> =
         rows.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
@@ -125,7 +125,7 @@ fn in_memory(rows: RecordBatch) -> SessionContext {
     ctx
 }
 
-/// Compares queries, and counts those with rows.
+/// Compares the answers of two sessions; returns the number of queries with rows.
 async fn compare(
     ours: &SessionContext,
     theirs: &SessionContext,
@@ -149,7 +149,7 @@ async fn compare(
     not_empty
 }
 
-/// Arrays that follow one another along `x` or `y`, in folders `a-0`, `a-1`, … of any order.
+/// Arrays that follow one another along `x` or `y`. Their folders `a-0`, `a-1`, … are in another order.
 #[tokio::test]
 async fn arrays_that_follow_one_another() {
     let mut rng = StdRng::seed_from_u64(21);
@@ -165,7 +165,7 @@ async fn arrays_that_follow_one_another() {
         let mut next = rng.random_range(-20..20);
         for number in &numbers {
             let range = (next, next + rng.random_range(0..9));
-            // Some go on where the one before ends, some leave a gap.
+            // Some arrays begin where the one before ends, some leave a gap.
             next = range.1 + 1 + rng.random_range(0..2) * rng.random_range(0..4);
             let ranges = if along == 0 { [range, other] } else { [other, range] };
             let array = array(&mut rng, ranges, 3);
@@ -228,7 +228,7 @@ async fn arrays_that_follow_one_another() {
     assert!(not_empty > 400, "{not_empty}");
 }
 
-/// Arrays in a folder as columns, and folders of such one after the other.
+/// The arrays of a folder as columns of one table, and several such folders concatenated.
 #[tokio::test]
 async fn arrays_side_by_side() {
     let mut rng = StdRng::seed_from_u64(22);
@@ -245,13 +245,13 @@ async fn arrays_side_by_side() {
             let (rain, both) = (array(&mut rng, ranges, 1), array(&mut rng, ranges, 3));
             write(&mut rng, &rain, &folder.join("rain"));
             write(&mut rng, &both, &folder.join("wind"));
-            // A coordinate is no column.
+            // A one-dimensional array named like its dimension is a coordinate, not a column.
             let mut labels = array(&mut rng, ranges, 1);
             labels.schemas[0].dimensions.truncate(1);
             labels.schemas[0].current_domain = Some(vec![ranges[0]]);
             labels.fragments.clear();
             write(&mut rng, &labels, &folder.join("x"));
-            // Arrays with one attribute give their column a name, others their attributes.
+            // An array's only attribute is a column with the array's name; several keep their own names.
             let wind = rows(&both);
             let alone = rows(&rain);
             let mut wide = RecordBatch::try_new(

@@ -1,10 +1,10 @@
 //! TileDB arrays, groups and folders.
 
-/// Attributes that are dropped, come back, change.
+/// Attributes that are dropped, added again, changed.
 mod evolution;
 /// Groups and folders as tables.
 mod groups;
-/// Damaged and lying arrays.
+/// Damaged and hostile arrays.
 mod hostile;
 /// Arrays that libtiledb wrote, cell by cell.
 pub(crate) mod libtiledb;
@@ -14,7 +14,7 @@ mod many;
 mod queries;
 /// Random arrays and queries against a naive model.
 pub(crate) mod random;
-/// Every door, and the same answers as from `.tet`.
+/// Every interface, and the same answers as from `.tet`.
 mod sql;
-/// Times that are none.
+/// NaT, and dates beyond Arrow's types.
 mod times;

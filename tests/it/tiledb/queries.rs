@@ -6,13 +6,13 @@ use rand::rngs::StdRng;
 
 use crate::support::columns::{Column, Kind, Table, choose};
 
-/// A query, and how many of its first columns are keys by which rows can be told apart.
+/// A random query. The first `keys` columns of its answer identify the rows.
 pub(crate) struct Query {
     pub(crate) sql: String,
     pub(crate) keys: usize,
-    /// Whether its predicates are about values alone.
+    /// Whether its predicates use values only, and no dimension.
     pub(crate) asks_values_only: bool,
-    /// Whether its answer is of integers, which are not rounded.
+    /// Whether its answer has only integers, which must be equal without rounding.
     pub(crate) is_exact: bool,
 }
 
@@ -46,7 +46,7 @@ impl Column {
         let of_numbers =
             ["sum", "avg", "sum", "avg", "var_samp", "var_pop", "stddev", "stddev_pop", "median"];
         let function = match self.kind {
-            // Which of NaN and a number is less depends on their order.
+            // With NaN, the least and the greatest value depend on the order of rows.
             Kind::Float if self.holds_nan() => choose(&["count", "sum", "avg"], rng),
             Kind::Integer | Kind::Float if rng.random_bool(0.7) => choose(&of_numbers, rng),
             Kind::Truth => choose(&["count", "bool_or", "bool_and"], rng),
@@ -63,7 +63,7 @@ impl Column {
 }
 
 impl Table<'_> {
-    /// Predicates that must all hold, and whether they are about values alone.
+    /// Predicates to be joined by AND, and whether they use values only.
     fn conditions(&self, rng: &mut StdRng) -> (Vec<String>, bool) {
         if rng.random_bool(0.3) {
             return (vec![self.value(rng).predicate(rng)], true);
@@ -83,7 +83,7 @@ impl Table<'_> {
         ((0..rng.random_range(0..4)).map(|_| one(rng)).collect(), false)
     }
 
-    /// The sum of each column of numbers, which is where what was noted is most often wrong.
+    /// A query for the sum of each numeric column: the statistic that TileDB most often stores wrong.
     pub(crate) fn sums(&self) -> Vec<Query> {
         let columns = (self.rank..self.rows.num_columns()).map(|at| self.column(at));
         let numbers = columns.filter(|it| matches!(it.kind, Kind::Integer | Kind::Float));
@@ -131,7 +131,7 @@ impl Table<'_> {
         (sql, columns.len())
     }
 
-    /// What most users want: a statistic or two of some values, by no more than one dimension.
+    /// A typical query: up to three aggregates of values, grouped by at most one dimension.
     fn plain_aggregation(&self, rng: &mut StdRng, filter: &str) -> (String, usize) {
         let filter = if rng.random_bool(0.6) { "" } else { filter };
         let only = rng.random_bool(0.5).then(|| self.value(rng));
@@ -163,7 +163,7 @@ impl Table<'_> {
             (0..rng.random_range(0..3)).map(|_| self.dimension(rng).key(rng)).collect();
         let value = self.value(rng);
         if rng.random_bool(0.05) && value.kind != Kind::Float {
-            keys.push(value.name); // no dimension: must fall back to rows
+            keys.push(value.name); // not a dimension: the query must fall back to rows
         }
         keys.sort();
         keys.dedup();

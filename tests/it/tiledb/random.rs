@@ -1,4 +1,4 @@
-//! Random TileDB arrays: each cell against a naive model, and queries against the same rows in
+//! Random TileDB arrays: each cell compared with a naive model, and queries with the same rows in
 //! memory.
 
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ impl Place {
         if rng.random_bool(0.1) { Self::in_folder(files) } else { Self::in_memory(files).await }
     }
 
-    /// Where a session finds the array.
+    /// The location of the array for a session, in which an object store is registered if needed.
     pub(crate) fn location(&self, ctx: &SessionContext) -> String {
         match self {
             Self::Memory(store) => {
@@ -66,10 +66,10 @@ impl Place {
     }
 }
 
-/// More cells than this are too many for a table of the whole domain.
+/// The most cells of an array that is opened with `full_domain`.
 const MAX_CELLS: i128 = 1_500;
 
-/// Options that change what the table shows.
+/// Random options of a table over the array.
 fn random_options(rng: &mut StdRng, array: &TestArray) -> ArrayOptions {
     let mut options = ArrayOptions::default()
         .with_fill_as_null(rng.random_bool(0.3))
@@ -94,7 +94,7 @@ fn quoted(names: impl Iterator<Item = String>) -> String {
     names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// What the cells of a case tell about how much was tested.
+/// Counts of tested cells, tables and special cases.
 #[derive(Debug, Default)]
 struct Tested {
     cells: usize,
@@ -180,7 +180,7 @@ async fn check_arrays(seed: u64, arrays: usize) -> Tested {
     tested
 }
 
-/// Over a thousand arrays, each three times: with other options, in other windows of time.
+/// Over a thousand arrays, each opened three times with random options and ranges of time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tiledb_arrays_are_what_was_written() {
     let halves = [1, 2].map(|seed| tokio::spawn(check_arrays(seed, 600)));
@@ -193,10 +193,10 @@ async fn tiledb_arrays_are_what_was_written() {
     }
 }
 
-/// How often each way of answering was taken.
+/// Counts per way of answering queries.
 type Taken = BTreeMap<&'static str, usize>;
 
-/// One array as tables: by statistics and reductions, and the same without them.
+/// One array as tables: with statistics and reductions, without one or both, and in memory.
 struct Tables {
     reduced: SessionContext,
     others: Vec<SessionContext>,
@@ -231,7 +231,7 @@ impl Tables {
         Self { reduced, others, in_memory }
     }
 
-    /// Compares one query on all tables, and counts how it was answered.
+    /// Compares the answers of a query over several tables, and counts how it was answered.
     async fn check(
         &self,
         rng: &mut StdRng,
@@ -242,7 +242,7 @@ impl Tables {
         let Query { sql, keys, asks_values_only, .. } = query;
         let rows = compare(&self.reduced, &self.in_memory, sql, *keys, magnitude).await?;
         let (name, other) =
-            [("untrusting", 0), ("not reduced", 1), ("neither", 2)].choose(rng).unwrap();
+            [("no statistics", 0), ("no reductions", 1), ("neither", 2)].choose(rng).unwrap();
         let other = compare(&self.others[*other], &self.in_memory, sql, *keys, magnitude).await;
         other.map_err(|problem| format!("{name}: {problem}"))?;
         let mut count = |way, times| *taken.entry(way).or_default() += times;
@@ -258,7 +258,7 @@ impl Tables {
     }
 }
 
-/// The chunks that statistics answered, and those that were pruned, when a query is run.
+/// Runs a query; returns how many chunks statistics answered, and how many they pruned.
 async fn counted(ctx: &SessionContext, sql: &str) -> [usize; 2] {
     let plan = async { ctx.sql(sql).await?.create_physical_plan().await };
     let Ok(plan) = plan.await else { return [0, 0] };
@@ -287,7 +287,7 @@ async fn counted(ctx: &SessionContext, sql: &str) -> [usize; 2] {
     counts
 }
 
-/// The greatest distance from 0 of a number in the columns that a query is about, infinity aside.
+/// The greatest distance from 0 of a finite number in the columns that a query names.
 pub(crate) fn magnitude(rows: &RecordBatch, sql: &str) -> f64 {
     let schema = rows.schema();
     let asked = |name: &str| sql.contains(&format!("\"{name}\""));
@@ -332,8 +332,8 @@ async fn check_queries(seed: u64, arrays: usize, queries: usize) -> Taken {
     taken
 }
 
-/// Thousands of queries give the same answers by statistics and reductions, by rows, and over the
-/// same rows in memory, and all ways of answering are taken.
+/// Thousands of queries have the same answers with statistics and reductions, from rows, and over the
+/// same rows in memory. Each way of answering is taken often enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn queries_of_tiledb_arrays_agree_with_rows() {
     let halves = [3, 4].map(|seed| tokio::spawn(check_queries(seed, 130, 14)));

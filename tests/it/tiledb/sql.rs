@@ -1,4 +1,5 @@
-//! TileDB arrays through SQL: every door to them, what is read, and the same answers as from `.tet`.
+//! TileDB arrays through SQL: every interface, the chunks and bytes that queries read, and the same
+//! answers as from `.tet`.
 
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ async fn all_doors_lead_to_the_same_table() {
     let frame = ctx.read_array(&location, as_of).await.unwrap();
     let rows: usize = rows_from(&ctx, "SELECT count(*) FROM \"then\"").await[0][0].parse().unwrap();
     assert_eq!(frame.count().await.unwrap(), rows);
-    // A table function works in a runtime that has one thread, too; this test is one.
+    // Table functions also work in a runtime with one thread, as in this test.
     assert_eq!(
         cell(&ctx, &format!("SELECT count(*) FROM tiledb_fragments('{location}')")).await,
         "3"
@@ -79,7 +80,7 @@ async fn groups_and_folders_are_schemas() {
     ctx.register_array_schema("all", &shipped("tests/data/tiledb"), options()).await.unwrap();
     assert_ne!(cell(&ctx, "SELECT count(*) FROM \"all\".overlap").await, "0");
     assert_ne!(cell(&ctx, "SELECT count(*) FROM \"all\".\"weather/station\"").await, "0");
-    // Listed, and its own error when it is asked for.
+    // A sparse array is listed, and only a query of it is an error.
     assert!(error(&ctx, "SELECT * FROM \"all\".sparse").await.contains("sparse"));
 
     ctx.register_array_schema("one", &array("fill"), options()).await.unwrap();
@@ -126,7 +127,7 @@ async fn mistakes_are_explained() {
     assert!(message.contains("key") && !message.contains(wrong), "{message}");
 }
 
-/// Sums the metrics of these names over the leaves of a plan, after running it.
+/// Runs a query; returns the metrics of these names from the first leaf of its plan.
 async fn metrics(ctx: &SessionContext, sql: &str, names: &[&str]) -> Vec<usize> {
     let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
     collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
@@ -156,7 +157,7 @@ async fn statistics_of_fragments_answer_without_reading_tiles() {
     open(&by_rows, table, ArrayOptions::default()).await;
     assert_eq!(rows_from(&ctx, &sql).await, rows_from(&by_rows, &sql).await);
 
-    // A part of a tile must be read, tiles that are covered whole need not.
+    // Without `trust_zone_maps`, tiles are read instead.
     let distrusting = reducing(2, 8192);
     open(&distrusting, table, ArrayOptions::default().with_trust_zone_maps(false)).await;
     let found = metrics(&distrusting, &sql, &READ).await;
@@ -184,7 +185,7 @@ async fn values_prune_tiles_and_only_asked_for_attributes_are_read() {
     assert_eq!(metrics(&ctx, &sql, &READ).await[0], 0);
 }
 
-/// One logical array in both formats, through the same queries.
+/// The same array in both formats, with the same queries.
 #[tokio::test]
 async fn both_formats_give_the_same_answers() {
     for (reduce, partitions) in [(true, 3), (false, 1), (true, 1)] {
@@ -221,7 +222,7 @@ async fn both_formats_give_the_same_answers() {
     }
 }
 
-/// Every door to one array, in both formats.
+/// One array through every interface, in both formats.
 #[tokio::test]
 async fn both_formats_give_the_same_answers_through_every_door() {
     let (tet, tiledb) = (shipped("examples/data/stations.tet"), array("stations/temperature"));
@@ -263,12 +264,12 @@ async fn both_formats_give_the_same_answers_through_every_door() {
     }
 }
 
-/// A group that holds itself, twice, has an end.
+/// A group that holds itself, twice, is an error and no endless loop.
 #[tokio::test]
 async fn groups_in_circles_have_an_end() {
     let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
     let member = |name: &str| {
-        // A group, relative, with a name, not removed.
+        // A group, with a relative path and a name, and not removed.
         [&2_u32.to_le_bytes(), &[1, 1][..], &text("."), &[1], &text(name), &[0]].concat()
     };
     let members =
@@ -300,7 +301,7 @@ async fn groups_in_circles_have_an_end() {
     assert!(error.contains("groups within groups"), "{error}");
 }
 
-/// The same arrays as objects of a store.
+/// Arrays in an object store have the same rows as in folders.
 #[tokio::test]
 async fn object_stores_hold_arrays_too() {
     let store = Arc::new(InMemory::new());
@@ -344,7 +345,7 @@ fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// Mapped and read files, any partitioning, the rule on and off: the same rows.
+/// Rows are the same with any I/O mode, number of partitions and batch size.
 #[tokio::test]
 async fn answers_do_not_depend_on_how_they_are_found() {
     for case in shipped_cases().iter().filter(|case| !case.is_sparse()) {

@@ -1,4 +1,4 @@
-//! Times that are none, and times that Arrow has no value for.
+//! NaT in values and lists, and dates beyond the range of Arrow's types.
 
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::SeedableRng;
@@ -28,7 +28,7 @@ fn attribute(name: &str, code: u8, values: Option<u32>, fill: Vec<u8>) -> TestAt
     }
 }
 
-/// An array of one dimension of which the first half is written.
+/// An array of one dimension, whose first half is written.
 fn array(code: u8, domain: (i128, i128), attributes: Vec<(TestAttribute, Vec<u8>)>) -> TestArray {
     let ranges = vec![(domain.0, domain.0 + (domain.1 - domain.0) / 2)];
     let count = (ranges[0].1 - ranges[0].0 + 1) as usize;
@@ -52,7 +52,7 @@ fn array(code: u8, domain: (i128, i128), attributes: Vec<(TestAttribute, Vec<u8>
     }
 }
 
-/// The rows of a query, or what is wrong.
+/// The rows of a query, or its error.
 async fn ask(
     array: &TestArray,
     options: ArrayOptions,
@@ -115,7 +115,7 @@ async fn dates_beyond_arrow_are_integers_by_option() {
     let far = array(DATETIME_YEAR, (-400_000, -399_997), cells);
     let options = ArrayOptions::default;
     let error = ask(&far, options(), "SELECT * FROM t").await.unwrap_err();
-    let expected = "dimension \"d\": -400000 Years, which is beyond what Date32 holds; \
+    let expected = "dimension \"d\": -400000 Years does not fit Date32; \
                     time_as_integer = 'true'";
     assert!(error.contains(expected), "{error}");
     let integers = options().with_option("time_as_integer", true);

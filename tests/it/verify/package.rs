@@ -135,13 +135,13 @@ async fn each_damage_is_found_by_its_check() {
             "generation",
             |it| manifest(it, "generation", 7.into()),
             &["current_manifest"],
-            "\"generation\" is 7, the folder is that of 2",
+            "\"generation\" is 7, the number of the folder is 2",
         ),
         (
             "length",
             |it| manifest(it, "packed_byte_len", 7.into()),
             &["current_manifest"],
-            "\"packed_byte_len\" is 7, the file has",
+            "\"packed_byte_len\" is 7, the length of the file is",
         ),
         (
             "no zones",
@@ -153,7 +153,7 @@ async fn each_damage_is_found_by_its_check() {
             "zones of another hash",
             |it| manifest(it, "zone_maps_sha256", "00".into()),
             &["zone_file"],
-            "the manifest says 00",
+            "the manifest has 00",
         ),
         (
             "zones of another kind",
@@ -171,13 +171,13 @@ async fn each_damage_is_found_by_its_check() {
             "index that is not there",
             |it| manifest(it, "secondary_indexes", "omitted".into()),
             &["secondary_indexes"],
-            "the manifest says that it is not",
+            "the manifest lists it as omitted",
         ),
         (
             "semantics",
             |it| manifest(it, "semantics", "present".into()),
             &["semantics"],
-            "the manifest says that it is there, and it is not",
+            "the manifest lists this file, but it is missing",
         ),
         (
             "another generation",

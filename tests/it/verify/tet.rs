@@ -180,19 +180,19 @@ async fn each_damage_is_found_by_its_check() {
             "same place",
             |it| put(it, field(1, 72), PAYLOADS as u64),
             &["payload_offsets"],
-            "payload_offsets: \"a\", chunk [1], byte 584: its payload is at the same place as that of chunk [0] of \"a\"",
+            "payload_offsets: \"a\", chunk [1], byte 584: its payload begins at the same byte as that of chunk [0] of \"a\"",
         ),
         (
             "partly",
             |it| put(it, field(3, 72), PAYLOADS as u64 + 12),
             &["payload_overlap"],
-            "chunk [0, 1], byte 596: its payload is partly in the bytes of that of chunk [1] of \"a\"",
+            "chunk [0, 1], byte 596: its payload overlaps that of chunk [1] of \"a\"",
         ),
         (
             "in the index",
             |it| put(it, field(0, 72), 200),
             &["payload_overlap"],
-            "payload_overlap: \"a\", chunk [0], byte 200: a payload in the bytes of the directory or the index",
+            "payload_overlap: \"a\", chunk [0], byte 200: the payload overlaps the directory or the index",
         ),
         ("element type", |it| it[44] = 11, &["dataset_tensor_bytes"], "element type 11"),
         ("chunk shape", |it| put(it, 72, 0), &["dataset_tensor_bytes"], "has a 0"),
@@ -220,7 +220,7 @@ async fn what_is_odd_is_a_warning() {
     let twice = TestDataset::new("a", I32, &[1], &[1], vec![0; 4]);
     let ignored = Layout { zones: Some(json!({})), history_version: Some(1), ..Layout::default() };
     for (what, bytes, check, part) in [
-        ("order", small_with(&shuffled, json!({})), "payload_order", "in 4 stretches"),
+        ("order", small_with(&shuffled, json!({})), "payload_order", "4 separate runs"),
         ("unused", unused, "unused_coords", "coordinate 5 on axis 2 of 1, expected 0"),
         ("labels", small_with(&footer, labels), "labels", "1 labels for dimension \"x\""),
         (
@@ -277,7 +277,7 @@ async fn zone_maps_that_cannot_be_right_are_found_without_cells() {
         (with(|it| it["chunks"][0]["element_count"] = 3.into()), 1, "among 3 elements"),
         (with(|it| it["chunks"][0]["null_count"] = 3.into()), 1, "3 nulls among 2"),
         (with(|it| it["chunks"][0]["dataset_id"] = 5.into()), 1, "a map of dataset 5"),
-        (with(|it| it["chunks"][0]["min_le"] = "zz".into()), 1, "is no range of f32"),
+        (with(|it| it["chunks"][0]["min_le"] = "zz".into()), 1, "is not a range of f32"),
         (
             with(|it| {
                 it["chunks"][0]["min_le"] = "zz".into();
@@ -307,7 +307,9 @@ async fn zone_maps_that_cannot_be_right_are_found_without_cells() {
     // Nothing is said of `b`.
     let report = verify(small(Some(zones_of_a())), Depth::Cells).await;
     assert!(report.is_ok(), "{}", findings(&report));
-    assert_eq!(findings(&report), "zone_maps: \"b\": no map of 2 of 2 chunks; none is skipped\n");
+    let expected =
+        "zone_maps: \"b\": 2 of 2 chunks have no map, so filters on values cannot skip them\n";
+    assert_eq!(findings(&report), expected);
 }
 
 #[tokio::test]
@@ -318,7 +320,7 @@ async fn zone_maps_that_lie_are_found_with_cells() {
     assert!(verify(bytes.clone(), Depth::Structure).await.is_ok());
     let report = verify(bytes, Depth::Cells).await;
     assert_eq!(failed(&report), ["zone_maps_stale"]);
-    let expected = "zone_maps_stale: \"a\", chunk [1]: the zone map says 0 NULLs and values from 0.0 to \
+    let expected = "zone_maps_stale: \"a\", chunk [1]: the zone map has 0 NULLs and values from 0.0 to \
         1.0, the cells have 0 NULLs and values from 10.0 to 11.0\n";
     assert!(findings(&report).contains(expected), "{}", findings(&report));
 }

@@ -159,7 +159,7 @@ async fn each_damage_is_found_by_its_check() {
             "longer",
             |it| edit(it, "a1.tdb", |bytes| bytes.push(0)),
             [&["fragment_files"], &["fragment_files"]],
-            "the footer of the fragment says",
+            "the fragment's footer gives",
         ),
         // The length of the first chunk of the first tile.
         (
@@ -172,7 +172,7 @@ async fn each_damage_is_found_by_its_check() {
             "value",
             |it| edit(it, "a0.tdb", |bytes| *bytes.last_mut().unwrap() ^= 0x40),
             [&[], &["tile_statistics_stale"]],
-            "\"a\", chunk [1, 1]: the fragment notes values from",
+            "\"a\", chunk [1, 1]: the stored statistics have values from",
         ),
         (
             "NULL",

@@ -1,5 +1,5 @@
-//! What is wrong with a footer that can be read all the same: spills that are not where they should be,
-//! and limits that the format sets and readers do without.
+//! Finds faults of a footer that can still be read: misplaced spills, and exceeded limits of the format that
+//! readers do not enforce.
 
 use std::ops::Range;
 
@@ -13,34 +13,34 @@ use crate::format::tet::metadata::{FooterJson, SpillRef};
 use crate::format::{Machine, Replies, Step};
 
 impl TetFile {
-    /// A machine that looks for what is wrong with the footer, though it can be read; `None` if the file
-    /// has none.
+    /// Returns a machine that finds faults of the footer that do not stop a reader; `None` if the file has
+    /// no footer.
     pub fn check_footer(&self) -> Option<CheckFooter> {
         self.tail.clone().map(|tail| CheckFooter::new(tail, self.payload_end))
     }
 }
 
-/// A footer, and what is wrong with it.
+/// The facts and the faults of a footer.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedFooter {
-    /// The version of its rules.
+    /// The version of the footer.
     pub version: u32,
-    /// The bytes of its JSON in the file.
+    /// The bytes of the footer's JSON in the file.
     pub json: Range<u64>,
-    /// Spills that lie outside the footer, or over one another.
+    /// Spills that lie outside the footer or overlap, and metadata stored both in the JSON and in a spill.
     pub misplaced: Vec<Error>,
-    /// What the rules of its version ignore.
+    /// Spills that the version of the footer does not define, and readers ignore.
     pub ignored: Vec<Error>,
-    /// Limits that it exceeds.
+    /// Limits of the format that the footer exceeds.
     pub exceeded: Vec<Error>,
 }
 
-/// Looks for what is wrong with a footer; made by [`TetFile::check_footer`].
+/// A machine that finds faults of a footer; made by [`TetFile::check_footer`].
 #[derive(Debug)]
 pub struct CheckFooter {
     tail: Tail,
     payload_end: u64,
-    /// What is known before spilled metadata is.
+    /// The faults found before spilled metadata is read, and the offset of that metadata.
     checked: Option<(CheckedFooter, u64)>,
 }
 
@@ -82,7 +82,7 @@ impl CheckFooter {
 
     fn check_refs(&self, json: &FooterJson, checked: &mut CheckedFooter) {
         if json.metadata.is_some() && json.metadata_ref.is_some() {
-            checked.misplaced.push(self.corrupt("metadata both here and spilled"));
+            checked.misplaced.push(self.corrupt("metadata both in the JSON and in a spill"));
         }
         let refs = [json.zone_maps_ref, json.secondary_index_ref, json.metadata_ref];
         let spills = self.tail.spills(json);
@@ -111,7 +111,7 @@ impl CheckFooter {
     }
 }
 
-/// What is spilled, in the order of [`Tail::spills`].
+/// The names of the spills, in the order of [`Tail::spills`].
 const NAMES: [&str; 3] = ["zone maps", "a secondary index", "metadata"];
 
 impl Machine for CheckFooter {

@@ -1,5 +1,5 @@
-//! The rows of the chunk index with all that is wrong with each, for those who report on a file rather
-//! than read it.
+//! Reads the rows of the chunk index with all faults of each row, for reports. Queries stop at the first
+//! fault instead.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,49 +11,50 @@ use crate::format::tet::index::Row;
 use crate::format::{Machine, Payload, Replies, Step};
 
 impl TetFile {
-    /// A machine that reads these `rows` of the chunk index with all that is wrong with each.
+    /// Returns a machine that reads these `rows` of the chunk index with all faults of each row.
     pub fn check_index(self: &Arc<Self>, rows: Range<u64>) -> CheckIndex {
         CheckIndex::new(Arc::clone(self), rows)
     }
 }
 
-/// A row of the index, and what is wrong with it.
+/// A row of the index and its faults.
 #[derive(Debug, Clone)]
 pub struct CheckedRow {
-    /// Its byte in the file.
+    /// The offset of the row in the file.
     pub offset: u64,
-    /// The dataset that it is about, by id, if there is one.
+    /// The id of the row's dataset, if that exists.
     pub dataset: Option<usize>,
-    /// The chunk that it is about, if the dataset has it.
+    /// The coordinates of the row's chunk, if they lie in the grid of its dataset.
     pub coordinates: Option<Vec<u64>>,
-    /// The bytes of the payload, if they lie in the file.
+    /// The bytes of the payload, if they lie before the end of the payloads.
     pub span: Option<Range<u64>>,
-    /// What to decode, if nothing is wrong with it.
+    /// The payload to decode, if it has no fault.
     pub payload: Option<Payload>,
-    /// What is wrong; of each field the first thing.
+    /// The first fault of each field that has one.
     pub faults: Vec<(RowField, Error)>,
 }
 
 /// A field of a row that can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowField {
-    /// A dataset that there is not.
+    /// The dataset does not exist.
     Dataset,
-    /// A chunk that there is not.
+    /// The chunk lies outside the grid.
     Coordinates,
-    /// Coordinates on axes that the dataset does not have: odd, but ignored.
+    /// A coordinate on an axis that the dataset does not have is not 0; readers ignore it.
     UnusedCoordinates,
-    /// Another length than the tile of the chunk has.
+    /// The decoded length differs from that of the chunk's tile.
     RawLength,
-    /// Another length than a raw tile has.
+    /// The stored length of a raw payload differs from the decoded length.
     StoredLength,
-    /// A payload outside the part of the file where payloads are.
+    /// The payload goes beyond the end of the payloads.
     Payload,
-    /// A codec that there is not.
+    /// The codec is undefined.
     Codec,
 }
 
-/// Reads rows of the index, in the order of the file; made by [`TetFile::check_index`].
+/// A machine that reads and checks rows of the index, in the order of the file; made by
+/// [`TetFile::check_index`].
 #[derive(Debug)]
 pub struct CheckIndex {
     file: Arc<TetFile>,
@@ -94,8 +95,8 @@ impl Faults {
         found.map_err(|error| self.0.push((field, error))).ok()
     }
 
-    /// The coordinates of the row's chunk and the bytes of its tile. A dataset that cannot be read at all
-    /// says nothing about its rows.
+    /// Checks the row against its dataset, and returns the coordinates of its chunk and the length of its
+    /// tile. A dataset that cannot be read has no grid to check its rows against.
     fn tile(&mut self, row: &Row, dataset: &Dataset) -> Option<(Vec<u64>, u64)> {
         let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return None };
         self.note(RowField::UnusedCoordinates, row.check_unused(grid.rank()));

@@ -1,10 +1,11 @@
-//! What the format allows a footer to hold at most. Readers do without these limits; writers and the
-//! reference's `verify` keep them.
+//! The limits that the format sets for a footer. Readers do not enforce these limits; writers and the
+//! reference's `verify` do.
 
 use serde_json::{Map, Value};
 
-/// The most bytes of the footer's JSON, and of metadata that were spilled because of that.
+/// The most bytes of the footer's JSON. Metadata that would make it longer is spilled.
 pub(super) const FOOTER_BYTES: u64 = 64 << 10;
+/// The most bytes of spilled metadata.
 pub(super) const SPILLED_BYTES: u64 = 16 << 20;
 
 const EVENTS: usize = 4096;
@@ -16,7 +17,7 @@ const AXES: usize = 8;
 const LABELS: usize = 64;
 const TEXT_BYTES: usize = 1024;
 
-/// Says of the footer's JSON which limits it exceeds.
+/// Returns a message for each limit that the footer's JSON exceeds.
 pub(super) fn of_footer(json: &Value) -> Vec<String> {
     let mut exceeded = Exceeded::default();
     let events = elements(&json["history"]);
@@ -28,7 +29,7 @@ pub(super) fn of_footer(json: &Value) -> Vec<String> {
     exceeded.0
 }
 
-/// The same of metadata that were spilled.
+/// Returns a message for each limit that spilled metadata exceeds.
 pub(super) fn of_metadata(json: &Value) -> Vec<String> {
     let mut exceeded = Exceeded::default();
     exceeded.metadata(json);
@@ -52,7 +53,7 @@ impl Exceeded {
         self.count(what, "bytes", text.len(), TEXT_BYTES);
     }
 
-    /// A value that is text; what else it may be is no matter of limits.
+    /// Checks a value that is text. Values of other types have no limits.
     fn value(&mut self, what: &str, value: &Value) {
         if let Value::String(text) = value {
             self.text(what, text);

@@ -1,6 +1,5 @@
-//! Finds faults that do not stop a reader, for `verify`: in the footer, row by row of the index, map by map
-//! of
-//! the zone maps.
+//! Finds faults that do not stop a reader, for `verify`: in the footer, in each row of the index, and in each
+//! zone map.
 
 mod footer;
 mod index;

@@ -1,4 +1,4 @@
-//! Zone maps with all that is wrong with them, where a query stops at the first thing and ignores the rest.
+//! Reads zone maps with all their faults. After a fault, a query ignores all maps of the dataset instead.
 
 use crate::error::{Error, Result};
 use crate::format::tet::file::TetFile;
@@ -6,13 +6,13 @@ use crate::format::tet::zone::{Target, ZoneEntry, ZoneMaps, ZoneText};
 use crate::format::{Location, Machine, Replies, Step, Zone};
 
 impl TetFile {
-    /// A machine that reads the zone maps in the file with all that is wrong with them; `None` if the
-    /// file has none.
+    /// Returns a machine that reads the zone maps in the file with all their faults; `None` if the file has
+    /// no zone maps.
     pub fn check_zone_maps(&self) -> Option<CheckZoneMaps> {
         self.embedded_zones().map(|text| CheckZoneMaps::new(text, self.zone_targets()))
     }
 
-    /// The same for the zone file `at` of a package, see [`TetFile::read_zone_file`].
+    /// Returns a machine that checks the zone file `at` of a package; see [`TetFile::read_zone_file`].
     ///
     /// # Errors
     /// `Corrupt` if the zone file is too long.
@@ -22,31 +22,31 @@ impl TetFile {
     }
 }
 
-/// The zone maps of a file, and what is wrong with them.
+/// The zone maps of a file and their faults.
 #[derive(Debug)]
 pub struct CheckedZoneMaps {
-    /// The maps that can be right, by dataset.
+    /// The maps without faults, by dataset.
     pub maps: Vec<ZoneMaps>,
-    /// How many there are in all.
+    /// The number of all maps, with and without faults.
     pub entries: u64,
-    /// Whether they are in the order of datasets and of their chunks, as writers leave them.
+    /// Whether the maps are sorted by dataset and chunk, as writers store them.
     pub in_order: bool,
-    /// Maps that cannot be right.
+    /// The maps with faults.
     pub faults: Vec<ZoneFault>,
 }
 
-/// A map that cannot be right.
+/// A zone map with a fault.
 #[derive(Debug)]
 pub struct ZoneFault {
-    /// The dataset that it is about, by id; there may be no such dataset.
+    /// The id of the map's dataset, which may not exist.
     pub dataset: u64,
-    /// The chunk that it is about; there may be no such chunk.
+    /// The coordinates of the map's chunk, which may not exist.
     pub coordinates: Vec<u64>,
-    /// What is wrong.
+    /// The fault.
     pub error: Error,
 }
 
-/// Reads the zone maps of all datasets; made by [`TetFile::check_zone_maps`] and
+/// A machine that reads and checks the zone maps of all datasets; made by [`TetFile::check_zone_maps`] and
 /// [`TetFile::check_zone_file`].
 #[derive(Debug)]
 pub struct CheckZoneMaps {
@@ -68,7 +68,7 @@ impl CheckZoneMaps {
         for entry in &entries {
             match self.zone(entry) {
                 Ok(Some((dataset, zone))) => zones[dataset].push(zone),
-                // What is wrong with the dataset is not the fault of its maps.
+                // Maps of a dataset that cannot be read are not faulty themselves.
                 Ok(None) => {}
                 Err(error) => faults.push(fault(entry.dataset_id, &entry.chunk_index, error)),
             }
@@ -80,8 +80,8 @@ impl CheckZoneMaps {
         Ok(CheckedZoneMaps { maps, entries: entries.len() as u64, in_order, faults })
     }
 
-    /// The dataset of an entry, the number of its chunk, and what is said of it; `None` if the dataset
-    /// cannot be read.
+    /// Returns the dataset of an entry, the number of its chunk, and its zone; `None` if the dataset cannot
+    /// be read.
     fn zone(&self, entry: &ZoneEntry) -> Result<Option<(usize, (u64, Zone))>> {
         let dataset = usize::try_from(entry.dataset_id).unwrap_or(usize::MAX);
         let target = self.targets.get(dataset).ok_or_else(|| {
@@ -92,7 +92,7 @@ impl CheckZoneMaps {
         Ok(Some((dataset, target.zone(entry, &self.text)?)))
     }
 
-    /// The maps of a dataset, of several for one chunk the first.
+    /// Returns the maps of a dataset. Keeps the first of several maps of one chunk, and reports the others.
     fn without_doubles(
         &self,
         dataset: u64,

@@ -1,8 +1,8 @@
-//! Checksums over ranges of a chunk, which stays as it is.
+//! Checksums over ranges of a chunk. They leave its data unchanged.
 //!
 //! ```text
-//!   metadata  u32 n, u32 m, then n + m times: u64 length, digest; then that of the filter before
-//!             n digests are of ranges of that, in order, and m of ranges of the data
+//!   metadata  u32 n, u32 m, then n + m times: u64 length, digest; then metadata of earlier filters
+//!             n digests cover ranges of that metadata, in order, and m cover ranges of the data
 //! ```
 
 use md5::{Digest, Md5};
@@ -20,7 +20,7 @@ pub(super) enum Checksum {
 }
 
 impl Checksum {
-    /// Checks all digests of a chunk.
+    /// Checks all digests of a chunk, and removes them from its metadata.
     pub(super) fn run<'a>(self, chunk: FilteredChunk<'a>) -> Result<FilteredChunk<'a>> {
         let mut reader = chunk.reader();
         let (of_metadata, of_data) = (u64::from(reader.u32()?), u64::from(reader.u32()?));
@@ -36,7 +36,7 @@ impl Checksum {
         Ok(FilteredChunk { metadata, ..chunk })
     }
 
-    /// Checks `digests`, which must be of all of `bytes`.
+    /// Checks that `digests` cover all of `bytes` and match them.
     fn check(
         self,
         chunk: FilteredChunk<'_>,
@@ -47,11 +47,11 @@ impl Checksum {
             let len = digests.u64()?;
             let expected = digests.take(self.len())?;
             let Some(range) = bytes.split_off(..to_usize(len)) else {
-                return Err(chunk.corrupt(format!("a checksum of {len} bytes, beyond the end")));
+                return Err(chunk.corrupt(format!("a checksum over {len} bytes, beyond the end")));
             };
             if !self.is_of(expected, range) {
                 let name = self.name();
-                return Err(chunk.corrupt(format!("{len} bytes whose {name} digest is another")));
+                return Err(chunk.corrupt(format!("{len} bytes whose {name} checksum differs")));
             }
         }
         match bytes.len() {

@@ -1,4 +1,4 @@
-//! A chunk between two filters, and memory for what a filter makes of it.
+//! A chunk between two filters, and memory for the output of the next one.
 
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
@@ -6,7 +6,7 @@ use crate::format::wire::{Reader, to_usize};
 /// A chunk on its way from the stored bytes to the cells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilteredChunk<'a> {
-    /// What filters left for their inverses; that of the next inverse comes first.
+    /// Metadata that filters stored for their inverses; the next inverse's comes first.
     pub(super) metadata: &'a [u8],
     pub(super) data: &'a [u8],
     /// Where the chunk begins in its object, for errors.
@@ -23,24 +23,24 @@ impl<'a> FilteredChunk<'a> {
     }
 }
 
-/// What a whole number of bytes of metadata does not take is for the next inverse.
+/// The unread metadata, which belongs to the next inverse.
 pub(super) fn rest<'a>(mut reader: Reader<'a>) -> Result<&'a [u8]> {
     reader.take(reader.remaining())
 }
 
-/// Memory to claim: a piece of the decoded tile, or scratch memory.
+/// Memory that an inverse may claim for its output: a piece of the decoded tile, or scratch memory.
 ///
-/// The memory only grows. What it holds is of no meaning; whoever claims some fills all of it.
+/// The memory only grows. Claimed bytes have arbitrary content, so the claimer must overwrite all of them.
 pub(super) struct Target<'a> {
     pub(super) memory: &'a mut Vec<u8>,
-    /// Where the claim begins.
+    /// Where the claim begins in `memory`.
     pub(super) at: usize,
     pub(super) bound: Bound,
     /// Where the chunk begins in its object, for errors.
     pub(super) offset: u64,
 }
 
-/// How much may be claimed.
+/// The number of bytes that may be claimed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Bound {
     Exactly(u64),
@@ -48,7 +48,7 @@ pub(super) enum Bound {
 }
 
 impl<'a> Target<'a> {
-    /// Whether `len` bytes may be claimed.
+    /// Fails unless `len` bytes may be claimed.
     pub(super) fn check(&self, len: u64) -> Result<()> {
         let expected = match self.bound {
             Bound::Exactly(expected) if len != expected => format!("{expected} bytes"),
@@ -59,7 +59,7 @@ impl<'a> Target<'a> {
         Err(Error::corrupt("tile chunk", self.offset, message))
     }
 
-    /// `len` bytes of any content.
+    /// Claims `len` bytes, which have arbitrary content.
     pub(super) fn claim(self, len: u64) -> Result<&'a mut [u8]> {
         self.check(len)?;
         let end = self.at.saturating_add(to_usize(len));
@@ -70,19 +70,19 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Where the inverse of a filter puts what it makes.
+/// Memory for the output of the inverse of a filter.
 pub(super) struct Targets<'a> {
     pub(super) data: Target<'a>,
     pub(super) metadata: Target<'a>,
 }
 
-/// Data claimed to have shrunk by more than this is not believed without a look.
+/// Up to this ratio of decoded to stored bytes, memory is allocated without a check.
 const HONEST_RATIO: u64 = 64;
-/// But little data is.
+/// Up to this decoded length, memory is allocated without a check, whatever the ratio.
 const LITTLE: u64 = 1 << 20;
 
-/// Whether memory for `raw_len` bytes may be had for `stored_len` bytes that are said to decode to
-/// as much.
+/// Whether memory for `raw_len` decoded bytes may be allocated before checking that `stored_len` bytes
+/// decode to that length.
 pub(super) fn is_honest(raw_len: u64, stored_len: usize) -> bool {
     raw_len <= LITTLE.max((stored_len as u64).saturating_mul(HONEST_RATIO))
 }

@@ -1,7 +1,7 @@
 //! General compressors: zlib streams, zstd frames, raw LZ4 blocks and bzip2 streams.
 //!
-//! Each decompresses one part of a chunk into memory of exactly the length that the part is said to
-//! have. Contexts are made once and serve all parts.
+//! Each decompresses one part of a chunk into memory of exactly the length that the metadata declares.
+//! Contexts are made once and serve all parts.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -25,7 +25,7 @@ pub(super) struct Contexts {
 }
 
 impl Compressor {
-    /// Decompresses `part`, which must give exactly as much as `output` takes.
+    /// Decompresses `part`, which must fill `output` exactly.
     pub(super) fn decompress(
         self,
         part: &[u8],
@@ -38,12 +38,12 @@ impl Compressor {
             Self::Lz4 => lz4_flex::block::decompress_into(part, output).map_err(broken)?,
             Self::Bzip2 => decompress_bzip2(part, output)?,
         };
-        if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len}")) }
+        if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len} bytes")) }
     }
 
-    /// Whether `part` really decompresses to `len` bytes, found out without memory for them.
+    /// Whether `part` decompresses to `len` bytes; for LZ4, whether it may. Allocates no memory for them.
     pub(super) fn decompresses_to(self, part: &[u8], len: u64) -> bool {
-        // One byte more tells a longer stream.
+        // Reading one byte more than `len` detects a longer stream.
         let count = |stream: &mut dyn Read| {
             io::copy(&mut stream.take(len.saturating_add(1)), &mut io::sink())
         };
@@ -53,7 +53,7 @@ impl Compressor {
                 zstd::stream::Decoder::with_buffer(part).and_then(|mut stream| count(&mut stream))
             }
             Self::Bzip2 => count(&mut bzip2::read::BzDecoder::new(part)),
-            // A byte of a block stands for 255 bytes at most.
+            // A stored byte of an LZ4 block unpacks to 255 bytes at most.
             Self::Lz4 => return len / 255 <= part.len() as u64,
         };
         found.is_ok_and(|found| found == len)
@@ -66,7 +66,7 @@ impl Contexts {
         zlib.reset(true);
         match zlib.decompress(part, output, FlushDecompress::Finish).map_err(broken)? {
             Status::StreamEnd => Ok(usize::try_from(zlib.total_out()).unwrap_or(usize::MAX)),
-            Status::Ok | Status::BufError => Err("its stream does not end there".into()),
+            Status::Ok | Status::BufError => Err("its stream is cut off or too long".into()),
         }
     }
 
@@ -83,7 +83,7 @@ fn decompress_bzip2(part: &[u8], output: &mut [u8]) -> Result<usize, String> {
     let mut stream = bzip2::Decompress::new(false);
     match stream.decompress(part, output).map_err(broken)? {
         bzip2::Status::StreamEnd => Ok(usize::try_from(stream.total_out()).unwrap_or(usize::MAX)),
-        _ => Err("its stream does not end there".into()),
+        _ => Err("its stream is cut off or too long".into()),
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
                 compressor.decompress(&part, &mut output[..len], &mut contexts).unwrap();
                 assert_eq!(output[..len], data);
                 assert!(compressor.decompresses_to(&part, len as u64));
-                // No frame at all is an empty frame to zstd.
+                // zstd decompresses an empty input to an empty output.
                 for end in (usize::from(len == 0)..part.len()).rev().take(50) {
                     let place = &mut output[..len];
                     let result = compressor.decompress(&part[..end], place, &mut contexts);
@@ -131,7 +131,7 @@ mod tests {
             let part = compress(compressor, &data);
             assert!(compressor.decompresses_to(&part, 10_000_000));
             assert!(!compressor.decompresses_to(&part, 1 << 40));
-            // LZ4's is only an estimate.
+            // For LZ4, `decompresses_to` only checks an upper bound.
             assert!(compressor == Compressor::Lz4 || !compressor.decompresses_to(&part, 9_999_999));
         }
     }

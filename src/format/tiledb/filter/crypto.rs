@@ -13,18 +13,18 @@ const KEY_LEN: usize = 32;
 const NONCE_LEN: usize = 12;
 /// Bytes of the authentication tag of a part.
 const TAG_LEN: usize = 16;
-/// Bytes of what a part needs to be opened: nonce and tag.
+/// Bytes of the seal of a part: nonce and tag.
 pub(super) const SEAL_LEN: usize = NONCE_LEN + TAG_LEN;
 
-/// The key of an encrypted array: 32 bytes, used as they are. It is never shown.
+/// The key of an encrypted array: 32 bytes, used as they are. `Debug` does not print them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EncryptionKey([u8; KEY_LEN]);
 
 impl EncryptionKey {
-    /// A key of these bytes.
+    /// Makes a key of 32 bytes.
     ///
     /// # Errors
-    /// `Usage` unless there are 32.
+    /// `Usage` for another number of bytes.
     pub fn new(key: &[u8]) -> Result<Self> {
         key.try_into().map(Self).map_err(|_| {
             let len = key.len();
@@ -39,7 +39,7 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-/// A key made ready.
+/// A cipher that is set up with a key.
 #[derive(Clone)]
 pub(super) struct Cipher(Box<Aes256Gcm>);
 

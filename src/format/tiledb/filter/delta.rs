@@ -1,12 +1,12 @@
-//! Differences, and differences of differences, of integers.
+//! The delta filters: differences, and differences of differences, of integers.
 //!
 //! ```text
 //!   delta         u64 count, first value, then each value less the one before
 //!   double delta  u8 bits, u64 count, first value, second value, then a stream of u64 words, read
-//!                 from their highest bit down: per value a sign and a magnitude of so many bits
+//!                 from their highest bit down: per value a sign and a magnitude of `bits` bits
 //! ```
 //!
-//! Where magnitudes would be as wide as the values, double delta has the values as they are.
+//! Where sign and magnitude would be as wide as the values, double delta stores the values unchanged.
 
 use super::word::{accumulate, load, store};
 
@@ -17,9 +17,9 @@ pub(super) fn add_up<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(
     };
     check_count::<N>(u64::from_le_bytes(*count), values)?;
     check_whole::<N>(values)?;
-    // Some writers added one difference too many.
+    // Some writers added one difference too many; bytes at the end are ignored.
     let Some(differences) = differences.get(..values.len()) else {
-        return Err(format!("it has {} bytes of differences", differences.len()));
+        return Err(format!("it has only {} bytes of differences", differences.len()));
     };
     accumulate::<N>(differences, values, 0, u64::wrapping_add);
     Ok(())
@@ -53,7 +53,7 @@ pub(super) fn add_up_twice<const N: usize>(part: &[u8], values: &mut [u8]) -> Re
     unpack::<N>(packed, bits, [before, last], rest)
 }
 
-/// Writes to `values` what follows the two values in `last`.
+/// Unpacks differences of differences to `values`, which follow the values `before` and `last`.
 fn unpack<const N: usize>(
     packed: &[u8],
     bits: u32,
@@ -63,7 +63,7 @@ fn unpack<const N: usize>(
     let (words, values) = (packed.as_chunks::<8>().0, values.as_chunks_mut::<N>().0);
     let width = bits + 1; // at most 63
     if (values.len() as u64).saturating_mul(u64::from(width)) > 64 * words.len() as u64 {
-        return Err(format!("it has {} bytes of differences", packed.len()));
+        return Err(format!("it has only {} bytes of differences", packed.len()));
     }
     let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
     // The next `filled` bits of the stream are the lowest of `buffer`.
@@ -97,12 +97,13 @@ fn check_count<const N: usize>(count: u64, values: &[u8]) -> Result<(), String> 
     Err(format!("it has {count} values of {N} bytes"))
 }
 
-/// Writers drop what is less than a value, except where values did not shrink.
+/// Fails unless `values` takes whole values: writers drop the bytes after the last whole one, except where
+/// they store values unchanged.
 fn check_whole<const N: usize>(values: &[u8]) -> Result<(), String> {
     if values.len().is_multiple_of(N) {
         return Ok(());
     }
-    Err(format!("it has values of {N} bytes"))
+    Err(format!("its values of {N} bytes do not fill that length"))
 }
 
 #[cfg(test)]

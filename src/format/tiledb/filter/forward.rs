@@ -1,4 +1,4 @@
-//! The filters forward, naively, for tests: what writers do, one value and one bit at a time.
+//! Encoders for tests: each filter in the direction of writing, one value and one bit at a time.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use crate::format::tiledb::datatype::Datatype;
 /// The key that [`Writer`] encrypts with.
 pub(super) const KEY: [u8; 32] = *b"0123456789abcdeF0123456789abcdeF";
 
-/// A chunk between two filters: metadata of the last filter first, and data.
+/// A chunk between two filters: parts of metadata, the last filter's first, and parts of data.
 #[derive(Clone, Default)]
 pub(super) struct Written {
     pub(super) metadata: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ fn integer_of(width: Width) -> Datatype {
 }
 
 impl Writer<'_> {
-    /// Applies one filter; none if it is not for such data.
+    /// Applies one filter; `None` if it cannot encode such data.
     pub(super) fn apply(&mut self, filter: Filter, chunk: Written) -> Option<Written> {
         let width = width_of(self.datatype);
         let cell = self.cell_size;
@@ -143,7 +143,7 @@ impl Writer<'_> {
         written([count.to_le_bytes().to_vec(), windows].concat(), chunk.metadata, data)
     }
 
-    /// Windows of a random length, which do not cross parts.
+    /// Cuts parts into windows of one random length, which do not cross parts.
     fn windows<'a>(&mut self, chunk: &'a Written, size: usize) -> Vec<&'a [u8]> {
         let len = self.rng.random_range(1..200) * size;
         chunk.data.iter().flat_map(|part| part.chunks(len)).collect()
@@ -167,7 +167,7 @@ fn written(own: Vec<u8>, mut metadata: Vec<Vec<u8>>, data: Vec<u8>) -> Written {
     Written { metadata, data: vec![data] }
 }
 
-/// Encodes all parts, of metadata and then of data, each by itself.
+/// Encodes each part by itself: the parts of metadata, and then those of data.
 fn in_parts(chunk: &Written, encode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Written> {
     let counts = [chunk.metadata.len() as u32, chunk.data.len() as u32];
     let (mut entries, mut data) = (counts.map(u32::to_le_bytes).concat(), vec![]);
@@ -179,7 +179,7 @@ fn in_parts(chunk: &Written, encode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Optio
     Some(written(entries, vec![], data))
 }
 
-/// Encodes the parts of the data and lists the lengths of what comes out.
+/// Encodes the parts of the data, and lists their encoded lengths.
 fn in_segments(chunk: Written, encode: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Written> {
     let stored = chunk.data.iter().map(|part| encode(part)).collect::<Option<Vec<_>>>()?;
     let mut lens = (stored.len() as u32).to_le_bytes().to_vec();
@@ -217,7 +217,7 @@ pub(super) fn compress(compressor: Compressor, part: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// The stored bytes, and nonce and tag.
+/// Returns the encrypted bytes of `part`, and the nonce followed by the tag.
 pub(super) fn encrypt(key: &[u8; 32], nonce: [u8; 12], part: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut stored = part.to_vec();
     let cipher = Aes256Gcm::new(key.into());
@@ -225,7 +225,7 @@ pub(super) fn encrypt(key: &[u8; 32], nonce: [u8; 12], part: &[u8]) -> (Vec<u8>,
     (stored, [&nonce[..], &tag[..]].concat())
 }
 
-/// The integers of these bytes, if they are whole; none otherwise.
+/// The integers in `bytes`; none unless `bytes` has a whole number of them.
 fn integers(datatype: Datatype, bytes: &[u8]) -> Vec<i128> {
     let size = datatype.size() as usize;
     if !bytes.len().is_multiple_of(size) {
@@ -299,7 +299,7 @@ fn double_deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     Some(stored)
 }
 
-/// Cuts parts in a multiple of 8 bytes and a rest.
+/// Cuts each part into a multiple of 8 bytes and a rest.
 fn cut_at_8(chunk: Written) -> Written {
     let cut = |part: &Vec<u8>| {
         let (whole, rest) = part.split_at(part.len() / 8 * 8);
@@ -342,7 +342,7 @@ fn xor(width: Width, part: &[u8]) -> Option<Vec<u8>> {
     is_whole.then(|| (0..part.len()).map(stored).collect())
 }
 
-/// None if precision would be lost.
+/// `None` if a float would not come back exactly.
 fn scale_floats(
     datatype: Datatype,
     scale: f64,
@@ -366,7 +366,7 @@ fn scale_floats(
     part.chunks(size).map(encode).collect::<Option<Vec<_>>>().map(|integers| integers.concat())
 }
 
-/// A chunk of encoded `strings`, in integers of these widths.
+/// A chunk of encoded `strings`. Counts or entry numbers have `width`, lengths have `len_width`.
 pub(super) fn encode_strings(
     strings: &[&str],
     is_dictionary: bool,
@@ -402,7 +402,7 @@ pub(super) fn encode_strings(
     written([header, rest].concat(), vec![], data)
 }
 
-/// A tile of chunks: for each the length of its cells and what the filters made of them.
+/// A tile of `chunks`, each with the length of its cells and its filtered bytes.
 pub(super) fn tile(chunks: &[(usize, Written)]) -> Vec<u8> {
     let mut tile = (chunks.len() as u64).to_le_bytes().to_vec();
     for (raw_len, Written { metadata, data }) in chunks {

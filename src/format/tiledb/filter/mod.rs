@@ -1,7 +1,7 @@
 //! TileDB's filter pipelines, in reverse: from the bytes of a stored tile to its cells.
 //!
-//! A tile is cut into chunks, and each chunk went through every filter of a [`Pipeline`]. Next to
-//! the data each filter leaves metadata that its inverse needs:
+//! A writer cuts a tile into chunks and passes each chunk through every filter of a [`Pipeline`]. Next
+//! to the data, each filter stores metadata that its inverse needs:
 //!
 //! ```text
 //!   tile   ├ chunk count ┼ chunk ┼ chunk ┼ … ┤
@@ -18,9 +18,8 @@
 //!             (empty)            cells, in their place in the decoded tile
 //! ```
 //!
-//! `plan` does once per field what can be done ahead, and [`TileCodec`] runs the inverses chunk by
-//! chunk, in memory that it is lent. One module per kind of filter has what remains: the inverses,
-//! from slices to slices.
+//! `plan` chooses the inverses once per field. [`TileCodec`] runs them chunk by chunk, in memory that the
+//! caller lends. The inverses, from slices to slices, have one module per kind of filter.
 
 mod checksum;
 mod chunk;

@@ -1,6 +1,7 @@
-//! Filters that take the whole chunk apart: compressors and the cipher.
+//! Filters that encode both metadata and data of a chunk, in parts: the cipher and the compressors, to
+//! which TileDB counts the delta filters.
 //!
-//! Their metadata is all their own and lists parts of the data, in order:
+//! Their metadata replaces that of earlier filters. It lists the parts of the data, in order:
 //!
 //! ```text
 //!   metadata  u32 n, u32 m, then n + m times: u32 raw length, u32 stored length [, nonce, tag]
@@ -22,7 +23,7 @@ const LENGTHS_LEN: usize = 8;
 #[derive(Debug, Clone)]
 pub(super) enum Unpack {
     Decompress(Compressor),
-    /// Runs of cells of so many bytes.
+    /// Run-length encoding of cells of this many bytes.
     RunLength(usize),
     Delta(Deltas),
     DoubleDelta(Deltas),
@@ -34,12 +35,12 @@ pub(super) enum Unpack {
 pub(super) struct Deltas {
     /// The width of a value.
     pub(super) width: Width,
-    /// Whether they are of cells, rather than of what another filter made of them.
+    /// Whether the values are the cells themselves, rather than the output of another filter.
     pub(super) of_cells: bool,
 }
 
 impl Deltas {
-    /// Whether the writer left out some of `raw_len` bytes.
+    /// Whether the writer dropped the last of `raw_len` bytes, after the last whole value.
     fn are_cut_off(self, raw_len: usize) -> bool {
         !self.of_cells && !raw_len.is_multiple_of(self.width.bytes())
     }
@@ -65,7 +66,7 @@ impl Unpack {
             && let Some(part) = parts.iter().find(|part| !self.unpacks(part))
         {
             let (stored, raw) = (part.stored.len(), part.raw_len);
-            let message = format!("a part of {stored} bytes that does not unpack to {raw}");
+            let message = format!("a part of {stored} bytes that does not unpack to {raw} bytes");
             return Err(chunk.corrupt(message));
         }
         let metadata = targets.metadata.claim(metadata_len)?;
@@ -75,7 +76,7 @@ impl Unpack {
         Ok(FilteredChunk { metadata, data, ..chunk })
     }
 
-    /// Unpacks parts that make `output` together.
+    /// Unpacks `parts` one after another into `output`.
     fn fill<'a>(
         &self,
         chunk: FilteredChunk<'a>,
@@ -85,7 +86,7 @@ impl Unpack {
     ) -> Result<()> {
         for part in parts {
             let Some(place) = output.split_off_mut(..part.raw_len) else {
-                return Err(chunk.corrupt("parts that exceed their sum"));
+                return Err(chunk.corrupt("parts longer than all parts together"));
             };
             if place.is_empty() && part.stored.is_empty() {
                 continue;
@@ -95,7 +96,9 @@ impl Unpack {
                 Self::Delta(deltas) | Self::DoubleDelta(deltas) if deltas.are_cut_off(raw) => {
                     cut_off(*deltas, raw)
                 }
-                _ => chunk.corrupt(format!("a part of {stored} bytes, {raw} when unpacked: {why}")),
+                _ => chunk.corrupt(format!(
+                    "a part of {stored} bytes that should unpack to {raw}: {why}"
+                )),
             })?;
         }
         Ok(())
@@ -122,28 +125,28 @@ impl Unpack {
         }
     }
 
-    /// Whether `part` unpacks to what it says, for all that can be told without memory for it.
+    /// Whether `part` can unpack to its declared length, as far as that shows without memory for the output.
     fn unpacks(&self, part: &Part<'_>) -> bool {
         let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
         match self {
             Self::Decompress(compressor) => compressor.decompresses_to(part.stored, raw_len),
             Self::RunLength(cell) => run_length::expanded_len(part.stored, *cell) == raw_len,
-            // A difference of differences takes a bit or more.
+            // A value of at most 64 bits takes at least one stored bit.
             Self::DoubleDelta(_) => raw_len / 64 <= stored,
             Self::Delta(_) | Self::Decrypt(_) => raw_len <= stored,
         }
     }
 }
 
-/// What TileDB itself gets wrong: it stores the whole values in the output of a filter, and drops the
-/// bytes after them.
+/// The error for bytes that TileDB lost when it wrote: of another filter's output, its delta filters store
+/// only whole values.
 fn cut_off(deltas: Deltas, raw_len: usize) -> Error {
     let width = deltas.width.bytes();
     let lost = raw_len % width;
     Error::unsupported(format!(
-        "delta after a filter that changes lengths: of {raw_len} bytes, TileDB stored those that are \
-         whole values of {width} bytes and lost the last {lost}, so that it cannot be relied on to read them \
-         either; write the attribute again, with delta as its first filter"
+        "delta after a filter that changes lengths: TileDB stored only whole values of {width} bytes and \
+         lost the last {lost} of {raw_len} bytes, so TileDB cannot restore them either; write the \
+         attribute again, with delta as its first filter"
     ))
 }
 
@@ -155,13 +158,13 @@ struct Part<'a> {
     seal: &'a [u8],
 }
 
-/// The parts of a chunk; they are the whole data.
+/// The parts of a chunk, which together are its data.
 struct Parts<'a> {
-    /// The lengths and the seal of each.
+    /// The lengths and the seal of each part.
     entries: &'a [u8],
     entry_len: usize,
     data: &'a [u8],
-    /// How many of them unpack to metadata; these come first.
+    /// How many parts unpack to metadata; these precede the parts of data.
     of_metadata: usize,
 }
 
@@ -178,7 +181,7 @@ impl<'a> Parts<'a> {
         let listed = parts.lengths().map(|(_, stored, _)| stored as u64).sum::<u64>();
         let found = chunk.data.len();
         if listed != found as u64 {
-            let message = format!("{found} bytes of data, expected parts of {listed} in all");
+            let message = format!("{found} bytes of data, but its parts have {listed} in all");
             return Err(chunk.corrupt(message));
         }
         Ok(parts)
@@ -260,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_the_writer_of_deltas_dropped_is_not_the_fault_of_the_file() {
-        // Seven bytes of another filter, of which three values of two bytes are left.
+        // Of seven bytes of another filter's output, three values of two bytes are stored.
         let data = [&[3, 0, 0, 0, 0, 0, 0, 0], &[5, 0, 1, 0, 1, 0][..]].concat();
         let kind = |of_cells| {
             let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells });
@@ -272,7 +275,7 @@ mod tests {
             [kind(true), kind(false)],
             [(ErrorKind::Corrupt, false), (ErrorKind::Unsupported, true)]
         );
-        // What is too short in whole values is damaged.
+        // Eight bytes are four whole values, so three stored values mean damage.
         let unpack = Unpack::Delta(Deltas { width: Width::Two, of_cells: false });
         assert_eq!(run(&unpack, &[0, 1, 8, 14], &data).unwrap_err().kind(), ErrorKind::Corrupt);
     }

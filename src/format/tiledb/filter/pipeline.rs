@@ -11,21 +11,21 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::datatype::Datatype;
 use crate::format::wire::{Reader, to_usize};
 
-/// Pipelines longer than this are refused: each filter has memory of its own while decoding.
+/// Pipelines of more filters are refused: each filter takes memory of its own while decoding.
 const MOST_FILTERS: u32 = 64;
 
-/// The structures' version from which options of delta filters name a type.
+/// Since this format version of the enclosing structure, options of delta filters name a type.
 const DELTA_NAMES_TYPE: u32 = 19;
-/// The same for double delta filters.
+/// Since this format version, options of double delta filters name a type, too.
 const DOUBLE_DELTA_NAMES_TYPE: u32 = 20;
 
-/// The filters that the bytes of a tile went through when it was written, first to last.
+/// The filters that a writer applied to the bytes of a tile, first to last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     pub(super) filters: Vec<Filter>,
 }
 
-/// One filter with the options that matter to its inverse or to people.
+/// One filter, with the options that its inverse or `Display` needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Filter {
     Noop,
@@ -40,7 +40,7 @@ pub(super) enum Filter {
     Bzip2 {
         level: i32,
     },
-    /// A type other than the data's own, if there is one, to take differences in.
+    /// Takes differences of values of type `reinterpret`, or of the data's own type if that is `None`.
     DoubleDelta {
         reinterpret: Option<Datatype>,
     },
@@ -59,7 +59,7 @@ pub(super) enum Filter {
     },
     Xor,
     Webp,
-    /// As of `DoubleDelta`.
+    /// Has the same option as `DoubleDelta`.
     Delta {
         reinterpret: Option<Datatype>,
     },
@@ -69,8 +69,8 @@ impl Pipeline {
     /// Reads a pipeline of a structure of format `version`.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes end early or options have the wrong length, `Unsupported` for filters
-    /// that this version does not know.
+    /// `Corrupt` if the bytes end early or options are malformed, `Unsupported` for unknown filters and
+    /// for more than 64 filters.
     pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
         let _largest_chunk = reader.u32()?;
         let count = reader.u32()?;
@@ -87,7 +87,7 @@ impl Pipeline {
         self.filters.is_empty()
     }
 
-    /// Whether the cells that come back may differ from those that were written.
+    /// Whether decoded cells may differ from the cells that were written.
     pub fn is_lossy(&self) -> bool {
         let rounds = |filter: &Filter| matches!(filter, Filter::ScaleFloat { .. } | Filter::Webp);
         self.filters.iter().any(rounds)
@@ -161,7 +161,7 @@ impl Filter {
     }
 }
 
-/// The level in the options of a compressor, after its kind, which the filter's id says already.
+/// Reads the level in the options of a compressor, after a byte that only repeats the filter's kind.
 fn level(options: &mut Reader<'_>) -> Result<i32> {
     options.u8()?;
     options.array().map(i32::from_le_bytes)

@@ -1,7 +1,7 @@
-//! What must be done to undo a pipeline for one kind of tile.
+//! Chooses the inverses that undo a pipeline for one kind of tile.
 //!
-//! Every filter has an input type: that of the field, until a filter changes it for those that
-//! follow. It decides the width of words, and whether the filter does anything at all:
+//! Every filter has an input type: the field's type, until a filter changes it for later filters. The
+//! input type determines the width of words, and whether the filter changes the data:
 //!
 //! ```text
 //!   FLOAT32 ──▶ scale float ──INT16──▶ bit width reduction ──INT16──▶ byteshuffle ──INT16──▶ zstd
@@ -22,26 +22,26 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::datatype::Datatype;
 use crate::format::wire::to_usize;
 
-/// The format version of fragments from which window filters take dates and times for integers.
+/// Since this format version of fragments, window filters treat dates and times as integers.
 const WINDOWS_OF_DATES: u32 = 20;
 
-/// What a tile holds.
+/// The properties of a kind of tile that filters depend on.
 #[derive(Debug, Clone)]
 pub(in crate::format::tiledb) struct Field {
-    /// The type of the values: the field's own, `UInt64` of offsets, `UInt8` of validity, that in
-    /// the header of generic tiles.
+    /// The type of the values: the field's own, `UInt64` for offsets, `UInt8` for validity, and the type in
+    /// the header for generic tiles.
     pub(in crate::format::tiledb) datatype: Datatype,
-    /// Bytes of what run-length encoding repeats.
+    /// Bytes of a cell, the unit that run-length encoding repeats.
     pub(in crate::format::tiledb) cell_size: u64,
-    /// Whether the tile is the content of strings of variable length whose offsets are in the
-    /// encoding, if it is one that [`drops_offsets`].
+    /// Whether the tile has variable-length strings whose encoding includes their offsets, as
+    /// [`drops_offsets`] determines.
     pub(in crate::format::tiledb) var_strings: bool,
-    /// The format version of the fragment.
+    /// The format version of the fragment, or of the generic tile.
     pub(in crate::format::tiledb) fragment_version: u32,
 }
 
-/// Whether strings of variable length of this type, in a schema of this version, have their offsets
-/// in the encoding instead of a tile.
+/// Whether the encoding of variable-length values of this type includes their offsets, so that the tile of
+/// offsets is empty. This depends on the version of the schema.
 pub(in crate::format::tiledb) fn drops_offsets(
     pipeline: &Pipeline,
     datatype: Datatype,
@@ -57,7 +57,7 @@ pub(in crate::format::tiledb) fn drops_offsets(
 }
 
 impl Pipeline {
-    /// Makes the pipeline ready to decode tiles of `field`, encrypted ones with a `key`.
+    /// Prepares the pipeline for decoding tiles of `field`, which are encrypted if there is a `key`.
     ///
     /// # Errors
     /// `Unsupported` for filters that cannot be undone for such a field, and `Usage` if the
@@ -93,14 +93,14 @@ impl Pipeline {
 impl StringEncoding {
     fn at(self, place: usize) -> Result<Inverse> {
         if place > 0 {
-            return Err(Error::unsupported(format!("strings encoded by filter {place}, not 0")));
+            return Err(Error::unsupported(format!("strings encoded after {place} other filters")));
         }
         Ok(Inverse::Strings(self))
     }
 }
 
 impl Filter {
-    /// How the filter encodes strings of variable length, if they get special treatment.
+    /// The filter's encoding of variable-length strings; `None` if it treats them as bytes.
     fn string_encoding(self) -> Option<StringEncoding> {
         match self {
             Self::RunLength => Some(StringEncoding::RunLength),
@@ -109,8 +109,8 @@ impl Filter {
         }
     }
 
-    /// The inverse for input of this type, which is the cells themselves if the filter `is_first` to
-    /// change them; none if it does nothing to them.
+    /// The inverse for data of type `input`; `None` if the filter leaves such data unchanged. `is_first`
+    /// means that no earlier filter has an inverse, so that the data is the cells.
     fn inverse(
         self,
         input: Datatype,
@@ -172,7 +172,7 @@ impl Filter {
         })
     }
 
-    /// The type of what the filter makes of `input`.
+    /// The type of the filter's output for data of type `input`.
     fn output_type(self, input: Datatype) -> Datatype {
         match self {
             Self::Delta { reinterpret } | Self::DoubleDelta { reinterpret } => {
@@ -185,7 +185,7 @@ impl Filter {
         }
     }
 
-    /// The width of differences of values of this type; text is bytes to them.
+    /// The width of differences between values of this type; text counts as bytes.
     fn delta_width(self, datatype: Datatype) -> Result<Width> {
         if datatype.is_float() {
             return Err(self.unsupported(datatype));
@@ -198,7 +198,7 @@ impl Filter {
     }
 }
 
-/// Whether filters that work on windows take the type for integers.
+/// Whether window filters treat values of this type as integers.
 fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
     if datatype.is_temporal() {
         return field.fragment_version >= WINDOWS_OF_DATES;
@@ -206,7 +206,7 @@ fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
     datatype.is_signed() || datatype.is_unsigned()
 }
 
-/// Whether values are bytes that are neither integers nor text.
+/// Whether positive delta encodes these values as bytes: truth values, blobs and geometries.
 fn is_plain_byte(datatype: Datatype) -> bool {
     use Datatype::{Blob, Bool, GeomWkb, GeomWkt};
     matches!(datatype, Bool | Blob | GeomWkb | GeomWkt)

@@ -1,9 +1,9 @@
-//! Runs of equal cells of fixed size: the cell, then how often it comes, as a big-endian `u16`.
+//! Runs of equal cells of fixed size: the cell, then the length of the run as a big-endian `u16`.
 
-/// Bytes of the number of cells of a run.
+/// Bytes of the length of a run.
 const COUNT_LEN: usize = 2;
 
-/// The runs of `part`: their cells and how many there are of each.
+/// The runs of `part`: each with its cell and its number of cells.
 fn runs(part: &[u8], cell: usize) -> impl Iterator<Item = (&[u8], usize)> {
     part.chunks_exact(cell.saturating_add(COUNT_LEN)).filter_map(move |run| {
         let (cell, count) = run.split_last_chunk()?;
@@ -11,7 +11,7 @@ fn runs(part: &[u8], cell: usize) -> impl Iterator<Item = (&[u8], usize)> {
     })
 }
 
-/// The bytes that `part` expands to.
+/// The number of bytes to which `part` expands.
 pub(super) fn expanded_len(part: &[u8], cell: usize) -> u64 {
     runs(part, cell).map(|(cell, count)| cell.len() as u64 * count as u64).sum()
 }

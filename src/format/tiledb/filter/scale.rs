@@ -7,23 +7,23 @@ use super::word::{Width, load};
 pub(super) struct Scaling {
     pub(super) scale: f64,
     pub(super) offset: f64,
-    /// Of the integers, which have a sign.
+    /// The width of the signed integers.
     pub(super) stored: Width,
     /// Whether the floats have double precision.
     pub(super) is_double: bool,
 }
 
 impl Scaling {
-    /// What `len` stored bytes decode to.
+    /// The number of bytes to which `len` stored bytes decode.
     pub(super) fn raw_len(&self, len: u64) -> Result<u64, String> {
         let stored = self.stored.bytes() as u64;
         if !len.is_multiple_of(stored) {
-            return Err(format!("{len} bytes of scaled floats, expected integers of {stored}"));
+            return Err(format!("{len} bytes of scaled floats, not a multiple of {stored}"));
         }
         Ok(len / stored * if self.is_double { 8 } else { 4 })
     }
 
-    /// Turns `integers` into `floats`, of the length that [`raw_len`](Self::raw_len) says.
+    /// Turns `integers` into `floats`, whose length [`raw_len`](Self::raw_len) gives.
     pub(super) fn run(&self, integers: &[u8], floats: &mut [u8]) {
         match self.stored {
             Width::One => self.run_width::<1>(integers, floats),
@@ -33,7 +33,7 @@ impl Scaling {
         }
     }
 
-    // Integers take the precision of the float first, as TileDB's do; narrowing is the point.
+    // Casts integers to the type of the float first, as TileDB does; the loss of precision is intended.
     fn run_width<const N: usize>(&self, integers: &[u8], floats: &mut [u8]) {
         let value = |float: f64| self.scale * float + self.offset;
         let integers = integers.as_chunks::<N>().0.iter().map(|integer| signed(*integer));
@@ -49,7 +49,7 @@ impl Scaling {
     }
 }
 
-/// An integer of `N` bytes, at most 8, with its sign.
+/// Sign-extends a little-endian integer of `N` bytes, at most 8.
 pub(super) fn signed<const N: usize>(bytes: [u8; N]) -> i64 {
     let unused = 64 - 8 * N;
     (load(bytes) << unused).cast_signed() >> unused

@@ -2,7 +2,7 @@
 //! byteshuffle, bitshuffle, xor and float scaling.
 //!
 //! ```text
-//!   metadata  u32 count, u32 length of each segment, then that of the filter before
+//!   metadata  u32 count, u32 length of each segment, then metadata of earlier filters
 //! ```
 
 use super::chunk::{FilteredChunk, Target, rest};
@@ -34,7 +34,7 @@ impl SegmentInverse {
         let lens = lens.as_chunks::<4>().0.iter().map(|len| u64::from(u32::from_le_bytes(*len)));
         let (listed, found) = (lens.clone().sum::<u64>(), chunk.data.len() as u64);
         if listed != found {
-            let message = format!("{found} bytes of data, expected segments of {listed} in all");
+            let message = format!("{found} bytes of data, but its segments have {listed} in all");
             return Err(chunk.corrupt(message));
         }
         let output = target.claim(self.raw_len(chunk, found)?)?;
@@ -44,7 +44,7 @@ impl SegmentInverse {
             let (Some((segment, later)), Some((raw, after))) =
                 (stored.split_at_checked(to_usize(len)), place.split_at_mut_checked(raw_len))
             else {
-                return Err(chunk.corrupt("segments that exceed their sum"));
+                return Err(chunk.corrupt("segments longer than all segments together"));
             };
             self.run_segment(chunk, segment, raw)?;
             (stored, place) = (later, after);
@@ -52,7 +52,7 @@ impl SegmentInverse {
         Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
     }
 
-    /// What `len` stored bytes decode to.
+    /// The number of bytes to which `len` stored bytes decode.
     fn raw_len(self, chunk: FilteredChunk<'_>, len: u64) -> Result<u64> {
         match self {
             Self::Scale(scaling) => scaling.raw_len(len).map_err(|message| chunk.corrupt(message)),

@@ -1,8 +1,8 @@
-//! Shuffled bytes and bits, put back in order.
+//! The inverses of byteshuffle and bitshuffle.
 //!
 //! Byteshuffle stores the first bytes of all elements, then the second bytes, and so on; each run
-//! of them is a *plane*. Bitshuffle does the same with bits, in blocks. Elements come back by
-//! weaving planes, pair by pair, for which processors have instructions that compilers find:
+//! of them is a *plane*. Bitshuffle does the same with bits, in blocks. *Weaving* planes, pair by
+//! pair, restores the elements; compilers turn it into vector instructions:
 //!
 //! ```text
 //!   a0 a1 a2 …  ┐
@@ -16,10 +16,10 @@
 
 use super::word::Width;
 
-/// Elements that are woven at once: few enough to stay in registers and the nearest cache.
+/// The number of elements to weave at once: few enough for registers and the nearest cache.
 const BLOCK: usize = 64;
 
-/// Bits are shuffled in blocks of so many bytes.
+/// Bytes of a block of shuffled bits.
 const BIT_BLOCK: usize = 8192;
 
 /// Undoes byteshuffle; both slices have the same length.
@@ -32,8 +32,7 @@ pub(super) fn unshuffle_bytes(width: Width, shuffled: &[u8], elements: &mut [u8]
     }
 }
 
-/// `W` planes, woven block by block by `weave`, and bytes after the last element, which are as they
-/// were.
+/// Weaves `W` planes with `weave`, block by block, and copies the bytes after the last whole element.
 fn unshuffle<const W: usize>(
     shuffled: &[u8],
     elements: &mut [u8],
@@ -83,7 +82,7 @@ fn weave8([a, b, c, d, e, f, g, h]: [&[u8; BLOCK]; 8], elements: &mut [u8]) {
     zip(abcd, efgh, elements.as_chunks_mut().0.as_chunks_mut().0);
 }
 
-/// Pairs of the elements of `left` and `right`.
+/// Writes `pairs` of the elements of `left` and `right`.
 #[inline(always)]
 fn zip<T: Copy>(left: &[T], right: &[T], pairs: &mut [[T; 2]]) {
     for ((pair, left), right) in pairs.iter_mut().zip(left).zip(right) {
@@ -93,13 +92,13 @@ fn zip<T: Copy>(left: &[T], right: &[T], pairs: &mut [[T; 2]]) {
 
 /// Undoes bitshuffle; both slices have the same length.
 ///
-/// Data that is not a whole number of elements, or not a multiple of 8 bytes, was only copied.
+/// Writers only copy data that is not a whole number of elements, or not a multiple of 8 bytes.
 pub(super) fn unshuffle_bits(width: Width, shuffled: &[u8], elements: &mut [u8]) {
     if !shuffled.len().is_multiple_of(width.bytes()) || !shuffled.len().is_multiple_of(8) {
         return elements.copy_from_slice(shuffled);
     }
     for (block, place) in shuffled.chunks(BIT_BLOCK).zip(elements.chunks_mut(BIT_BLOCK)) {
-        // Planes of bits are whole bytes; elements that do not fill one were copied.
+        // A plane of bits has whole bytes, so writers only copy the elements after the last multiple of 8.
         let (planes, leftover) = block.split_at(block.len() - block.len() % (8 * width.bytes()));
         let (place, after) = place.split_at_mut(planes.len());
         unshuffle_bit_block(width, planes, place);
@@ -107,12 +106,12 @@ pub(super) fn unshuffle_bits(width: Width, shuffled: &[u8], elements: &mut [u8])
     }
 }
 
-/// Undoes bitshuffle for one block of a multiple of 8 elements: first to planes of bytes, of which
-/// each is 8 planes of bits.
+/// Undoes bitshuffle for one block of a multiple of 8 elements. First merges every 8 planes of bits into a
+/// plane of bytes, and then weaves those.
 fn unshuffle_bit_block(width: Width, bits: &[u8], elements: &mut [u8]) {
     let mut memory = [0; BIT_BLOCK];
     let bytes = &mut memory[..bits.len()];
-    // At least one, so that an empty block has no planes.
+    // At least 1, because `chunks_exact` panics on 0 for an empty block.
     let plane = (bits.len() / width.bytes()).max(1);
     for (bits, bytes) in bits.chunks_exact(plane).zip(bytes.chunks_exact_mut(plane)) {
         unshuffle(bits, bytes, |planes, bytes| {
@@ -123,10 +122,10 @@ fn unshuffle_bit_block(width: Width, bits: &[u8], elements: &mut [u8]) {
     unshuffle_bytes(width, bytes, elements);
 }
 
-/// Transposes matrices of 8 by 8 bits, of which each plane has one row of each, a byte: bit `i` of
-/// row `j` becomes bit `j` of row `i`.
+/// Transposes `BLOCK` matrices of 8 by 8 bits: bit `i` of row `j` becomes bit `j` of row `i`. Byte `k` of
+/// plane `j` is row `j` of matrix `k`.
 ///
-/// Squares of 4, 2 and then 1 bits change places across the diagonal, in all matrices at once.
+/// Exchanges squares of 4, 2 and then 1 bits across the diagonal, in all matrices at once.
 #[inline(always)]
 fn transpose_bits(planes: [&[u8; BLOCK]; 8]) -> [[u8; BLOCK]; 8] {
     let mut rows = planes.map(|plane| *plane);
@@ -142,8 +141,8 @@ fn transpose_bits(planes: [&[u8; BLOCK]; 8]) -> [[u8; BLOCK]; 8] {
     rows
 }
 
-/// Exchanges squares of `SIDE` bits between row `upper` and the row `SIDE` below; `low` are the
-/// bits of the lower row that change.
+/// Exchanges the bits `low` of row `upper + SIDE` with the bits `low << SIDE` of row `upper`, in all
+/// matrices.
 #[inline(always)]
 fn swap_squares<const SIDE: usize>(rows: &mut [[u8; BLOCK]; 8], upper: usize, low: u8) {
     let (above, below) = rows.split_at_mut(upper + SIDE);

@@ -1,4 +1,4 @@
-//! The inverses of all filters behind one face.
+//! One type for the inverses of all filters.
 
 use super::checksum::Checksum;
 use super::chunk::{FilteredChunk, Targets};
@@ -21,33 +21,33 @@ pub(super) struct Stage {
 /// How a filter is undone.
 #[derive(Debug, Clone)]
 pub(super) enum Inverse {
-    /// There is nothing to undo, but somebody has to put the data in its place.
+    /// Only copies the data to its target, for pipelines without any inverse that writes.
     Copy,
     Check(Checksum),
     Unpack(Unpack),
     Segments(SegmentInverse),
-    /// Of bit width reduction.
+    /// Undoes bit width reduction.
     Widen {
         width: Width,
         is_signed: bool,
     },
-    /// Of positive delta.
+    /// Undoes positive delta.
     AddUp(Width),
     Strings(StringEncoding),
 }
 
 impl Stage {
-    /// Whether it makes new data, rather than handing on what it gets.
+    /// Whether the stage writes new data, rather than passing on its input.
     pub(super) fn writes(&self) -> bool {
         !matches!(self.inverse, Inverse::Check(_))
     }
 
-    /// Whether it makes offsets, too.
+    /// Whether the stage also decodes offsets.
     pub(super) fn makes_offsets(&self) -> bool {
         matches!(self.inverse, Inverse::Strings(_))
     }
 
-    /// Undoes the filter for a chunk; strings add their `offsets`.
+    /// Undoes the filter for a chunk; decoded strings append to `offsets`.
     pub(super) fn run<'a>(
         &self,
         chunk: FilteredChunk<'a>,

@@ -1,5 +1,5 @@
-//! Strings of variable length as runs, or as a dictionary and numbers of its entries. Both also
-//! stand for the offsets of the strings, which are not stored.
+//! Encodings of variable-length strings: runs, or a dictionary and entry numbers. Decoding also gives the
+//! offsets of the strings, which no tile stores.
 //!
 //! ```text
 //!   metadata      u32 0, u32 1, u32 raw length, u32 stored length, u32 8 * strings, then
@@ -28,7 +28,7 @@ pub(super) enum StringEncoding {
 const OFFSET_LEN: u64 = 8;
 
 impl StringEncoding {
-    /// Decodes a chunk, and adds where each of its strings begins to `offsets`.
+    /// Decodes a chunk, and appends the start of each of its strings to `offsets`.
     pub(super) fn run<'a>(
         self,
         chunk: FilteredChunk<'a>,
@@ -41,11 +41,12 @@ impl StringEncoding {
             [header.u32()?, header.u32()?, header.u32()?].map(u64::from);
         let found = chunk.data.len();
         if parts != [0, 1] || stored_len != found as u64 {
-            let message = format!("{parts:?} parts, the last of {stored_len} bytes of {found}");
+            let message =
+                format!("{parts:?} parts of {stored_len} bytes, expected [0, 1] of {found}");
             return Err(chunk.corrupt(message));
         }
         targets.data.check(raw_len)?;
-        // Offsets take memory as metadata does.
+        // The limit for metadata bounds the offsets, too.
         targets.metadata.check(offsets_len)?;
         let strings = Strings::parse(self, chunk.data, &mut header)?;
         header.end()?;
@@ -89,13 +90,13 @@ impl<'a> Strings<'a> {
         }
         if !data.len().is_multiple_of(width.bytes()) {
             let (bytes, found) = (width.bytes(), data.len());
-            let message = format!("{found} bytes of entry numbers, expected numbers of {bytes}");
+            let message = format!("{found} bytes of entry numbers, not a multiple of {bytes}");
             return Err(header.corrupt(message));
         }
         Ok(Self::Numbers { numbers: data, width, dictionary })
     }
 
-    /// Calls `each` with every string and how often it comes there.
+    /// Calls `each` with the count and string of every run; an entry number is a run of 1.
     fn visit(
         &self,
         chunk: FilteredChunk<'a>,
@@ -115,7 +116,7 @@ impl<'a> Strings<'a> {
                     let number = big_endian(number);
                     let Some(string) = dictionary.get(to_usize(number)) else {
                         let entries = dictionary.len();
-                        let message = format!("entry {number} of a dictionary of {entries}");
+                        let message = format!("entry {number}, but the dictionary has {entries}");
                         return Err(chunk.corrupt(message));
                     };
                     each(1, string)?;
@@ -125,8 +126,8 @@ impl<'a> Strings<'a> {
         Ok(())
     }
 
-    /// Adds where each string begins to `offsets`, once it is sure that the strings have `raw_len`
-    /// bytes and their offsets `offsets_len`.
+    /// Appends the start of each string to `offsets`. Fails unless the strings have `raw_len` bytes and
+    /// their offsets `offsets_len` bytes.
     fn locate(
         &self,
         chunk: FilteredChunk<'a>,
@@ -164,7 +165,7 @@ fn read_width(header: &mut Reader<'_>) -> Result<Width> {
         .ok_or_else(|| header.corrupt(format!("integers of {bytes} bytes, expected 1, 2, 4 or 8")))
 }
 
-/// The integer in at most 8 bytes.
+/// The big-endian integer in at most 8 bytes.
 fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |integer, byte| integer << 8 | u64::from(*byte))
 }
@@ -205,7 +206,7 @@ mod tests {
             assert!(runs(lens, data).is_err());
         }
         assert!(runs([5, 6], &data[..10]).is_err());
-        // Many empty strings take no bytes, but offsets.
+        // Empty strings take no bytes, but their offsets do.
         let error = runs([0, u32::MAX / 8], b"\xFF\xFF\0").unwrap_err();
         assert!(error.to_string().contains("at most"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Whole pipelines against the filters forward, and against hostile bytes.
+//! Tests of whole pipelines: with bytes of the encoders in `forward`, and with damaged and hostile bytes.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -67,7 +67,7 @@ fn key() -> EncryptionKey {
     EncryptionKey::new(&KEY).unwrap()
 }
 
-/// Cells of small steps, long runs or noise; floats that scaling does not change.
+/// Random cells: small steps, long runs or noise. Scaling to integers and back leaves floats unchanged.
 fn cells(datatype: Datatype, count: usize, rng: &mut SmallRng) -> Vec<u8> {
     let (size, kind) = (datatype.size() as usize, rng.random_range(0..4));
     let mut last = rng.random_range(-50..50_i64);
@@ -112,7 +112,7 @@ fn sample(rng: &mut SmallRng, most_filters: usize, most_cells: usize) -> Sample 
         let mut data = cells(datatype, values, rng);
         raw.extend(&data);
         let raw_len = data.len();
-        // Sometimes in two parts, in the middle of a cell perhaps.
+        // Half of the chunks are cut into two parts, possibly within a cell.
         let rest = data.split_off(rng.random_range(0..=data.len()));
         let parts = if rng.random() { vec![[data, rest].concat()] } else { vec![data, rest] };
         chunks.push((raw_len, Written { metadata: vec![], data: parts }));
@@ -166,7 +166,7 @@ fn every_filter_alone_comes_back_for_every_type() {
         assert_eq!(sample.decode(&sample.stored, &mut buffers).unwrap().bytes, sample.raw);
         done.insert(sample.codec.to_string().split(" by").next().unwrap().to_owned());
     }
-    // All but dictionary and webp, "none", and two each of the delta filters with types.
+    // All filters except dictionary and webp, then "none", and each delta filter with two types.
     assert_eq!(done.len(), 17 + 1 + 4, "{done:?}");
 }
 
@@ -284,7 +284,7 @@ fn spare_memory_is_used_and_not_seen() {
     }
 }
 
-/// A tile of one chunk of `raw_len` bytes: `data` as one part of `part_len` bytes.
+/// A tile of one chunk of `raw_len` bytes, whose only part `data` claims to unpack to `part_len` bytes.
 fn packed(raw_len: u32, part_len: u32, data: &[u8]) -> Vec<u8> {
     let entries = [0, 1, part_len, data.len() as u32].map(u32::to_le_bytes).concat();
     tile(&[(raw_len as usize, Written { metadata: vec![entries], data: vec![data.to_vec()] })])
@@ -302,7 +302,7 @@ fn bombs_are_cut_off() {
         let stored = packed(raw_len, part_len, &bomb);
         codec(filters).decode_with(&stored, tile_len, 0, vec![], &mut buffers)
     };
-    // It is read if it is what the tile should be.
+    // A bomb is decoded if its length is the tile's.
     let len = 60_000_000;
     assert_eq!(decode(&[zstd], len, len, u64::from(len)).unwrap().bytes.len(), len as usize);
     for (raw_len, part_len, tile_len) in [
@@ -358,9 +358,9 @@ fn a_wrong_key_and_a_changed_byte_are_errors() {
     }
 }
 
-/// Five integers that libtiledb 2.30 wrote through bit width reduction and then delta. The first leaves 17
-/// bytes of metadata and 5 of data, of which delta stored 16 and 4; libtiledb reads whatever stands where
-/// the last were.
+/// Five integers that libtiledb 2.30 wrote through bit width reduction and then delta. The first filter makes
+/// 17 bytes of metadata and 5 of data; delta stored 16 and 4 of them. In place of the last bytes, libtiledb
+/// reads arbitrary memory.
 #[rustfmt::skip]
 const CUT_OFF: [u8; 80] = [
     1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 36, 0, 0, 0, 24, 0, 0, 0,
@@ -380,7 +380,7 @@ fn what_tiledb_lost_itself_is_not_called_corrupt() {
     let error = decode(&[Filter::BitWidthReduction, delta]);
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(
-        error.to_string().contains("lost the last 1, so that it cannot be relied on"),
+        error.to_string().contains("lost the last 1 of 17 bytes, so TileDB cannot restore them"),
         "{error}"
     );
     assert_eq!(decode(&[delta]).kind(), ErrorKind::Corrupt);

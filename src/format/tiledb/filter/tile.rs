@@ -1,4 +1,4 @@
-//! Whole tiles: chunk after chunk, each through the inverses of all filters.
+//! Decodes whole tiles, chunk by chunk, through the inverses of all filters.
 //!
 //! ```text
 //!   u64 chunks, then per chunk:
@@ -8,8 +8,8 @@
 //!   stored ──────────────▶ scratch ───────────▶ scratch ────────────▶ tile
 //! ```
 //!
-//! The last stage writes to the chunk's place in the tile; the others have scratch memory, which
-//! stays warm in the cache from chunk to chunk.
+//! The last stage that writes has the chunk's place in the tile as its target. The others write to
+//! scratch memory, which stays in the processor's cache from chunk to chunk.
 
 use std::fmt;
 
@@ -26,24 +26,24 @@ use crate::format::{Decoded, PayloadDecoder, Scratch};
 /// Bytes of the lengths of a chunk.
 const CHUNK_HEADER_LEN: usize = 12;
 
-/// Between two filters a chunk may have so many times the bytes that it has in the tile: floats may
-/// be stored as integers twice as wide, and each of a window's integers may have metadata.
+/// Factor in the limit of a chunk's bytes between two filters, relative to its bytes in the tile. Floats may
+/// be stored as integers twice as wide, and each integer may have a window of its own, with metadata.
 const MOST_GROWTH: u64 = 16;
-/// And so many more: compressors and checksums add a little to every part.
+/// Bytes added to that limit, because compressors and checksums add a few bytes to every part.
 const MORE_GROWTH: u64 = 1 << 20;
-/// And of strings, which may be empty and many: 16 million have offsets of so many bytes.
+/// Bytes added for strings instead: many may be empty, and the offsets of 16 million take this many bytes.
 const MORE_GROWTH_OF_STRINGS: u64 = 128 << 20;
 
-/// Scratch memory beyond this is given back after each tile.
+/// Scratch buffers of more bytes are freed after each tile.
 const MOST_SCRATCH: usize = 16 << 20;
 
-/// A pipeline made ready to decode one kind of tile.
+/// A pipeline that is prepared for decoding one kind of tile.
 #[derive(Debug, Clone)]
 pub struct TileCodec {
     pipeline: Pipeline,
     /// In the order of decoding.
     stages: Vec<Stage>,
-    /// The last stage that makes new data.
+    /// The index of the last stage that writes new data.
     last_writer: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct FilterBuffers {
     scratch: Vec<StageBuffers>,
 }
 
-/// The output of a stage for a chunk, unless it is the last stage.
+/// Scratch memory for a stage's output; the last stage that writes data does so in the tile instead.
 #[derive(Default)]
 struct StageBuffers {
     data: Vec<u8>,
@@ -89,14 +89,14 @@ impl PayloadDecoder for TileCodec {
 
 /// A tile being decoded.
 struct Tile {
-    /// Of these, those up to `filled` are decoded.
+    /// The decoded bytes, up to `filled`.
     bytes: Vec<u8>,
     filled: u64,
     offsets: Vec<u64>,
 }
 
 impl TileCodec {
-    /// A codec for `stages`, of which one writes.
+    /// A codec for `stages`, of which at least one must write data.
     pub(super) fn new(pipeline: Pipeline, stages: Vec<Stage>) -> Self {
         let last_writer = stages.iter().rposition(Stage::writes).unwrap_or_default();
         Self { pipeline, stages, last_writer }
@@ -107,7 +107,7 @@ impl TileCodec {
         &self.stages
     }
 
-    /// [`PayloadDecoder::decode`] with buffers at hand.
+    /// Decodes a tile as [`PayloadDecoder::decode`] does, with the caller's buffers.
     ///
     /// # Errors
     /// `Corrupt` if the tile does not decode to exactly `raw_len` bytes.
@@ -135,7 +135,7 @@ impl TileCodec {
         buffers.shrink();
         decoded.and_then(|()| reader.end())?;
         if tile.filled != raw_len {
-            let message = format!("chunks of {} bytes, expected {raw_len}", tile.filled);
+            let message = format!("chunks of {} bytes in all, expected {raw_len}", tile.filled);
             return Err(Error::corrupt("tile", offset, message));
         }
         tile.bytes.truncate(to_usize(raw_len));
@@ -146,7 +146,7 @@ impl TileCodec {
     fn chunk_count(&self, reader: &mut Reader<'_>) -> Result<u64> {
         let chunks = reader.u64()?;
         let most = if self.stages.iter().any(Stage::makes_offsets) {
-            1 // Such encodings are of whole tiles.
+            1 // A string encoding covers the whole tile.
         } else {
             (reader.remaining() / CHUNK_HEADER_LEN) as u64
         };
@@ -171,7 +171,7 @@ impl TileCodec {
         let chunk = FilteredChunk { metadata, data, offset };
         if len > raw_len.saturating_sub(tile.filled) {
             let (found, filled) = (len, tile.filled);
-            let message = format!("{found} bytes after {filled} of a tile of {raw_len}");
+            let message = format!("{found} bytes after {filled}, but the tile has {raw_len}");
             return Err(chunk.corrupt(message));
         }
         let place = Target {
@@ -185,7 +185,7 @@ impl TileCodec {
         Ok(())
     }
 
-    /// Runs all stages of a chunk of which no more than `most` bytes may exist between two of them.
+    /// Runs all stages on a chunk. Fails if its data or metadata exceeds `most` bytes between two stages.
     fn run_stages<'a>(
         &self,
         mut chunk: FilteredChunk<'a>,
@@ -208,11 +208,11 @@ impl TileCodec {
         }
         match chunk.metadata.len() {
             0 => Ok(()),
-            left => Err(chunk.corrupt(format!("{left} bytes of metadata that no filter wants"))),
+            left => Err(chunk.corrupt(format!("{left} bytes of metadata that no filter reads"))),
         }
     }
 
-    /// The most bytes that a chunk of `len` bytes may have between two filters.
+    /// The limit of bytes between two filters, for a chunk with `len` bytes in the tile.
     fn most_between(&self, len: u64) -> u64 {
         let is_strings = self.stages.iter().any(Stage::makes_offsets);
         let more = if is_strings { MORE_GROWTH_OF_STRINGS } else { MORE_GROWTH };
@@ -221,7 +221,7 @@ impl TileCodec {
 }
 
 impl FilterBuffers {
-    /// Gives memory for uncommonly large chunks back.
+    /// Frees buffers that unusually large chunks needed.
     fn shrink(&mut self) {
         for scratch in &mut self.scratch {
             for memory in [&mut scratch.data, &mut scratch.metadata] {
@@ -232,7 +232,7 @@ impl FilterBuffers {
         }
     }
 
-    /// Spoils what earlier chunks left behind, which must make no difference to later ones.
+    /// Overwrites the output of earlier chunks, which must not affect later ones.
     #[cfg(fuzzing)]
     pub fn spoil(&mut self) {
         for StageBuffers { data, metadata } in &mut self.scratch {

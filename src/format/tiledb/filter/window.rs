@@ -1,4 +1,5 @@
-//! Filters that work on windows of integers, each with a first value of its own.
+//! Bit width reduction and positive delta, which encode integers in windows. Each window has an offset or
+//! first value of its own.
 //!
 //! ```text
 //!   bit width reduction  u32 length of the raw data, u32 windows,
@@ -12,8 +13,8 @@ use super::word::{Width, accumulate, by_width, load, store};
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 
-/// Undoes bit width reduction: integers of `width` were stored, less an offset, in as few bytes as
-/// their window needs.
+/// Undoes bit width reduction, which stores integers of `width` less an offset, in as few bytes as their
+/// window needs.
 pub(super) fn widen<'a>(
     width: Width,
     is_signed: bool,
@@ -30,10 +31,11 @@ fn widen_words<'a, const N: usize>(
 ) -> Result<FilteredChunk<'a>> {
     let mut reader = chunk.reader();
     let (raw_len, windows) = (u64::from(reader.u32()?), reader.u32()?);
-    // No integer takes less than a byte.
+    // Each integer takes at least one stored byte.
     if raw_len > (chunk.data.len() as u64).saturating_mul(N as u64) {
         let stored = chunk.data.len();
-        return Err(chunk.corrupt(format!("{raw_len} bytes of integers from {stored}")));
+        return Err(chunk
+            .corrupt(format!("{raw_len} bytes of integers, too many for {stored} stored bytes")));
     }
     let output = target.claim(raw_len)?;
     let mut data = Data { chunk, stored: chunk.data, place: output };
@@ -69,7 +71,7 @@ fn widen_window<const M: usize, const N: usize>(
     }
 }
 
-/// Undoes positive delta: of each integer of a window, the difference to the one before was stored.
+/// Undoes positive delta, which stores the difference of each integer of a window to the one before.
 pub(super) fn add_up<'a>(
     width: Width,
     chunk: FilteredChunk<'a>,
@@ -104,7 +106,7 @@ fn window_len(reader: &mut Reader<'_>) -> Result<usize> {
     Ok(to_usize(u64::from(reader.u32()?)))
 }
 
-/// What is left of the stored data and of the place for the raw data.
+/// The stored data that is still unread, and the memory for raw data that is still unwritten.
 struct Data<'a, 'b> {
     chunk: FilteredChunk<'a>,
     stored: &'a [u8],
@@ -112,7 +114,7 @@ struct Data<'a, 'b> {
 }
 
 impl<'a, 'b> Data<'a, 'b> {
-    /// The stored bytes of the next window, and the place of its raw bytes.
+    /// The stored bytes of the next window, and memory for its raw bytes.
     fn next(&mut self, stored_len: usize, raw_len: usize) -> Result<(&'a [u8], &'b mut [u8])> {
         let (Some(stored), Some(place)) =
             (self.stored.split_off(..stored_len), self.place.split_off_mut(..raw_len))
@@ -123,7 +125,7 @@ impl<'a, 'b> Data<'a, 'b> {
         Ok((stored, place))
     }
 
-    /// Fails unless the windows were the whole data.
+    /// Fails unless the windows covered all of the data.
     fn end(&self) -> Result<()> {
         if self.stored.is_empty() && self.place.is_empty() {
             return Ok(());
@@ -172,7 +174,7 @@ mod tests {
         let words = |words: [i16; 2]| words.map(i16::to_le_bytes).concat();
         assert_eq!(run(widen_signed, &[&metadata], &[255, 1]).unwrap(), words([99, 101]));
         assert_eq!(run(widen_unsigned, &[&metadata], &[255, 1]).unwrap(), words([355, 101]));
-        // Windows that did not shrink are as they were: of full width, or not of whole integers.
+        // Writers store windows unchanged if they need the full width, or have no whole number of integers.
         assert_eq!(run(widen_signed, &[&window(4, 16, 4)], &[1, 2, 3, 4]).unwrap(), [1, 2, 3, 4]);
         assert_eq!(run(widen_signed, &[&window(3, 8, 3)], &[1, 2, 3]).unwrap(), [1, 2, 3]);
         for (bits, len) in [(7, 4), (0, 4), (12, 4), (8, 2), (8, 6), (8, 5)] {

@@ -1,10 +1,10 @@
-//! Words of 1, 2, 4 or 8 bytes, little-endian, computed with as `u64`.
+//! Arithmetic on little-endian words of 1, 2, 4 or 8 bytes, as `u64`.
 //!
-//! Sums wrap, so only the low bytes matter and the sign of a type does not.
+//! Sums wrap and keep only the low bytes, so signed and unsigned words need no distinction.
 
 use crate::format::tiledb::datatype::Datatype;
 
-/// Bytes of a word.
+/// The number of bytes of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     One,
@@ -24,7 +24,7 @@ impl Width {
         })
     }
 
-    /// The width of one value.
+    /// The width of one value of this type.
     pub(super) fn of(datatype: Datatype) -> Self {
         Self::from_bytes(datatype.size()).unwrap_or(Self::One)
     }
@@ -39,7 +39,7 @@ impl Width {
     }
 }
 
-/// Calls a function that is generic in a number of bytes with that of a [`Width`].
+/// Calls a function that is generic over a number of bytes, with the bytes of a [`Width`].
 macro_rules! by_width {
     ($width:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $width {
@@ -66,8 +66,8 @@ pub(super) fn store<const N: usize>(word: u64) -> [u8; N] {
     bytes
 }
 
-/// Writes the running total of the words of `input`, from `total` on, to `output` of the same
-/// length; `add` makes the next total. Bytes after the last whole word are left alone.
+/// Writes the running totals of the words of `input` to `output`, which has the same length. `add` makes
+/// the next total, starting from `total`. Bytes of `output` after the last whole word stay unchanged.
 pub(super) fn accumulate<const N: usize>(
     input: &[u8],
     output: &mut [u8],

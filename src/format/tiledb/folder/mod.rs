@@ -1,7 +1,7 @@
-//! Which files and folders of an array count: their names have times, and an open sees a window of time.
+//! Selection of the files and folders that an open sees, by the times in their names.
 //!
 //! ```text
-//!   options.rs       how to open, and what a folder is: an array, a group
+//!   options.rs       options of an open; whether a folder is an array or a group
 //!   names.rs         __t1_t2_uuid_version
 //!   visible.rs       __commits: which fragments an open sees
 //!   timed_folder.rs  folders whose files are merged in order of time: __meta, __group

@@ -1,4 +1,4 @@
-//! The names of files and folders, and what they say of time.
+//! Names of files and folders, with the times and format version in them.
 //!
 //! ```text
 //!   __1700000000000_1700000000999_0f3b…6c_22
@@ -13,20 +13,19 @@ pub(in crate::format::tiledb) const OLD_SCHEMA_FILE: &str = "__array_schema.tdb"
 /// Times and version in the name of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct TimedName {
-    /// The earliest millisecond since 1970 of what it holds.
+    /// The time of the earliest write, in milliseconds since 1970.
     pub(in crate::format::tiledb) t1: u64,
-    /// The latest.
+    /// The time of the latest write, in milliseconds since 1970.
     pub(in crate::format::tiledb) t2: u64,
-    /// The format version; names of format 4 and older, and of files that are no fragments, have
-    /// none.
+    /// The format version; `None` for format 4 and older, and for schemas, metadata and groups.
     pub(in crate::format::tiledb) version: Option<u32>,
 }
 
-/// Digits of a uuid, which has no dashes here.
+/// Hexadecimal digits of a UUID, which is written without dashes.
 const UUID_LEN: usize = 32;
 
 impl TimedName {
-    /// Takes a name apart, with or without an extension; `None` if it is no such name.
+    /// Parses a name, with or without an extension; `None` if it does not have this form.
     pub(in crate::format::tiledb) fn parse(name: &str) -> Option<Self> {
         let tokens: Vec<&str> = stem(name).strip_prefix("__")?.split('_').collect();
         let is_uuid = |token: &str| token.len() == UUID_LEN;
@@ -47,7 +46,7 @@ pub(in crate::format::tiledb) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-/// What follows the last dot of a name.
+/// The extension of a name, without the dot.
 pub(in crate::format::tiledb) fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
@@ -58,7 +57,7 @@ pub(in crate::format::tiledb) fn last_part(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, last)| last)
 }
 
-/// The whole of a file; `None` for a folder.
+/// The location of a whole file in `folder`; `None` if `entry` is a folder.
 pub(in crate::format::tiledb) fn whole_file(folder: &str, entry: &Entry) -> Option<Location> {
     let object = match folder {
         "" => entry.name.clone(),

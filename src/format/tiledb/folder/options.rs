@@ -1,4 +1,4 @@
-//! How to open an array or a group, and which of them a folder is.
+//! Options for opening an array or a group, and whether a folder is one of the two.
 
 use super::names::{OLD_SCHEMA_FILE, TimedName};
 use crate::format::Entry;
@@ -7,13 +7,13 @@ use crate::format::tiledb::filter::EncryptionKey;
 /// The folder of schemas, which every array since format 10 has.
 pub(in crate::format::tiledb) const SCHEMA_FOLDER: &str = "__schema";
 
-/// How to open an array. The default is everything, without a key.
+/// Options for opening an array or a group. The default reads everything, without a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
-    /// Leaves out what was written before this millisecond since 1970.
+    /// Leaves out writes before this time, in milliseconds since 1970.
     pub start: u64,
-    /// Leaves out what was written after this millisecond; `None` leaves out nothing, not even what is
-    /// dated in the future.
+    /// Leaves out writes after this time, in milliseconds since 1970. `None` leaves out nothing, so writes
+    /// that are dated in the future are read, too.
     pub end: Option<u64>,
     /// The key of an encrypted array.
     pub key: Option<EncryptionKey>,
@@ -36,7 +36,7 @@ impl OpenOptions {
     }
 }
 
-/// What a folder is to TileDB.
+/// The kind of a folder that TileDB wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FolderKind {
     /// An array.
@@ -45,7 +45,7 @@ pub enum FolderKind {
     Group,
 }
 
-/// What a folder with these `entries` is; `None` if it is nothing of TileDB's.
+/// The kind of a folder with these `entries`; `None` if it is neither an array nor a group.
 pub fn folder_kind(entries: &[Entry]) -> Option<FolderKind> {
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if has(SCHEMA_FOLDER) || has(OLD_SCHEMA_FILE) {

@@ -1,5 +1,4 @@
-//! Folders of small files that each add to what older ones say: metadata, and the members of
-//! groups.
+//! Reads folders of small files that update older files: array metadata, and the members of groups.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +13,8 @@ use crate::format::tiledb::filter::EncryptionKey;
 use crate::format::tiledb::generic_tile;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
-/// Reads the files of one folder that lie in the window of an open, less those that others replace.
+/// Reads the files of one folder that lie in an open's window of time, oldest first. Leaves out files that
+/// `.vac` files list as replaced.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct ReadTimedFolder {
     folder: &'static str,
@@ -34,12 +34,12 @@ struct Asked {
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct TimedFile {
     pub(in crate::format::tiledb) object: Arc<str>,
-    /// What its generic tile holds.
+    /// The decoded content of the file's generic tile.
     pub(in crate::format::tiledb) content: Bytes,
 }
 
 impl ReadTimedFolder {
-    /// Starts with `folder`; `region` names what its files hold.
+    /// Makes a machine that reads `folder`; errors call the content of its files `region`.
     pub(in crate::format::tiledb) fn new(
         folder: &'static str,
         region: &'static str,
@@ -101,7 +101,7 @@ impl Machine for ReadTimedFolder {
     }
 }
 
-/// Turns what the folder's files hold into what they mean, once they are read.
+/// Applies `meaning` to the files of a step that is done, and passes other steps on.
 pub(in crate::format::tiledb) fn map_done<T>(
     step: Step<Vec<TimedFile>>,
     meaning: impl FnOnce(Vec<TimedFile>) -> Result<T>,

@@ -1,4 +1,4 @@
-//! Which fragments an open sees: those that were committed, in its time, and not replaced.
+//! Finds the fragments that an open sees: committed, in its window of time, and not replaced.
 //!
 //! ```text
 //!   __commits/*.wrt ─┐                  in the open's     not in a .vac
@@ -34,7 +34,7 @@ pub(in crate::format::tiledb) struct Commit {
 }
 
 impl Commit {
-    /// The fragment that the file called `name`, in `__commits` or in the root, commits.
+    /// The fragment that a file called `name` commits; its folder is in the array's root if `in_root`.
     fn parse(name: &str, in_root: bool) -> Result<Self> {
         let fragment = stem(name);
         let time = TimedName::parse(fragment).filter(|_| !fragment.contains('/'));
@@ -59,7 +59,7 @@ impl Commit {
     }
 }
 
-/// The files of an array that say which fragments there are.
+/// The entries and files of an array that determine its visible fragments.
 #[derive(Debug, Default)]
 pub(in crate::format::tiledb) struct CommitFiles<'a> {
     /// The entries of the array's own folder.
@@ -75,7 +75,7 @@ pub(in crate::format::tiledb) struct CommitFiles<'a> {
 }
 
 impl CommitFiles<'_> {
-    /// The fragments that an open of an array of `kind` sees, later ones over earlier ones.
+    /// The fragments that an open of an array of `kind` sees, oldest first; later ones override earlier ones.
     pub(in crate::format::tiledb) fn visible(
         &self,
         kind: ArrayKind,
@@ -120,7 +120,7 @@ impl CommitFiles<'_> {
         Ok(commits.into_values().collect())
     }
 
-    /// The names of the fragments that consolidated ones replace, at the time of the open.
+    /// The names of fragments that were consolidated, by the `.vac` files that the open sees.
     fn replaced(&self, kind: ArrayKind, options: &OpenOptions) -> Result<HashSet<&str>> {
         let mut replaced = HashSet::new();
         for (name, content) in &self.vacuumed {
@@ -133,7 +133,8 @@ impl CommitFiles<'_> {
     }
 }
 
-/// Whether an open sees what has these times: of a dense array only what lies wholly in its window.
+/// Whether an open sees a file or fragment with these times. In sparse arrays since format 15 they must
+/// touch its window, otherwise lie wholly in it.
 fn is_in_time(time: TimedName, kind: ArrayKind, options: &OpenOptions) -> bool {
     let cells_have_times = kind == ArrayKind::Sparse && time.version.is_some_and(|at| at >= 15);
     if cells_have_times { options.touches(time) } else { options.contains(time) }
@@ -155,8 +156,8 @@ fn text(line: &[u8]) -> Result<&str> {
     })
 }
 
-/// The lines of `.con` files that commit fragments; conditions of deletion stand between them as
-/// bytes.
+/// The lines of `.con` files that commit fragments. Skips the delete conditions, which are stored as bytes
+/// between lines.
 fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
     let mut commits = vec![];
     for file in files {
@@ -179,14 +180,14 @@ fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
     Ok(commits)
 }
 
-/// The first line, and what follows its end.
+/// Splits off the first line, without its end.
 fn next_line(content: &[u8]) -> Result<(&str, &[u8])> {
     let len = content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len());
     let (line, rest) = content.split_at(len);
     Ok((text(line)?, rest.get(1..).unwrap_or_default()))
 }
 
-/// What follows a condition of deletion: its length and as many bytes.
+/// Skips a delete condition, which is its length and as many bytes.
 fn after_condition(content: &[u8]) -> Result<&[u8]> {
     let mut reader = Reader::new(REGION, 0, content);
     let len = reader.u64()?;

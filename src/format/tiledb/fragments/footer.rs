@@ -1,4 +1,4 @@
-//! The footer of a fragment's metadata: what the fragment covers, and where its blocks are.
+//! The footer of a fragment's metadata: the box that the fragment covers, and the offsets of blocks.
 //!
 //! ```text
 //!   __fragment_metadata.tdb
@@ -7,9 +7,8 @@
 //!       └───────┴──────────┴───────┘ offsets, one per field and kind of block
 //! ```
 //!
-//! Blocks are generic tiles: where the tiles of a field are stored, and statistics. The fields are
-//! the attributes, one unused slot, the dimensions, and timestamps and deletions of sparse
-//! fragments.
+//! Blocks are generic tiles with statistics or the offsets of a field's tiles. The fields are the
+//! attributes, one unused slot, the dimensions, and timestamps and deletions of sparse fragments.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,18 +30,18 @@ pub(in crate::format::tiledb) struct Footer {
     pub(in crate::format::tiledb) schema_name: String,
     pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
     pub(in crate::format::tiledb) is_dense: bool,
-    /// What the fragment covers, if the coordinates are whole numbers.
+    /// The box that the fragment covers, both ends included; `None` unless all coordinates are whole numbers.
     pub(in crate::format::tiledb) non_empty_domain: Option<Vec<(i128, i128)>>,
     pub(in crate::format::tiledb) sparse_tiles: u64,
     pub(in crate::format::tiledb) last_tile_cells: u64,
     pub(in crate::format::tiledb) fields: Fields,
-    /// Where the blocks begin, ascending.
+    /// The offsets of the blocks in the file, ascending.
     blocks: Vec<u64>,
-    /// Where the footer begins, and the last block ends.
+    /// The offset of the footer in the file, where the last block ends.
     start: u64,
 }
 
-/// Sizes and block offsets by field; kinds that a version does not have are empty.
+/// File sizes and block offsets, each list with one per field. Lists that a format version lacks are empty.
 #[derive(Debug, Clone, Default)]
 pub(in crate::format::tiledb) struct Fields {
     pub(in crate::format::tiledb) file_sizes: Vec<u64>,
@@ -59,13 +58,13 @@ pub(in crate::format::tiledb) struct Fields {
 }
 
 const REGION: &str = "fragment footer";
-/// Bytes of the length behind the footer.
+/// Bytes of the footer's length, which follows the footer.
 const LENGTH_LEN: u64 = 8;
 
-/// Where the footer is in a file of `file_len` bytes that ends with `tail`.
+/// The range of the footer in a file of `file_len` bytes that ends with `tail`.
 ///
-/// `name_version` is the format version in the fragment's name, which decides whether the footer's
-/// length is stored, and `old_schema` the schema of arrays before format 10.
+/// `name_version`, the format version in the fragment's name, decides whether the file stores the length of
+/// the footer. `old_schema` is the schema of an array before format 10.
 pub(in crate::format::tiledb) fn footer_range(
     tail: &[u8],
     file_len: u64,
@@ -96,7 +95,7 @@ fn has_text(schema: &ArraySchema) -> bool {
     schema.dimensions.iter().any(|dimension| dimension.domain == DimensionDomain::Text)
 }
 
-/// The length of a footer of format 5 to 9 over dimensions of fixed size.
+/// The length of a footer of format 5 to 9 if all dimensions have a fixed size.
 fn computed_len(schema: &ArraySchema, version: u32) -> u64 {
     let fields = schema.attributes.len() as u64 + 1 + schema.dimensions.len() as u64;
     let domain: u64 = schema.dimensions.iter().map(|at| 2 * at.datatype.size()).sum();
@@ -105,7 +104,7 @@ fn computed_len(schema: &ArraySchema, version: u32) -> u64 {
 }
 
 impl Footer {
-    /// Parses the footer in `bytes`, which begins at `start` of its file.
+    /// Parses the footer in `bytes`, which begins at byte `start` of its file.
     pub(in crate::format::tiledb) fn parse(
         bytes: &[u8],
         start: u64,
@@ -152,7 +151,7 @@ impl Footer {
     pub(in crate::format::tiledb) fn block(&self, offset: u64) -> Result<Range<u64>> {
         if offset >= self.start {
             let message =
-                format!("a block at byte {offset}, behind the footer's begin at {}", self.start);
+                format!("a block at byte {offset}, expected before the footer at {}", self.start);
             return Err(Error::corrupt(REGION, self.start, message));
         }
         let next = self.blocks.partition_point(|block| *block <= offset);
@@ -161,7 +160,7 @@ impl Footer {
     }
 }
 
-/// The version, and the name of the schema.
+/// Reads the version, and the name of the schema.
 fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
     match reader.u32()? {
         older @ ..OLDEST_VERSION => Err(too_old(older)),
@@ -172,7 +171,7 @@ fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
 }
 
 impl Fields {
-    /// Also gives the offsets of all blocks.
+    /// Parses the lists of `count` fields each, and also returns the offsets of all blocks.
     fn parse(reader: &mut Reader<'_>, version: u32, count: u64) -> Result<(Self, Vec<u64>)> {
         let mut column = |since: u32| match version >= since {
             true => numbers(reader, count),
@@ -184,7 +183,7 @@ impl Fields {
             validity_file_sizes: column(7)?,
             ..Self::default()
         };
-        let mut blocks = vec![reader.u64()?]; // The R-tree's.
+        let mut blocks = vec![reader.u64()?]; // The offset of the R-tree.
         let mut column = |since: u32| match version >= since {
             true => numbers(reader, count),
             false => Ok(vec![]),
@@ -198,7 +197,7 @@ impl Fields {
         fields.sums = column(11)?;
         fields.null_counts = column(11)?;
         for since in [12, 16] {
-            // Those of the statistics of the whole fragment, and of the conditions applied to it.
+            // Blocks of the whole fragment: its statistics, and the delete conditions applied to it.
             if version >= since {
                 blocks.push(reader.u64()?);
             }
@@ -218,7 +217,7 @@ impl Fields {
     }
 }
 
-/// Skips what later versions may add.
+/// Skips the optional sections, which format 23 added.
 fn skip_sections(reader: &mut Reader<'_>, version: u32) -> Result<()> {
     if version >= 23 {
         for _ in 0..reader.u32()? {

@@ -1,10 +1,10 @@
-//! Fragments: what one write, or one consolidation of several, left behind.
+//! Fragments: the files that one write, or the consolidation of several writes, added to an array.
 //!
 //! ```text
-//!   domain, cut into tiles       the tiles of a fragment are those that its box touches,
-//!   ┌─────┬─────┬─────┬─────┐    stored whole and numbered within their own box
+//!   domain, cut into tiles       A fragment stores whole every tile that its box touches,
+//!   ┌─────┬─────┬─────┬─────┐    and numbers these tiles in tile order.
 //!   │   ┌─┼─────┼──┐  │     │
-//!   │   │0│  1  │ 2│  │     │    cells of these tiles outside the fragment's box mean nothing
+//!   │   │0│  1  │ 2│  │     │    Cells outside the fragment's box have arbitrary values.
 //!   ├───┼─┼─────┼──┼──┼─────┤
 //!   │   │3│  4  │ 5│  │     │
 //!   │   └─┼─────┼──┘  │     │
@@ -21,36 +21,37 @@ use crate::format::tiledb::generic_tile::MAX_RATIO;
 use crate::format::tiledb::schema::{ArrayKind, ArraySchema, CellOrder, DimensionSchema};
 use crate::grid::ravel;
 
-/// A fragment: cells written at one time, or consolidated from several.
+/// A fragment: cells that were written at one time, or consolidated from several fragments.
 #[derive(Debug, Clone)]
 pub struct Fragment {
     /// The name of its folder.
     pub name: String,
-    /// The earliest millisecond since 1970 at which a cell of it was written.
+    /// When its first cell was written, in milliseconds since 1970.
     pub t1: u64,
-    /// The latest.
+    /// When its last cell was written, in milliseconds since 1970.
     pub t2: u64,
     /// The format version of its metadata.
     pub version: u32,
-    /// The file of its schema.
+    /// The name of the file with its schema.
     pub schema_name: String,
-    /// The box of coordinates that it covers, both ends included, if they are whole numbers.
+    /// The least and greatest coordinate that it covers on each axis, both included; `None` unless all
+    /// are whole numbers.
     pub non_empty_domain: Option<Vec<(i128, i128)>>,
     /// The number of its tiles.
     pub tiles: u64,
-    /// The number of its cells; `None` if there are more than 2⁶⁴.
+    /// The number of its cells; `None` if there are 2⁶⁴ or more.
     pub cells: Option<u64>,
-    /// The files in its folder, and their bytes.
+    /// The names of the files in its folder, and their sizes in bytes.
     pub files: BTreeMap<String, u64>,
-    /// The path of its folder.
+    /// The path of its folder in the array's folder.
     pub(in crate::format::tiledb) folder: String,
     pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
     pub(in crate::format::tiledb) footer: Footer,
-    /// The tiles of a dense fragment; empty for others.
+    /// The tiles of a dense fragment; empty for sparse ones.
     pub(in crate::format::tiledb) tile_box: TileBox,
 }
 
-/// A box of tiles, by their numbers on each axis.
+/// A box of tiles: per axis, the number of the first tile and the count of tiles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct TileBox {
     pub(in crate::format::tiledb) first: Vec<u64>,
@@ -58,7 +59,7 @@ pub(in crate::format::tiledb) struct TileBox {
 }
 
 impl TileBox {
-    /// The place of a tile of the box.
+    /// Returns the position of a tile among those of the box, in `order`.
     pub(in crate::format::tiledb) fn place(&self, tile: &[u64], order: CellOrder) -> u64 {
         let within = tile.iter().zip(&self.first).map(|(at, first)| at.saturating_sub(*first));
         if order == CellOrder::ColumnMajor {
@@ -69,7 +70,7 @@ impl TileBox {
         ravel(&within.collect::<Vec<_>>(), &self.count)
     }
 
-    /// The number of tiles, unless it overflows.
+    /// Returns the number of tiles; `None` if it overflows.
     fn tiles(&self) -> Option<u64> {
         self.count.iter().try_fold(1_u64, |product, count| product.checked_mul(*count))
     }
@@ -77,14 +78,15 @@ impl TileBox {
 
 /// The name of the file with a fragment's metadata.
 pub(in crate::format::tiledb) const METADATA_FILE: &str = "__fragment_metadata.tdb";
-/// The ends of file names after the attribute's.
+/// The suffixes of an attribute's files: values, content of variable length, and validity.
 pub(in crate::format::tiledb) const VALUES: &str = "";
 pub(in crate::format::tiledb) const CONTENT: &str = "_var";
 pub(in crate::format::tiledb) const VALIDITY: &str = "_validity";
 const REGION: &str = "fragment footer";
 
 impl Fragment {
-    /// The fragment of an array of `schema` with the `files` of its folder.
+    /// Makes the fragment of a `commit` to an array of `schema`. `files` are the names and sizes of the
+    /// files in the fragment's folder.
     pub(in crate::format::tiledb) fn new(
         commit: &Commit,
         files: BTreeMap<String, u64>,
@@ -112,7 +114,7 @@ impl Fragment {
             (ArrayKind::Sparse, false) => fragment.cells = fragment.sparse_cells(),
             (ArrayKind::Dense, false) => {
                 let message =
-                    "a fragment of loose cells in a dense array, as very old libraries wrote";
+                    "a sparse fragment in a dense array, as very old versions of TileDB wrote";
                 return Err(Error::unsupported(message));
             }
             (ArrayKind::Sparse, true) => {
@@ -123,7 +125,8 @@ impl Fragment {
         Ok(fragment)
     }
 
-    /// Each tile has 8 bytes in a block of the metadata, which cannot have shrunk without limit.
+    /// Fails if the fragment has more tiles than its metadata file can describe. Each tile takes 8
+    /// bytes of a block, which decoding makes at most [`MAX_RATIO`] times longer.
     fn check_tiles(&self) -> Result<()> {
         let len = self.files.get(METADATA_FILE).copied().unwrap_or(0);
         if self.tiles / (MAX_RATIO / 8) <= len {
@@ -142,7 +145,7 @@ impl Fragment {
         }
     }
 
-    /// Finds the tiles and cells of a dense fragment.
+    /// Computes which tiles a dense fragment has, and how many cells it covers.
     fn cover_tiles(&mut self) -> Result<()> {
         let corrupt = |message: String| Error::corrupt_region(REGION, message);
         let covered = self.non_empty_domain.as_deref().unwrap_or_default();
@@ -168,8 +171,8 @@ impl Fragment {
         Ok(())
     }
 
-    /// The name of the file with the tiles of attribute number `field` of the fragment's own
-    /// schema; `suffix` says which of them.
+    /// Returns the name of a file of attribute number `field` of the fragment's own schema. `suffix` is
+    /// [`VALUES`], [`CONTENT`] or [`VALIDITY`].
     pub(in crate::format::tiledb) fn data_file(&self, field: usize, suffix: &str) -> String {
         let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
         match self.version {
@@ -179,20 +182,21 @@ impl Fragment {
         }
     }
 
-    /// Bytes of all its files.
+    /// Returns the size of all its files together, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.values().fold(0, |sum, size| sum.saturating_add(*size))
     }
 
-    /// Bytes of the files with the tiles of an attribute; 0 if the fragment was written without it.
+    /// Returns the size of the files with an attribute's tiles, in bytes; 0 if the fragment was written
+    /// without the attribute.
     pub fn attribute_bytes(&self, name: &str) -> u64 {
         let Some(field) = self.schema.attribute_index(name) else { return 0 };
         let size = |suffix| self.files.get(&self.data_file(field, suffix)).copied().unwrap_or(0);
         ["", CONTENT, VALIDITY].map(size).into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Bytes of the decoded tiles of an attribute; `None` if its values have any length, or if there are
-    /// too many.
+    /// Returns the size of an attribute's decoded tiles in bytes. `None` if its values have variable
+    /// length, or if the size overflows.
     pub fn attribute_raw_bytes(&self, name: &str) -> Option<u64> {
         let Some(field) = self.schema.attribute_index(name) else { return Some(0) };
         let attribute = &self.schema.attributes[field];
@@ -207,13 +211,14 @@ impl Fragment {
         cells.checked_mul(cell)
     }
 
-    /// The path of the file with the fragment's metadata.
+    /// Returns the path of the file with the fragment's metadata.
     pub(in crate::format::tiledb) fn metadata_object(&self) -> String {
         format!("{}/{METADATA_FILE}", self.folder)
     }
 }
 
-/// Schemas may change in all but their axes.
+/// Fails unless the fragment's own schema has the array's dimensions, kind and orders. Schema evolution
+/// does not change these.
 fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
     let axes = |schema: &ArraySchema| {
         let axis = |at: &DimensionSchema| (at.name.clone(), at.datatype, at.domain);
@@ -223,11 +228,11 @@ fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
     if axes(own) == axes(array) {
         return Ok(());
     }
-    Err(Error::corrupt_region(REGION, "a schema with other dimensions than the array's"))
+    Err(Error::corrupt_region(REGION, "a schema whose dimensions or orders are not the array's"))
 }
 
-/// How format 8 writes attributes' names in those of files; the last five codes are not those of
-/// the characters, and that is how it is.
+/// Encodes an attribute's name as format 8 does in file names. The last four codes are not those of
+/// their characters, but TileDB writes them so.
 fn percent_encode(name: &str) -> String {
     let encode = |c: char| match c {
         '!' | '#' | '$' | '%' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | '/' | ':' | ';'

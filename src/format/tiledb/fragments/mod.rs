@@ -1,5 +1,5 @@
-//! Fragments: each write leaves a folder with files of tiles and a footer, which says what the fragment
-//! covers.
+//! Fragments: the folders that writes add to an array. Each has files of tiles, and metadata with a
+//! footer that gives the box of cells that the fragment covers.
 
 mod footer;
 mod fragment;

@@ -1,4 +1,4 @@
-//! Where the tiles of one attribute of one fragment are stored.
+//! The tile index: where the tiles of one attribute of one fragment are stored.
 //!
 //! ```text
 //!   blocks of the fragment's metadata           files of the fragment
@@ -8,7 +8,7 @@
 //!   ├ offsets of validity tiles ┤ ───────────▶  aI_validity.tdb  a byte per cell, 0 for NULL
 //! ```
 //!
-//! The blocks are read when a tile of the attribute is first wanted.
+//! The blocks are read when a query first needs a tile of the attribute.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::format::tiledb::text::numbers;
 use crate::format::wire::Reader;
 use crate::format::{Codec, Location, Payload};
 
-/// Where the tiles of one attribute of one fragment are stored.
+/// The positions of the tiles of one attribute in the files of one fragment.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct TileIndex {
     values: TileFile,
@@ -33,24 +33,25 @@ pub(in crate::format::tiledb) struct TileIndex {
     validity: Option<TileFile>,
 }
 
-/// Values of variable length.
+/// The content tiles of an attribute: its values of variable length.
 #[derive(Debug)]
 struct ContentTiles {
     file: TileFile,
-    /// Bytes of each tile when decoded.
+    /// The length of each decoded tile in bytes.
     raw_lens: Vec<u64>,
 }
 
-/// A file of tiles.
+/// A file of tiles, with the position of each tile.
 #[derive(Debug)]
 struct TileFile {
     object: Arc<str>,
     codec: Codec,
-    /// Bytes of a tile when decoded; of content, each tile has its own.
+    /// The length of a decoded tile in bytes; 0 for content, whose tiles differ in length
+    /// ([`ContentTiles::raw_lens`]).
     raw_len: u64,
-    /// Where each tile begins, and where the last ends.
+    /// The offset of each tile in the file, and then the end of the last tile.
     offsets: Vec<u64>,
-    /// Bytes of the file, if it is there.
+    /// The size of the file in bytes; `None` if the file is missing.
     len: Option<u64>,
 }
 
@@ -59,7 +60,8 @@ pub(in crate::format::tiledb) type Payloads = (Payload, Option<Payload>, Option<
 
 const REGION: &str = "tile index";
 
-/// Which blocks tell where the tiles of attribute number `field` are.
+/// Returns the locations of the blocks that [`TileIndex::parse`] needs for attribute number `field` of
+/// the fragment.
 pub(in crate::format::tiledb) fn block_locations(
     fragment: &Fragment,
     field: usize,
@@ -74,7 +76,7 @@ pub(in crate::format::tiledb) fn block_locations(
         if fields.validity_tile_offsets.is_empty() {
             let (name, version) = (&attribute.name, fragment.version);
             let message =
-                format!("format version {version}, expected 7 or newer: \"{name}\" can be NULL");
+                format!("format version {version}, expected 7 or newer as \"{name}\" is nullable");
             let error = Error::corrupt_region("fragment footer", message);
             return Err(error.about(&fragment.metadata_object()));
         }
@@ -83,7 +85,8 @@ pub(in crate::format::tiledb) fn block_locations(
     locations(fragment, field, &columns)
 }
 
-/// Where the blocks of a field are whose offsets are in `columns`.
+/// Returns the locations of blocks of one field. Each of `columns` is a list of the footer: the offset
+/// of one kind of block, per field.
 pub(in crate::format::tiledb) fn locations(
     fragment: &Fragment,
     field: usize,
@@ -105,7 +108,7 @@ fn attribute(fragment: &Fragment, field: usize) -> Result<&Attribute> {
 }
 
 impl TileIndex {
-    /// Parses the blocks at `locations`, those of [`block_locations`].
+    /// Parses the `blocks` that were read from the `locations` of [`block_locations`].
     pub(in crate::format::tiledb) fn parse(
         fragment: &Fragment,
         field: usize,
@@ -132,7 +135,7 @@ impl TileIndex {
         Ok(Self { values, content, validity })
     }
 
-    /// The payloads of the tile at place `tile` of the fragment.
+    /// Returns the payloads of tile number `tile` of the fragment.
     pub(in crate::format::tiledb) fn payloads(&self, tile: u64) -> Result<Payloads> {
         let content = self.content.as_ref().map(|content| {
             let place = usize::try_from(tile).ok();
@@ -164,7 +167,7 @@ fn parse_block(
     Ok(numbers)
 }
 
-/// Makes the files of one attribute of one fragment.
+/// A builder of the [`TileFile`]s of one attribute of one fragment.
 struct Maker<'a> {
     fragment: &'a Fragment,
     field: usize,
@@ -173,7 +176,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The file of the values, or of their offsets.
+    /// Makes the file of the values or, if their length varies, of their offsets.
     fn values(&self, offsets: Vec<u64>) -> Result<TileFile> {
         let schema = &self.fragment.schema;
         let end = self.file_len(&self.fragment.footer.fields.file_sizes);
@@ -188,7 +191,7 @@ impl Maker<'_> {
         self.file(VALUES, codec, self.tile_len(cell_size)?, offsets, end)
     }
 
-    /// The file of values of variable length.
+    /// Makes the file of values of variable length.
     fn content(&self, offsets: Vec<u64>) -> Result<TileFile> {
         let (pipeline, datatype) = (&self.attribute.pipeline, self.attribute.datatype);
         let codec = self.codec(pipeline, datatype, datatype.size(), self.drops_offsets())?;
@@ -196,17 +199,17 @@ impl Maker<'_> {
         self.file(CONTENT, codec, 0, offsets, end)
     }
 
-    /// The file of which cells are NULL.
+    /// Makes the file of validity bytes, one per cell.
     fn validity(&self, offsets: Vec<u64>) -> Result<TileFile> {
         let pipeline = self.fragment.schema.validity_pipeline.as_ref();
         let pipeline =
-            pipeline.ok_or_else(|| Error::internal("NULL cells before they were invented"))?;
+            pipeline.ok_or_else(|| Error::internal("nullable cells without validity filters"))?;
         let codec = self.codec(pipeline, Datatype::UInt8, 1, false)?;
         let end = self.file_len(&self.fragment.footer.fields.validity_file_sizes);
         self.file(VALIDITY, codec, self.tile_len(1)?, offsets, end)
     }
 
-    /// Whether the filters of the values keep their offsets, so that no others are stored.
+    /// Whether the filters of the values store the offsets too. Then the tiles of offsets are empty.
     fn drops_offsets(&self) -> bool {
         let version = self.fragment.schema.version;
         drops_offsets(&self.attribute.pipeline, self.attribute.datatype, version)
@@ -226,19 +229,19 @@ impl Maker<'_> {
         Ok(Codec::Custom(Arc::new(codec.map_err(|error| error.about(&about()))?)))
     }
 
-    /// Bytes of a decoded tile with cells of so many bytes.
+    /// Returns the length of a decoded tile whose cells have `cell_size` bytes.
     fn tile_len(&self, cell_size: u64) -> Result<u64> {
         let axes = self.fragment.schema.tile_axes()?;
         let len = axes.iter().try_fold(cell_size, |len, axis| len.checked_mul(axis.extent));
         len.ok_or_else(|| Error::unsupported("tiles of 2^64 bytes or more"))
     }
 
-    /// Bytes of a file of this field, by the footer.
+    /// Returns the size of a file of this field; `sizes` is a list of the footer, per field.
     fn file_len(&self, sizes: &[u64]) -> u64 {
         sizes.get(self.field).copied().unwrap_or(0)
     }
 
-    /// A file of tiles that begin at `offsets` and end at `end`.
+    /// Makes a file of tiles that begin at `offsets`; the last tile ends at `end`.
     fn file(
         &self,
         suffix: &str,
@@ -252,7 +255,7 @@ impl Maker<'_> {
         offsets.push(end);
         if !offsets.is_sorted() {
             let message =
-                format!("tiles of {object} that do not follow one another up to byte {end}");
+                format!("the tile offsets of {object} do not ascend to its end at byte {end}");
             return Err(Error::corrupt_region(REGION, message));
         }
         let len = self.fragment.files.get(&name).copied();
@@ -294,7 +297,7 @@ mod tests {
         self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, generic_tile, words,
     };
 
-    /// An array of text that can be NULL, with a fragment of two tiles.
+    /// Opens an array of nullable text with a fragment of two tiles, which has these blocks.
     fn array(blocks: [&[u64]; 4]) -> Result<TileDbArray> {
         let mut folder = Folder::default();
         let attributes = vec![testing::attribute("s", 12, VARIABLE, &[0], true, "")];

@@ -18,14 +18,14 @@ use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
 use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::Reader;
 
-/// What an array is made of.
+/// The dimensions, attributes, orders and filters of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArraySchema {
     /// The format version that the schema was written in.
     pub version: u32,
     /// Dense or sparse.
     pub kind: ArrayKind,
-    /// The order of tiles.
+    /// The order of the tiles in a fragment.
     pub tile_order: CellOrder,
     /// The order of the cells in a tile.
     pub cell_order: CellOrder,
@@ -33,30 +33,31 @@ pub struct ArraySchema {
     pub capacity: u64,
     /// Whether several cells of a sparse array may have the same coordinates.
     pub allows_duplicates: bool,
-    /// The axes, the slowest first.
+    /// The dimensions, in the order of the axes.
     pub dimensions: Vec<DimensionSchema>,
-    /// The values of a cell.
+    /// The attributes: the values of each cell.
     pub attributes: Vec<Attribute>,
-    /// Other names for coordinates.
+    /// The dimension labels: other names for coordinates.
     pub labels: Vec<DimensionLabel>,
-    /// The part of the domain that is in use, if it is given in whole numbers.
+    /// The part of the domain that is in use, both ends included. `None` if it is not set, or if some
+    /// coordinates are not whole numbers.
     pub current_domain: Option<Vec<(i128, i128)>>,
-    /// The filters of coordinates whose dimension has none.
+    /// The filters for coordinates of dimensions without filters of their own.
     pub coords_pipeline: Pipeline,
     /// The filters of the offsets of values of variable length.
     pub offsets_pipeline: Pipeline,
-    /// The filters of the bytes that tell which cells are NULL; before format 7 there are none.
+    /// The filters of validity bytes; `None` before format 7, where no cell can be NULL.
     pub validity_pipeline: Option<Pipeline>,
-    /// Names of enumerations, and their files in `__schema/__enumerations`.
+    /// The names of enumerations, and of their files in `__schema/__enumerations`.
     pub(in crate::format::tiledb) enumeration_files: Vec<(String, String)>,
 }
 
-/// Whether all cells of an array have values.
+/// Which cells of an array have values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ArrayKind {
-    /// All of them: cells that nobody wrote have fill values.
+    /// All cells; those that were never written have fill values.
     Dense,
-    /// Only those that were written.
+    /// Only cells that were written.
     Sparse,
 }
 
@@ -67,9 +68,9 @@ pub enum CellOrder {
     RowMajor,
     /// The first axis varies fastest.
     ColumnMajor,
-    /// That of tiles, then that of cells.
+    /// First the order of tiles, then that of the cells in a tile.
     Global,
-    /// None.
+    /// No order.
     Unordered,
     /// Along a Hilbert curve.
     Hilbert,
@@ -96,7 +97,7 @@ impl fmt::Display for CellOrder {
     }
 }
 
-/// The oldest format version that this reader knows.
+/// The oldest format version that this reader supports.
 pub(in crate::format::tiledb) const OLDEST_VERSION: u32 = 5;
 const REGION: &str = "array schema";
 
@@ -114,15 +115,16 @@ impl CellOrder {
 }
 
 impl ArraySchema {
-    /// The place of the attribute called `name`.
+    /// Returns the position of the attribute named `name` in the schema.
     pub fn attribute_index(&self, name: &str) -> Option<usize> {
         self.attributes.iter().position(|attribute| attribute.name == name)
     }
 
-    /// The axes of a dense array.
+    /// Returns the axes of a dense array.
     ///
     /// # Errors
-    /// `Unsupported` for a dimension that is not cut into tiles.
+    /// `Unsupported` if the coordinates of a dimension are not whole numbers, or not divided into
+    /// tiles.
     pub(in crate::format::tiledb) fn tile_axes(&self) -> Result<Vec<TileAxis>> {
         self.dimensions.iter().map(DimensionSchema::tile_axis).collect()
     }
@@ -139,7 +141,7 @@ impl ArraySchema {
         Ok(schema)
     }
 
-    /// Everything before the dimensions.
+    /// Parses the fields before the dimensions.
     fn parse_head(reader: &mut Reader<'_>) -> Result<Self> {
         let version = known_version(reader.u32()?)?;
         let allows_duplicates = flag(reader, "allowing duplicates")?;
@@ -200,7 +202,7 @@ impl ArraySchema {
             let message = format!("a TileDB current domain of version {version}");
             return Err(Error::unsupported(message));
         }
-        if flag(reader, "an empty current domain")? {
+        if flag(reader, "empty current domain")? {
             return Ok(None);
         }
         let shape = reader.u8()?;
@@ -216,7 +218,7 @@ impl ArraySchema {
             DimensionDomain::Float { .. } | DimensionDomain::Text => true,
         };
         if !ranges.iter().flatten().zip(&self.dimensions).all(inside) {
-            return Err(reader.corrupt("a current domain that leaves the domain"));
+            return Err(reader.corrupt("a current domain that exceeds the domain"));
         }
         Ok(ranges)
     }
@@ -230,14 +232,14 @@ fn known_version(version: u32) -> Result<u32> {
     }
 }
 
-/// The error for a format version that is older than this reader.
+/// Returns the error for a format version that is too old for this reader.
 pub(in crate::format::tiledb) fn too_old(version: u32) -> Error {
     Error::unsupported(format!(
         "TileDB format version {version}; this reader knows versions from {OLDEST_VERSION} on"
     ))
 }
 
-/// A range of coordinates per dimension; `None` unless all of them are whole numbers.
+/// Reads a range of coordinates per dimension; `None` unless all coordinates are whole numbers.
 pub(in crate::format::tiledb) fn read_ranges(
     dimensions: &[DimensionSchema],
     reader: &mut Reader<'_>,

@@ -1,4 +1,4 @@
-//! Attributes: the values that each cell of an array has.
+//! Attributes: TileDB's word for the variables of an array.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::format::tiledb::filter::Pipeline;
 use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::{Reader, to_usize};
 
-/// Cells of more values than this need a fill value of their own.
+/// Cells with more values than this need a fill value in the schema.
 const MAX_DEFAULT_FILL: u32 = 1 << 16;
 
-/// A value that each cell has.
+/// A variable of an array: its name, type, filters and fill value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
-    /// Its name; the anonymous attribute has the empty one.
+    /// Its name; empty for the anonymous attribute.
     pub name: String,
     /// The type of its values.
     pub datatype: Datatype,
@@ -22,11 +22,11 @@ pub struct Attribute {
     pub values_per_cell: ValuesPerCell,
     /// Whether cells can be NULL.
     pub nullable: bool,
-    /// The bytes of a cell that nobody wrote.
+    /// The fill value: the bytes of a cell that was never written.
     pub fill: Vec<u8>,
-    /// Whether a cell that nobody wrote is not NULL.
+    /// Whether the fill value is a value; if not, a cell that was never written is NULL.
     pub fill_valid: bool,
-    /// The enumeration that its values are places in.
+    /// The name of the enumeration that its values index.
     pub enumeration: Option<String>,
     /// Its filters.
     pub pipeline: Pipeline,
@@ -35,9 +35,9 @@ pub struct Attribute {
 /// How many values a cell of an attribute has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValuesPerCell {
-    /// Always so many; not 0.
+    /// The same number in each cell, at least 1.
     Fixed(u32),
-    /// Any number, 0 too.
+    /// Any number in each cell, including 0.
     Variable,
 }
 
@@ -61,7 +61,7 @@ impl ValuesPerCell {
 }
 
 impl Attribute {
-    /// Bytes of a cell, if all cells have the same number.
+    /// Returns the size of a cell in bytes; `None` if it varies.
     pub fn cell_size(&self) -> Option<u64> {
         match self.values_per_cell {
             ValuesPerCell::Fixed(values) => Some(u64::from(values) * self.datatype.size()),
@@ -92,7 +92,7 @@ impl Attribute {
         attribute.fill = attribute.parse_fill(reader, version)?;
         if version >= 7 {
             attribute.nullable = flag(reader, "nullable")?;
-            attribute.fill_valid = flag(reader, "the validity of the fill value")?;
+            attribute.fill_valid = flag(reader, "valid fill value")?;
         }
         if version >= 17 {
             reader.u8()?; // The order of the values of a dimension label.
@@ -122,7 +122,7 @@ impl Attribute {
         Ok(reader.take(to_usize(len))?.to_vec())
     }
 
-    /// What TileDB fills with where the schema does not say.
+    /// Returns TileDB's fill value for schemas before format 6, which store none.
     fn default_fill(&self) -> Result<Vec<u8>> {
         let size = to_usize(self.datatype.size());
         let mut value = match self.datatype {
@@ -170,7 +170,8 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(parse(&bytes[..len], 22).is_err());
         }
-        // Without the name of an enumeration, the order, and the two bytes of nullable attributes.
+        // Older versions lack the name of the enumeration, then the order, then the two flags about
+        // NULLs.
         let end = bytes.len() - 8;
         assert_eq!(parse(&bytes[..end], 17).unwrap().enumeration, None);
         assert!(parse(&bytes[..end - 1], 16).unwrap().nullable);

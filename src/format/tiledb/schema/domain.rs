@@ -6,14 +6,14 @@ use crate::format::tiledb::filter::Pipeline;
 use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::{Reader, to_usize};
 
-/// An axis of an array.
+/// A dimension of an array: its coordinates and its tiles.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionSchema {
     /// Its name.
     pub name: String,
     /// The type of its coordinates.
     pub datatype: Datatype,
-    /// Which coordinates there are, and how they are cut into tiles.
+    /// The range of coordinates, and their division into tiles.
     pub domain: DimensionDomain,
     /// The filters of its coordinates, which only sparse arrays store.
     pub pipeline: Pipeline,
@@ -28,7 +28,7 @@ pub enum DimensionDomain {
         low: i128,
         /// The greatest coordinate.
         high: i128,
-        /// Coordinates per tile.
+        /// Coordinates per tile; `None` without tiles.
         extent: Option<i128>,
     },
     /// Floating-point numbers; only sparse arrays have such dimensions.
@@ -37,7 +37,7 @@ pub enum DimensionDomain {
         low: f64,
         /// The greatest coordinate.
         high: f64,
-        /// The length of a tile.
+        /// The length of a tile; `None` without tiles.
         extent: Option<f64>,
     },
     /// Text of any length; only sparse arrays have such dimensions.
@@ -45,7 +45,7 @@ pub enum DimensionDomain {
 }
 
 impl DimensionSchema {
-    /// Coordinates per tile, in decimal; dates and times count their unit. `None` if there is no telling.
+    /// Returns the extent of a tile in decimal; dates and times count their unit. `None` without tiles.
     pub fn extent_text(&self) -> Option<String> {
         match &self.domain {
             DimensionDomain::Integer { extent, .. } => extent.map(|extent| extent.to_string()),
@@ -55,7 +55,8 @@ impl DimensionSchema {
     }
 }
 
-/// An axis of a dense array: whole numbers, cut into tiles from the least on.
+/// An axis of a dense array: whole numbers from `low` to `high`, in tiles of `extent` that begin at
+/// `low`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct TileAxis {
     pub(in crate::format::tiledb) low: i128,
@@ -64,12 +65,12 @@ pub(in crate::format::tiledb) struct TileAxis {
 }
 
 impl TileAxis {
-    /// The number of the tile that holds `coordinate`, which must not lie below the domain.
+    /// Returns the number of the tile that holds `coordinate`, which must not be less than `low`.
     pub(in crate::format::tiledb) fn tile_of(&self, coordinate: i128) -> u64 {
         u64::try_from((coordinate - self.low) / i128::from(self.extent)).unwrap_or(u64::MAX)
     }
 
-    /// The first coordinate of a tile.
+    /// Returns the first coordinate of a tile.
     pub(in crate::format::tiledb) fn first_of(&self, tile: u64) -> i128 {
         self.low + i128::from(tile) * i128::from(self.extent)
     }
@@ -93,10 +94,10 @@ impl DimensionSchema {
         Ok(Self { name, datatype, domain, pipeline })
     }
 
-    /// The dimension as an axis of tiles.
+    /// Returns the dimension as an axis of tiles.
     ///
     /// # Errors
-    /// `Unsupported` if its coordinates are not whole numbers, or not cut into tiles.
+    /// `Unsupported` if its coordinates are not whole numbers, or not divided into tiles.
     pub(in crate::format::tiledb) fn tile_axis(&self) -> Result<TileAxis> {
         match self.domain {
             DimensionDomain::Integer { low, high, extent: Some(extent) } => {
@@ -111,7 +112,7 @@ impl DimensionSchema {
         }
     }
 
-    /// Reads a range of coordinates; `None` unless they are whole numbers.
+    /// Reads a range of coordinates; `None` unless the coordinates are whole numbers.
     pub(in crate::format::tiledb) fn range(
         &self,
         reader: &mut Reader<'_>,
@@ -122,7 +123,7 @@ impl DimensionSchema {
                 let high = integer(reader, self.datatype)?;
                 if low > high {
                     let name = &self.name;
-                    let message = format!("the range {low} to {high} of dimension \"{name}\"");
+                    let message = format!("dimension \"{name}\" from {low} down to {high}");
                     return Err(reader.corrupt(message));
                 }
                 Ok(Some((low, high)))
@@ -143,7 +144,7 @@ impl DimensionSchema {
 
 impl DimensionDomain {
     fn parse(reader: &mut Reader<'_>, datatype: Datatype, is_text: bool) -> Result<Self> {
-        let at_extent = |reader: &mut Reader<'_>| flag(reader, "the null tile extent");
+        let at_extent = |reader: &mut Reader<'_>| flag(reader, "null tile extent");
         if is_text {
             if !at_extent(reader)? {
                 reader.take(to_usize(datatype.size()))?;
@@ -153,8 +154,8 @@ impl DimensionDomain {
             let (low, high) = (integer(reader, datatype)?, integer(reader, datatype)?);
             let extent = if at_extent(reader)? { None } else { Some(integer(reader, datatype)?) };
             if low > high || extent.is_some_and(|extent| extent <= 0) {
-                let extent = extent.map_or("no".to_owned(), |extent| extent.to_string());
-                let message = format!("the domain {low} to {high} with {extent} tile extent");
+                let extent = extent.map_or("none".to_owned(), |extent| extent.to_string());
+                let message = format!("impossible domain {low} to {high}, tile extent {extent}");
                 return Err(reader.corrupt(message));
             }
             Ok(Self::Integer { low, high, extent })
@@ -177,7 +178,7 @@ pub(in crate::format::tiledb) fn integer(
     Ok(integer_of(bytes, datatype.is_signed()))
 }
 
-/// The whole number that `bytes`, of which there are at most 8, stand for.
+/// Decodes a little-endian whole number of at most 8 bytes.
 pub(in crate::format::tiledb) fn integer_of(bytes: &[u8], signed: bool) -> i128 {
     let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let padding = if negative { -1 } else { 0 };

@@ -1,4 +1,4 @@
-//! Enumerations: lists of values that an attribute's integers are places in.
+//! Enumerations: lists of values that the integers of an attribute index.
 
 use super::attribute::ValuesPerCell;
 use crate::error::{Error, Result};
@@ -8,26 +8,26 @@ use crate::format::tiledb::generic_tile;
 use crate::format::tiledb::text::{flag, numbers, text32};
 use crate::format::wire::{Reader, to_usize};
 
-/// A list of values.
+/// A list of values that an attribute indexes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enumeration {
     /// Its name.
     pub name: String,
     /// The type of its values.
     pub datatype: Datatype,
-    /// How many of that type make a value of the list.
+    /// The number of elements of `datatype` in each value of the list.
     pub values_per_cell: ValuesPerCell,
-    /// Whether the order of the list is that of the values.
+    /// Whether the order of the list is the order of its values.
     pub ordered: bool,
     data: Vec<u8>,
-    /// Where each value begins, and where the last ends.
+    /// The offset of each value in `data`, and then the end of the last value.
     offsets: Vec<usize>,
 }
 
 const REGION: &str = "enumeration";
 
 impl Enumeration {
-    /// The number of values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
@@ -37,7 +37,7 @@ impl Enumeration {
         self.len() == 0
     }
 
-    /// The bytes of the value at place `i`; `None` from [`Enumeration::len`] on.
+    /// Returns the bytes of value number `i`; `None` if `i` is not less than [`Enumeration::len`].
     pub fn value(&self, i: usize) -> Option<&[u8]> {
         self.data.get(*self.offsets.get(i)?..*self.offsets.get(i.checked_add(1)?)?)
     }
@@ -71,26 +71,26 @@ impl Enumeration {
     }
 }
 
-/// Where values begin that all have `size` bytes.
+/// Returns the offsets of values of `size` bytes each, and then the end of the last value.
 fn regular_offsets(reader: &Reader<'_>, len: usize, size: usize) -> Result<Vec<usize>> {
     if !len.is_multiple_of(size) {
-        return Err(reader.corrupt(format!("{len} bytes of values with {size} each")));
+        return Err(reader.corrupt(format!("{len} bytes of values, not a multiple of {size}")));
     }
     Ok((0..=len).step_by(size).collect())
 }
 
-/// Where values begin that have any number of bytes.
+/// Reads the offsets of values of variable length, and adds the end of the last value.
 fn stored_offsets(reader: &mut Reader<'_>, len: usize) -> Result<Vec<usize>> {
     let offset_bytes = reader.u64()?;
     if !offset_bytes.is_multiple_of(8) {
-        return Err(reader.corrupt(format!("{offset_bytes} bytes of offsets with 8 each")));
+        return Err(reader.corrupt(format!("{offset_bytes} bytes of offsets, not a multiple of 8")));
     }
     let mut offsets: Vec<usize> =
         numbers(reader, offset_bytes / 8)?.into_iter().map(to_usize).collect();
     offsets.push(len);
     let begins_at_0 = offsets.first() == Some(&0);
     if !offsets.is_sorted() || !begins_at_0 {
-        return Err(reader.corrupt("offsets of values that do not ascend from 0 to their end"));
+        return Err(reader.corrupt("offsets that do not ascend from 0 to the end of the values"));
     }
     Ok(offsets)
 }

@@ -1,4 +1,4 @@
-//! Dimension labels: other names for the coordinates of a dimension, kept in arrays of their own.
+//! Dimension labels: other names for the coordinates of a dimension, stored in arrays of their own.
 
 use super::attribute::ValuesPerCell;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::format::wire::Reader;
 /// Other names for the coordinates of a dimension: an attribute of another array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DimensionLabel {
-    /// Which dimension it labels.
+    /// The number of the dimension that it labels.
     pub dimension: usize,
     /// Its name.
     pub name: String,
@@ -17,7 +17,7 @@ pub struct DimensionLabel {
     pub uri: String,
     /// Whether `uri` is a path in this array's folder.
     pub relative: bool,
-    /// The attribute of that array.
+    /// The name of the attribute with the labels in that array.
     pub attribute: String,
     /// How the labels are sorted.
     pub order: DimensionLabelOrder,
@@ -30,7 +30,7 @@ pub struct DimensionLabel {
 /// How labels are sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DimensionLabelOrder {
-    /// Not at all.
+    /// In no order.
     Unordered,
     /// Each is greater than the one before it.
     Increasing,
@@ -45,9 +45,9 @@ impl DimensionLabel {
     ) -> Result<Self> {
         let dimension = reader.u32()?;
         let dimension = usize::try_from(dimension).ok().filter(|at| *at < dimensions);
-        let dimension = dimension.ok_or_else(|| reader.corrupt("a label of no dimension"))?;
+        let dimension = dimension.ok_or_else(|| reader.corrupt("label of a missing dimension"))?;
         let name = text32(reader, "the label's name")?;
-        let relative = flag(reader, "whether the label's URI is relative")?;
+        let relative = flag(reader, "relative URI")?;
         let uri = text64(reader, "the label's URI")?;
         let attribute = text32(reader, "the label's attribute")?;
         let order = match reader.u8()? {
@@ -60,7 +60,7 @@ impl DimensionLabel {
         };
         let datatype = Datatype::from_code(reader.u8()?)?;
         let values_per_cell = ValuesPerCell::parse(reader)?;
-        flag(reader, "whether the label is external")?;
+        flag(reader, "external label")?;
         Ok(Self { dimension, name, uri, relative, attribute, order, datatype, values_per_cell })
     }
 }

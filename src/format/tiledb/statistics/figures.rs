@@ -1,16 +1,17 @@
-//! The statistics that a fragment has about one attribute, and which of them are believed.
+//! Tile statistics of one attribute of one fragment: parses them, and checks which of them can be used.
 //!
-//! Least and greatest values are those of the cells that were written and are not NULL. Two things
-//! go wrong when they are noted:
+//! Bounds are the least and the greatest value of the cells that were written and are not NULL. Writers
+//! compute bounds and sums wrongly in two cases:
 //!
-//! - A NaN makes the writer forget the bounds that it had so far. It shows in the sum, which is NaN
-//!   from then on, unless an infinity came first: that pins the sum to the greatest double, where
-//!   the NaN goes unnoticed.
-//! - A sum that overflows is pinned to the greatest or least number of its type, and what follows
+//! - A NaN makes the writer forget the bounds of the cells before it. The NaN shows in the sum, which
+//!   is NaN from then on. If an infinity comes first, the sum saturates at the greatest double, which
+//!   hides the NaN.
+//! - A sum that overflows saturates at the greatest or least number of its type. The cells that follow
 //!   may move it away from there again.
 //!
-//! So all that is said of a tile is believed only if the bounds explain the sum, and leave no room
-//! for an overflow on the way.
+//! So statistics of floats are used only if the bounds explain the sum, and no part of the sum can have
+//! overflowed. A sum of integers is left out if a part of it may have overflowed. If the bounds do not
+//! explain any other sum, all statistics of the tile are rejected.
 
 use bytes::Bytes;
 
@@ -24,36 +25,36 @@ use crate::format::tiledb::text::numbers;
 use crate::format::wire::{Reader, to_usize};
 use crate::format::{Bound, Location, Sum, Zone};
 
-/// The figures about one attribute of the tiles of one fragment.
+/// The tile statistics of one attribute of one fragment, as stored.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct Figures {
     datatype: Datatype,
     tiles: TileBox,
     order: CellOrder,
-    /// A value per tile, one after the other.
+    /// The least value of each tile, one after the other.
     mins: Vec<u8>,
     maxs: Vec<u8>,
     sums: Option<Vec<u64>>,
-    /// None if cells cannot be NULL.
+    /// `None` if the attribute is not nullable.
     null_counts: Option<Vec<u64>>,
 }
 
-/// What is noted about the values of a tile that are not NULL.
+/// The stored statistics of one tile. Bounds and sum leave out NULLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotedFigures {
-    /// The least and the greatest as stored.
+    /// The bytes of the least and of the greatest value.
     pub bounds: (Bound, Bound),
-    /// The bits of the sum.
+    /// The bits of the sum; `None` if it is not stored.
     pub sum: Option<u64>,
-    /// How many are NULL, if any can be.
+    /// The number of NULLs; `None` if the attribute is not nullable.
     pub null_count: Option<u64>,
 }
 
 const REGION: &str = "tile statistics";
 
 impl Figures {
-    /// Parses the blocks at `locations`: least and greatest values, sums, and perhaps NULL counts.
-    /// `None` if the writer noted no bounds.
+    /// Parses the blocks at `locations`: least values, greatest values, sums and, if the attribute is
+    /// nullable, NULL counts. `None` if the writer stored no bounds or no NULL counts.
     pub(in crate::format::tiledb) fn parse(
         fragment: &Fragment,
         datatype: Datatype,
@@ -85,7 +86,8 @@ impl Figures {
         Ok(Some(Self { datatype, tiles, order, mins, maxs, sums, null_counts }))
     }
 
-    /// What is known of a tile, by its numbers on the axes, of which `cells` were written.
+    /// Returns the statistics of the tile with these numbers on the axes, of which `cells` were
+    /// written. `None` if they cannot be used.
     pub(in crate::format::tiledb) fn zone(&self, tile: &[u64], cells: u64) -> Option<Zone> {
         let place = usize::try_from(self.tiles.place(tile, self.order)).ok()?;
         let null_count = match &self.null_counts {
@@ -105,7 +107,7 @@ impl Figures {
         Some(Zone { null_count, bounds: Some(bounds), sum })
     }
 
-    /// What is noted about the tile at a place, whether it can be believed or not.
+    /// Returns the stored statistics of tile number `place` without checking them.
     pub(in crate::format::tiledb) fn noted(&self, place: u64) -> Option<NotedFigures> {
         let place = usize::try_from(place).ok()?;
         let per_tile = |noted: &Option<Vec<u64>>| noted.as_ref()?.get(place).copied();
@@ -124,7 +126,8 @@ impl Figures {
         Some(bound)
     }
 
-    /// The sum, if it cannot have overflowed; `None` if the figures contradict each other.
+    /// Returns the sum, or `Some(None)` if it is not stored, may have overflowed, or adds up dates or
+    /// times. `None` if the statistics contradict each other.
     fn believe_integers(
         &self,
         min: Bound,
@@ -156,7 +159,7 @@ impl Figures {
         explained.then_some(Some(sum))
     }
 
-    /// Bounds and sum, if no NaN and no infinity took part.
+    /// Returns bounds and sum; `None` if a NaN or an infinity may have been among the values.
     fn believe_floats(
         &self,
         min: Bound,
@@ -171,8 +174,8 @@ impl Figures {
             _ => Some(f64::from_le_bytes(bound)),
         };
         let (least, greatest, sum) = (value(min)?, value(max)?, f64::from_bits(sum));
-        // Comparisons with NaN are false. A pinned sum cannot come back from the greatest double to
-        // what these values add up to, as they are too few or too small; the factors leave room for
+        // Comparisons with NaN are false. A sum that saturated at the greatest double cannot come back
+        // to what these values add up to: they are too few or too small. The factors leave room for
         // rounding.
         let most = least.abs().max(greatest.abs()) * values as f64;
         let explained = least <= greatest && most < f64::MAX / 4.0 && sum.abs() <= 2.0 * most;
@@ -180,7 +183,7 @@ impl Figures {
     }
 }
 
-/// Parses a block of bounds that should have `len` bytes; `None` if the writer noted none.
+/// Parses a block of bounds that should have `len` bytes; `None` if the writer stored none.
 fn bounds(reader: &mut Reader<'_>, len: u64) -> Result<Option<Vec<u8>>> {
     let fixed = reader.u64()?;
     let variable = reader.u64()?;
@@ -196,14 +199,14 @@ fn bounds(reader: &mut Reader<'_>, len: u64) -> Result<Option<Vec<u8>>> {
     Ok(Some(bounds))
 }
 
-/// Parses a block of one number per tile; `None` if the writer noted none.
+/// Parses a block of one number per tile; `None` if the writer stored none.
 fn per_tile(reader: &mut Reader<'_>, tiles: u64) -> Result<Option<Vec<u64>>> {
     let count = reader.u64()?;
     if count == 0 {
         return Ok(None);
     }
     if count != tiles {
-        return Err(reader.corrupt(format!("figures of {count} tiles, expected {tiles}")));
+        return Err(reader.corrupt(format!("statistics of {count} tiles, expected {tiles}")));
     }
     let numbers = numbers(reader, count)?;
     reader.end()?;

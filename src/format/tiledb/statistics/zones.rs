@@ -1,14 +1,15 @@
-//! What fragments note about the values of their tiles, as zones of chunks.
+//! Chunk statistics, made from the tile statistics of fragments.
 //!
 //! ```text
-//!   chunk  ┌─────────┐     A chunk has a zone if one fragment alone shows in it, covers all of it,
-//!          │ ┌───────┼──┐  and wrote no other cells of that tile: else the figures are not about
-//!          └─┼───────┘  │  the cells that are seen. Not so here.
+//!   chunk  ┌─────────┐     A chunk has statistics only if a single fragment shows in it, covers
+//!          │ ┌───────┼──┐  all of it, and wrote no other cells of the tile. Otherwise the tile
+//!          └─┼───────┘  │  statistics count other cells than the chunk has, as they do here.
 //!            └──────────┘
 //! ```
 //!
-//! Figures of consolidated fragments are not used, as they count fill values among the others, nor
-//! those of values that a filter rounds. What [`Figures`] holds is looked at closely besides.
+//! Statistics of consolidated fragments are not used, because they count fill values like other values.
+//! Statistics of values that a filter rounds are not used either. [`Figures`] checks the remaining
+//! ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::format::tiledb::schema::{Attribute, TileAxis, ValuesPerCell};
 use crate::format::tiledb::tiles::{Holders, Overlay, Window, field_of};
 use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
 
-/// What the fragments of an array note about one attribute.
+/// The chunk statistics of one attribute.
 #[derive(Debug)]
 pub struct TileZones {
     window: Arc<Window>,
@@ -31,7 +32,7 @@ pub struct TileZones {
     overlay: Overlay,
     /// The fragments that have the attribute.
     holders: Holders,
-    /// By fragment.
+    /// The tile statistics, by number of the fragment.
     figures: HashMap<usize, Figures>,
 }
 
@@ -39,8 +40,8 @@ impl Zones for TileZones {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let chunk = self.window.grid.chunk_coordinates(chunk);
         let (region, tile) = (self.window.chunk_region(&chunk), self.window.tile_region(&chunk));
-        // A consolidated fragment counts fill values in the rest of a tile, and if its parts were written
-        // in the same millisecond, nothing tells it from another.
+        // The statistics of a consolidated fragment count fill values in the rest of a tile. If its
+        // parts were written in the same millisecond, nothing distinguishes it from other fragments.
         if region != tile {
             return None;
         }
@@ -56,8 +57,8 @@ impl Zones for TileZones {
 }
 
 impl TileDbArray {
-    /// A machine that reads what the fragments note about `attribute`; `None` if nothing that they
-    /// note can be believed.
+    /// Returns a machine that reads the statistics of `attribute`; `None` if no fragment has any that
+    /// can be used.
     pub fn read_zones(
         self: &Arc<Self>,
         window: &Arc<Window>,
@@ -68,18 +69,18 @@ impl TileDbArray {
     }
 }
 
-/// Reads what fragments note about one attribute; made by [`TileDbArray::read_zones`].
+/// A machine that reads the statistics of one attribute. Made by [`TileDbArray::read_zones`].
 #[derive(Debug)]
 pub struct ReadZones {
     array: Arc<TileDbArray>,
     attribute: usize,
     asked: Vec<Asked>,
-    /// Taken when the zones are made.
+    /// The result; taken once the tile statistics are added to it.
     zones: Option<TileZones>,
 }
 
-/// The blocks about one fragment: least and greatest values, sums, and NULL cells if there can be
-/// any.
+/// The statistics blocks of one fragment: least values, greatest values, sums and, if the attribute is
+/// nullable, NULL counts.
 #[derive(Debug)]
 struct Asked {
     fragment: usize,
@@ -97,9 +98,10 @@ impl ReadZones {
         let mut asked = vec![];
         for number in overlay.fragments() {
             let fragment = array.fragments.get(number)?;
-            // What is of another type has no figures about the attribute.
+            // Fragments without the attribute, or with another type of it, are left out.
             let Ok(Some(field)) = field_of(&array.schema, attribute, fragment) else { continue };
-            // A fragment that reaches out of the window has noted what is not seen.
+            // The statistics of a fragment that reaches out of the window count cells that the table
+            // does not have.
             let inside = fragment.non_empty_domain.as_ref().is_some_and(|at| window.holds(at));
             if let (true, Some(locations)) = (inside, figure_locations(fragment, field)) {
                 asked.push(Asked { fragment: number, locations });
@@ -114,7 +116,7 @@ impl ReadZones {
     }
 
     fn finish(&mut self, blocks: &[Bytes]) -> Result<TileZones> {
-        let undelivered = || Error::internal("blocks were asked for and not delivered");
+        let undelivered = || Error::internal("blocks were requested and not read");
         let mut zones = self.zones.take().ok_or_else(undelivered)?;
         let mut rest = blocks;
         for asked in &self.asked {
@@ -134,14 +136,14 @@ impl ReadZones {
     }
 }
 
-/// Whether figures about an attribute mean something: it has one number per cell.
+/// Whether statistics of an attribute can be used: each of its cells must have exactly one number.
 pub(in crate::format::tiledb) fn has_figures(attribute: &Attribute) -> bool {
     let datatype = attribute.datatype;
     attribute.values_per_cell == ValuesPerCell::Fixed(1)
         && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
 }
 
-/// Where the figures of a fragment are, if they can be believed.
+/// Returns the locations of a fragment's statistics; `None` if it has none that can be used.
 pub(in crate::format::tiledb) fn figure_locations(
     fragment: &Fragment,
     field: usize,
@@ -181,8 +183,8 @@ mod tests {
     use crate::format::tiledb::open_array::OpenArray;
     use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
-    /// Per chunk the sum that is known of it; rows 1 to 5 are cut in twos, columns 1 to 7 in
-    /// threes.
+    /// Returns the sum in the statistics of each chunk. Tiles divide rows 1 to 5 in twos, and columns 1
+    /// to 7 in threes.
     fn sums(writes: &[(u64, [(i32, i32); 2])], full: bool) -> Vec<Option<i64>> {
         let mut folder = Folder::default();
         let schema = SchemaBytes::dense_2d().content();
@@ -218,12 +220,12 @@ mod tests {
             sums(&[(1, whole), (2, [(3, 3), (4, 4)])], true),
             [a, b, none, d, none, none, none, none, none]
         );
-        // What is hidden does not matter.
+        // A hidden fragment does not matter.
         assert_eq!(
             sums(&[(1, [(3, 3), (4, 4)]), (2, whole)], true),
             [a, b, none, d, e, none, none, none, none]
         );
-        // Chunks of which not all cells were written.
+        // Some chunks have cells that were never written.
         let part = [(2, 5), (1, 5)];
         assert_eq!(sums(&[(1, part)], true), [none, none, none, d, none, none, none, none, none]);
         assert_eq!(sums(&[(1, part)], false), [none, none, d, none, none, none]);

@@ -1,4 +1,4 @@
-//! Attributes come and go: which attribute of a fragment's schema is one of the array's.
+//! Schema evolution: finds the array's attributes in the schemas of fragments.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,11 +10,12 @@ use crate::format::tiledb::array::TileDbArray;
 use crate::format::tiledb::fragments::Fragment;
 use crate::format::tiledb::schema::{ArraySchema, Attribute};
 
-/// The place in the schema of `fragment` of attribute number `attribute` of the array's `schema`;
-/// `None` if the fragment holds nothing of it.
+/// Finds attribute number `attribute` of the array's `schema` in the schema of `fragment`. `None` if
+/// the fragment lacks the attribute, or if only one of the two has variable length.
 ///
 /// # Errors
-/// `Unsupported` if the fragment's values are of another type.
+/// `Unsupported` if the fragment's values have another type, another number per cell, or NULLs that the
+/// array does not allow.
 pub(in crate::format::tiledb) fn field_of(
     schema: &ArraySchema,
     attribute: usize,
@@ -36,15 +37,15 @@ pub(in crate::format::tiledb) fn field_of(
     }
 }
 
-/// The fragments that hold something of one attribute.
+/// The fragments that have one attribute of the array.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct Holders {
-    /// By fragment, why its values cannot be read, if so.
+    /// By number of the fragment, the error if its values cannot be read.
     fragments: HashMap<usize, Option<Error>>,
 }
 
 impl Holders {
-    /// Those among `fragments`.
+    /// Finds the fragments among `fragments` that have the attribute.
     pub(in crate::format::tiledb) fn new(
         array: &TileDbArray,
         attribute: usize,
@@ -62,10 +63,11 @@ impl Holders {
         Ok(Self { fragments })
     }
 
-    /// What is seen of a chunk, the oldest first; `parts` are those of its tile that count.
+    /// Returns the pieces that a chunk shows of the attribute, the oldest first. `parts` are the parts
+    /// of its tile, as [`Overlay::parts`](overlay::Overlay::parts) returns them.
     ///
     /// # Errors
-    /// `Unsupported` if values of another type are seen.
+    /// `Unsupported` if the chunk shows values that [`field_of`] refuses.
     pub(in crate::format::tiledb) fn pieces(
         &self,
         parts: &[Piece],
@@ -86,7 +88,7 @@ impl Holders {
     }
 }
 
-/// What makes the values of `stored` no values of `wanted`.
+/// Describes why values of `stored` cannot be read as `wanted`; `None` if they can.
 fn difference(stored: &Attribute, wanted: &Attribute) -> Option<String> {
     if stored.datatype != wanted.datatype {
         Some(format!("of type {}", stored.datatype))
@@ -110,7 +112,7 @@ mod tests {
         self, Folder, SCHEMA_NAME, SchemaBytes, UUID, generic_tile,
     };
 
-    /// Where a fragment with the attribute `stored` has each of the attributes that are there now.
+    /// Finds each of the array's attributes `now` in a fragment with the attribute `stored`.
     fn fields(stored: Vec<u8>, now: Vec<Vec<u8>>) -> Vec<Result<Option<usize>>> {
         let mut folder = Folder::default();
         let schema = |attributes| SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();

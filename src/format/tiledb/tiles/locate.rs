@@ -1,7 +1,7 @@
-//! Finding where chunks are stored.
+//! Locating chunks: a machine that finds where their tiles are stored.
 //!
 //! ```text
-//!   Start ──▶ Blocks (where tiles are that are needed, and not known yet) ──▶ Done
+//!   Start ──▶ Blocks (tile indexes that are needed and were not read yet) ──▶ Done
 //! ```
 
 use std::collections::BTreeSet;
@@ -22,12 +22,13 @@ use crate::format::{
 };
 
 impl TileDbArray {
-    /// A machine that finds where `attributes` (their places in the schema) of `chunks`
-    /// (coordinates in the grid of `window`) are stored: per chunk and attribute, in the order
-    /// given.
+    /// Returns a machine that finds where `attributes` of `chunks` are stored: per chunk and attribute,
+    /// in the given order. `attributes` are positions in the schema, and `chunks` are coordinates in
+    /// the grid of `window`.
     ///
     /// # Errors
-    /// Those of [`TileDbArray::window`], and `Unsupported` for an attribute whose type changed.
+    /// The errors of [`TileDbArray::window`], and `Unsupported` if a chunk shows values from before its
+    /// attribute changed its type.
     pub fn locate(
         self: &Arc<Self>,
         window: &Arc<Window>,
@@ -39,7 +40,7 @@ impl TileDbArray {
     }
 }
 
-/// Finds where chunks are stored; made by [`TileDbArray::locate`].
+/// A machine that finds where chunks are stored. Made by [`TileDbArray::locate`].
 #[derive(Debug)]
 pub struct Locate {
     array: Arc<TileDbArray>,
@@ -47,13 +48,13 @@ pub struct Locate {
     chunks: Vec<Vec<u64>>,
     attributes: Vec<usize>,
     axes: Vec<TileAxis>,
-    /// Per chunk and attribute the fragments that are seen.
+    /// Per chunk and attribute, the pieces of fragments that show.
     pieces: Vec<Vec<Vec<Piece>>>,
-    /// What was asked for.
+    /// The requested blocks.
     asked: Vec<Asked>,
 }
 
-/// The blocks about one attribute of one fragment.
+/// The tile index blocks of one attribute of one fragment.
 #[derive(Debug)]
 struct Asked {
     fragment: usize,
@@ -77,7 +78,7 @@ impl Locate {
         Ok(Self { array, window, chunks, attributes, axes, pieces, asked: vec![] })
     }
 
-    /// Per chunk and attribute the fragments that are seen.
+    /// Finds the pieces of fragments that show, per chunk and attribute.
     fn find_pieces(
         array: &TileDbArray,
         window: &Window,
@@ -97,7 +98,7 @@ impl Locate {
         chunks.iter().zip(&tiles).map(of_chunk).collect()
     }
 
-    /// The blocks that are needed and not known yet.
+    /// Returns the blocks that are needed and were not read yet.
     fn missing(&self) -> Result<Vec<Asked>> {
         let mut needed = BTreeSet::new();
         for of_chunk in &self.pieces {
@@ -117,13 +118,13 @@ impl Locate {
         needed.into_iter().map(ask).collect()
     }
 
-    /// Keeps what the blocks say.
+    /// Parses the blocks, and keeps the tile indexes in the array.
     fn learn(&mut self, blocks: &[Bytes]) -> Result<()> {
         let mut rest = blocks;
         for asked in std::mem::take(&mut self.asked) {
             let (own, others) = rest
                 .split_at_checked(asked.locations.len())
-                .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
+                .ok_or_else(|| Error::internal("blocks were requested and not read"))?;
             rest = others;
             let fragment = self.array.fragment(asked.fragment)?;
             let key = self.array.options.key.as_ref();
@@ -148,7 +149,7 @@ impl Locate {
         Ok(chunks)
     }
 
-    /// What a fragment shows of one attribute of a chunk that covers `region`.
+    /// Makes the layer of a chunk for one piece and one attribute. The chunk covers `region`.
     fn layer(
         &self,
         chunk: &[u64],
@@ -166,7 +167,8 @@ impl Locate {
         Ok(Layer { placement, content, validity, ..Layer::whole(values) })
     }
 
-    /// How a fragment's tile lies in a chunk; `None` if it is the chunk.
+    /// Returns where a fragment's tile lies in a chunk; `None` if the tile is the chunk, in row-major
+    /// order.
     fn placement(
         &self,
         chunk: &[u64],
@@ -235,7 +237,7 @@ mod tests {
         (0..window.grid.chunks()).map(|number| window.grid.chunk_coordinates(number)).collect()
     }
 
-    /// The cells of a chunk, put together as the layers say.
+    /// Returns the cells of a chunk, assembled from its layers.
     fn cells(folder: &Folder, chunk: &StoredChunk, extents: &[u64]) -> Vec<i32> {
         let mut cells = vec![FILL; extents.iter().product::<u64>() as usize];
         for layer in &chunk.layers {
@@ -308,7 +310,7 @@ mod tests {
                     .collect();
                 assert_eq!(cells(&folder, &stored[0], &window.grid.extents(chunk)), expected);
             }
-            // What was read is known from now on.
+            // The array keeps the tile indexes that were read.
             let again = array.locate(&window, chunks, vec![0, 0]).unwrap();
             assert_eq!(folder.drive_counting(again).unwrap().1, 0);
         }

@@ -1,7 +1,7 @@
-//! From chunks of a table to tiles of fragments.
+//! Finds the tiles of fragments that make up the chunks of a table.
 //!
 //! ```text
-//!   window.rs     the part of the domain that is the table; its tiles are the chunks
+//!   window.rs     the part of the domain that a table shows; its tiles are the chunks
 //!   overlay.rs    which fragment wrote which cells last
 //!   evolution.rs  fragments of older schemas
 //!   locate.rs     where the tiles of a chunk are stored

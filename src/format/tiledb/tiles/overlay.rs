@@ -1,39 +1,41 @@
-//! Which fragments' cells of a chunk are seen: later fragments lie over earlier ones.
+//! Overlapping fragments: finds which cells of a chunk each of them shows. Newer fragments override
+//! older ones.
 //!
 //! ```text
-//!   ┌──────── tile ────────┐     TileDB decides twice. Per tile, a fragment is left out if its part of
-//!   │ ┌────── 3 ──────┐    │     the tile lies wholly in a newer one's part, whatever attributes
-//!   │ │ ┌╌ 1 ╌┐  ┌╌╌╌╌┼╌╌┐ │     that one has: 1 is, 2 is not. Per cell, the newest of the others
-//!   │ │ └╌╌╌╌╌┘  └╌ 2 ┼╌╌┘ │     counts that holds the cell and has the attribute: without it in
-//!   │ └───────────────┘    │     3, all of 2 shows and nothing of 1.
+//!   ┌──────── tile ────────┐     TileDB decides twice. Per tile, it drops a fragment whose part of the tile
+//!   │ ┌────── 3 ──────┐    │     lies wholly in the part of one newer fragment, whatever attributes the
+//!   │ │ ┌╌ 1 ╌┐  ┌╌╌╌╌┼╌╌┐ │     newer one has: 3 drops 1, but not 2. Per cell, it takes the newest of
+//!   │ │ └╌╌╌╌╌┘  └╌ 2 ┼╌╌┘ │     the remaining fragments that cover the cell and have the attribute.
+//!   │ └───────────────┘    │     If 3 lacks the attribute, all of 2 shows and nothing of 1.
 //!   └──────────────────────┘
 //! ```
 //!
-//! Regions count cells from where the first tiles of the [window](Window) begin, which may be before
-//! the window does: what lies outside the window decides too whether a fragment is left out.
+//! Regions count cells from the start of the first tiles of the [window](Window), which may be before
+//! the window itself. Cells outside the window also determine whether a fragment is dropped.
 //!
-//! Of thousands of fragments few reach into a tile. They come in blocks with the box around each: those
-//! that were written one after the other often lie side by side too.
+//! Few of thousands of fragments reach into a given tile. Fragments are therefore grouped in blocks,
+//! each with the box around it, and skipped together. Successive writes are often neighbours in the
+//! array too.
 
 use std::ops::Range;
 
 use super::window::{Region, Window, hull};
 use crate::format::tiledb::array::TileDbArray;
 
-/// Fragments that are passed over at once.
+/// The number of fragments per block, which one comparison can skip.
 const BLOCK: usize = 32;
 
 /// The boxes of an array's fragments in the tiles of a window, the oldest first.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct Overlay {
     boxes: Vec<(usize, Region)>,
-    /// The least boxes around [`BLOCK`] of them each.
+    /// Per block of [`BLOCK`] fragments, the least box around their boxes.
     hulls: Vec<Region>,
-    /// The least box around all.
+    /// The least box around all boxes.
     hull: Region,
 }
 
-/// A part of one fragment.
+/// A box of cells of one fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct Piece {
     pub(in crate::format::tiledb) fragment: usize,
@@ -42,14 +44,15 @@ pub(in crate::format::tiledb) struct Piece {
 }
 
 impl TileDbArray {
-    /// Which cells of the table which fragment wrote last.
+    /// Returns the boxes of the fragments in the tiles of `window`.
     pub(in crate::format::tiledb) fn overlay(&self, window: &Window) -> Overlay {
         Overlay::new(window, self.boxes())
     }
 }
 
 impl Overlay {
-    /// The fragments, by number and covered coordinates, that reach into tiles of the window.
+    /// Collects the fragments that reach into tiles of the window. `fragments` are numbers and covered
+    /// coordinates, the oldest first.
     pub(in crate::format::tiledb) fn new<'a>(
         window: &Window,
         fragments: impl Iterator<Item = (usize, &'a [(i128, i128)])>,
@@ -65,25 +68,26 @@ impl Overlay {
         Self { boxes, hulls, hull }
     }
 
-    /// Leaves out what lies outside `region`.
+    /// Drops the fragments that lie wholly outside `region`.
     pub(in crate::format::tiledb) fn retain(&mut self, region: &[Range<u64>]) {
         let mut boxes = std::mem::take(&mut self.boxes);
         boxes.retain(|(_, fragment)| meet(fragment, region));
         *self = Self::of_boxes(boxes);
     }
 
-    /// The fragments that may reach into `region`, the newest first.
+    /// Returns the fragments that may reach into `region`, the newest first.
     fn near<'a>(&'a self, region: &'a [Range<u64>]) -> impl Iterator<Item = &'a (usize, Region)> {
         let blocks = self.hulls.iter().zip(self.boxes.chunks(BLOCK)).rev();
         blocks.filter(|(hull, _)| meet(hull, region)).flat_map(|(_, block)| block.iter().rev())
     }
 
-    /// The fragments that reach into tiles of the window.
+    /// Returns the numbers of the fragments that reach into tiles of the window.
     pub(in crate::format::tiledb) fn fragments(&self) -> impl Iterator<Item = usize> {
         self.boxes.iter().map(|(fragment, _)| *fragment)
     }
 
-    /// The fragments' parts of a whole tile that do not lie in a newer part, the newest first.
+    /// Returns the fragments' parts of a whole tile, the newest first. Parts that lie wholly in a newer
+    /// part are dropped.
     pub(in crate::format::tiledb) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
         let reached = intersect(&self.hull, tile);
         let mut parts: Vec<Piece> = vec![];
@@ -102,8 +106,8 @@ impl Overlay {
     }
 }
 
-/// What is seen of a chunk, the oldest first, if these `parts` of its tile count, the newest first, and
-/// only fragments that `have` the attribute show.
+/// Returns the pieces that a chunk shows, the oldest first. `parts` are the parts of its tile, the
+/// newest first; only fragments that `have` the attribute show.
 pub(in crate::format::tiledb) fn pieces(
     parts: &[Piece],
     chunk: &[Range<u64>],
@@ -120,8 +124,8 @@ pub(in crate::format::tiledb) fn pieces(
     pieces
 }
 
-/// Whether `newer` pieces together hide all of `region`. What would be left in more boxes than one
-/// cares to count is taken for seen.
+/// Whether `newer` pieces together hide all of `region`. To limit the work, the answer is `false` if
+/// more than 256 boxes remain on the way.
 pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
     const MAX_BOXES: usize = 256;
     let mut left = vec![region.to_vec()];
@@ -134,7 +138,7 @@ pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece
     left.is_empty()
 }
 
-/// What of `region` lies outside `other`, in boxes.
+/// Returns the part of `region` outside `other`, as disjoint boxes.
 fn without(region: &[Range<u64>], other: &[Range<u64>]) -> Vec<Region> {
     if !meet(region, other) {
         return vec![region.to_vec()];
@@ -196,7 +200,8 @@ mod tests {
         assert_eq!(seen(vec![0..8, 0..8], true), [0, 2]);
         assert_eq!(seen(vec![3..4, 3..4], true), [2]);
         assert_eq!(seen(vec![9..10, 0..8], true), [0; 0]);
-        // Without the attribute in 2, what lies wholly in it is gone; what reaches out of it shows.
+        // If 2 lacks the attribute, parts wholly inside 2 are hidden, and parts that reach out of it
+        // show.
         assert_eq!(seen(vec![0..8, 0..8], false), [0]);
         assert_eq!(seen(vec![3..4, 3..4], false), [0; 0]);
         assert_eq!(fragments(&overlay.parts(&[3..4, 3..4])), [2]);
@@ -230,7 +235,7 @@ mod tests {
                 let (ys, xs) = (region[0].clone(), region[1].clone());
                 ys.flat_map(|y| xs.clone().map(move |x| (y, x))).collect::<Vec<_>>()
             };
-            // Cell by cell, on purpose.
+            // Cell by cell, unlike the code under test.
             let covers = |newer: usize, older: usize| {
                 cells(&part(older)).iter().all(|cell| cells(&part(newer)).contains(cell))
             };
@@ -269,7 +274,7 @@ mod tests {
     fn blocks_of_fragments_make_no_difference() {
         let mut rng = StdRng::seed_from_u64(2);
         for _ in 0..200 {
-            // Along a line as they were written, or anywhere.
+            // Boxes along a line in the order of writing, or anywhere.
             let (count, in_line) = (rng.random_range(0..4 * BLOCK as u64), rng.random::<bool>());
             let boxes = (0..count).map(|at| {
                 let from = if in_line { at / 2 } else { rng.random_range(0..60) };

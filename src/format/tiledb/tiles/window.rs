@@ -1,8 +1,8 @@
-//! The part of a dense array that is the table, as a grid of chunks that are its tiles.
+//! The window: the part of a dense array that a table shows. Its chunks are the array's tiles.
 //!
 //! ```text
 //!   domain   ├────────┼────────┼────────┼────────┼────────┤   tiles are anchored at its low end
-//!   window                  ├─────────────────┤               chunks are tiles, clipped to it
+//!   window                  ├─────────────────┤               chunks are tiles, clipped to the window
 //!                           └ low, index 0
 //! ```
 
@@ -13,12 +13,12 @@ use crate::format::tiledb::array::TileDbArray;
 use crate::format::tiledb::schema::{ArraySchema, TileAxis};
 use crate::grid::ChunkGrid;
 
-/// The part of a dense array that is the table.
+/// The part of a dense array that a table shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// The coordinate of index 0 on each axis.
     pub low: Vec<i128>,
-    /// Its shape, cut into chunks along the borders of tiles.
+    /// Its shape, divided into chunks along the borders of tiles.
     pub grid: ChunkGrid,
 }
 
@@ -26,7 +26,8 @@ pub struct Window {
 pub(in crate::format::tiledb) type Region = Vec<Range<u64>>;
 
 impl Window {
-    /// The window over `ranges` of coordinates, both ends included, of which `None` has no cells.
+    /// Makes the window over `ranges` of coordinates, both ends included; `None` makes a window without
+    /// cells.
     pub(in crate::format::tiledb) fn new(
         schema: &ArraySchema,
         ranges: Option<&[(i128, i128)]>,
@@ -47,8 +48,8 @@ impl Window {
         Ok(Self { low, grid: ChunkGrid::with_origin(&shape, &extents, &origin)? })
     }
 
-    /// The cells of coordinates from `low` to `high` in the window's tiles, counted from where the first
-    /// tiles begin.
+    /// Returns the cells of the window's tiles that have coordinates in `ranges`, both ends included.
+    /// Cells count from the start of the first tiles.
     pub(in crate::format::tiledb) fn clip(&self, ranges: &[(i128, i128)]) -> Region {
         let cells = |(axis, (range, low)): (usize, (&(i128, i128), &i128))| {
             let first = low - i128::from(self.grid.origin(axis));
@@ -59,14 +60,14 @@ impl Window {
         ranges.iter().zip(&self.low).enumerate().map(cells).collect()
     }
 
-    /// Where the last tiles of an axis end, counted from where the first begin.
+    /// Returns the end of the last tile of an axis, counted from the start of the first tile.
     fn tiles_end(&self, axis: usize) -> u64 {
         let extent = self.grid.chunk_shape().nth(axis).unwrap_or_default();
         let tiles = self.grid.chunks_per_axis().get(axis).copied().unwrap_or_default();
         tiles.saturating_mul(extent)
     }
 
-    /// The cells of the tile that is a chunk, counted from where the first tiles begin.
+    /// Returns the cells of the whole tile of a chunk, counted from the start of the first tiles.
     pub(in crate::format::tiledb) fn tile_region(&self, chunk: &[u64]) -> Region {
         let cells = |(at, extent): (&u64, u64)| {
             let start = at.saturating_mul(extent);
@@ -75,7 +76,7 @@ impl Window {
         chunk.iter().zip(self.grid.chunk_shape()).map(cells).collect()
     }
 
-    /// Whether coordinates from `low` to `high` lie in the window on all axes.
+    /// Whether `ranges` of coordinates, both ends included, lie in the window on all axes.
     pub(in crate::format::tiledb) fn holds(&self, ranges: &[(i128, i128)]) -> bool {
         let inside = |((range, first), len): ((&(i128, i128), &i128), &u64)| {
             *first <= range.0 && range.1 < first + i128::from(*len)
@@ -83,7 +84,7 @@ impl Window {
         ranges.iter().zip(&self.low).zip(self.grid.shape()).all(inside)
     }
 
-    /// The cells of a chunk, counted from where the first tiles begin.
+    /// Returns the cells of a chunk, counted from the start of the first tiles.
     pub(in crate::format::tiledb) fn chunk_region(&self, chunk: &[u64]) -> Region {
         let cells = |(axis, at): (usize, &u64)| {
             let (origin, range) = (self.grid.origin(axis), self.grid.axis_range(axis, *at));
@@ -92,7 +93,7 @@ impl Window {
         chunk.iter().enumerate().map(cells).collect()
     }
 
-    /// The numbers of the array's tile that is a chunk.
+    /// Returns the number of a chunk's tile on each axis of the array.
     pub(in crate::format::tiledb) fn tile_of(&self, axes: &[TileAxis], chunk: &[u64]) -> Vec<u64> {
         let tile =
             |((axis, low), at): ((&TileAxis, &i128), &u64)| axis.tile_of(*low).saturating_add(*at);
@@ -101,12 +102,12 @@ impl Window {
 }
 
 impl TileDbArray {
-    /// The part of a dense array that is the table: the current domain if there is one, else the
-    /// least box that holds all fragments or, if asked for, the `full` domain.
+    /// Returns the part of a dense array that a table shows. It is the current domain if there is one,
+    /// else the whole domain if `full`, else the least box around all fragments.
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, for orders other than those of rows and columns, and if
-    /// there are 2⁶⁴ cells or more.
+    /// `Unsupported` for sparse arrays, for orders other than row-major and column-major, and for 2⁶⁴
+    /// cells or more.
     pub fn window(&self, full: bool) -> Result<Window> {
         self.check_dense()?;
         let axes = self.schema.tile_axes()?;
@@ -121,17 +122,17 @@ impl TileDbArray {
 
 fn axis_len(low: i128, high: i128) -> Result<u64> {
     u64::try_from(high - low + 1)
-        .map_err(|_| Error::unsupported(format!("an axis from {low} to {high}, of 2^64 elements")))
+        .map_err(|_| Error::unsupported(format!("axis {low} to {high}: 2^64 positions or more")))
 }
 
-/// Elements of the tile with `coordinate` that lie before it.
+/// Returns how many coordinates of a tile lie before `coordinate`, which it holds.
 fn before(axis: &TileAxis, coordinate: i128) -> Result<u64> {
     let tile = axis.tile_of(coordinate);
     u64::try_from(coordinate - axis.first_of(tile))
         .map_err(|_| Error::internal("a coordinate outside its tile"))
 }
 
-/// The least box around all regions; without any, one of no axes.
+/// Returns the least box around all regions; without regions, a box without axes.
 pub(in crate::format::tiledb) fn hull<'a>(mut regions: impl Iterator<Item = &'a Region>) -> Region {
     let Some(first) = regions.next() else { return vec![] };
     regions.fold(first.clone(), |hull, region| {
@@ -140,7 +141,7 @@ pub(in crate::format::tiledb) fn hull<'a>(mut regions: impl Iterator<Item = &'a 
     })
 }
 
-/// The least box that holds all `boxes`, clipped to `bounds`; `None` without boxes.
+/// Returns the least box around all `boxes`, clipped to `bounds`; `None` without boxes.
 pub(in crate::format::tiledb) fn bounding_box<'a>(
     boxes: impl Iterator<Item = &'a [(i128, i128)]>,
     bounds: &[TileAxis],
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn coordinates_become_cells() {
         let window = Window::new(&schema(), Some(&[(2, 5), (3, 6)])).unwrap();
-        // Rows of tiles begin at 1, columns too, and the last column of tiles ends with 6.
+        // The first tiles begin at row 1 and column 1; the last tiles end with column 6.
         assert_eq!(window.clip(&[(3, 4), (1, 7)]), [2..4, 0..6]);
         assert_eq!(window.clip(&[(1, 1), (6, 6)]), [0..1, 5..6]);
         assert_eq!(window.clip(&[(1, 1), (7, 7)]), [0..1, 6..6]);

@@ -1,4 +1,4 @@
-//! The cells of a file: every payload decoded, and its zone map computed again.
+//! The checks of the cells of a file: every payload is decoded, and its zone map computed again.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::verify::{
     CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
 };
 
-/// The file and the zone maps of its datasets, which all chunks share.
+/// The file and the zone maps of its datasets, shared by all chunks.
 #[derive(Debug)]
 struct Common {
     file: TetReader,
     datasets: Vec<DatasetZones>,
 }
 
-/// What of a dataset decides which zone maps its chunks should have.
+/// The stored zone maps of a dataset, and the facts that its zone maps are computed from.
 #[derive(Debug)]
 struct DatasetZones {
     element: Option<ElementType>,
@@ -38,14 +38,14 @@ struct IndexedChunk {
     payload: Payload,
 }
 
-/// The checks of the cells, as rows of the index come.
+/// The checks of the cells, which take the rows of the index one by one.
 #[derive(Debug)]
 pub(super) struct CellChecks {
     common: Arc<Common>,
     progress: Arc<Progress>,
     decoding: Decoding<IndexedChunk>,
-    /// Stored bytes that may still be decoded: payloads that share bytes must not make a small file take
-    /// forever.
+    /// Stored bytes that may still be decoded, initially the size of the file. Without this limit, a
+    /// small file whose payloads share bytes could take forever.
     bytes_left: u64,
     cut_off: u64,
     has_zones: bool,
@@ -72,7 +72,7 @@ impl CellChecks {
         }
     }
 
-    /// Has the payload of a row decoded, if the row can be right.
+    /// Queues the payload of a row for decoding, unless the row is invalid.
     pub(super) async fn add(&mut self, row: CheckedRow) -> Result<()> {
         let (Some(dataset), Some(coordinates), Some(payload)) =
             (row.dataset, row.coordinates, row.payload)
@@ -94,7 +94,7 @@ impl CellChecks {
         let [mut decode, stale] = self.decoding.finish("chunk").await?;
         if self.cut_off > 0 {
             let message = format!(
-                "{} chunks were not decoded: in all, payloads have more bytes than the file",
+                "{} chunks were not decoded: the payloads together are larger than the file",
                 self.cut_off
             );
             decode.add(Finding::failure(message));
@@ -129,7 +129,7 @@ impl Decodable for IndexedChunk {
 }
 
 impl IndexedChunk {
-    /// How the zone map of the chunk differs from its cells.
+    /// Returns a finding if the zone map of the chunk differs from its cells.
     fn stale(&self, tile: &[u8]) -> Option<Finding> {
         let DatasetZones { element, fill, zones } = &self.common.datasets[self.dataset];
         let grid = self.common.file.tet().datasets()[self.dataset].grid().ok()?;
@@ -141,11 +141,11 @@ impl IndexedChunk {
         }
         let without_fill = CellStatistics::of(element, tile, None, None);
         let why = match is_zone_of(element, &stored, &without_fill) {
-            true => "; its writer took the fill value for a value",
+            true => "; its writer counted the fill value as a value",
             false => "",
         };
         let message = format!(
-            "the zone map says {} NULLs and {}, the cells have {} NULLs and {}{why}",
+            "the zone map has {} NULLs and {}, the cells have {} NULLs and {}{why}",
             stored.null_count,
             range_text(element, &stored.bounds),
             found.nulls,

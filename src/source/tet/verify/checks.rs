@@ -11,7 +11,7 @@ use crate::format::tet::TetFile;
 use crate::source::tet::reader::TetReader;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-/// The checks of the file alone.
+/// Runs the checks of the file, without those of its package.
 pub(super) async fn verify_file(
     reader: &TetReader,
     depth: Depth,
@@ -36,8 +36,8 @@ pub(super) async fn verify_file(
     report.relative_to(reader.name())
 }
 
-/// One pass over the index, which reads the payloads on the way if they are wanted: the checks of
-/// the index, and those of the cells.
+/// Reads the index once and returns the checks of the index and those of the cells. [`Depth::Cells`]
+/// decodes the payloads in the same pass.
 async fn verify_index(
     reader: &TetReader,
     depth: Depth,
@@ -91,12 +91,12 @@ async fn verify_footer(reader: &TetReader, report: &mut Report) {
     report.add(limits);
 }
 
-/// Names of datasets and axes, and whether labels are as many as elements.
+/// Checks the names of datasets and dimensions, and the number of labels per dimension.
 fn labels(file: &TetFile) -> Check {
     let mut check = Check::new("labels");
     for (id, dataset) in file.datasets().iter().enumerate() {
         if file.dataset_id(dataset.name()) != Some(id) {
-            let message = "a dataset before it has the same name; queries find that one";
+            let message = "queries read an earlier dataset with the same name";
             check.add(Finding::warning(message).in_dataset(dataset.name()));
             continue;
         }
@@ -110,7 +110,8 @@ fn labels(file: &TetFile) -> Check {
     check
 }
 
-/// Whether attributes that say what values mean can be understood.
+/// Checks that attributes can be parsed if values depend on them: fill values, packing, categories and
+/// units of time.
 fn attributes(file: &TetFile) -> Check {
     let mut check = Check::new("attributes");
     for (id, dataset) in file.datasets().iter().enumerate() {

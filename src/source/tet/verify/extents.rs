@@ -1,9 +1,9 @@
-//! Ranges that should cover something once: what they leave out, and what they cover twice.
+//! Ranges that should cover a whole exactly once, with a search for gaps and overlaps.
 
 use std::ops::Range;
 
-/// Ranges, in the order in which they come. Those that follow one another are one, so that what a writer
-/// left in order takes no memory.
+/// Ranges in the order in which they were added. A range that begins where the one before it ends is
+/// merged with that one, so ranges in order take almost no memory.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
     ranges: Vec<Range<u64>>,
@@ -19,12 +19,13 @@ impl Extents {
         }
     }
 
-    /// How many stretches of ranges that follow one another there are.
+    /// The number of ranges after merging.
     pub(super) fn stretches(&self) -> usize {
         self.ranges.len()
     }
 
-    /// What is left out of `whole`, and what is covered again, in order.
+    /// Returns the gaps in `whole` and the overlaps, both in order. Everything before `whole` counts as
+    /// an overlap.
     pub(super) fn compare(mut self, whole: Range<u64>) -> Comparison {
         self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let (mut gaps, mut overlaps) = (vec![], vec![]);
@@ -44,7 +45,7 @@ impl Extents {
     }
 }
 
-/// What [`Extents`] cover not at all, and what more than once.
+/// The parts that no range of [`Extents`] covers, and the parts that several ranges cover.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Comparison {
     pub(super) gaps: Vec<Range<u64>>,

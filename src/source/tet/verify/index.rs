@@ -1,5 +1,5 @@
-//! The chunk index of a file: what each row says, and whether together they are the chunks of all datasets,
-//! once each, in bytes of their own.
+//! The checks of the chunk index: each row is valid, each chunk has one row, and payloads do not
+//! overlap.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use crate::verify::{Check, Finding, Severity, counted};
 
 /// Rows of the index read at once: less than a megabyte.
 const ROWS_AT_ONCE: u64 = 8192;
-/// Stretches of bytes that belong to several chunks, whose chunks are looked up.
+/// The most overlaps of payloads that are reported with the chunks they belong to.
 const MOST_LOOKED_UP: usize = 20;
 
-/// Reads the index part by part; `after` is the first row of the part.
+/// Reads and checks the next rows of the index; `after` is the number of the first of them.
 pub(super) async fn checked_rows(file: &TetReader, after: u64) -> Result<Vec<CheckedRow>> {
     let rows = after..after.saturating_add(ROWS_AT_ONCE);
     file.run(file.tet().check_index(rows)).await
 }
 
-/// The checks of the index, as its rows come.
+/// The checks of the index, which take its rows one by one.
 #[derive(Debug)]
 pub(super) struct IndexChecks {
     index: Check,
@@ -29,7 +29,7 @@ pub(super) struct IndexChecks {
     tensor_bytes: Check,
     coords: Check,
     unused: Check,
-    /// By dataset the numbers of the chunks that rows are about.
+    /// The numbers of the chunks that have rows, indexed by dataset id.
     chunks: Vec<Extents>,
     spans: Extents,
 }
@@ -68,7 +68,7 @@ impl IndexChecks {
         }
     }
 
-    /// What the rows are together.
+    /// Adds the checks that need all rows. Returns all checks in the order of the report.
     pub(super) async fn finish(mut self, file: &TetReader) -> Vec<Check> {
         let tet = file.tet();
         for (id, chunks) in std::mem::take(&mut self.chunks).into_iter().enumerate() {
@@ -77,8 +77,8 @@ impl IndexChecks {
         let mut order = Check::new("payload_order");
         let stretches = self.spans.stretches();
         if stretches > 1 {
-            let slow = "which takes longer to read than one after the other";
-            let message = format!("payloads lie in {stretches} stretches, {slow}");
+            let slow = "which takes longer to read than one run";
+            let message = format!("payloads form {stretches} separate runs in index order, {slow}");
             order.add(Finding::warning(message));
         }
         let overlaps = self.spans.compare(tet.payload_area()).overlaps;
@@ -89,7 +89,7 @@ impl IndexChecks {
         checks
     }
 
-    /// Whether each chunk of a dataset has exactly one row.
+    /// Checks that each chunk of a dataset has exactly one row.
     fn check_grid(&mut self, file: &TetFile, id: usize, chunks: Extents) {
         let dataset = &file.datasets()[id];
         let grid = match dataset.grid() {
@@ -118,14 +118,14 @@ impl IndexChecks {
     }
 }
 
-/// The dataset of a row and the number of its chunk, if there is one.
+/// Returns the dataset id and the chunk number of a row; `None` if the row names no existing chunk.
 fn chunk_of(file: &TetFile, row: &CheckedRow) -> Option<(usize, u64)> {
     let (dataset, coordinates) = (row.dataset?, row.coordinates.as_ref()?);
     let number = file.datasets()[dataset].grid().ok()?.chunk_number(coordinates)?;
     Some((dataset, number))
 }
 
-/// Says what a finding in a row is about.
+/// Adds the dataset and the chunk of a row to a finding.
 fn about(file: &TetFile, row: &CheckedRow, finding: Finding) -> Finding {
     let finding = match row.dataset {
         Some(dataset) => finding.in_dataset(file.datasets()[dataset].name()),
@@ -137,7 +137,7 @@ fn about(file: &TetFile, row: &CheckedRow, finding: Finding) -> Finding {
     }
 }
 
-/// Bytes that belong to several chunks, and the first two of them.
+/// Byte ranges that several payloads share, each with up to two of the index rows that share it.
 #[derive(Debug)]
 struct Overlaps {
     looked_up: Vec<(Range<u64>, Vec<CheckedRow>)>,
@@ -151,7 +151,8 @@ impl Overlaps {
         Self { looked_up: first.map(|bytes| (bytes, vec![])).collect(), left_out }
     }
 
-    /// Looks up whose bytes they are, which takes another pass over the index.
+    /// Reads the index again to find the chunks that overlap. Returns a check of equal offsets and
+    /// one of other overlaps.
     async fn find(mut self, file: &TetReader) -> [Check; 2] {
         let mut offsets = Check::new("payload_offsets");
         let mut overlap = Check::new("payload_overlap");
@@ -162,7 +163,7 @@ impl Overlaps {
         for (bytes, mut rows) in self.looked_up {
             rows.sort_by_key(start);
             let [first, second] = &rows[..] else {
-                let message = "a payload in the bytes of the directory or the index";
+                let message = "the payload overlaps the directory or the index";
                 let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
                 overlap
                     .add(rows.first().map_or(found.clone(), |row| about(file.tet(), row, found)));
@@ -170,10 +171,10 @@ impl Overlaps {
             };
             let is_same = start(first) == start(second);
             let shared = match is_same {
-                true => "at the same place as that of",
-                false => "partly in the bytes of that of",
+                true => "begins at the same byte as that of",
+                false => "overlaps that of",
             };
-            let message = format!("its payload is {shared} {}", name_of(file.tet(), first));
+            let message = format!("its payload {shared} {}", name_of(file.tet(), first));
             let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
             let check = if is_same { &mut offsets } else { &mut overlap };
             check.add(about(file.tet(), second, found));
@@ -182,7 +183,8 @@ impl Overlaps {
         [offsets, overlap]
     }
 
-    /// Finds for each of the bytes two rows that have it, one of which begins there if any does.
+    /// Finds two rows for each overlap. If any payload begins where the overlap begins, one of the two
+    /// rows has such a payload.
     async fn look_up(&mut self, file: &TetReader) -> Result<()> {
         let mut after = 0;
         while after < file.tet().index_rows() && !self.looked_up.is_empty() {

@@ -1,9 +1,9 @@
-//! The checks of `.tet` files and packages.
+//! Verification of `.tet` files and packages.
 //!
 //! ```text
 //!   verify ──┬─ checks ──┬─ index     rows, grids, places of payloads
 //!            │           ├─ zones     zone maps, in the file and beside it
-//!            │           └─ cells     every payload decoded, zone maps made again
+//!            │           └─ cells     every payload decoded, zone maps computed again
 //!            └─ package               manifests, hashes, other generations
 //! ```
 
@@ -24,9 +24,9 @@ use zones::FoundZones;
 use super::reader::TetReader;
 use crate::verify::{Depth, Progress, Report};
 
-/// Looks for everything that is wrong with the file and, if it is a generation of a package, with the
-/// package. [`Depth::Cells`] decodes as many chunks side by side as there are cores, one per task, and
-/// needs a tokio runtime; dropping the future ends it.
+/// Verifies the file and, if it is a generation of a package, the package. [`Depth::Cells`] decodes one
+/// chunk per core at a time in tokio tasks, and so needs a tokio runtime. Dropping the future stops the
+/// verification.
 pub async fn verify(reader: &TetReader, depth: Depth, progress: &Arc<Progress>) -> Report {
     let zones = FoundZones::used(reader).await;
     let mut report = verify_file(reader, depth, progress, &zones).await;

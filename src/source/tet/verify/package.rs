@@ -1,5 +1,5 @@
-//! The checks of a package beside those of the file that is open: manifests, hashes, other generations,
-//! and what writers left behind.
+//! The checks of a package that go beyond its open file: manifests, hashes, other generations, and
+//! leftovers of writers.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ const PACKED: &str = "packed.tet";
 const PROTOCOL_VERSION: u64 = 2;
 const INDEX_VERSION: u64 = 1;
 
-/// What is in the folders of a package.
+/// The entries of the folders of a package.
 struct Listings {
     generations: Vec<Entry>,
     publishing: Vec<Entry>,
     staging: Vec<Entry>,
 }
 
-/// The checks of `package`, of which `file` is the generation that is open.
+/// Runs the checks of `package`; `file` is the open generation.
 pub(super) async fn verify_package(
     file: &TetReader,
     package: &Package,
@@ -57,12 +57,12 @@ pub(super) async fn verify_package(
     };
     let others = verify_others(package, &listings.generations, depth, progress).await;
     others.into_iter().for_each(|check| report.add(check));
-    report.add(left_behind("publishing", &listings.publishing, "a publication that did not end"));
-    report.add(left_behind("staging", &listings.staging, "parts that no generation needs"));
+    report.add(left_behind("publishing", &listings.publishing, "an unfinished publication"));
+    report.add(left_behind("staging", &listings.staging, "leftover parts that no generation uses"));
     report
 }
 
-/// What a writer left in a folder that readers never look into.
+/// Warns about leftovers of a writer in a folder that readers ignore.
 fn left_behind(name: &'static str, entries: &[Entry], what: &str) -> Check {
     let folders = entries.iter().filter(|entry| entry.size.is_none());
     let findings =
@@ -72,7 +72,7 @@ fn left_behind(name: &'static str, entries: &[Entry], what: &str) -> Check {
     check
 }
 
-/// The generations that are not open, each as a file and with what is beside it.
+/// Verifies the generations that are not open: the `.tet` file of each, and the files beside it.
 async fn verify_others(
     package: &Package,
     entries: &[Entry],
@@ -83,13 +83,13 @@ async fn verify_others(
     let mut packed = Check::new("generation_packed");
     let mut verified = 0;
     for entry in entries.iter().filter(|entry| entry.size.is_none()) {
-        // Where repairs put what they take out of the way.
+        // Repair tools move broken entries to a folder of this name.
         if entry.name.contains("quarantine") {
             continue;
         }
         let place = format!("generations/{}", entry.name);
         let Ok(number) = entry.name.parse::<u64>() else {
-            folders.add(Finding::warning("a folder that is no generation").in_file(&place));
+            folders.add(Finding::warning("not the number of a generation").in_file(&place));
             continue;
         };
         if number == package.generation() {
@@ -135,7 +135,7 @@ async fn verify_other(
     report
 }
 
-/// What is beside the file of a generation.
+/// Checks the files beside the `.tet` file of a generation.
 async fn verify_generation(
     file: &TetReader,
     package: &Package,
@@ -167,12 +167,12 @@ async fn verify_generation(
     report
 }
 
-/// What the manifest says of the generation and of its file.
+/// Compares the manifest with the generation and its `.tet` file.
 fn check_manifest(file: &TetReader, number: u64, sidecars: &Sidecars<'_>, check: &mut Check) {
     for (key, expected, what) in [
-        ("generation", number, "the folder is that of"),
-        ("protocol_version", PROTOCOL_VERSION, "the package has"),
-        ("packed_byte_len", file.size(), "the file has"),
+        ("generation", number, "the number of the folder is"),
+        ("protocol_version", PROTOCOL_VERSION, "the version of the package is"),
+        ("packed_byte_len", file.size(), "the length of the file is"),
     ] {
         let found = &sidecars.manifest[key];
         if found.as_u64() != Some(expected) {
@@ -182,15 +182,15 @@ fn check_manifest(file: &TetReader, number: u64, sidecars: &Sidecars<'_>, check:
     }
 }
 
-/// The hash of the file, which is one of the file before zone maps were added if it has any: then only
-/// what else is about that file can be compared.
+/// Compares the hash of the `.tet` file with the manifest. The manifest has the hash of the file
+/// without zone maps, so a file with zone maps inside cannot be compared.
 async fn packed_hash(file: &TetReader, sidecars: &Sidecars<'_>, depth: Depth) -> Check {
     let mut check = Check::new("manifest_sha256");
     if sidecars.manifest["packed_sha256"].is_null() {
         return check.with(Finding::warning("the manifest has no hash of the file"));
     }
     if file.tet().zone_maps_at().is_some() {
-        return check.with_detail("of the file before its zone maps were added");
+        return check.with_detail("not compared: the hash predates the zone maps in the file");
     }
     if depth == Depth::Structure {
         return check.with_detail("not computed");
@@ -199,7 +199,7 @@ async fn packed_hash(file: &TetReader, sidecars: &Sidecars<'_>, depth: Depth) ->
     check
 }
 
-/// The zone maps beside the file.
+/// Checks the zone file of a generation.
 async fn zone_file(
     file: &TetReader,
     package: &Package,
@@ -215,7 +215,7 @@ async fn zone_file(
         }
         (Some("required") | None, _) => {}
         (Some(other), _) => {
-            let message = format!("zone maps that are \"{other}\", expected \"required\"");
+            let message = format!("\"zone_maps\" is \"{other}\", expected \"required\"");
             return Check::new(name).with(Finding::failure(message).in_file(MANIFEST));
         }
     }
@@ -233,20 +233,23 @@ async fn zone_file(
     check
 }
 
-/// The index from values to chunks, which gridfusion does not read.
+/// Checks the index from values to chunks, which queries do not use.
 async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
     let mut check = Check::new("secondary_indexes");
     match (sidecars.manifest["secondary_indexes"].as_str(), sidecars.size(INDEXES)) {
         (Some("present"), _) => {}
         (Some("omitted"), None) => return check.with_detail("omitted"),
         (Some("omitted"), Some(_)) => {
-            let message = "it is there, and the manifest says that it is not";
+            let message = "the file exists, but the manifest lists it as omitted";
             return check.with(Finding::failure(message).in_file(INDEXES));
         }
-        (None, _) => return check.with(Finding::warning("the manifest says nothing about them")),
+        (None, _) => {
+            return check.with(Finding::warning("the manifest lacks \"secondary_indexes\""));
+        }
         (Some(other), _) => {
-            let message =
-                format!("indexes that are \"{other}\", expected \"present\" or \"omitted\"");
+            let message = format!(
+                "\"secondary_indexes\" is \"{other}\", expected \"present\" or \"omitted\""
+            );
             return check.with(Finding::failure(message).in_file(MANIFEST));
         }
     }
@@ -263,7 +266,7 @@ async fn indexes(number: u64, sidecars: &Sidecars<'_>) -> Check {
     check
 }
 
-/// What is declared about the meaning of the data, which gridfusion does not read.
+/// Checks the declarations about the meaning of the data, which queries do not use.
 async fn semantics(number: u64, sidecars: &Sidecars<'_>) -> Check {
     let mut check = Check::new("semantics");
     match (sidecars.manifest["semantics"].as_str(), sidecars.size(SEMANTICS)) {
@@ -272,11 +275,11 @@ async fn semantics(number: u64, sidecars: &Sidecars<'_>) -> Check {
         }
         (None, None) => return check.with_detail("none"),
         (None, Some(_)) => {
-            let message = "it is there, and the manifest does not say so";
+            let message = "the file exists, but the manifest does not list it";
             check.add(Finding::warning(message).in_file(SEMANTICS));
         }
         (Some(other), _) => {
-            let message = format!("semantics that are \"{other}\", expected \"present\"");
+            let message = format!("\"semantics\" is \"{other}\", expected \"present\"");
             return check.with(Finding::failure(message).in_file(MANIFEST));
         }
     }

@@ -1,4 +1,4 @@
-//! The files beside a generation of a package: what they say of themselves, and their hashes.
+//! The files beside the `.tet` file of a generation: their contents and their hashes.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use crate::format::{Entry, Location};
 use crate::tile::Objects;
 use crate::verify::{Check, Finding};
 
-/// Bytes of a file that are hashed at once.
+/// Bytes that are read and hashed at once.
 const HASHED_AT_ONCE: u64 = 4 << 20;
-/// Files of JSON with more bytes are not looked into.
+/// The size in bytes of the largest JSON file that is parsed.
 const MOST_JSON: u64 = 256 << 20;
 
-/// The folder of one generation.
+/// The folder of one generation, with its manifest.
 #[derive(Debug)]
 pub(super) struct Sidecars<'a> {
     pub(super) objects: &'a Objects,
@@ -26,7 +26,7 @@ pub(super) struct Sidecars<'a> {
 }
 
 impl Sidecars<'_> {
-    /// Bytes of a file, if it is there.
+    /// Returns the size of a file in bytes; `None` if the file does not exist.
     pub(super) fn size(&self, name: &str) -> Option<u64> {
         self.entries.iter().find(|entry| entry.name == name)?.size
     }
@@ -35,13 +35,13 @@ impl Sidecars<'_> {
         format!("{}/{name}", self.folder)
     }
 
-    /// A file of JSON, if it is there.
+    /// Reads and parses a JSON file; `None` if the file does not exist.
     pub(super) async fn json(&self, name: &str) -> Result<Option<Value>> {
         let Some(size) = self.size(name) else { return Ok(None) };
         let corrupt =
             |message: String| Error::corrupt_region("package", message).in_file(&self.path(name));
         if size > MOST_JSON {
-            return Err(corrupt(format!("{size} bytes, more than is looked into")));
+            return Err(corrupt(format!("{size} bytes, and at most {MOST_JSON} are read")));
         }
         let text = self.read(name, 0..size).await?;
         let json = serde_json::from_slice(&text);
@@ -54,7 +54,7 @@ impl Sidecars<'_> {
         read.into_iter().next().ok_or_else(|| Error::internal("bytes that were not delivered"))
     }
 
-    /// The SHA-256 of a file in hexadecimal digits; `None` if it is not there.
+    /// Computes the SHA-256 of a file in hexadecimal digits; `None` if the file does not exist.
     pub(super) async fn hash(&self, name: &str) -> Result<Option<String>> {
         let Some(size) = self.size(name) else { return Ok(None) };
         let mut hash = Sha256::new();
@@ -76,27 +76,27 @@ impl Sidecars<'_> {
     pub(super) async fn check_hash(&self, name: &str, key: &str, check: &mut Check) {
         let finding = match (self.hash(name).await, self.manifest[key].as_str()) {
             (Err(error), _) => Finding::of_error(&error),
-            (Ok(None), _) => Finding::failure("the manifest says that it is there, and it is not"),
-            (Ok(Some(_)), None) => Finding::failure(format!("the manifest has no \"{key}\" of it")),
+            (Ok(None), _) => Finding::failure("the manifest lists this file, but it is missing"),
+            (Ok(Some(_)), None) => Finding::failure(format!("the manifest lacks \"{key}\"")),
             (Ok(Some(found)), Some(noted)) if found == noted => return,
             (Ok(Some(found)), Some(noted)) => {
-                Finding::failure(format!("its SHA-256 is {found}, the manifest says {noted}"))
+                Finding::failure(format!("its SHA-256 is {found}, the manifest has {noted}"))
             }
         };
         check.add(finding.in_file(&self.path(name)));
     }
 
-    /// Checks what a file of JSON says of the generation that it is about.
+    /// Checks that a JSON file belongs to generation `number`, and to the `.tet` file of the manifest.
     pub(super) fn check_about(&self, name: &str, json: &Value, number: u64, check: &mut Check) {
         if json["generation"].as_u64() != Some(number) {
             let found = &json["generation"];
-            let message = format!("it is about generation {found}, expected {number}");
+            let message = format!("it belongs to generation {found}, expected {number}");
             check.add(Finding::failure(message).in_file(&self.path(name)));
         }
         let (noted, found) = (&self.manifest["packed_sha256"], &json["packed_sha256"]);
         if !noted.is_null() && !found.is_null() && noted != found {
             let message =
-                format!("it is about a file of SHA-256 {found}, the manifest says {noted}");
+                format!("it belongs to a file of SHA-256 {found}, the manifest has {noted}");
             check.add(Finding::failure(message).in_file(&self.path(name)));
         }
     }

@@ -1,4 +1,4 @@
-//! Zone maps: whether they can be right, and which chunks they are about.
+//! The checks of zone maps: each map is valid, and each chunk has a map.
 
 use crate::array::decimal;
 use crate::array::declared_fill;
@@ -9,15 +9,15 @@ use crate::source::tet::package::Package;
 use crate::source::tet::reader::TetReader;
 use crate::verify::{Check, Finding, counted};
 
-/// The maps that were found, by dataset, with the check that looked at them.
+/// Zone maps, indexed by dataset id, with the result of checking them.
 pub(super) struct FoundZones {
     pub(super) maps: Vec<ZoneMaps>,
     pub(super) check: Check,
 }
 
 impl FoundZones {
-    /// Of the maps that queries use: those in the file or, if it has none, beside it in its package, where
-    /// the checks of the package look at them.
+    /// Reads and checks the zone maps that queries use: those in the file or, if it has none, those in
+    /// the zone file of its package. The checks of the package report on the zone file.
     pub(super) async fn used(file: &TetReader) -> Self {
         if let Some(machine) = file.tet().check_zone_maps() {
             return Self::of(file.tet(), file.run(machine).await);
@@ -28,7 +28,7 @@ impl FoundZones {
         Self { maps: beside.map_or(vec![], |found| found.maps), check: none }
     }
 
-    /// Of the zone file of a package, if there is one.
+    /// Reads and checks the zone file of a package, if there is one.
     pub(super) async fn beside(file: &TetReader, package: &Package) -> Option<Self> {
         let at = package.zone_file()?.clone();
         let found = match file.tet().check_zone_file(at, package.generation()) {
@@ -38,7 +38,7 @@ impl FoundZones {
         Some(Self::of(file.tet(), found))
     }
 
-    /// Of what was read.
+    /// Reports faults, the order, missing maps and fill values of zone maps that were read.
     pub(super) fn of(file: &TetFile, found: Result<CheckedZoneMaps, Error>) -> Self {
         let mut check = Check::new("zone_maps");
         let found = match found {
@@ -53,13 +53,15 @@ impl FoundZones {
             check.add(finding(file, fault));
         }
         if !found.in_order {
-            check.add(Finding::warning("maps that are not in the order of datasets and chunks"));
+            check.add(Finding::warning("the maps are not in the order of datasets and chunks"));
         }
         for (dataset, maps) in file.datasets().iter().zip(&found.maps) {
             let chunks = dataset.grid().map_or(0, |grid| grid.chunks());
             let missing = chunks.saturating_sub(maps.len() as u64);
             if missing > 0 {
-                let message = format!("no map of {missing} of {chunks} chunks; none is skipped");
+                let message = format!(
+                    "{missing} of {chunks} chunks have no map, so filters on values cannot skip them"
+                );
                 check.add(Finding::warning(message).in_dataset(dataset.name()));
             }
         }
@@ -69,13 +71,13 @@ impl FoundZones {
         Self { maps: found.maps, check }
     }
 
-    /// Says what differs from other maps of the same file.
+    /// Adds a failure for each dataset whose maps differ from `others`, the maps in the same file.
     pub(super) fn compare(&mut self, file: &TetFile, others: &[ZoneMaps]) {
         for ((dataset, own), other) in file.datasets().iter().zip(&self.maps).zip(others) {
             if own == other {
                 continue;
             }
-            let finding = Finding::failure("maps that differ from those in the file");
+            let finding = Finding::failure("the maps differ from those in the .tet file");
             let finding = finding.in_dataset(dataset.name());
             let chunk = own.first_difference(other);
             let coordinates = dataset.grid().ok().zip(chunk);
@@ -87,8 +89,8 @@ impl FoundZones {
     }
 }
 
-/// Maps whose least or greatest value is the declared fill: their writer did not know it. One that lies
-/// between the two may be rightly noted, which only the cells tell.
+/// Reports maps whose least or greatest value is the declared fill value, which must count as NULL. A
+/// map with the fill value between its bounds may be correct: only the cells can tell.
 fn noted_fills(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
     let dataset = &file.datasets()[id];
     let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return vec![] };
@@ -99,7 +101,7 @@ fn noted_fills(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
     let numbers = maps.iter().filter(|(_, zone)| is_noted(zone)).map(|(number, _)| number);
     let text = decimal(element, &fill).unwrap_or_default();
     let message = format!(
-        "the fill value {text} is noted as a value, so bounds and NULL count are wrong; queries do without this map"
+        "the map counts the fill value {text} as a value, so its bounds and NULL count are wrong; queries ignore it"
     );
     let finding = Finding::failure(message).in_dataset(dataset.name());
     numbers.map(|number| finding.clone().of_chunk(&grid.chunk_coordinates(number))).collect()

@@ -10,9 +10,9 @@ use crate::source::tiledb::view::TileDbView;
 use crate::tile::drive;
 use crate::verify::{Check, Depth, Finding, Progress, Report, counted};
 
-/// Looks for everything that is wrong with the array, in all fragments that the open sees.
-/// [`Depth::Cells`] decodes as many tiles side by side as there are cores, one per task, and needs a
-/// tokio runtime; dropping the future ends it.
+/// Verifies the array with all fragments that are visible to `reader`. [`Depth::Cells`] decodes one
+/// tile per core at a time in tokio tasks, and so needs a tokio runtime. Dropping the future stops
+/// the verification.
 pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress>) -> Report {
     let mut report = Report::new(depth);
     let (schema, fragments) = (reader.tiledb().schema(), reader.tiledb().fragments());
@@ -53,7 +53,7 @@ async fn verify_tiles(
         tiles: 0,
     };
     if reader.tiledb().schema().kind == ArrayKind::Sparse {
-        let message = "the tiles of sparse arrays are not looked at";
+        let message = "the tiles of sparse arrays are not verified";
         return report.add(checks.offsets.with(Finding::warning(message)));
     }
     for fragment in reader.tiledb().fragments() {
@@ -82,7 +82,7 @@ async fn each_fragment(reader: &TileDbReader, checks: &mut Checks<'_>) -> Result
                 Err(error) => {
                     checks.progress.advance(fragment.tiles, 0);
                     let finding = Finding::of_error(&error).in_dataset(&attribute.name);
-                    // What this version does not read may be right all the same.
+                    // An unsupported tile may be valid, so it is only a warning.
                     checks.offsets.add(match error.kind() {
                         ErrorKind::Unsupported => finding.into_warning(),
                         _ => finding,
@@ -102,18 +102,18 @@ async fn fragment_tiles(
     drive(reader.tiledb().read_tiles(fragment, field)?, reader.objects()).await
 }
 
-/// The checks of tiles, as they come.
+/// The checks of tiles, which take the tiles one by one.
 struct Checks<'a> {
     offsets: Check,
     statistics: Check,
-    /// If cells are wanted.
+    /// `None` for [`Depth::Structure`].
     cells: Option<TileChecks>,
     progress: &'a Progress,
     tiles: u64,
 }
 
 impl Checks<'_> {
-    /// Where each tile is, and what is in it if that is wanted.
+    /// Checks the location of each tile and, if requested, queues its cells for decoding.
     async fn each_tile(&mut self, tiles: &Arc<FragmentTiles>) -> Result<()> {
         if let Some(error) = tiles.figures_error() {
             let finding = Finding::of_error(error).in_dataset(&tiles.attribute().name);

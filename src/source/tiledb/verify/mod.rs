@@ -1,4 +1,4 @@
-//! The checks of TileDB arrays: every tile of every fragment, and its statistics.
+//! Verification of TileDB arrays: every tile of every fragment, and its statistics.
 
 mod checks;
 mod sums;

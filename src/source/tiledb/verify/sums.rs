@@ -1,4 +1,4 @@
-//! Sums of the elements of a tile, to be held against one that was noted.
+//! Sums of the elements of a tile, to compare with the stored sums.
 
 use crate::array::{Element, for_element_type};
 use crate::format::{ElementType, bound};
@@ -6,17 +6,18 @@ use crate::format::{ElementType, bound};
 /// The sum of the elements of a tile that are not NULL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TileSum {
-    /// Exact, and the sum of absolute values.
+    /// The exact sum; `magnitude` is the sum of absolute values.
     Integer { sum: i128, magnitude: u128, signed: bool },
-    /// In doubles, and the sum of absolute values.
+    /// The sum in doubles; `magnitude` is the sum of absolute values.
     Float { sum: f64, magnitude: f64 },
 }
 
-/// Sums in doubles differ with the order of additions by no more than this share of the magnitude.
+/// The accepted difference between sums in doubles, as a share of the magnitude. It allows for other
+/// orders of addition.
 const ROUNDING: f64 = 1e-9;
 
 impl TileSum {
-    /// Adds little-endian `elements` up, but those with a 0 in `validity`.
+    /// Adds up little-endian `elements`, without those that have a 0 in `validity`.
     pub(super) fn of(element: ElementType, elements: &[u8], validity: Option<&[u8]>) -> Self {
         for_element_type!(element, T => Self::sum::<T>(element, elements, validity))
     }
@@ -39,7 +40,7 @@ impl TileSum {
         Self::Float { sum, magnitude }
     }
 
-    /// Whether no part of the sum, in whatever order, can leave the type that sums are noted in.
+    /// Whether no partial sum, in any order of addition, can overflow the type of stored sums.
     pub(super) fn cannot_overflow(self) -> bool {
         match self {
             Self::Integer { magnitude, signed: true, .. } => {
@@ -50,7 +51,7 @@ impl TileSum {
         }
     }
 
-    /// Whether the bits of a sum that was noted are those of this one.
+    /// Whether a stored sum, given as its bits, equals this sum; for doubles, within rounding errors.
     pub(super) fn is(self, noted: u64) -> bool {
         match self {
             Self::Integer { sum, signed: true, .. } => sum == i128::from(noted.cast_signed()),
@@ -61,7 +62,7 @@ impl TileSum {
         }
     }
 
-    /// A noted sum as a number.
+    /// Formats a stored sum, given as its bits, as a number.
     pub(super) fn text(self, noted: u64) -> String {
         match self {
             Self::Integer { signed: true, .. } => noted.cast_signed().to_string(),

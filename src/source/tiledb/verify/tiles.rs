@@ -1,4 +1,4 @@
-//! The tiles of a fragment: each decoded through its filters, and its statistics computed again.
+//! The checks of the cells of a fragment: every tile is decoded, and its statistics computed again.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct StoredTile {
     layer: Layer,
 }
 
-/// The checks of the cells of an array, as its tiles come.
+/// The checks of the cells of an array, which take its tiles one by one.
 #[derive(Debug)]
 pub(super) struct TileChecks(Decoding<StoredTile>);
 
@@ -33,7 +33,7 @@ impl TileChecks {
         Self(Decoding::new(array.objects(), progress, names))
     }
 
-    /// Has a tile decoded.
+    /// Queues a tile for decoding.
     pub(super) async fn add(
         &mut self,
         tiles: &Arc<FragmentTiles>,
@@ -79,7 +79,7 @@ impl StoredTile {
         StoredChunk { layers: vec![self.layer.clone()] }
     }
 
-    /// How the stored statistics of the tile differ from its cells.
+    /// Returns a finding if the stored statistics of the tile differ from its cells.
     fn stale(&self, tile: &Tile) -> Option<Finding> {
         let noted = self.tiles.noted(self.place)?;
         let datatype = self.tiles.attribute().datatype;
@@ -101,7 +101,7 @@ fn cell_format(attribute: &Attribute) -> Result<CellFormat> {
     })
 }
 
-/// The finding with its attribute and the coordinates of its tile.
+/// Adds the attribute and the coordinates of a tile to a finding.
 pub(super) fn located(tiles: &FragmentTiles, place: u64, finding: Finding) -> Finding {
     finding.in_dataset(&tiles.attribute().name).of_chunk(&tiles.coordinates(place))
 }
@@ -118,9 +118,9 @@ fn difference(
     if let Some(noted) = noted.null_count
         && noted != nulls
     {
-        return Some(format!("the fragment notes {noted} NULLs, the tile has {nulls}"));
+        return Some(format!("the stored statistics have {noted} NULLs, the tile has {nulls}"));
     }
-    // Of a tile without values nothing is noted, and a NaN makes writers forget what came before.
+    // Bounds of a tile without values mean nothing, and a NaN makes writers forget earlier bounds.
     let has_nan = found.nulls != nulls;
     let bounds = found.bounds.filter(|_| !has_nan)?;
     if !is_same(element, &noted.bounds.0, &bounds.0)
@@ -128,11 +128,11 @@ fn difference(
     {
         let noted = range_text(element, &Some(noted.bounds));
         let found = range_text(element, &found.bounds);
-        return Some(format!("the fragment notes {noted}, the tile has {found}"));
+        return Some(format!("the stored statistics have {noted}, the tile has {found}"));
     }
     let (noted, sum) = (noted.sum?, TileSum::of(element, tile.bytes(), tile.validity()));
-    // Writers of a sum that leaves its type stop at the limit, and sums of dates mean nothing.
+    // Writers pin a sum that overflows to the limit of its type, and sums of dates mean nothing.
     let is_told = !is_temporal && sum.cannot_overflow();
     let differs = is_told && !sum.is(noted);
-    differs.then(|| format!("the fragment notes a sum of {}, the tile has {sum}", sum.text(noted)))
+    differs.then(|| format!("the stored sum is {}, the tile has {sum}", sum.text(noted)))
 }
