@@ -12,7 +12,7 @@ use gridfusion::io::MappedFile;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
 /// The handler installed before: Rust's own, which detects stack overflows.
-static OTHERWISE: OnceLock<sigaction> = OnceLock::new();
+static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
 
 const ADVICE: &[u8] = b": a mapped part of the file is lost: the file was truncated or \
 overwritten during a query, or its disk failed; write new files beside the old ones and rename them, or \
@@ -27,7 +27,7 @@ pub(crate) fn install() {
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
             return;
         }
-        OTHERWISE.get_or_init(|| before.assume_init());
+        PREVIOUS.get_or_init(|| before.assume_init());
         let mut action = MaybeUninit::<sigaction>::zeroed().assume_init();
         action.sa_sigaction = handle as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize;
         // The handler runs on the runtime's signal stack, because the thread's stack may be used up.
@@ -45,12 +45,12 @@ extern "C" fn handle(_: c_int, info: *mut siginfo_t, _: *mut c_void) {
         let address = (*info).si_addr() as usize;
         if let Some(file) = MappedFile::at(address) {
             for part in [b"Error: ".as_slice(), file.name(), ADVICE] {
-                say(part);
+                write_stderr(part);
             }
             libc::_exit(1);
         }
         // The address is in no mapped file. The instruction will fail again, with the previous action.
-        let otherwise = OTHERWISE.get().map_or(ptr::null(), ptr::from_ref);
+        let otherwise = PREVIOUS.get().map_or(ptr::null(), ptr::from_ref);
         if otherwise.is_null() {
             libc::signal(libc::SIGBUS, libc::SIG_DFL);
         } else {
@@ -59,7 +59,7 @@ extern "C" fn handle(_: c_int, info: *mut siginfo_t, _: *mut c_void) {
     }
 }
 
-fn say(text: &[u8]) {
+fn write_stderr(text: &[u8]) {
     // SAFETY: the pointer and length are those of a slice. `write` may be called in a handler. If it fails,
     // there is no other way to report that.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };

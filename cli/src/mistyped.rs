@@ -37,14 +37,14 @@ pub(crate) async fn with_column(
     if !SIGNS.iter().any(|sign| message.contains(sign)) {
         return error;
     }
-    match Box::pin(mistake(ctx, text)).await {
-        Ok(Some(mistake)) => DataFusionError::Plan(mistake),
+    match Box::pin(first_wrong_comparison(ctx, text)).await {
+        Ok(Some(first_wrong_comparison)) => DataFusionError::Plan(first_wrong_comparison),
         _ => error,
     }
 }
 
 /// Returns the message for the first wrong comparison in `text`.
-async fn mistake(ctx: &SessionContext, text: &str) -> Result<Option<String>> {
+async fn first_wrong_comparison(ctx: &SessionContext, text: &str) -> Result<Option<String>> {
     for statement in parse(ctx, text)? {
         let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
         for check in [is_wrong, may_be_wrong] {
@@ -89,19 +89,19 @@ fn is_wrong(expr: &Expr, schema: &DFSchema) -> Option<String> {
     match expr {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
             let (left, right) = (&*binary.left, &*binary.right);
-            no_value(left, right, schema)
-                .or_else(|| no_value(right, left, schema))
+            unconvertible_text(left, right, schema)
+                .or_else(|| unconvertible_text(right, left, schema))
                 .or_else(|| no_common_type(left, binary.op, right, schema))
         }
         Expr::Between(between) => {
             let (of, low, high) = (&*between.expr, &*between.low, &*between.high);
             [low, high].into_iter().find_map(|bound| {
-                no_value(of, bound, schema)
+                unconvertible_text(of, bound, schema)
                     .or_else(|| no_common_type(of, Operator::GtEq, bound, schema))
             })
         }
         Expr::InList(list) => list.list.iter().find_map(|item| {
-            no_value(&list.expr, item, schema)
+            unconvertible_text(&list.expr, item, schema)
                 .or_else(|| no_common_type(&list.expr, Operator::Eq, item, schema))
         }),
         Expr::Like(like) => {
@@ -146,7 +146,7 @@ fn is_comparison(operator: Operator) -> bool {
 }
 
 /// Returns the message for a constant text that does not convert to the type of an expression.
-fn no_value(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
+fn unconvertible_text(expr: &Expr, constant: &Expr, schema: &DFSchema) -> Option<String> {
     let Expr::Literal(value, _) = constant else { return None };
     let text = value.try_as_str().flatten()?;
     let data_type = expr.get_type(schema).ok().filter(|it| !it.is_string() && !it.is_null())?;

@@ -112,14 +112,14 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
     let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
     match &mut plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
-            set_stores(ctx, &table.locations, &table.options)?;
+            register_stores(ctx, &table.locations, &table.options)?;
             prepare_table(table);
             file_types::check_table(ctx, table)?;
         }
         LogicalPlan::Copy(copy) => {
             refuse_stdout(&copy.output_url)?;
-            set_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
-            store::without_settings(&mut copy.options);
+            register_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
+            store::remove_store_settings(&mut copy.options);
         }
         _ => {}
     }
@@ -127,7 +127,7 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
 }
 
 /// Registers the object stores of `locations`, with the settings in a statement's options.
-fn set_stores(
+fn register_stores(
     ctx: &SessionContext,
     locations: &[String],
     options: &HashMap<String, String>,
@@ -143,7 +143,7 @@ fn prepare_table(table: &mut CreateExternalTable) {
     if !file_types::is_datafusions(&table.file_type) {
         return;
     }
-    store::without_settings(&mut table.options);
+    store::remove_store_settings(&mut table.options);
     let locations = mem::take(&mut table.locations).into_iter();
     table.locations =
         locations.map(|location| stdin::location(location, &table.file_type)).collect();

@@ -77,7 +77,7 @@ pub(crate) fn register(
 }
 
 /// Removes the settings of object stores, which DataFusion's own formats would refuse.
-pub(crate) fn without_settings(options: &mut HashMap<String, String>) {
+pub(crate) fn remove_store_settings(options: &mut HashMap<String, String>) {
     options.retain(|option, _| setting(option).is_none());
 }
 
@@ -155,7 +155,7 @@ mod tests {
     fn settings_of_stores_are_not_left_to_formats() {
         let pair = |name: &str| (name.to_owned(), "x".to_owned());
         let mut options = HashMap::from([pair("aws.region"), pair("format.has_header")]);
-        without_settings(&mut options);
+        remove_store_settings(&mut options);
         assert_eq!(options, HashMap::from([pair("format.has_header")]));
     }
 

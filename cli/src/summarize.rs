@@ -25,7 +25,7 @@ use gridfusion::GridTable;
 use crate::lexer::code;
 
 /// Number of rows up to which quantiles are exact, because sorting takes little time and memory.
-const FEW: i64 = 1_000_000;
+const MAX_EXACT_ROWS: i64 = 1_000_000;
 
 /// The columns of the result, in order.
 const NAMES: [&str; 11] = [
@@ -50,7 +50,7 @@ const QUANTILES: [&str; 3] = ["0.25", "0.5", "0.75"];
 /// If the table or query is missing, or cannot be planned.
 pub(crate) async fn summarize(ctx: &SessionContext, statement: &str) -> Result<Option<String>> {
     match summarized(statement)? {
-        Some(query) => Box::pin(summary(ctx, &query, FEW)).await.map(Some),
+        Some(query) => Box::pin(summary(ctx, &query, MAX_EXACT_ROWS)).await.map(Some),
         None => Ok(None),
     }
 }

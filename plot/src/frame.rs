@@ -128,14 +128,14 @@ impl Frame {
         (self.y.to, self.y.from)
     }
 
-    /// Draws lines across the plot at the ticks; upright ones only if `is_upright_too`.
-    pub(crate) fn draw_grid(&self, scene: &mut Scene, is_upright_too: bool) {
+    /// Draws lines across the plot at the ticks; upright ones only if `with_vertical_lines`.
+    pub(crate) fn draw_grid(&self, scene: &mut Scene, with_vertical_lines: bool) {
         let ((left, right), (top, bottom)) = (self.width(), self.height());
         for tick in &self.y.ticks {
             let y = self.y.at(tick.at).round();
             scene.rect((left, right), (y, y + 1.0), GRID);
         }
-        for tick in self.x.ticks.iter().filter(|_| is_upright_too) {
+        for tick in self.x.ticks.iter().filter(|_| with_vertical_lines) {
             let x = self.x.at(tick.at).round();
             scene.rect((x, x + 1.0), (top, bottom), GRID);
         }

@@ -14,7 +14,7 @@ const OVERSAMPLING: u32 = 2;
 pub(crate) fn svg(scene: &Scene) -> Result<String> {
     let mut text = String::new();
     let mut backend = SVGBackend::with_string(&mut text, (scene.width, scene.height));
-    paint(scene, &mut backend, Manner { factor: 1.0, drop: 0.0 })?;
+    paint(scene, &mut backend, BackendCorrection { factor: 1.0, drop: 0.0 })?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
     Ok(text)
@@ -53,7 +53,7 @@ fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     let mut large = vec![0; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
     // The bitmap backend of plotters draws text too high by this share of its size.
-    let manner = Manner { factor: f64::from(OVERSAMPLING), drop: 0.2 };
+    let manner = BackendCorrection { factor: f64::from(OVERSAMPLING), drop: 0.2 };
     paint(scene, &mut backend, manner)?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
@@ -78,15 +78,19 @@ fn mean(large: &[u8], width: u32, (x, y): (u32, u32)) -> Color {
 
 /// The corrections that a backend needs.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct BackendCorrection {
     /// The factor by which the picture is enlarged.
     factor: f64,
     /// How far text must move down to its right position, as a share of its size.
     drop: f64,
 }
 
-fn paint<B: DrawingBackend>(scene: &Scene, backend: &mut B, manner: Manner) -> Result<()> {
-    let Manner { factor, drop } = manner;
+fn paint<B: DrawingBackend>(
+    scene: &Scene,
+    backend: &mut B,
+    manner: BackendCorrection,
+) -> Result<()> {
+    let BackendCorrection { factor, drop } = manner;
     let size = |length: f64| (length * factor).round();
     let pixel = |(x, y): (f64, f64)| (size(x) as i32, size(y) as i32);
     let all = (f64::from(scene.width), f64::from(scene.height));

@@ -20,7 +20,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryRese
 
 use super::metrics::ScanMetrics;
 use super::pruning::priority::{Priority, best_first};
-use super::pruning::zones::{ChunksToRead, worthwhile_zones};
+use super::pruning::zones::{ReadExtent, worthwhile_zones};
 use super::pruning::{DynamicFilters, RuntimePruner};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
@@ -268,7 +268,7 @@ impl ChunkReader {
         let zones = match &self.zones {
             Some(zones) => zones,
             None => {
-                let chunks = ChunksToRead::of_plan(plan);
+                let chunks = ReadExtent::of_plan(plan);
                 let mut zones = Vec::with_capacity(values.len());
                 for &value in values.iter() {
                     zones.push(worthwhile_zones(array, value, chunks).await);

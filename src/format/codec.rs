@@ -99,7 +99,7 @@ impl fmt::Debug for Scratch {
 }
 
 /// The greatest ratio of tile to payload bytes at which a tile is allocated before it is decoded.
-const HONEST_RATIO: u64 = 64;
+const MAX_PREALLOCATED_RATIO: u64 = 64;
 
 impl Codec {
     /// Whether decoding returns the stored bytes unchanged.
@@ -156,7 +156,7 @@ fn decode_zstd(
 ) -> Result<std::io::Result<Vec<u8>>> {
     let len = usize::try_from(raw_len)
         .map_err(|_| Error::unsupported(format!("a tile of {raw_len} bytes is too large")))?;
-    Ok(if raw_len <= (stored.len() as u64).saturating_mul(HONEST_RATIO) {
+    Ok(if raw_len <= (stored.len() as u64).saturating_mul(MAX_PREALLOCATED_RATIO) {
         decode_at_once(stored, len, spare, scratch)
     } else {
         decode_growing(stored, raw_len)

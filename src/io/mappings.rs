@@ -49,9 +49,9 @@ impl Place {
 
 /// A mapping that is registered in the table until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Noted(Option<usize>);
+pub(super) struct Registration(Option<usize>);
 
-impl Noted {
+impl Registration {
     /// Registers that the file `name` is mapped at these addresses. A full table does not register it.
     pub(super) fn new(name: &str, addresses: Range<usize>) -> Self {
         let first = NEXT.load(Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for Registration {
     fn drop(&mut self) {
         if let Some(at) = self.0 {
             TABLE[at].start.store(FREE, Ordering::Release);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn files_are_found_by_address_while_they_are_mapped() {
-        let (a, b) = (Noted::new("a.tet", 100..200), Noted::new("b.tet", 200..300));
+        let (a, b) = (Registration::new("a.tet", 100..200), Registration::new("b.tet", 200..300));
         assert_eq!(name_at(99), None);
         assert_eq!(name_at(100).as_deref(), Some("a.tet"));
         assert_eq!(name_at(199).as_deref(), Some("a.tet"));
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_long_name_keeps_its_end() {
         let long = format!("{}/é/last.tet", "ü".repeat(NAME_BYTES));
-        let noted = Noted::new(&long, 1_000..2_000);
+        let noted = Registration::new(&long, 1_000..2_000);
         let name = name_at(1_500).unwrap();
         assert!(name.len() <= NAME_BYTES && name.ends_with("ü/é/last.tet"), "{name}");
         drop(noted);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         for round in 0..3 * PLACES {
-            let noted = Noted::new("c.tet", 5_000..6_000);
+            let noted = Registration::new("c.tet", 5_000..6_000);
             assert!(noted.0.is_some(), "{round}");
         }
         assert_eq!(name_at(5_500), None);

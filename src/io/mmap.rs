@@ -10,7 +10,7 @@ use bytes::Bytes;
 use memmap2::{Mmap, MmapOptions};
 
 use super::file::{self, Stamp};
-use super::mappings::Noted;
+use super::mappings::Registration;
 use super::{ByteSource, MemorySource};
 use crate::error::{Error, Result};
 
@@ -32,7 +32,7 @@ pub struct MmapSource {
 
 /// A mapping, which lives as long as any view of its bytes.
 #[derive(Debug, Clone)]
-struct Mapping(Arc<(Noted, Mmap)>);
+struct Mapping(Arc<(Registration, Mmap)>);
 
 impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
@@ -68,12 +68,12 @@ fn map(name: &str, file: &File) -> Result<Mapping> {
     let mapped = unsafe { MmapOptions::new().map(file) }
         .map_err(|error| Error::io("cannot map the file", error).in_file(name))?;
     let addresses = mapped.as_ptr_range();
-    let noted = Noted::new(name, addresses.start as usize..addresses.end as usize);
+    let noted = Registration::new(name, addresses.start as usize..addresses.end as usize);
     Ok(Mapping(Arc::new((noted, mapped))))
 }
 
 #[cfg(unix)]
-fn let_go(mapped: &Mmap, range: Range<usize>) {
+fn release_pages(mapped: &Mmap, range: Range<usize>) {
     // SAFETY: the mapping is of a file and read-only, so a released page holds the file's bytes again when it
     // is next read. The caller has checked that the range lies in the mapping.
     let advised = unsafe {
@@ -85,7 +85,7 @@ fn let_go(mapped: &Mmap, range: Range<usize>) {
 }
 
 #[cfg(not(unix))]
-fn let_go(_: &Mmap, _: Range<usize>) {}
+fn release_pages(_: &Mmap, _: Range<usize>) {}
 
 #[async_trait]
 impl ByteSource for MmapSource {
@@ -114,7 +114,7 @@ impl ByteSource for MmapSource {
         let Some(Mapping(mapping)) = &self.mapping else { return };
         let range = range.start as usize..range.end as usize;
         if mapping.1.get(range.clone()).is_some_and(|bytes| !bytes.is_empty()) {
-            let_go(&mapping.1, range);
+            release_pages(&mapping.1, range);
         }
     }
 }

@@ -48,7 +48,7 @@ impl SlabShape {
     pub(super) fn new(chunks: &TouchedChunks, ordered: usize) -> Self {
         let rank = chunks.axes().len();
         // All chunks along the axes after the first thick one are interleaved.
-        let thick = (0..ordered).find(|&axis| is_thick(chunks, axis));
+        let thick = (0..ordered).find(|&axis| has_wide_chunk(chunks, axis));
         let axes = thick.map_or(rank, |axis| axis + 1);
         let extents = chunks.axes().iter().enumerate().map(|(axis, of_axis)| {
             let extents = of_axis.iter().map(|&chunk| {
@@ -71,7 +71,7 @@ pub(super) fn ordered_axes(chunks: &TouchedChunks) -> usize {
         if chunks.axes()[axis + 1..].iter().all(|chunks| chunks.len() <= 1) {
             return rank;
         }
-        if is_thick(chunks, axis) {
+        if has_wide_chunk(chunks, axis) {
             return axis;
         }
     }
@@ -79,7 +79,7 @@ pub(super) fn ordered_axes(chunks: &TouchedChunks) -> usize {
 }
 
 /// Whether any chunk holds several selected indices of `axis`.
-fn is_thick(chunks: &TouchedChunks, axis: usize) -> bool {
+fn has_wide_chunk(chunks: &TouchedChunks, axis: usize) -> bool {
     let selected = &chunks.selection().axes()[axis];
     let several = |&chunk: &u64| selected.within(chunks.grid().axis_range(axis, chunk)).count() > 1;
     chunks.axes()[axis].iter().any(several)

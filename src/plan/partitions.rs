@@ -29,7 +29,7 @@ pub(super) struct Part {
 
 /// The parameters of a division.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Division {
+pub(super) struct DivisionParams {
     /// The greatest number of partitions.
     pub(super) max_partitions: usize,
     /// The number of rows that suffice.
@@ -50,7 +50,7 @@ struct Unit {
 impl Partitions {
     /// Drops the tasks that the limit does not need, and divides the others into `max_partitions`
     /// partitions, or one per task if there are fewer tasks.
-    pub(super) fn of(chunks: &TouchedChunks, division: Division) -> Self {
+    pub(super) fn of(chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let tasks = weights.needed_tasks(division);
         let count = (division.max_partitions as u64).min(tasks).max(1);
@@ -72,7 +72,7 @@ impl Partitions {
     }
 
     /// Drops the tasks that the limit does not need, and partitions that are then empty.
-    pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: Division) -> Self {
+    pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let needed = weights.needed_tasks(division);
         let parts =
@@ -185,7 +185,7 @@ impl<'a> TaskWeights<'a> {
     }
 
     /// Returns how many tasks reach the limit. They are whole slabs, because a slab's rows are interleaved.
-    fn needed_tasks(&self, division: Division) -> u64 {
+    fn needed_tasks(&self, division: DivisionParams) -> u64 {
         let mut left = TaskRange::new(0..self.chunks.tasks());
         let Some(limit) = division.limit else { return left.numbers().end };
         let mut rows = 0;

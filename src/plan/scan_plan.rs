@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::masks::ChunkMask;
 use super::order::{ReadOrder, SlabShape, ordered_axes};
-use super::partitions::{Division, Part, Partitions};
+use super::partitions::{DivisionParams, Part, Partitions};
 use super::task::{TaskNumber, TaskRange};
 use super::touched::TouchedChunks;
 use crate::error::Result;
@@ -73,7 +73,7 @@ impl ScanPlan {
         let (chunks, pruned_by_zones) =
             TouchedChunks::new(grid, request.selection, &request.masks)?;
         let (max_partitions, limit) = (request.partitions, request.limit);
-        let division = Division { max_partitions, limit, places_per_slab: 1 };
+        let division = DivisionParams { max_partitions, limit, places_per_slab: 1 };
         let partitions = Partitions::of(&chunks, division);
         Ok(Self { chunks, order: None, pruned_by_zones, partitions, max_partitions, limit })
     }
@@ -185,8 +185,8 @@ impl ScanPlan {
         self.chunks.task(task)
     }
 
-    fn division(&self) -> Division {
-        Division {
+    fn division(&self) -> DivisionParams {
+        DivisionParams {
             max_partitions: self.max_partitions,
             limit: self.limit,
             places_per_slab: self.places_per_slab(),

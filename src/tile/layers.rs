@@ -155,13 +155,13 @@ impl DecodedLayer {
 }
 
 /// The largest tile of merged layers, in bytes. A file can declare a chunk of any size.
-const MAX_MADE: usize = 1 << 31;
+const MAX_MERGED_BYTES: usize = 1 << 31;
 
-/// Returns the bytes of a merged tile. Fails if they exceed [`MAX_MADE`].
-fn makeable(cells: usize, width: usize) -> Result<usize> {
-    let bytes = cells.checked_mul(width).filter(|&bytes| bytes <= MAX_MADE);
+/// Returns the bytes of a merged tile. Fails if they exceed [`MAX_MERGED_BYTES`].
+fn merged_len(cells: usize, width: usize) -> Result<usize> {
+    let bytes = cells.checked_mul(width).filter(|&bytes| bytes <= MAX_MERGED_BYTES);
     bytes.ok_or_else(|| {
-        let most = MAX_MADE >> 20;
+        let most = MAX_MERGED_BYTES >> 20;
         Error::unsupported(format!(
             "a chunk of {cells} cells of {width} bytes; a chunk that is not stored as one whole tile may have at most {most} MiB"
         ))
@@ -192,7 +192,7 @@ fn unwritten(
     width: usize,
     spare: Vec<u8>,
 ) -> Result<Vec<u8>> {
-    let bytes = makeable(chunk.cells, width)?;
+    let bytes = merged_len(chunk.cells, width)?;
     let mut tile = spare;
     if covers(layers, chunk.extents) {
         tile.resize(bytes, 0); // every cell will be written
@@ -220,7 +220,7 @@ fn covers(layers: &[Layer], extents: &[u64]) -> bool {
 /// Returns one byte per cell, 0 for NULL, before any layer is copied; `None` if no cell can be NULL.
 fn unwritten_validity(chunk: &ChunkFormat<'_>) -> Result<Option<Vec<u8>>> {
     let byte = u8::from(chunk.format.fill_is_valid);
-    chunk.format.nullable.then(|| Ok(vec![byte; makeable(chunk.cells, 1)?])).transpose()
+    chunk.format.nullable.then(|| Ok(vec![byte; merged_len(chunk.cells, 1)?])).transpose()
 }
 
 fn lay_validity(
@@ -293,7 +293,7 @@ fn variable<P: Iterator<Item = Bytes>>(
     spare: Vec<u8>,
     decoder: &mut LayerDecoder<'_, P>,
 ) -> Result<Tile> {
-    makeable(chunk.cells, size_of::<Range<u64>>())?;
+    merged_len(chunk.cells, size_of::<Range<u64>>())?;
     let mut contents = spare;
     contents.clear();
     contents.extend_from_slice(&chunk.format.fill);

@@ -182,7 +182,7 @@ fn push_merged(axes: &mut Vec<Steps>, inner: Steps) {
 /// The most cells per run where tile and chunk have different fastest axes. There, each cell of a run
 /// lies on another cache line, and the next runs use the same lines. Short runs keep these lines in the
 /// cache.
-const SQUARE: usize = 32;
+const MAX_STRIP: usize = 32;
 
 /// Visits the runs of `axes`, outermost first, beginning at `to` and `from`.
 fn visit_axes(
@@ -195,8 +195,8 @@ fn visit_axes(
         [] => visit(Run { to, from, steps: Steps { count: 1, to: 1, from: 1 } }),
         [steps] => visit(Run { to, from, steps: *steps }),
         [across, along] if across.from < along.from => {
-            for start in (0..along.count).step_by(SQUARE) {
-                let steps = Steps { count: SQUARE.min(along.count - start), ..*along };
+            for start in (0..along.count).step_by(MAX_STRIP) {
+                let steps = Steps { count: MAX_STRIP.min(along.count - start), ..*along };
                 let (to, from) = (to + start * along.to, from + start * along.from);
                 for at in 0..across.count {
                     visit(Run { to: to + at * across.to, from: from + at * across.from, steps })?;
@@ -285,7 +285,7 @@ mod tests {
             let rank = rng.random_range(1..=4);
             let mut extents: Vec<u64> = (0..rank).map(|_| rng.random_range(1..5)).collect();
             if rng.random_bool(0.1) {
-                extents[rank - 1] = rng.random_range(SQUARE as u64 - 1..3 * SQUARE as u64);
+                extents[rank - 1] = rng.random_range(MAX_STRIP as u64 - 1..3 * MAX_STRIP as u64);
             }
             let placement = placement(&extents, &mut rng);
             let parts = rng.random_range(1..4);

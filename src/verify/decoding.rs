@@ -79,7 +79,7 @@ impl<T: Decodable> Decoding<T> {
     }
 
     /// Reads chunks from `objects` from now on.
-    pub(crate) async fn turn_to(&mut self, objects: &Arc<Objects>) -> Result<()> {
+    pub(crate) async fn set_objects(&mut self, objects: &Arc<Objects>) -> Result<()> {
         self.start().await?;
         self.objects = Arc::clone(objects);
         Ok(())

@@ -58,7 +58,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Escapes control characters, because names come from files and the terminal would obey them.
+/// Escapes control characters, because names come from files and the terminal would run_command them.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

@@ -112,7 +112,7 @@ pub(super) enum Next {
 ///
 /// # Errors
 /// If the command is unknown, does not take this argument, or fails.
-pub(super) async fn obey(
+pub(super) async fn run_command(
     ctx: &SessionContext,
     name: &str,
     argument: &str,
@@ -268,7 +268,11 @@ mod tests {
         let ctx = SessionContext::new_with_config(config);
         let mut output = output();
         for quit in ["\\q", ".exit", ".quit", "exit", "QUIT"] {
-            assert_eq!(obey(&ctx, quit, "", &mut output).await.unwrap(), Next::Quit, "{quit}");
+            assert_eq!(
+                run_command(&ctx, quit, "", &mut output).await.unwrap(),
+                Next::Quit,
+                "{quit}"
+            );
         }
         for (name, argument) in [
             ("\\pset", "format ND-json"),
@@ -280,14 +284,14 @@ mod tests {
             ("help", ""),
             ("\\h", ""),
         ] {
-            let next = obey(&ctx, name, argument, &mut output).await;
+            let next = run_command(&ctx, name, argument, &mut output).await;
             assert_eq!(next.unwrap(), Next::Line, "{name} {argument}");
         }
         assert_eq!(output.print.format, Format::NdJson);
         assert!(matches!(output.print.maxrows, MaxRows::Unlimited));
         assert!(output.timing && !output.print.quiet);
         assert_eq!(output.pager.command(), Some("less -SFRX"));
-        obey(&ctx, "\\pager", "off", &mut output).await.unwrap();
+        run_command(&ctx, "\\pager", "off", &mut output).await.unwrap();
         assert_eq!(output.pager.command(), None);
     }
 
@@ -305,7 +309,7 @@ mod tests {
             ("\\i", "", "\\i needs a FILE"),
             ("\\i", "nowhere.sql", "nowhere.sql: cannot read the file"),
         ] {
-            let error = obey(&ctx, name, argument, &mut output()).await.unwrap_err();
+            let error = run_command(&ctx, name, argument, &mut output()).await.unwrap_err();
             assert!(describe(&error).contains(expected), "{name} {argument}: {error}");
         }
     }

@@ -24,7 +24,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::{CompletionType, Config, Editor};
 use tokio::task::block_in_place;
 
-use self::commands::{Next, obey};
+use self::commands::{Next, run_command};
 use self::helper::PromptHelper;
 use self::input::Input;
 use crate::errors::{report, stdout_is_closed};
@@ -107,7 +107,9 @@ async fn read_and_run(
         output.pager.set_screen(lines);
         let outcome = match Input::of(&line) {
             Input::Nothing => Ok(Next::Line),
-            Input::Command(name, argument) => Box::pin(obey(ctx, name, argument, output)).await,
+            Input::Command(name, argument) => {
+                Box::pin(run_command(ctx, name, argument, output)).await
+            }
             Input::Sql(_) | Input::Unfinished => {
                 unless_interrupted(ctx, &line, output).await.map(|()| Next::Line)
             }

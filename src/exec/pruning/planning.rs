@@ -19,7 +19,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::labels::{satisfied, select_labels};
 use super::scope::{FilterScope, find};
 use super::statistics::ChunkStatistics;
-use super::zones::ChunksToRead;
+use super::zones::ReadExtent;
 use crate::array::{ColumnSource, GridArray};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
@@ -75,8 +75,8 @@ async fn mask(
     selection: &Selection,
     session: &dyn Session,
 ) -> Result<Option<ChunkMask>> {
-    let Over { columns, schema, predicate } = Over::of(filter, array, session)?;
-    let chunks = ChunksToRead::of_selection(array.grid(), selection);
+    let BoundFilter { columns, schema, predicate } = BoundFilter::of(filter, array, session)?;
+    let chunks = ReadExtent::of_selection(array.grid(), selection);
     let statistics = ChunkStatistics::gather(array, chunks, &columns, schema).await?;
     let of_values = columns.iter().any(|column| column.value().is_some());
     let few = statistics.combinations().is_some_and(|count| count <= MAX_COMBINATIONS);
@@ -93,13 +93,13 @@ async fn mask(
 }
 
 /// A filter as a physical expression, over the columns that it uses.
-struct Over {
+struct BoundFilter {
     columns: Vec<ColumnSource>,
     schema: SchemaRef,
     predicate: PhysicalExprRef,
 }
 
-impl Over {
+impl BoundFilter {
     fn of(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<Self> {
         let needed: BTreeSet<usize> = filter
             .column_refs()
@@ -118,7 +118,7 @@ impl Over {
 
 /// Whether `filter`, which uses no column, is true.
 fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool> {
-    let Over { schema, predicate, .. } = Over::of(filter, array, session)?;
+    let BoundFilter { schema, predicate, .. } = BoundFilter::of(filter, array, session)?;
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
     Ok(satisfied(&predicate, &batch)?.value(0))
@@ -132,6 +132,6 @@ fn select(
     candidates: &AxisSelection,
     session: &dyn Session,
 ) -> Result<AxisSelection> {
-    let Over { columns, schema, predicate } = Over::of(filter, array, session)?;
+    let BoundFilter { columns, schema, predicate } = BoundFilter::of(filter, array, session)?;
     select_labels(&predicate, array, &columns, &schema, candidates, 0)
 }

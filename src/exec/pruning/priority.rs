@@ -15,7 +15,7 @@ use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices};
 use datafusion::error::Result;
 
 use super::statistics::ChunkStatistics;
-use super::zones::ChunksToRead;
+use super::zones::ReadExtent;
 use crate::array::{ColumnSource, GridArray};
 use crate::plan::{ScanPlan, TaskNumber};
 
@@ -63,7 +63,7 @@ impl Priority {
     ) -> Result<Vec<TaskNumber>> {
         let column = array.columns()[self.column];
         let schema = Arc::new(array.schema().project(&[self.column])?);
-        let chunks = ChunksToRead::of_plan(plan);
+        let chunks = ReadExtent::of_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &[column], schema).await?;
         let known = statistics.know_values() || column.axis().is_some();
         if !known {

@@ -22,7 +22,7 @@ use datafusion::physical_optimizer::pruning::PruningPredicate;
 use super::dynamic::{DynamicFilters, snapshot_filter, without_nulls};
 use super::labels::select_labels;
 use super::statistics::ChunkStatistics;
-use super::zones::ChunksToRead;
+use super::zones::ReadExtent;
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::columns::{columns_of, over_columns};
 use crate::grid::{AxisSelection, ChunkTask};
@@ -75,7 +75,7 @@ impl RuntimePruner {
         let of_statistics = columns_of(&filters);
         let needed: Vec<ColumnSource> = of_statistics.iter().map(|&at| columns[at]).collect();
         let needed_schema = Arc::new(schema.project(&of_statistics)?);
-        let chunks = ChunksToRead::of_plan(plan);
+        let chunks = ReadExtent::of_plan(plan);
         let statistics = ChunkStatistics::gather(array, chunks, &needed, needed_schema).await?;
         let track = |filter: PhysicalExprRef| {
             (Arc::clone(&filter), DynamicFilterTracking::classify(&filter))

@@ -25,7 +25,7 @@ use datafusion::physical_expr::expressions::NegativeExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::containers::ContainerStatistics;
-use super::zones::{ChunksToRead, worthwhile_zones};
+use super::zones::{ReadExtent, worthwhile_zones};
 use crate::array::{ColumnSource, GridArray};
 use crate::format::{Bound, Zones};
 use crate::grid::AxisSelection;
@@ -74,7 +74,7 @@ impl ChunkStatistics {
     /// unless there are statistics of a variable, which differ along every axis.
     pub(super) async fn gather(
         array: &Arc<GridArray>,
-        chunks: ChunksToRead<'_>,
+        chunks: ReadExtent<'_>,
         columns: &[ColumnSource],
         schema: SchemaRef,
     ) -> Result<Self> {
@@ -279,7 +279,7 @@ impl ChunkIndices {
 /// Reads the zone maps of the variables among `columns`, if they are worth reading.
 async fn value_zones(
     array: &GridArray,
-    chunks: ChunksToRead<'_>,
+    chunks: ReadExtent<'_>,
     columns: &[ColumnSource],
     schema: &SchemaRef,
 ) -> Vec<ValueZones> {

@@ -16,14 +16,14 @@ use crate::plan::{ScanPlan, touched_chunks};
 
 /// The extent of the chunks that a query would read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ChunksToRead<'a> {
+pub(crate) struct ReadExtent<'a> {
     /// The cells that the query needs of them.
     pub(super) selection: &'a Selection,
     /// The number of their cells, selected or not, because chunks are read whole.
     cells: u64,
 }
 
-impl<'a> ChunksToRead<'a> {
+impl<'a> ReadExtent<'a> {
     /// Counts the chunks that a selection touches.
     pub(super) fn of_selection(grid: &ChunkGrid, selection: &'a Selection) -> Self {
         Self { selection, cells: touched_cells(grid, selection).1 }
@@ -57,7 +57,7 @@ fn touched_cells(grid: &ChunkGrid, selection: &Selection) -> (u64, u64) {
 pub(crate) async fn worthwhile_zones(
     array: &GridArray,
     value: usize,
-    chunks: ChunksToRead<'_>,
+    chunks: ReadExtent<'_>,
 ) -> Option<Arc<dyn Zones>> {
     let bytes = chunks.cells.saturating_mul(array.value(value).cell_bytes());
     array.zones(value, chunks.selection, bytes).await
@@ -76,14 +76,14 @@ mod tests {
         let mut request = ScanRequest::all(&grid);
         let cells = |request: &ScanRequest| {
             let plan = ScanPlan::new(grid.clone(), request.clone()).unwrap();
-            ChunksToRead::of_plan(&plan).cells
+            ReadExtent::of_plan(&plan).cells
         };
         assert_eq!(cells(&request), 60);
         // One index of each of two chunks on axis 0, and one index on axis 1.
         request.selection.restrict(0, &AxisSelection::from_range(10, 3..5));
         request.selection.restrict(1, &AxisSelection::from_range(6, 0..1));
         assert_eq!(cells(&request), 2 * 12);
-        assert_eq!(ChunksToRead::of_selection(&grid, &request.selection).cells, 2 * 12);
+        assert_eq!(ReadExtent::of_selection(&grid, &request.selection).cells, 2 * 12);
         request.masks = vec![ChunkMask { axes: vec![0], keep: vec![true, false], by_zones: false }];
         assert_eq!(cells(&request), 12);
         let limited = ScanRequest { limit: Some(1), ..ScanRequest::all(&grid) };

@@ -51,7 +51,7 @@ impl Account {
         groups: usize,
         held: impl FnOnce() -> usize,
     ) -> Result<()> {
-        if self.is_news(bytes) || groups > self.groups + self.groups / 16 {
+        if self.needs_measurement(bytes) || groups > self.groups + self.groups / 16 {
             self.groups = groups;
             self.learn(held());
         }
@@ -64,7 +64,7 @@ impl Account {
     }
 
     /// Whether the accumulators may hold much more than at the last measurement, after `bytes` more of input.
-    fn is_news(&self, bytes: usize) -> bool {
+    fn needs_measurement(&self, bytes: usize) -> bool {
         /// Less input is not worth a measurement.
         const LEAST: usize = 1 << 14;
         self.since + bytes > (self.held / 16).max(LEAST)

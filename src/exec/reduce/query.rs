@@ -74,7 +74,7 @@ impl Query {
         if group_by.has_grouping_set() {
             return Ok(None);
         }
-        let Some(below) = Below::of(aggregate.input())? else { return Ok(None) };
+        let Some(below) = InputOperators::of(aggregate.input())? else { return Ok(None) };
         let mut keys = Vec::new();
         for (key, _) in group_by.expr() {
             keys.push(below.over_scan(key)?);
@@ -104,7 +104,7 @@ impl Query {
 }
 
 /// The operators between an aggregation and its scan, as expressions over the scan's columns.
-struct Below {
+struct InputOperators {
     scan: Arc<dyn ExecutionPlan>,
     /// The input columns of the aggregation, over the scan's columns.
     columns: Vec<PhysicalExprRef>,
@@ -112,7 +112,7 @@ struct Below {
     predicate: Option<PhysicalExprRef>,
 }
 
-impl Below {
+impl InputOperators {
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
         if let Some(scan) = plan.downcast_ref::<GridScanExec>() {
             if scan.plan().limit().is_some() {

@@ -26,7 +26,7 @@ use super::strategy::ReduceStrategy;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
-use crate::exec::pruning::zones::{ChunksToRead, worthwhile_zones};
+use crate::exec::pruning::zones::{ReadExtent, worthwhile_zones};
 use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
@@ -181,7 +181,7 @@ impl PartitionReducer {
         reducers: &mut [Box<dyn Reducer>],
     ) -> Result<Vec<TaskNumber>> {
         let (plan, tasks) = (&self.part.plan, self.tasks());
-        let chunks = ChunksToRead::of_plan(plan);
+        let chunks = ReadExtent::of_plan(plan);
         let mut zones = Vec::with_capacity(dense.columns.len());
         for column in &dense.columns {
             match worthwhile_zones(&self.reduction.array, column.value, chunks).await {

@@ -2,7 +2,7 @@
 
 use super::file::TetFile;
 use super::open_package::Generation;
-use super::zone::{Target, ZoneEntry, ZoneMaps, ZoneText};
+use super::zone::{Target, ZoneEntry, ZoneMaps, ZoneMapsLocation};
 use crate::error::{Error, Result};
 use crate::format::{Location, Machine, Replies, Step};
 
@@ -35,9 +35,9 @@ impl TetFile {
         Ok(Some(ReadAllZoneMaps::new(text, self.zone_targets())))
     }
 
-    pub(super) fn embedded_zones(&self) -> Option<ZoneText> {
+    pub(super) fn embedded_zones(&self) -> Option<ZoneMapsLocation> {
         let at = Location::new("", self.zone_maps_at()?);
-        Some(ZoneText { at, generation: None })
+        Some(ZoneMapsLocation { at, generation: None })
     }
 
     /// Returns a machine that reads the zone maps of `dataset` from the zone file `at` of a package. The zone
@@ -55,7 +55,7 @@ impl TetFile {
         Ok(ReadZoneMaps::new(self.zones_beside(at, generation)?, self.zone_target(dataset)?))
     }
 
-    pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneText> {
+    pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneMapsLocation> {
         /// More bytes than the map of one chunk with eight axes has, and more than precede the maps.
         const MOST_PER_CHUNK: u64 = 1024;
         let (len, chunks) = (at.range.most().unwrap_or(u64::MAX), self.index_rows());
@@ -63,7 +63,7 @@ impl TetFile {
             let message = format!("{len} bytes, which is too much for {chunks} chunks");
             return Err(Error::corrupt_region("zone maps", message).in_file(&at.object));
         }
-        Ok(ZoneText { at, generation: Some(generation) })
+        Ok(ZoneMapsLocation { at, generation: Some(generation) })
     }
 
     pub(super) fn zone_targets(&self) -> Vec<Result<Target>> {
@@ -80,12 +80,12 @@ impl TetFile {
 /// [`TetFile::read_zone_file`].
 #[derive(Debug)]
 pub struct ReadZoneMaps {
-    text: ZoneText,
+    text: ZoneMapsLocation,
     target: Target,
 }
 
 impl ReadZoneMaps {
-    fn new(text: ZoneText, target: Target) -> Self {
+    fn new(text: ZoneMapsLocation, target: Target) -> Self {
         Self { text, target }
     }
 
@@ -111,12 +111,12 @@ impl Machine for ReadZoneMaps {
 /// Wrong maps of one dataset do not affect the others.
 #[derive(Debug)]
 pub struct ReadAllZoneMaps {
-    text: ZoneText,
+    text: ZoneMapsLocation,
     targets: Vec<Result<Target>>,
 }
 
 impl ReadAllZoneMaps {
-    fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
+    fn new(text: ZoneMapsLocation, targets: Vec<Result<Target>>) -> Self {
         Self { text, targets }
     }
 
@@ -158,7 +158,7 @@ mod tests {
         let grid = ChunkGrid::new(&[5], &[2]).unwrap();
         let at = Location::new("maps", 0..0);
         let target = Target { dataset: 1, grid, element: ElementType::I16 };
-        ReadZoneMaps::new(ZoneText { at, generation }, target).parse(json.as_bytes())
+        ReadZoneMaps::new(ZoneMapsLocation { at, generation }, target).parse(json.as_bytes())
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
         };
         let entries = [entry(1, 0, 2), entry(0, 7, 2), entry(9, 0, 1), entry(1, 2, 1)].join(",");
         let json = format!(r#"{{"version":1,"chunks":[{entries}]}}"#);
-        let all = ReadAllZoneMaps::new(ZoneText { at, generation: None }, targets);
+        let all = ReadAllZoneMaps::new(ZoneMapsLocation { at, generation: None }, targets);
         let maps = all.parse(json.as_bytes()).unwrap();
         assert!(maps[0].is_err() && maps[2].is_err());
         assert_eq!(maps[1].as_ref().unwrap(), &parse(&json).unwrap());

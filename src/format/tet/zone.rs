@@ -83,13 +83,13 @@ pub(super) struct ZoneEntry {
 
 /// The location of zone maps in JSON.
 #[derive(Debug)]
-pub(super) struct ZoneText {
+pub(super) struct ZoneMapsLocation {
     pub(super) at: Location,
     /// The generation that the zone maps must describe; `None` accepts any.
     pub(super) generation: Option<u64>,
 }
 
-impl ZoneText {
+impl ZoneMapsLocation {
     pub(super) fn parse(&self, json: &[u8]) -> Result<Vec<ZoneEntry>> {
         let json: ZoneJson = serde_json::from_slice(json)
             .map_err(|error| self.corrupt(format!("not zone maps ({error})")))?;
@@ -129,7 +129,7 @@ impl Target {
     pub(super) fn maps<'a>(
         &self,
         entries: impl Iterator<Item = &'a ZoneEntry>,
-        text: &ZoneText,
+        text: &ZoneMapsLocation,
     ) -> Result<ZoneMaps> {
         let mut zones =
             entries.map(|entry| self.zone(entry, text)).collect::<Result<Vec<(u64, Zone)>>>()?;
@@ -142,7 +142,7 @@ impl Target {
     }
 
     /// Returns the number of the entry's chunk, and its zone.
-    pub(super) fn zone(&self, entry: &ZoneEntry, text: &ZoneText) -> Result<(u64, Zone)> {
+    pub(super) fn zone(&self, entry: &ZoneEntry, text: &ZoneMapsLocation) -> Result<(u64, Zone)> {
         let at = &entry.chunk_index;
         let number = self
             .grid

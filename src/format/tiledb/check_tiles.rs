@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::array::TileDbArray;
 use super::fragments::{CONTENT, Fragment, TileBox, TileIndex, VALIDITY, VALUES, block_locations};
 use super::schema::{ArraySchema, Attribute, CellOrder, TileAxis};
-use super::statistics::{Figures, NotedFigures, figure_locations, has_figures};
+use super::statistics::{StoredStatistics, TileStatistics, has_statistics, statistics_locations};
 use crate::error::{Error, Result};
 use crate::format::{Layer, Location, Machine, Replies, Step};
 use crate::grid::unravel;
@@ -22,7 +22,7 @@ pub struct FragmentTiles {
     axes: Vec<TileAxis>,
     index: TileIndex,
     /// Statistics of the tiles: `None` if the fragment has none, an error if they are malformed.
-    figures: Result<Option<Figures>>,
+    statistics: Result<Option<TileStatistics>>,
 }
 
 impl FragmentTiles {
@@ -58,19 +58,19 @@ impl FragmentTiles {
     }
 
     /// The error in the stored statistics, if they are malformed.
-    pub fn figures_error(&self) -> Option<&Error> {
-        self.figures.as_ref().err()
+    pub fn statistics_error(&self) -> Option<&Error> {
+        self.statistics.as_ref().err()
     }
 
     /// Whether the fragment has well-formed statistics of these tiles.
-    pub fn has_figures(&self) -> bool {
-        matches!(self.figures, Ok(Some(_)))
+    pub fn has_statistics(&self) -> bool {
+        matches!(self.statistics, Ok(Some(_)))
     }
 
     /// The stored statistics of tile number `place`; `None` if there are none, or if the border of the
     /// fragment or domain cuts the tile. Such a tile stores padding, which its statistics may leave out.
-    pub fn noted(&self, place: u64) -> Option<NotedFigures> {
-        let figures = self.figures.as_ref().ok()?.as_ref()?;
+    pub fn stored_statistics(&self, place: u64) -> Option<StoredStatistics> {
+        let statistics = self.statistics.as_ref().ok()?.as_ref()?;
         let covered = self.fragment().non_empty_domain.as_deref()?;
         let coordinates = self.coordinates(place);
         let whole = self.axes.iter().zip(&coordinates).zip(covered).all(|((axis, tile), range)| {
@@ -78,7 +78,7 @@ impl FragmentTiles {
             let last = first + i128::from(axis.extent) - 1;
             range.0.max(axis.low) <= first && last <= range.1.min(axis.high)
         });
-        if whole { figures.noted(place) } else { None }
+        if whole { statistics.stored_statistics(place) } else { None }
     }
 }
 
@@ -89,7 +89,7 @@ pub struct ReadTiles {
     fragment: usize,
     field: usize,
     blocks: Vec<Location>,
-    figures: Vec<Location>,
+    statistics: Vec<Location>,
 }
 
 impl ReadTiles {
@@ -98,25 +98,25 @@ impl ReadTiles {
         let missing = || Error::usage(format!("no attribute number {field} in {}", of.name));
         let attribute = of.schema.attributes.get(field).ok_or_else(missing)?;
         let blocks = block_locations(of, field)?;
-        let figures = match has_figures(attribute) {
-            true => figure_locations(of, field).unwrap_or_default(),
+        let statistics = match has_statistics(attribute) {
+            true => statistics_locations(of, field).unwrap_or_default(),
             false => vec![],
         };
-        Ok(Self { array, fragment, field, blocks, figures })
+        Ok(Self { array, fragment, field, blocks, statistics })
     }
 
     fn finish(&self, replies: &[Bytes]) -> Result<FragmentTiles> {
         let fragment = self.array.fragment(self.fragment)?;
-        let (blocks, figures) = replies
+        let (blocks, statistics) = replies
             .split_at_checked(self.blocks.len())
             .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
         let key = self.array.options.key.as_ref();
         let index = TileIndex::parse(fragment, self.field, &self.blocks, blocks, key)?;
-        let figures = match self.figures.is_empty() {
+        let statistics = match self.statistics.is_empty() {
             true => Ok(None),
             false => {
                 let datatype = fragment.schema.attributes[self.field].datatype;
-                Figures::parse(fragment, datatype, &self.figures, figures, key)
+                TileStatistics::parse(fragment, datatype, &self.statistics, statistics, key)
                     .map_err(|error| error.about(&fragment.metadata_object()))
             }
         };
@@ -126,7 +126,7 @@ impl ReadTiles {
             field: self.field,
             axes: fragment.schema.tile_axes()?,
             index,
-            figures,
+            statistics,
         })
     }
 }
@@ -136,7 +136,7 @@ impl Machine for ReadTiles {
 
     fn step(&mut self, replies: Replies) -> Result<Step<FragmentTiles>> {
         match replies {
-            Replies::Start => Ok(Step::Read([&self.blocks[..], &self.figures].concat())),
+            Replies::Start => Ok(Step::Read([&self.blocks[..], &self.statistics].concat())),
             replies => self.finish(&replies.into_bytes()).map(Step::Done),
         }
     }
@@ -162,7 +162,7 @@ impl Fragment {
     }
 
     /// Errors for the files of tiles that are missing, or whose size differs from the size in the footer.
-    pub fn misfit_files(&self) -> Vec<Error> {
+    pub fn data_file_errors(&self) -> Vec<Error> {
         let fields = &self.footer.fields;
         let mut misfits = vec![];
         for (field, attribute) in self.schema.attributes.iter().enumerate() {
@@ -172,17 +172,17 @@ impl Fragment {
                 (VALIDITY, &fields.validity_file_sizes, attribute.nullable),
             ];
             for (suffix, sizes, wanted) in files {
-                let noted = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
+                let stored = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
                 let name = self.data_file(field, suffix);
                 let found = self.files.get(&name).copied();
-                if found.unwrap_or(0) == noted {
+                if found.unwrap_or(0) == stored {
                     continue;
                 }
                 let found = match found {
                     Some(found) => format!("it has {found} bytes"),
                     None => "it does not exist".to_owned(),
                 };
-                let message = format!("{found}; the fragment's footer gives {noted} bytes");
+                let message = format!("{found}; the fragment's footer gives {stored} bytes");
                 let file = format!("{}/{name}", self.folder);
                 misfits.push(Error::corrupt_region("fragment", message).in_file(&file));
             }

@@ -56,5 +56,5 @@ pub use schema::{
     ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionLabel,
     DimensionLabelOrder, DimensionSchema, Enumeration, ValuesPerCell,
 };
-pub use statistics::{NotedFigures, ReadZones, TileZones};
+pub use statistics::{ReadZones, StoredStatistics, TileZones};
 pub use tiles::{Locate, Window};

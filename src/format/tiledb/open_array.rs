@@ -50,7 +50,7 @@ pub struct OpenArray {
 enum State {
     Start,
     Folders,
-    Texts(Vec<Location>),
+    WholeFiles(Vec<Location>),
     Fragments,
     /// Reading the ends of metadata files, one per commit, and then enumerations.
     Tails(Vec<Location>),
@@ -71,8 +71,8 @@ impl Folders {
     /// Returns the locations of schemas, and of the files that determine which fragments are visible.
     fn texts(&self) -> Vec<Location> {
         let schemas = self.schema.iter().filter(|at| TimedName::parse(&at.name).is_some());
-        let commits = self.commits.iter().filter(|at| is_text(at));
-        let root = self.root.iter().filter(|at| at.name == OLD_SCHEMA_FILE || is_text(at));
+        let commits = self.commits.iter().filter(|at| is_commit_file(at));
+        let root = self.root.iter().filter(|at| at.name == OLD_SCHEMA_FILE || is_commit_file(at));
         let whole = |folder| move |entry| whole_file(folder, entry);
         let schemas = schemas.filter_map(whole(SCHEMA_FOLDER));
         schemas
@@ -118,7 +118,7 @@ impl OpenArray {
             None => return Err(Error::usage("not a TileDB array: it has no __schema folder")),
         }
         let texts = self.folders.texts();
-        self.state = State::Texts(texts.clone());
+        self.state = State::WholeFiles(texts.clone());
         Ok(Step::Read(texts))
     }
 
@@ -295,7 +295,7 @@ impl OpenArray {
 }
 
 /// Whether the content of a file determines which fragments are visible.
-fn is_text(entry: &Entry) -> bool {
+fn is_commit_file(entry: &Entry) -> bool {
     entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac"))
 }
 
@@ -306,7 +306,7 @@ impl Machine for OpenArray {
         match std::mem::replace(&mut self.state, State::Start) {
             State::Start => Ok(self.list_folders()),
             State::Folders => self.read_texts(replies.into_listings()),
-            State::Texts(asked) => self.find_fragments(&asked, replies.into_bytes()),
+            State::WholeFiles(asked) => self.find_fragments(&asked, replies.into_bytes()),
             State::Fragments => self.read_tails(replies.into_listings()),
             State::Tails(asked) => self.parse_tails(&asked, &replies.into_bytes()),
             State::Footers(asked) => {

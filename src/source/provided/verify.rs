@@ -89,7 +89,7 @@ struct Cells<'a> {
 
 impl Cells<'_> {
     async fn each_chunk(&mut self, array: &Arc<GridArray>) -> Result<()> {
-        self.decoding.turn_to(array.shared_objects()).await?;
+        self.decoding.set_objects(array.shared_objects()).await?;
         let grid = array.grid();
         if grid.chunks() > MOST_CHUNKS {
             let message = format!(

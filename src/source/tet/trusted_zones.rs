@@ -61,7 +61,7 @@ mod tests {
     use crate::format::bound;
 
     /// Whether the zone map of a chunk of four cells is used; `fill` declares -9 as the fill value.
-    fn believed(nulls: u64, bounds: Option<(i16, i16)>, fill: bool, options: &ReadOptions) -> bool {
+    fn is_used(nulls: u64, bounds: Option<(i16, i16)>, fill: bool, options: &ReadOptions) -> bool {
         let element = |value: i16| bound(&value.to_le_bytes());
         let bounds = bounds.map(|(least, greatest)| (element(least), element(greatest)));
         let zone = Zone { null_count: nulls, bounds, sum: None };
@@ -84,13 +84,11 @@ mod tests {
             (0, None, false),
             (2, None, false),
         ] {
-            assert_eq!(believed(nulls, bounds, true, &options), expected, "{nulls} {bounds:?}");
-            assert!(believed(nulls, bounds, false, &options), "{nulls} {bounds:?}, without a fill");
+            assert_eq!(is_used(nulls, bounds, true, &options), expected, "{nulls} {bounds:?}");
+            assert!(is_used(nulls, bounds, false, &options), "{nulls} {bounds:?}, without a fill");
         }
         let kept = ReadOptions { nan_as_null: false, ..ReadOptions::default() };
-        assert!(
-            believed(0, Some((-8, 5)), true, &kept) && !believed(0, Some((-9, 5)), true, &kept)
-        );
-        assert!(!believed(1, Some((-8, 5)), true, &kept));
+        assert!(is_used(0, Some((-8, 5)), true, &kept) && !is_used(0, Some((-9, 5)), true, &kept));
+        assert!(!is_used(1, Some((-8, 5)), true, &kept));
     }
 }

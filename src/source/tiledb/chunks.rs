@@ -85,19 +85,19 @@ impl TileDbChunks {
         if self.view.read.nan_as_null && attribute.datatype.is_temporal() {
             nulls.push(NOT_A_TIME.to_le_bytes());
         }
-        Some(Arc::new(WithNulls { zones, element, nulls }))
+        Some(Arc::new(WithoutPossibleNulls { zones, element, nulls }))
     }
 }
 
 /// The statistics of chunks, without chunks that may hold a value that the table shows as NULL.
 #[derive(Debug)]
-struct WithNulls<Z> {
+struct WithoutPossibleNulls<Z> {
     zones: Z,
     element: ElementType,
     nulls: Vec<Bound>,
 }
 
-impl<Z: Zones> Zones for WithNulls<Z> {
+impl<Z: Zones> Zones for WithoutPossibleNulls<Z> {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let zone = self.zones.zone(chunk)?;
         // Bounds do not distinguish -0.0 (rank -1) from 0.0 (rank 0), so both get rank 0.

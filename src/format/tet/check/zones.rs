@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::format::tet::file::TetFile;
-use crate::format::tet::zone::{Target, ZoneEntry, ZoneMaps, ZoneText};
+use crate::format::tet::zone::{Target, ZoneEntry, ZoneMaps, ZoneMapsLocation};
 use crate::format::{Location, Machine, Replies, Step, Zone};
 
 impl TetFile {
@@ -50,12 +50,12 @@ pub struct ZoneFault {
 /// [`TetFile::check_zone_file`].
 #[derive(Debug)]
 pub struct CheckZoneMaps {
-    text: ZoneText,
+    text: ZoneMapsLocation,
     targets: Vec<Result<Target>>,
 }
 
 impl CheckZoneMaps {
-    fn new(text: ZoneText, targets: Vec<Result<Target>>) -> Self {
+    fn new(text: ZoneMapsLocation, targets: Vec<Result<Target>>) -> Self {
         Self { text, targets }
     }
 

@@ -77,14 +77,14 @@ pub(super) struct Targets<'a> {
 }
 
 /// Up to this ratio of decoded to stored bytes, memory is allocated without a check.
-const HONEST_RATIO: u64 = 64;
+const MAX_PREALLOCATED_RATIO: u64 = 64;
 /// Up to this decoded length, memory is allocated without a check, whatever the ratio.
-const LITTLE: u64 = 1 << 20;
+const UNCHECKED_LEN: u64 = 1 << 20;
 
 /// Whether memory for `raw_len` decoded bytes may be allocated before checking that `stored_len` bytes
 /// decode to that length.
-pub(super) fn is_honest(raw_len: u64, stored_len: usize) -> bool {
-    raw_len <= LITTLE.max((stored_len as u64).saturating_mul(HONEST_RATIO))
+pub(super) fn may_preallocate(raw_len: u64, stored_len: usize) -> bool {
+    raw_len <= UNCHECKED_LEN.max((stored_len as u64).saturating_mul(MAX_PREALLOCATED_RATIO))
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn large_claims_need_large_input() {
-        assert!(is_honest(1 << 20, 0) && is_honest(64 << 20, 1 << 20));
-        assert!(!is_honest((1 << 20) + 1, 0) && !is_honest(65 << 20, 1 << 20));
+        assert!(may_preallocate(1 << 20, 0) && may_preallocate(64 << 20, 1 << 20));
+        assert!(!may_preallocate((1 << 20) + 1, 0) && !may_preallocate(65 << 20, 1 << 20));
     }
 }

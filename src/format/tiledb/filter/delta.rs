@@ -11,7 +11,7 @@
 use super::word::{accumulate, load, store};
 
 /// Undoes delta for values of `N` bytes.
-pub(super) fn add_up<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(), String> {
+pub(super) fn undo_delta<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(), String> {
     let Some((count, differences)) = part.split_first_chunk() else {
         return Err("it has no count".into());
     };
@@ -26,7 +26,10 @@ pub(super) fn add_up<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(
 }
 
 /// Undoes double delta for values of `N` bytes.
-pub(super) fn add_up_twice<const N: usize>(part: &[u8], values: &mut [u8]) -> Result<(), String> {
+pub(super) fn undo_double_delta<const N: usize>(
+    part: &[u8],
+    values: &mut [u8],
+) -> Result<(), String> {
     let Some(([bits, count @ ..], stored)) = part.split_first_chunk::<9>() else {
         return Err("it has no count".into());
     };
@@ -114,13 +117,13 @@ mod tests {
     fn differences_add_up() {
         let part = [3_u64.to_le_bytes().to_vec(), vec![5, 0, 254, 255, 0, 1]].concat();
         let mut values = [0; 6];
-        add_up::<2>(&part, &mut values).unwrap();
+        undo_delta::<2>(&part, &mut values).unwrap();
         assert_eq!(values, [5, 0, 3, 0, 3, 1]);
-        add_up::<2>(&[&part[..], &[7, 7]].concat(), &mut values).unwrap();
+        undo_delta::<2>(&[&part[..], &[7, 7]].concat(), &mut values).unwrap();
         assert_eq!(values, [5, 0, 3, 0, 3, 1]);
-        assert!(add_up::<2>(&part[..13], &mut values).is_err());
-        assert!(add_up::<2>(&part, &mut values[..4]).is_err());
-        assert!(add_up::<2>(&part[..7], &mut values).is_err());
+        assert!(undo_delta::<2>(&part[..13], &mut values).is_err());
+        assert!(undo_delta::<2>(&part, &mut values[..4]).is_err());
+        assert!(undo_delta::<2>(&part[..7], &mut values).is_err());
     }
 
     #[test]
@@ -129,28 +132,28 @@ mod tests {
         let stream = (0b0001_1101_u64 << 56).to_le_bytes();
         let part = [&[3, 4, 0, 0, 0, 0, 0, 0, 0, 10, 13], &stream[..]].concat();
         let mut values = [0; 4];
-        add_up_twice::<1>(&part, &mut values).unwrap();
+        undo_double_delta::<1>(&part, &mut values).unwrap();
         assert_eq!(values, [10, 13, 17, 16]);
         for end in 0..part.len() {
-            assert!(add_up_twice::<1>(&part[..end], &mut values).is_err());
+            assert!(undo_double_delta::<1>(&part[..end], &mut values).is_err());
         }
-        assert!(add_up_twice::<1>(&part, &mut values[..3]).is_err());
+        assert!(undo_double_delta::<1>(&part, &mut values[..3]).is_err());
     }
 
     #[test]
     fn one_value_and_values_that_did_not_shrink() {
         let mut value = [0; 2];
-        add_up_twice::<2>(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 8], &mut value).unwrap();
+        undo_double_delta::<2>(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 8], &mut value).unwrap();
         assert_eq!(value, [7, 8]);
         let mut values = [0; 3];
         let part = [7, 3, 0, 0, 0, 0, 0, 0, 0, 1, 255, 2];
-        add_up_twice::<1>(&part, &mut values).unwrap();
+        undo_double_delta::<1>(&part, &mut values).unwrap();
         assert_eq!(values, [1, 255, 2]);
-        assert!(add_up_twice::<1>(&part[..11], &mut values).is_err());
+        assert!(undo_double_delta::<1>(&part[..11], &mut values).is_err());
         let part = [15, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3];
-        add_up_twice::<2>(&part, &mut values).unwrap();
+        undo_double_delta::<2>(&part, &mut values).unwrap();
         assert_eq!(values, [1, 2, 3]);
         let part = [14, 1, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3];
-        assert!(add_up_twice::<2>(&part, &mut values).is_err());
+        assert!(undo_double_delta::<2>(&part, &mut values).is_err());
     }
 }

@@ -8,7 +8,7 @@
 //!   data      n parts that unpack to the metadata of the filter before, m that unpack to its data
 //! ```
 
-use super::chunk::{FilteredChunk, Targets, is_honest};
+use super::chunk::{FilteredChunk, Targets, may_preallocate};
 use super::compress::{Compressor, Contexts};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
@@ -62,8 +62,8 @@ impl Unpack {
 
         targets.metadata.check(metadata_len)?;
         targets.data.check(data_len)?;
-        if !is_honest(metadata_len.saturating_add(data_len), chunk.data.len())
-            && let Some(part) = parts.iter().find(|part| !self.unpacks(part))
+        if !may_preallocate(metadata_len.saturating_add(data_len), chunk.data.len())
+            && let Some(part) = parts.iter().find(|part| !self.can_unpack(part))
         {
             let (stored, raw) = (part.stored.len(), part.raw_len);
             let message = format!("a part of {stored} bytes that does not unpack to {raw} bytes");
@@ -114,19 +114,19 @@ impl Unpack {
             Self::Decompress(compressor) => compressor.decompress(part.stored, raw, contexts),
             Self::RunLength(cell) => run_length::expand(part.stored, *cell, raw),
             Self::Delta(Deltas { width, .. }) => {
-                use delta::add_up;
-                by_width!(*width, add_up(part.stored, raw))
+                use delta::undo_delta;
+                by_width!(*width, undo_delta(part.stored, raw))
             }
             Self::DoubleDelta(Deltas { width, .. }) => {
-                use delta::add_up_twice;
-                by_width!(*width, add_up_twice(part.stored, raw))
+                use delta::undo_double_delta;
+                by_width!(*width, undo_double_delta(part.stored, raw))
             }
             Self::Decrypt(cipher) => cipher.decrypt(part.stored, part.seal, raw),
         }
     }
 
     /// Whether `part` can unpack to its declared length, as far as that shows without memory for the output.
-    fn unpacks(&self, part: &Part<'_>) -> bool {
+    fn can_unpack(&self, part: &Part<'_>) -> bool {
         let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
         match self {
             Self::Decompress(compressor) => compressor.decompresses_to(part.stored, raw_len),

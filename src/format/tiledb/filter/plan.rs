@@ -127,8 +127,8 @@ impl Filter {
                 is_reduced.then_some(Inverse::Widen { width, is_signed: input.is_signed() })
             }
             Self::PositiveDelta => {
-                let is_reduced = is_window_integer(input, field) || is_plain_byte(input);
-                is_reduced.then_some(Inverse::AddUp(width))
+                let is_reduced = is_window_integer(input, field) || is_positive_delta_byte(input);
+                is_reduced.then_some(Inverse::UndoDelta(width))
             }
             Self::Byteshuffle => segments(SegmentInverse::Byteshuffle(width)),
             Self::Bitshuffle => segments(SegmentInverse::Bitshuffle(width)),
@@ -207,7 +207,7 @@ fn is_window_integer(datatype: Datatype, field: &Field) -> bool {
 }
 
 /// Whether positive delta encodes these values as bytes: truth values, blobs and geometries.
-fn is_plain_byte(datatype: Datatype) -> bool {
+fn is_positive_delta_byte(datatype: Datatype) -> bool {
     use Datatype::{Blob, Bool, GeomWkb, GeomWkt};
     matches!(datatype, Bool | Blob | GeomWkb | GeomWkt)
 }

@@ -32,7 +32,7 @@ pub(super) enum Inverse {
         is_signed: bool,
     },
     /// Undoes positive delta.
-    AddUp(Width),
+    UndoDelta(Width),
     Strings(StringEncoding),
 }
 
@@ -67,7 +67,7 @@ impl Stage {
             Inverse::Widen { width, is_signed } => {
                 window::widen(*width, *is_signed, chunk, targets.data)
             }
-            Inverse::AddUp(width) => window::add_up(*width, chunk, targets.data),
+            Inverse::UndoDelta(width) => window::undo_delta(*width, chunk, targets.data),
             Inverse::Strings(encoding) => encoding.run(chunk, targets, offsets),
         }
     }

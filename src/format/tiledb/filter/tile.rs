@@ -15,7 +15,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::chunk::{Bound, FilteredChunk, Target, Targets, is_honest};
+use super::chunk::{Bound, FilteredChunk, Target, Targets, may_preallocate};
 use super::compress::Contexts;
 use super::pipeline::Pipeline;
 use super::stage::Stage;
@@ -122,7 +122,7 @@ impl TileCodec {
         let mut reader = Reader::new("tile", offset, stored);
         let chunks = self.chunk_count(&mut reader)?;
         let mut tile = Tile { bytes: spare, filled: 0, offsets: vec![] };
-        if is_honest(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
+        if may_preallocate(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
             tile.bytes = Vec::with_capacity(to_usize(raw_len));
         }
         buffers

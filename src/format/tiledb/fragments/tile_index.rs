@@ -122,7 +122,8 @@ impl TileIndex {
         });
         let mut column =
             || columns.next().unwrap_or_else(|| Err(Error::internal("a block is missing")));
-        let maker = Maker { fragment, field, attribute: attribute(fragment, field)?, key };
+        let maker =
+            TileFileBuilder { fragment, field, attribute: attribute(fragment, field)?, key };
         let values = maker.values(column()?)?;
         let content = match maker.attribute.is_variable() {
             true => Some(ContentTiles { file: maker.content(column()?)?, raw_lens: column()? }),
@@ -168,14 +169,14 @@ fn parse_block(
 }
 
 /// A builder of the [`TileFile`]s of one attribute of one fragment.
-struct Maker<'a> {
+struct TileFileBuilder<'a> {
     fragment: &'a Fragment,
     field: usize,
     attribute: &'a Attribute,
     key: Option<&'a EncryptionKey>,
 }
 
-impl Maker<'_> {
+impl TileFileBuilder<'_> {
     /// Makes the file of the values or, if their length varies, of their offsets.
     fn values(&self, offsets: Vec<u64>) -> Result<TileFile> {
         let schema = &self.fragment.schema;

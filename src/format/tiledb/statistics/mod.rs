@@ -1,9 +1,9 @@
 //! Reads the tile statistics of fragments, rejects those that cannot be true, and makes statistics of chunks.
 
-mod figures;
+mod tile_statistics;
 mod zones;
 
-pub(super) use figures::Figures;
-pub use figures::NotedFigures;
+pub use tile_statistics::StoredStatistics;
+pub(super) use tile_statistics::TileStatistics;
 pub use zones::{ReadZones, TileZones};
-pub(super) use zones::{figure_locations, has_figures};
+pub(super) use zones::{has_statistics, statistics_locations};

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Statistics of consolidated fragments are not used, because they count fill values like other values.
-//! Statistics of values that a filter rounds are not used either. [`Figures`] checks the remaining
+//! Statistics of values that a filter rounds are not used either. [`TileStatistics`] checks the remaining
 //! ones.
 
 use std::collections::HashMap;
@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::figures::Figures;
+use super::tile_statistics::TileStatistics;
 use crate::error::{Error, Result};
 use crate::format::tiledb::array::TileDbArray;
 use crate::format::tiledb::fragments::{Fragment, locations};
 use crate::format::tiledb::schema::{Attribute, TileAxis, ValuesPerCell};
-use crate::format::tiledb::tiles::{Holders, Overlay, Window, field_of};
+use crate::format::tiledb::tiles::{AttributeFragments, Overlay, Window, field_of};
 use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
 
 /// The chunk statistics of one attribute.
@@ -31,9 +31,9 @@ pub struct TileZones {
     axes: Vec<TileAxis>,
     overlay: Overlay,
     /// The fragments that have the attribute.
-    holders: Holders,
+    holders: AttributeFragments,
     /// The tile statistics, by number of the fragment.
-    figures: HashMap<usize, Figures>,
+    statistics: HashMap<usize, TileStatistics>,
 }
 
 impl Zones for TileZones {
@@ -52,7 +52,7 @@ impl Zones for TileZones {
         }
         let cells = region.iter().map(|axis| axis.end - axis.start).product();
         let tile = self.window.tile_of(&self.axes, &chunk);
-        self.figures.get(&piece.fragment)?.zone(&tile, cells)
+        self.statistics.get(&piece.fragment)?.zone(&tile, cells)
     }
 }
 
@@ -74,7 +74,7 @@ impl TileDbArray {
 pub struct ReadZones {
     array: Arc<TileDbArray>,
     attribute: usize,
-    asked: Vec<Asked>,
+    asked: Vec<BlockRequest>,
     /// The result; taken once the tile statistics are added to it.
     zones: Option<TileZones>,
 }
@@ -82,7 +82,7 @@ pub struct ReadZones {
 /// The statistics blocks of one fragment: least values, greatest values, sums and, if the attribute is
 /// nullable, NULL counts.
 #[derive(Debug)]
-struct Asked {
+struct BlockRequest {
     fragment: usize,
     locations: Vec<Location>,
 }
@@ -90,11 +90,11 @@ struct Asked {
 impl ReadZones {
     fn new(array: Arc<TileDbArray>, window: Arc<Window>, attribute: usize) -> Option<Self> {
         let schema = array.schema().attributes.get(attribute)?;
-        if !has_figures(schema) {
+        if !has_statistics(schema) {
             return None;
         }
         let overlay = array.overlay(&window);
-        let holders = Holders::new(&array, attribute, overlay.fragments()).ok()?;
+        let holders = AttributeFragments::new(&array, attribute, overlay.fragments()).ok()?;
         let mut asked = vec![];
         for number in overlay.fragments() {
             let fragment = array.fragments.get(number)?;
@@ -103,15 +103,15 @@ impl ReadZones {
             // The statistics of a fragment that reaches out of the window count cells that the table
             // does not have.
             let inside = fragment.non_empty_domain.as_ref().is_some_and(|at| window.holds(at));
-            if let (true, Some(locations)) = (inside, figure_locations(fragment, field)) {
-                asked.push(Asked { fragment: number, locations });
+            if let (true, Some(locations)) = (inside, statistics_locations(fragment, field)) {
+                asked.push(BlockRequest { fragment: number, locations });
             }
         }
         if asked.is_empty() {
             return None;
         }
         let axes = array.schema.tile_axes().ok()?;
-        let zones = Some(TileZones { window, axes, overlay, holders, figures: HashMap::new() });
+        let zones = Some(TileZones { window, axes, overlay, holders, statistics: HashMap::new() });
         Some(Self { array, attribute, asked, zones })
     }
 
@@ -126,10 +126,11 @@ impl ReadZones {
             let fragment = self.array.fragment(asked.fragment)?;
             let datatype = self.array.schema.attributes[self.attribute].datatype;
             let key = self.array.options.key.as_ref();
-            let figures = Figures::parse(fragment, datatype, &asked.locations, own, key);
-            let figures = figures.map_err(|error| error.about(&fragment.metadata_object()))?;
-            if let Some(figures) = figures {
-                zones.figures.insert(asked.fragment, figures);
+            let statistics = TileStatistics::parse(fragment, datatype, &asked.locations, own, key);
+            let statistics =
+                statistics.map_err(|error| error.about(&fragment.metadata_object()))?;
+            if let Some(statistics) = statistics {
+                zones.statistics.insert(asked.fragment, statistics);
             }
         }
         Ok(zones)
@@ -137,14 +138,14 @@ impl ReadZones {
 }
 
 /// Whether statistics of an attribute can be used: each of its cells must have exactly one number.
-pub(in crate::format::tiledb) fn has_figures(attribute: &Attribute) -> bool {
+pub(in crate::format::tiledb) fn has_statistics(attribute: &Attribute) -> bool {
     let datatype = attribute.datatype;
     attribute.values_per_cell == ValuesPerCell::Fixed(1)
         && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
 }
 
 /// Returns the locations of a fragment's statistics; `None` if it has none that can be used.
-pub(in crate::format::tiledb) fn figure_locations(
+pub(in crate::format::tiledb) fn statistics_locations(
     fragment: &Fragment,
     field: usize,
 ) -> Option<Vec<Location>> {

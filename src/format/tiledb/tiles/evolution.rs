@@ -39,12 +39,12 @@ pub(in crate::format::tiledb) fn field_of(
 
 /// The fragments that have one attribute of the array.
 #[derive(Debug)]
-pub(in crate::format::tiledb) struct Holders {
+pub(in crate::format::tiledb) struct AttributeFragments {
     /// By number of the fragment, the error if its values cannot be read.
     fragments: HashMap<usize, Option<Error>>,
 }
 
-impl Holders {
+impl AttributeFragments {
     /// Finds the fragments among `fragments` that have the attribute.
     pub(in crate::format::tiledb) fn new(
         array: &TileDbArray,

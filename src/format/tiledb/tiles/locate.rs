@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::evolution::{Holders, field_of};
+use super::evolution::{AttributeFragments, field_of};
 use super::overlay::Piece;
 use super::window::{Region, Window, hull};
 use crate::error::{Error, Result};
@@ -51,12 +51,12 @@ pub struct Locate {
     /// Per chunk and attribute, the pieces of fragments that show.
     pieces: Vec<Vec<Vec<Piece>>>,
     /// The requested blocks.
-    asked: Vec<Asked>,
+    asked: Vec<BlockRequest>,
 }
 
 /// The tile index blocks of one attribute of one fragment.
 #[derive(Debug)]
-struct Asked {
+struct BlockRequest {
     fragment: usize,
     attribute: usize,
     field: usize,
@@ -88,8 +88,8 @@ impl Locate {
         let tiles: Vec<Region> = chunks.iter().map(|chunk| window.tile_region(chunk)).collect();
         let mut overlay = array.overlay(window);
         overlay.retain(&hull(tiles.iter()));
-        let holders = |attribute| Holders::new(array, attribute, overlay.fragments());
-        let holders: Vec<Holders> =
+        let holders = |attribute| AttributeFragments::new(array, attribute, overlay.fragments());
+        let holders: Vec<AttributeFragments> =
             attributes.iter().copied().map(holders).collect::<Result<_>>()?;
         let of_chunk = |(chunk, tile): (&Vec<u64>, &Region)| {
             let (parts, region) = (overlay.parts(tile), window.chunk_region(chunk));
@@ -99,7 +99,7 @@ impl Locate {
     }
 
     /// Returns the blocks that are needed and were not read yet.
-    fn missing(&self) -> Result<Vec<Asked>> {
+    fn missing(&self) -> Result<Vec<BlockRequest>> {
         let mut needed = BTreeSet::new();
         for of_chunk in &self.pieces {
             for (attribute, pieces) in self.attributes.iter().zip(of_chunk) {
@@ -113,13 +113,13 @@ impl Locate {
             let field = field_of(&self.array.schema, attribute, fragment)?;
             let field = field.ok_or_else(|| Error::internal("a fragment without the attribute"))?;
             let locations = block_locations(fragment, field)?;
-            Ok(Asked { fragment: number, attribute, field, locations })
+            Ok(BlockRequest { fragment: number, attribute, field, locations })
         };
         needed.into_iter().map(ask).collect()
     }
 
     /// Parses the blocks, and keeps the tile indexes in the array.
-    fn learn(&mut self, blocks: &[Bytes]) -> Result<()> {
+    fn keep_indexes(&mut self, blocks: &[Bytes]) -> Result<()> {
         let mut rest = blocks;
         for asked in std::mem::take(&mut self.asked) {
             let (own, others) = rest
@@ -199,7 +199,7 @@ impl Machine for Locate {
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         match replies {
             Replies::Start => self.asked = self.missing()?,
-            replies => self.learn(&replies.into_bytes())?,
+            replies => self.keep_indexes(&replies.into_bytes())?,
         }
         if self.asked.is_empty() {
             return self.finish().map(Step::Done);

@@ -12,7 +12,7 @@ mod locate;
 mod overlay;
 mod window;
 
-pub(super) use evolution::{Holders, field_of};
+pub(super) use evolution::{AttributeFragments, field_of};
 pub use locate::Locate;
 pub(super) use overlay::Overlay;
 pub use window::Window;

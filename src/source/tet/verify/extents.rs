@@ -20,7 +20,7 @@ impl Extents {
     }
 
     /// The number of ranges after merging.
-    pub(super) fn stretches(&self) -> usize {
+    pub(super) fn run_count(&self) -> usize {
         self.ranges.len()
     }
 
@@ -63,7 +63,7 @@ mod tests {
     fn what_is_in_order_is_one_stretch() {
         let mut extents = Extents::default();
         (0..1000).for_each(|at| extents.add(at * 3..at * 3 + 3));
-        assert_eq!(extents.stretches(), 1);
+        assert_eq!(extents.run_count(), 1);
         assert_eq!(extents.compare(0..3000), Comparison { gaps: vec![], overlaps: vec![] });
     }
 

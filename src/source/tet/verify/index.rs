@@ -75,10 +75,10 @@ impl IndexChecks {
             self.check_grid(tet, id, chunks);
         }
         let mut order = Check::new("payload_order");
-        let stretches = self.spans.stretches();
-        if stretches > 1 {
+        let run_count = self.spans.run_count();
+        if run_count > 1 {
             let slow = "which takes longer to read than one run";
-            let message = format!("payloads form {stretches} separate runs in index order, {slow}");
+            let message = format!("payloads form {run_count} separate runs in index order, {slow}");
             order.add(Finding::warning(message));
         }
         let overlaps = self.spans.compare(tet.payload_area()).overlaps;

@@ -66,7 +66,7 @@ impl FoundZones {
             }
         }
         for (id, maps) in found.maps.iter().enumerate() {
-            check.extend(noted_fills(file, id, maps));
+            check.extend(maps_with_fill_bounds(file, id, maps));
         }
         Self { maps: found.maps, check }
     }
@@ -91,14 +91,14 @@ impl FoundZones {
 
 /// Reports maps whose least or greatest value is the declared fill value, which must count as NULL. A
 /// map with the fill value between its bounds may be correct: only the cells can tell.
-fn noted_fills(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
+fn maps_with_fill_bounds(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
     let dataset = &file.datasets()[id];
     let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return vec![] };
     let attributes = &file.metadata_of(id).attrs;
     let Some(fill) = declared_fill(element, attributes, &mut vec![]) else { return vec![] };
-    let is_noted =
+    let has_fill_bound =
         |zone: &Zone| zone.bounds.is_some_and(|(least, most)| [least, most].contains(&fill));
-    let numbers = maps.iter().filter(|(_, zone)| is_noted(zone)).map(|(number, _)| number);
+    let numbers = maps.iter().filter(|(_, zone)| has_fill_bound(zone)).map(|(number, _)| number);
     let text = decimal(element, &fill).unwrap_or_default();
     let message = format!(
         "the map counts the fill value {text} as a value, so its bounds and NULL count are wrong; queries ignore it"

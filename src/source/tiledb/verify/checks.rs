@@ -32,7 +32,7 @@ pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress
     report.add(Check::new("fragments").with_detail(format!("{} visible", fragments.len())));
     let mut files = Check::new("fragment_files");
     for fragment in fragments {
-        files.extend(fragment.misfit_files().iter().map(Finding::of_error));
+        files.extend(fragment.data_file_errors().iter().map(Finding::of_error));
     }
     report.add(files);
     verify_tiles(reader, depth, progress, &mut report).await;
@@ -115,7 +115,7 @@ struct Checks<'a> {
 impl Checks<'_> {
     /// Checks the location of each tile and, if requested, queues its cells for decoding.
     async fn each_tile(&mut self, tiles: &Arc<FragmentTiles>) -> Result<()> {
-        if let Some(error) = tiles.figures_error() {
+        if let Some(error) = tiles.statistics_error() {
             let finding = Finding::of_error(error).in_dataset(&tiles.attribute().name);
             self.statistics.add(finding);
         }

@@ -52,22 +52,22 @@ impl TileSum {
     }
 
     /// Whether a stored sum, given as its bits, equals this sum; for doubles, within rounding errors.
-    pub(super) fn is(self, noted: u64) -> bool {
+    pub(super) fn is(self, stored: u64) -> bool {
         match self {
-            Self::Integer { sum, signed: true, .. } => sum == i128::from(noted.cast_signed()),
-            Self::Integer { sum, signed: false, .. } => sum == i128::from(noted),
+            Self::Integer { sum, signed: true, .. } => sum == i128::from(stored.cast_signed()),
+            Self::Integer { sum, signed: false, .. } => sum == i128::from(stored),
             Self::Float { sum, magnitude } => {
-                (f64::from_bits(noted) - sum).abs() <= magnitude * ROUNDING
+                (f64::from_bits(stored) - sum).abs() <= magnitude * ROUNDING
             }
         }
     }
 
     /// Formats a stored sum, given as its bits, as a number.
-    pub(super) fn text(self, noted: u64) -> String {
+    pub(super) fn text(self, stored: u64) -> String {
         match self {
-            Self::Integer { signed: true, .. } => noted.cast_signed().to_string(),
-            Self::Integer { signed: false, .. } => noted.to_string(),
-            Self::Float { .. } => f64::from_bits(noted).to_string(),
+            Self::Integer { signed: true, .. } => stored.cast_signed().to_string(),
+            Self::Integer { signed: false, .. } => stored.to_string(),
+            Self::Float { .. } => f64::from_bits(stored).to_string(),
         }
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::sums::TileSum;
 use crate::error::{Error, Result};
-use crate::format::tiledb::{Attribute, FragmentTiles, NotedFigures};
+use crate::format::tiledb::{Attribute, FragmentTiles, StoredStatistics};
 use crate::format::{ElementType, Layer, Scratch, StoredChunk};
 use crate::source::tiledb::columns::element;
 use crate::source::tiledb::reader::TileDbReader;
@@ -81,11 +81,11 @@ impl StoredTile {
 
     /// Returns a finding if the stored statistics of the tile differ from its cells.
     fn stale(&self, tile: &Tile) -> Option<Finding> {
-        let noted = self.tiles.noted(self.place)?;
+        let stored = self.tiles.stored_statistics(self.place)?;
         let datatype = self.tiles.attribute().datatype;
         let element = if datatype.is_temporal() { ElementType::I64 } else { element(datatype)? };
         let found = CellStatistics::of(element, tile.bytes(), None, tile.validity());
-        let difference = difference(&noted, &found, element, tile, datatype.is_temporal())?;
+        let difference = difference(&stored, &found, element, tile, datatype.is_temporal())?;
         let file = &self.tiles.fragment().name;
         Some(located(&self.tiles, self.place, Finding::failure(difference)).in_file(file))
     }
@@ -107,7 +107,7 @@ pub(super) fn located(tiles: &FragmentTiles, place: u64, finding: Finding) -> Fi
 }
 
 fn difference(
-    noted: &NotedFigures,
+    stored: &StoredStatistics,
     found: &CellStatistics,
     element: ElementType,
     tile: &Tile,
@@ -115,24 +115,24 @@ fn difference(
 ) -> Option<String> {
     let is_null = |byte: &&u8| **byte == 0;
     let nulls = tile.validity().map_or(0, |valid| valid.iter().filter(is_null).count() as u64);
-    if let Some(noted) = noted.null_count
-        && noted != nulls
+    if let Some(stored) = stored.null_count
+        && stored != nulls
     {
-        return Some(format!("the stored statistics have {noted} NULLs, the tile has {nulls}"));
+        return Some(format!("the stored statistics have {stored} NULLs, the tile has {nulls}"));
     }
     // Bounds of a tile without values mean nothing, and a NaN makes writers forget earlier bounds.
     let has_nan = found.nulls != nulls;
     let bounds = found.bounds.filter(|_| !has_nan)?;
-    if !is_same(element, &noted.bounds.0, &bounds.0)
-        || !is_same(element, &noted.bounds.1, &bounds.1)
+    if !is_same(element, &stored.bounds.0, &bounds.0)
+        || !is_same(element, &stored.bounds.1, &bounds.1)
     {
-        let noted = range_text(element, &Some(noted.bounds));
+        let stored = range_text(element, &Some(stored.bounds));
         let found = range_text(element, &found.bounds);
-        return Some(format!("the stored statistics have {noted}, the tile has {found}"));
+        return Some(format!("the stored statistics have {stored}, the tile has {found}"));
     }
-    let (noted, sum) = (noted.sum?, TileSum::of(element, tile.bytes(), tile.validity()));
+    let (stored, sum) = (stored.sum?, TileSum::of(element, tile.bytes(), tile.validity()));
     // Writers pin a sum that overflows to the limit of its type, and sums of dates mean nothing.
-    let is_told = !is_temporal && sum.cannot_overflow();
-    let differs = is_told && !sum.is(noted);
-    differs.then(|| format!("the stored sum is {}, the tile has {sum}", sum.text(noted)))
+    let is_comparable = !is_temporal && sum.cannot_overflow();
+    let differs = is_comparable && !sum.is(stored);
+    differs.then(|| format!("the stored sum is {}, the tile has {sum}", sum.text(stored)))
 }

@@ -27,7 +27,7 @@ use crate::format::{Bound, Location, Sum, Zone};
 
 /// The tile statistics of one attribute of one fragment, as stored.
 #[derive(Debug)]
-pub(in crate::format::tiledb) struct Figures {
+pub(in crate::format::tiledb) struct TileStatistics {
     datatype: Datatype,
     tiles: TileBox,
     order: CellOrder,
@@ -41,7 +41,7 @@ pub(in crate::format::tiledb) struct Figures {
 
 /// The stored statistics of one tile. Bounds and sum leave out NULLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotedFigures {
+pub struct StoredStatistics {
     /// The bytes of the least and of the greatest value.
     pub bounds: (Bound, Bound),
     /// The bits of the sum; `None` if it is not stored.
@@ -52,7 +52,7 @@ pub struct NotedFigures {
 
 const REGION: &str = "tile statistics";
 
-impl Figures {
+impl TileStatistics {
     /// Parses the blocks at `locations`: least values, greatest values, sums and, if the attribute is
     /// nullable, NULL counts. `None` if the writer stored no bounds or no NULL counts.
     pub(in crate::format::tiledb) fn parse(
@@ -101,17 +101,22 @@ impl Figures {
         let (min, max) = (self.bound(&self.mins, place)?, self.bound(&self.maxs, place)?);
         let sum = self.sums.as_ref().and_then(|sums| sums.get(place)).copied();
         let (bounds, sum) = match self.datatype {
-            Datatype::Float32 | Datatype::Float64 => self.believe_floats(min, max, sum?, values)?,
-            _ => ((min, max), self.believe_integers(min, max, sum, values)?),
+            Datatype::Float32 | Datatype::Float64 => {
+                self.checked_float_statistics(min, max, sum?, values)?
+            }
+            _ => ((min, max), self.checked_integer_sum(min, max, sum, values)?),
         };
         Some(Zone { null_count, bounds: Some(bounds), sum })
     }
 
     /// Returns the stored statistics of tile number `place` without checking them.
-    pub(in crate::format::tiledb) fn noted(&self, place: u64) -> Option<NotedFigures> {
+    pub(in crate::format::tiledb) fn stored_statistics(
+        &self,
+        place: u64,
+    ) -> Option<StoredStatistics> {
         let place = usize::try_from(place).ok()?;
-        let per_tile = |noted: &Option<Vec<u64>>| noted.as_ref()?.get(place).copied();
-        Some(NotedFigures {
+        let per_tile = |stored: &Option<Vec<u64>>| stored.as_ref()?.get(place).copied();
+        Some(StoredStatistics {
             bounds: (self.bound(&self.mins, place)?, self.bound(&self.maxs, place)?),
             sum: per_tile(&self.sums),
             null_count: per_tile(&self.null_counts),
@@ -128,7 +133,7 @@ impl Figures {
 
     /// Returns the sum, or `Some(None)` if it is not stored, may have overflowed, or adds up dates or
     /// times. `None` if the statistics contradict each other.
-    fn believe_integers(
+    fn checked_integer_sum(
         &self,
         min: Bound,
         max: Bound,
@@ -160,7 +165,7 @@ impl Figures {
     }
 
     /// Returns bounds and sum; `None` if a NaN or an infinity may have been among the values.
-    fn believe_floats(
+    fn checked_float_statistics(
         &self,
         min: Bound,
         max: Bound,
@@ -217,14 +222,14 @@ fn per_tile(reader: &mut Reader<'_>, tiles: u64) -> Result<Option<Vec<u64>>> {
 mod tests {
     use super::*;
 
-    fn figures(
+    fn statistics(
         datatype: Datatype,
         min: &[u8],
         max: &[u8],
         sum: u64,
         nulls: Option<u64>,
-    ) -> Figures {
-        Figures {
+    ) -> TileStatistics {
+        TileStatistics {
             datatype,
             tiles: TileBox { first: vec![3], count: vec![1] },
             order: CellOrder::RowMajor,
@@ -237,12 +242,12 @@ mod tests {
 
     fn floats(min: f64, max: f64, sum: f64) -> Option<Zone> {
         let (min, max) = (min.to_le_bytes(), max.to_le_bytes());
-        figures(Datatype::Float64, &min, &max, sum.to_bits(), None).zone(&[3], 10)
+        statistics(Datatype::Float64, &min, &max, sum.to_bits(), None).zone(&[3], 10)
     }
 
     fn integers(min: i64, max: i64, sum: i64) -> Option<Zone> {
         let (min, max) = (min.to_le_bytes(), max.to_le_bytes());
-        figures(Datatype::Int64, &min, &max, sum.cast_unsigned(), None).zone(&[3], 10)
+        statistics(Datatype::Int64, &min, &max, sum.cast_unsigned(), None).zone(&[3], 10)
     }
 
     #[test]
@@ -271,18 +276,18 @@ mod tests {
         );
         assert!(integers(-5, 7, 71).is_none() && integers(-5, 7, -51).is_none());
         assert!(integers(7, -5, 0).is_none());
-        let unsigned = figures(Datatype::UInt8, &[200], &[250], 2400, None).zone(&[3], 10);
+        let unsigned = statistics(Datatype::UInt8, &[200], &[250], 2400, None).zone(&[3], 10);
         assert_eq!(unsigned.unwrap().sum, Some(Sum::Unsigned(2400)));
-        let all = figures(Datatype::UInt64, &[0; 8], &[255; 8], u64::MAX, None).zone(&[3], 10);
+        let all = statistics(Datatype::UInt64, &[0; 8], &[255; 8], u64::MAX, None).zone(&[3], 10);
         assert_eq!(all.unwrap().sum, None);
         let days = Datatype::DateTime(crate::format::TimeUnit::Day);
-        let days = figures(days, &[0; 8], &[1, 0, 0, 0, 0, 0, 0, 0], 5, None).zone(&[3], 10);
+        let days = statistics(days, &[0; 8], &[1, 0, 0, 0, 0, 0, 0, 0], 5, None).zone(&[3], 10);
         assert_eq!(days.unwrap().sum, None);
     }
 
     #[test]
     fn null_cells_have_no_part_in_bounds() {
-        let zone = |nulls| figures(Datatype::Int8, &[0xff], &[3], 2, Some(nulls)).zone(&[3], 10);
+        let zone = |nulls| statistics(Datatype::Int8, &[0xff], &[3], 2, Some(nulls)).zone(&[3], 10);
         let some = zone(8).unwrap();
         assert_eq!((some.null_count, some.sum), (8, Some(Sum::Signed(2))));
         assert_eq!(zone(10), Some(Zone { null_count: 10, bounds: None, sum: None }));
