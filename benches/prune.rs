@@ -1,9 +1,13 @@
-//! How little is read, and how fast is it, where the bounds of chunks say which ones matter?
+//! How little does a query read, and how fast is it, where chunk statistics show which chunks matter?
 //!
-//! 4096 chunks of 1 MiB with zone maps; a 16th of that beside the same rows as Parquet, a row group
-//! per chunk, and beside sessions in which one kind of pruning is switched off; 256 MiB in chunks that are cut on
-//! both axes; a grid of a million chunks, of which only the plan is made. Warm, two partitions, times from SQL text to the result.
-//! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run; `cargo bench --bench prune -- alone` runs one part.
+//! - `many`: 4096 chunks of 1 MiB with zone maps.
+//! - `parquet`: 256 such chunks beside the same rows as Parquet, a row group per chunk.
+//! - `alone`: 256 such chunks beside sessions that lack one kind of pruning.
+//! - `both`: 256 MiB in chunks that are cut on both axes.
+//! - `million`: plans over a grid of a million chunks.
+//!
+//! Everything is warm, on two partitions, from SQL text to the result. `GRIDFUSION_BENCH_SMALL=1` shrinks it for a
+//! smoke run; `cargo bench --bench prune -- alone` runs one part and leaves the book as it is.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,10 +24,10 @@ mod streamed;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
+use common::figures::{Baseline, Figures, Query};
 use common::support::{query, reducing, session};
-use common::{is_small, runtime};
+use common::{is_small, run, runtime};
 use datafusion::config::TableParquetOptions;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -45,54 +49,37 @@ fn line(chunks: u64) -> Streamed {
     Streamed { shape, chunk: [hours(), STATIONS], has_payloads: true, has_zones: true }
 }
 
-/// What a query took.
-struct Measured {
-    seconds: f64,
-    /// Chunks read; nothing for plans and for peers.
-    read: Option<usize>,
+/// How many of a table's chunks a query reads.
+fn count_chunks(runtime: &Runtime, ctx: &SessionContext, sql: &str, chunks: u64) -> String {
+    let read = runtime.block_on(async {
+        let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+        black_box(collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap());
+        chunks_read(&plan)
+    });
+    read.map_or_else(String::new, |read| format!("{read} of {chunks}"))
 }
 
-fn print(what: &str, measured: &Measured, chunks: Option<u64>, note: &str) {
-    let read = match (measured.read, chunks) {
-        (Some(read), Some(chunks)) => format!("{read} of {chunks}"),
-        _ => String::new(),
-    };
-    println!("{what:52} {:>10.2} {read:>14}  {note}", measured.seconds * 1e3);
+/// What all parts of the bench use.
+struct Bench<'a> {
+    runtime: &'a Runtime,
+    directory: &'a Path,
+    figures: Figures,
 }
 
-fn ratio(a: &Measured, b: &Measured, of: &str) -> String {
-    format!("{:.2} x {of}", a.seconds / b.seconds)
-}
+/// A session with a query, under a name.
+type Contestant<'a> = (&'a str, &'a SessionContext, &'a str);
 
-/// Median seconds of some runs after a first one; a run that takes seconds is not repeated often.
-fn median<T>(mut run: impl FnMut() -> T) -> (f64, T) {
-    let start = Instant::now();
-    let mut last = run();
-    let runs = match start.elapsed().as_secs_f64() {
-        _ if is_small() => 1,
-        ..0.5 => 11,
-        _ => 3,
-    };
-    let mut seconds = Vec::new();
-    for _ in 0..runs {
-        let start = Instant::now();
-        last = run();
-        seconds.push(start.elapsed().as_secs_f64());
+impl Bench<'_> {
+    /// Adds a query over a table of so many chunks, beside another query or session.
+    fn compare(&mut self, ours: Contestant<'_>, chunks: u64, other: Option<Contestant<'_>>) {
+        let runtime = self.runtime;
+        let (name, ctx, sql) = ours;
+        let query = Query { name, chunks: count_chunks(runtime, ctx, sql, chunks) };
+        let baseline =
+            |(name, ctx, sql)| -> Baseline<'_> { (name, Box::new(move || run(runtime, ctx, sql))) };
+        let baselines = other.map(baseline).into_iter().collect();
+        self.figures.compare(query, || run(runtime, ctx, sql), baselines);
     }
-    seconds.sort_by(f64::total_cmp);
-    (seconds[runs / 2], last)
-}
-
-fn measure(runtime: &Runtime, ctx: &SessionContext, sql: &str) -> Measured {
-    let run = || {
-        runtime.block_on(async {
-            let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
-            black_box(collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap());
-            plan
-        })
-    };
-    let (seconds, plan) = median(run);
-    Measured { seconds, read: chunks_read(&plan) }
 }
 
 fn chunks_read(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
@@ -109,36 +96,36 @@ async fn register(ctx: &SessionContext, path: &Path) {
 /// The queries of few chunks, over any table of such rows.
 fn needles() -> [(&'static str, String); 3] {
     [
-        ("WHERE value > v, in one chunk", format!("SELECT * FROM t WHERE value > {}", PEAK / 2.0)),
-        ("ORDER BY value DESC LIMIT 10", "SELECT * FROM t ORDER BY value DESC LIMIT 10".into()),
-        ("ORDER BY value LIMIT 10", "SELECT * FROM t ORDER BY value LIMIT 10".into()),
+        ("`WHERE value > v`", format!("SELECT * FROM t WHERE value > {}", PEAK / 2.0)),
+        ("`ORDER BY value DESC LIMIT 10`", "SELECT * FROM t ORDER BY value DESC LIMIT 10".into()),
+        ("`ORDER BY value LIMIT 10`", "SELECT * FROM t ORDER BY value LIMIT 10".into()),
     ]
 }
 
-fn many_chunks(runtime: &Runtime, directory: &Path) {
+fn many_chunks(bench: &mut Bench<'_>) {
     let chunks = if is_small() { 64 } else { 4096 };
-    let (array, path) = (line(chunks), directory.join("line.tet"));
+    let (array, path) = (line(chunks), bench.directory.join("line.tet"));
     array.write(&path);
-    println!("\n{chunks} chunks of {} kB", array.cells_per_chunk() * 4 / 1024);
     let ctx = reducing(2, 8192);
-    runtime.block_on(register(&ctx, &path));
-    for (what, sql) in needles() {
-        print(what, &measure(runtime, &ctx, &sql), Some(chunks), "");
+    bench.runtime.block_on(register(&ctx, &path));
+    for (name, sql) in needles() {
+        bench.compare((name, &ctx, &sql), chunks, None);
     }
 
     // Both over rows: a reduction would make the list's query another one.
     let rows = session(2, 8192);
-    runtime.block_on(register(&rows, &path));
+    bench.runtime.block_on(register(&rows, &path));
     let picked = "CREATE TABLE picked AS VALUES ('ST00007'), ('ST00099'), ('ST00200')";
-    runtime.block_on(query(&rows, picked)).unwrap();
+    bench.runtime.block_on(query(&rows, picked)).unwrap();
     let part = format!("time < {}", array.shape[0] / 16);
     let aggregate = "SELECT count(*), max(time), max(value) FROM t";
     let list = format!("{aggregate} WHERE station IN ('ST00007', 'ST00099', 'ST00200') AND {part}");
     let join = format!("{aggregate} JOIN picked ON station = column1 WHERE {part}");
-    let list = measure(runtime, &rows, &list);
-    let join = measure(runtime, &rows, &join);
-    print("3 of 256 stations, as a list", &list, Some(chunks), "");
-    print("3 of 256 stations, as a join", &join, Some(chunks), &ratio(&join, &list, "the list"));
+    bench.compare(
+        ("3 of 256 stations, by a join", &rows, &join),
+        chunks,
+        Some(("the same stations in a list", &rows, &list)),
+    );
     std::fs::remove_file(path).unwrap();
 }
 
@@ -154,25 +141,24 @@ async fn write_parquet(array: &Streamed, tet: &Path, parquet: &Path) {
     rows.write_parquet(parquet.to_str().unwrap(), one_file, Some(options)).await.unwrap();
 }
 
-fn beside_parquet(runtime: &Runtime, directory: &Path) {
+fn beside_parquet(bench: &mut Bench<'_>) {
     let chunks = if is_small() { 16 } else { 256 };
-    let (array, tet) = (line(chunks), directory.join("part.tet"));
-    let parquet = directory.join("part.parquet");
+    let (array, tet) = (line(chunks), bench.directory.join("part.tet"));
+    let parquet = bench.directory.join("part.parquet");
     array.write(&tet);
-    runtime.block_on(write_parquet(&array, &tet, &parquet));
-    println!("\n{chunks} chunks beside {chunks} row groups of Parquet");
+    bench.runtime.block_on(write_parquet(&array, &tet, &parquet));
     let (ours, theirs) = (reducing(2, 8192), session(2, 8192));
-    runtime.block_on(register(&ours, &tet));
+    bench.runtime.block_on(register(&ours, &tet));
     let path = parquet.to_str().unwrap();
-    runtime.block_on(theirs.register_parquet("t", path, ParquetReadOptions::default())).unwrap();
-    for (what, sql) in needles() {
-        let (ours, theirs) = (measure(runtime, &ours, &sql), measure(runtime, &theirs, &sql));
-        print(what, &ours, Some(chunks), &ratio(&ours, &theirs, "Parquet"));
-        print("  the same over Parquet", &theirs, None, "");
+    let options = ParquetReadOptions::default();
+    bench.runtime.block_on(theirs.register_parquet("t", path, options)).unwrap();
+    for (name, sql) in needles() {
+        let peer = ("DataFusion over Parquet, a row group per chunk", &theirs, sql.as_str());
+        bench.compare((name, &ours, &sql), chunks, Some(peer));
     }
 }
 
-/// A session whose table is the file; `adds` what gridfusion adds to a session, then with some settings.
+/// A session with the file as its table and some settings off. With `adds`, it has gridfusion's rules and functions.
 fn with_settings(
     runtime: &Runtime,
     path: &Path,
@@ -190,40 +176,16 @@ fn with_settings(
     ctx
 }
 
-/// The best of some runs of the same query in several sessions, in turn, so that all meet the same machine.
-fn in_turn<const N: usize>(
-    runtime: &Runtime,
-    sessions: [&SessionContext; N],
-    sql: &str,
-) -> [Measured; N] {
-    let runs = if is_small() { 1 } else { 9 };
-    let mut best = [(); N].map(|()| Measured { seconds: f64::INFINITY, read: None });
-    for _ in 0..=runs {
-        for (ctx, best) in sessions.iter().zip(&mut best) {
-            let start = Instant::now();
-            let plan = runtime.block_on(async {
-                let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
-                black_box(collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap());
-                plan
-            });
-            let seconds = start.elapsed().as_secs_f64().min(best.seconds);
-            *best = Measured { seconds, read: chunks_read(&plan) };
-        }
-    }
-    best
-}
-
-/// Times the same query with and without each kind of pruning at run time.
-fn each_alone(runtime: &Runtime, directory: &Path) {
-    let (chunks, path) = (if is_small() { 16 } else { 256 }, directory.join("alone.tet"));
+/// Compares queries with the same in sessions that lack one kind of pruning at run time.
+fn each_alone(bench: &mut Bench<'_>) {
+    let (chunks, path) = (if is_small() { 16 } else { 256 }, bench.directory.join("alone.tet"));
     line(chunks).write(&path);
-    println!("\n{chunks} chunks, beside sessions that lack one thing");
     let trusting = ArrayOptions::default;
+    let runtime = bench.runtime;
     let full = with_settings(runtime, &path, true, trusting(), &[]);
-    let compare = |what: &str, sql: &str, without: &SessionContext, lack: &str| {
-        let [with, without] = in_turn(runtime, [&full, without], sql);
-        print(what, &with, Some(chunks), &ratio(&with, &without, "the next"));
-        print(&format!("  without {lack}"), &without, Some(chunks), "");
+    let mut compare = |name: &str, sql: &str, without: &SessionContext, lack: &str| {
+        let lacking = format!("the same without {lack}");
+        bench.compare((name, &full, sql), chunks, Some((&lacking, without, sql)));
     };
     // The selection cuts every chunk, so that no zone map answers for one.
     let blind = trusting().with_trust_zone_maps(false);
@@ -231,76 +193,84 @@ fn each_alone(runtime: &Runtime, directory: &Path) {
     let over_rows = with_settings(runtime, &path, true, trusting(), &["gridfusion.reduce"]);
     for extreme in ["max(value)", "min(value)", "min(value), max(value)"] {
         let sql = format!("SELECT {extreme} FROM t WHERE station LIKE '%7'");
-        compare(extreme, &sql, &blind, "zone maps");
-        compare(extreme, &sql, &over_rows, "a reduction, over rows");
+        let name = format!("`{extreme}` of some stations");
+        compare(&name, &sql, &blind, "chunk statistics");
+        compare(&name, &sql, &over_rows, "a reduction, over rows");
     }
     let sort_pushdown = "datafusion.optimizer.enable_sort_pushdown";
     let in_grid_order = with_settings(runtime, &path, false, trusting(), &[sort_pushdown]);
     let without_rule = with_settings(runtime, &path, false, trusting(), &[]);
     for order in ["value DESC NULLS LAST", "value"] {
         let sql = format!("SELECT * FROM t ORDER BY {order} LIMIT 10");
-        compare(&format!("ORDER BY {order}"), &sql, &in_grid_order, "a priority");
+        compare(
+            &format!("`ORDER BY {order}`"),
+            &sql,
+            &in_grid_order,
+            "reading the best chunks first",
+        );
         let sql = format!("SELECT * FROM t WHERE value IS NOT NULL ORDER BY {order} LIMIT 10");
-        compare(&format!("a filter, ORDER BY {order}"), &sql, &without_rule, "BestFirstRule");
+        compare(
+            &format!("`WHERE value IS NOT NULL ORDER BY {order}`"),
+            &sql,
+            &without_rule,
+            "gridfusion's rule for filters",
+        );
     }
     std::fs::remove_file(path).unwrap();
 }
 
-fn both_axes(runtime: &Runtime, directory: &Path) {
-    let (rows, path) = (if is_small() { 64 } else { 256 } * hours(), directory.join("both.tet"));
+fn both_axes(bench: &mut Bench<'_>) {
+    let rows = if is_small() { 64 } else { 256 } * hours();
+    let path = bench.directory.join("both.tet");
     let chunk = [rows / 64, STATIONS / 4];
     let array = Streamed { shape: [rows, STATIONS], chunk, has_payloads: true, has_zones: false };
     array.write(&path);
-    println!("\n{} chunks, cut on both axes", array.chunks());
     let ctx = reducing(2, 8192);
-    runtime.block_on(register(&ctx, &path));
+    bench.runtime.block_on(register(&ctx, &path));
     for order in ["time", "time DESC"] {
         let sql = format!("SELECT * FROM t ORDER BY {order} LIMIT 10");
-        let measured = measure(runtime, &ctx, &sql);
-        print(&format!("ORDER BY {order} LIMIT 10"), &measured, Some(array.chunks()), "");
+        let name = format!("`ORDER BY {order} LIMIT 10`, chunks cut on both axes");
+        bench.compare((&name, &ctx, &sql), array.chunks(), None);
     }
 }
 
-fn million_chunks(runtime: &Runtime, directory: &Path) {
+fn million_chunks(bench: &mut Bench<'_>) {
     let along = if is_small() { 30 } else { 1000 };
     // Bounds are looked at only where more would be read without them: large chunks.
-    let (edge, path) = (1 << 10, directory.join("plan.tet"));
+    let (edge, path) = (1 << 10, bench.directory.join("plan.tet"));
     let shape = [along * edge, along * edge];
     Streamed { shape, chunk: [edge; 2], has_payloads: false, has_zones: true }.write(&path);
-    println!("\na grid of {} chunks, planned only", along * along);
-    let plan = |what: &str, trusts: bool, predicate: String| {
+    let mut plan = |what: &str, trusts: bool, predicate: String| {
         let ctx = reducing(2, 8192);
         let options = ArrayOptions::default().with_trust_zone_maps(trusts);
-        runtime.block_on(ctx.register_array("t", path.to_str().unwrap(), options)).unwrap();
+        let path = path.to_str().unwrap();
+        bench.runtime.block_on(ctx.register_array("t", path, options)).unwrap();
         let sql = format!("SELECT * FROM t WHERE {predicate}");
-        // The first plan reads the zone maps, which the table keeps.
-        let (seconds, _) = median(|| {
-            runtime.block_on(async {
-                ctx.sql(&sql).await.unwrap().create_physical_plan().await.unwrap()
+        // The first plan reads the chunk statistics, which the table keeps.
+        let planning = || {
+            bench.runtime.block_on(async {
+                ctx.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
             })
-        });
-        print(what, &Measured { seconds, read: None }, None, "");
+        };
+        let name = format!("only a plan of {} chunks, a predicate over {what}", along * along);
+        bench.figures.compare(name.as_str(), planning, vec![]);
     };
     let middle = shape[0] / 2;
-    plan(
-        "a predicate over two dimensions",
-        false,
-        format!("time < {middle} OR station < 'ST00100'"),
-    );
-    plan("a predicate over values", true, format!("value > {}", along * along - 3));
+    plan("two dimensions", false, format!("time < {middle} OR station < 'ST00100'"));
+    plan("values", true, format!("value > {}", along * along - 3));
     let both = format!("value > {} AND (time > {middle} OR value < 10)", along * along - 3);
-    plan("a predicate over values and a dimension", true, both);
+    plan("values and a dimension", true, both);
 }
 
-/// A part of the bench, over files in a folder.
-type Part = fn(&Runtime, &Path);
+/// A part of the bench.
+type Part = fn(&mut Bench<'_>);
 
 fn main() {
     // Cargo names a directory below the target directory.
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from);
     let directory = tempfile::tempdir_in(parent).unwrap();
-    let runtime = runtime();
-    println!("{:52} {:>10} {:>14}", "", "ms", "chunks read");
+    let (runtime, figures) = (runtime(), Figures::with_chunks("prune"));
+    let mut bench = Bench { runtime: &runtime, directory: directory.path(), figures };
     let parts: [(&str, Part); 5] = [
         ("many", many_chunks),
         ("parquet", beside_parquet),
@@ -312,7 +282,11 @@ fn main() {
         std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
     for (name, part) in parts {
         if names.is_empty() || names.iter().any(|it| it == name) {
-            part(&runtime, directory.path());
+            part(&mut bench);
         }
+    }
+    // The book shows all parts or none.
+    if names.is_empty() {
+        bench.figures.finish();
     }
 }

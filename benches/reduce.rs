@@ -1,9 +1,9 @@
 //! How fast is an aggregation over dimensions, against a loop written for it by hand and against
 //! DataFusion over the rows of the same file?
 //!
-//! The loops read the same number of mapped bytes with two threads. They know their array: no labels,
-//! no NULL, no planning, nothing to decide. Each query is measured from SQL text to result. What is
-//! printed is a table: median milliseconds, and the ratios to loop and rows.
+//! The loops read the same number of mapped bytes with two threads. They are written for their array: no labels,
+//! no NULLs, no planning. Each query is measured from SQL text to result. What is
+//! printed is the table `reduce` of the book's figures.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,8 +18,8 @@ mod common;
 
 use std::hint::black_box;
 use std::io::Write;
-use std::time::Instant;
 
+use common::figures::Figures;
 use common::support::{F32, F64, Layout, TempTet, TestDataset, reducing, session, tet_bytes};
 use common::{decompress, file, is_small, run, runtime, size, table, values};
 use memmap2::Mmap;
@@ -33,41 +33,41 @@ struct Case {
 }
 
 const HOURS_BY_STATIONS: [Case; 7] = [
-    Case { name: "mean", sql: "SELECT mean(value) FROM t", by_hand: sum_all },
+    Case { name: "`mean(value)`", sql: "SELECT mean(value) FROM t", by_hand: sum_all },
     Case {
-        name: "by station",
+        name: "`mean(value) GROUP BY station`",
         sql: "SELECT station, mean(value) FROM t GROUP BY station",
         by_hand: sum_columns,
     },
     Case {
-        name: "by time",
+        name: "`mean(value) GROUP BY time`, 262144 groups",
         sql: "SELECT time, mean(value) FROM t GROUP BY time",
         by_hand: sum_rows,
     },
     Case {
-        name: "four by station",
+        name: "`min, max, avg, count GROUP BY station`",
         sql: "SELECT station, min(value), max(value), avg(value), count(value) FROM t GROUP BY station",
         by_hand: four_columns,
     },
     Case {
-        name: "by station, month",
+        name: "`mean(value) GROUP BY station, date_trunc('month', time)`",
         sql: "SELECT station, date_trunc('month', time), mean(value) FROM t GROUP BY 1, 2",
         by_hand: sum_months,
     },
     Case {
-        name: "half by station",
+        name: "`mean(value) WHERE value > 280 GROUP BY station`, half of the cells pass",
         sql: "SELECT station, mean(value) FROM t WHERE value > 280 GROUP BY station",
         by_hand: sum_columns,
     },
     Case {
-        name: "expression by station",
+        name: "`avg(value - 273.15) GROUP BY station`",
         sql: "SELECT station, avg(value - 273.15) FROM t GROUP BY station",
         by_hand: sum_columns,
     },
 ];
 
 const RANK_3: Case = Case {
-    name: "by lat, rank 3",
+    name: "`mean(value) GROUP BY lat`, chunks of 73 × 45 × 90",
     sql: "SELECT lat, mean(value) FROM t GROUP BY lat",
     by_hand: sum_latitudes,
 };
@@ -104,11 +104,20 @@ fn sum_all(bytes: &[u8]) {
     });
 }
 
-fn add_row(sums: &mut [f64], row: &[u8]) {
-    for (sums, cells) in sums.chunks_exact_mut(8).zip(row.as_chunks::<4>().0.as_chunks::<8>().0) {
-        for (sum, value) in sums.iter_mut().zip(floats(cells)) {
-            *sum += f64::from(value);
+/// Rows that are added at a time: few enough for the nearest cache.
+const ROWS_AT_A_TIME: usize = 16;
+
+/// Adds rows to a row of sums, eight columns at a time: their sums stay in registers from row to row.
+fn add_rows(sums: &mut [f64], rows: &[u8], row: usize) {
+    for (block, sums) in sums.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let mut lanes = *sums;
+        for row in rows.chunks_exact(row) {
+            let cells = row[block * 32..].as_chunks::<4>().0.first_chunk::<8>().unwrap();
+            for (lane, value) in lanes.iter_mut().zip(floats(cells)) {
+                *lane += f64::from(value);
+            }
         }
+        *sums = lanes;
     }
 }
 
@@ -116,7 +125,7 @@ fn sum_columns(bytes: &[u8]) {
     let row = size().1 as usize * 4;
     two_threads(bytes, row, |part| {
         let mut sums = vec![0.0; row / 4];
-        part.chunks_exact(row).for_each(|row| add_row(&mut sums, row));
+        part.chunks(ROWS_AT_A_TIME * row).for_each(|rows| add_rows(&mut sums, rows, row));
         black_box(sums);
     });
 }
@@ -134,13 +143,15 @@ fn four_columns(bytes: &[u8]) {
         let columns = row / 4;
         let mut sums = vec![0.0; columns];
         let (mut least, mut greatest) = (vec![f32::MAX; columns], vec![f32::MIN; columns]);
-        for row in part.chunks_exact(row) {
-            add_row(&mut sums, row);
-            let cells = row.as_chunks::<4>().0;
-            for ((least, greatest), cell) in least.iter_mut().zip(&mut greatest).zip(cells) {
-                let value = f32::from_le_bytes(*cell);
-                *least = if value < *least { value } else { *least };
-                *greatest = if value > *greatest { value } else { *greatest };
+        for rows in part.chunks(ROWS_AT_A_TIME * row) {
+            add_rows(&mut sums, rows, row);
+            for row in rows.chunks_exact(row) {
+                let cells = row.as_chunks::<4>().0;
+                for ((least, greatest), cell) in least.iter_mut().zip(&mut greatest).zip(cells) {
+                    let value = f32::from_le_bytes(*cell);
+                    *least = if value < *least { value } else { *least };
+                    *greatest = if value > *greatest { value } else { *greatest };
+                }
             }
         }
         black_box((sums, least, greatest));
@@ -152,9 +163,9 @@ fn sum_months(bytes: &[u8]) {
     two_threads(bytes, row, |part| {
         let months = part.len() / row / 730 + 1;
         let mut sums = vec![0.0; months * row / 4];
-        for (hour, row) in part.chunks_exact(row).enumerate() {
-            let first = hour / 730 * row.len() / 4;
-            add_row(&mut sums[first..first + row.len() / 4], row);
+        for (month, hours) in part.chunks(730 * row).enumerate() {
+            let sums = &mut sums[month * row / 4..][..row / 4];
+            hours.chunks(ROWS_AT_A_TIME * row).for_each(|rows| add_rows(sums, rows, row));
         }
         black_box(sums);
     });
@@ -207,45 +218,9 @@ fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
     (file, map)
 }
 
-/// What of a case is timed, in turns.
-struct Contestants<'a> {
-    name: &'a str,
-    by_hand: Option<Box<dyn Fn() + 'a>>,
-    ours: Box<dyn Fn() + 'a>,
-    rows: Box<dyn Fn() + 'a>,
-}
-
-/// Median milliseconds of each. They take turns, so that a machine that slows down slows all of them.
-fn measure(contestants: &Contestants<'_>) -> [f64; 3] {
-    let rounds = if std::env::args().any(|argument| argument == "--test") { 1 } else { 21 };
-    let mut times: [Vec<f64>; 3] = Default::default();
-    let nothing: &dyn Fn() = &|| {};
-    let by_hand = contestants.by_hand.as_deref().unwrap_or(nothing);
-    for round in 0..rounds {
-        for (number, run) in [by_hand, &contestants.ours, &contestants.rows].iter().enumerate() {
-            // Rows take long, and nobody doubts the outcome.
-            if number == 2 && round % 4 != 0 {
-                continue;
-            }
-            let start = Instant::now();
-            run();
-            times[number].push(start.elapsed().as_secs_f64() * 1e3);
-        }
-    }
-    times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    })
-}
-
-fn print_row(contestants: &Contestants<'_>) {
-    let [by_hand, ours, rows] = measure(contestants);
-    let beside = match contestants.by_hand {
-        Some(_) => format!("{by_hand:.1} | {:.2}", ours / by_hand),
-        None => "| ".into(),
-    };
-    println!("| {} | {ours:.1} | {beside} | {rows:.1} | {:.2} |", contestants.name, ours / rows);
-}
+/// The name of the baseline that all of the table's queries have.
+const LOOP: &str = "a loop written by hand";
+const ROWS: &str = "DataFusion over rows of the same file";
 
 fn main() {
     let runtime = runtime();
@@ -260,37 +235,41 @@ fn main() {
     let (_file, map) = mapped(&data);
     let (_cube_file, cube_map) = mapped(&data[..cube_bytes]);
 
-    println!("| query | ms | loop | ratio | rows | ratio |\n|---|---|---|---|---|---|");
+    let mut figures = Figures::new("reduce");
     let flat = HOURS_BY_STATIONS.iter().map(|case| (case, &raw, &map));
     for (case, file, map) in flat.chain([(&RANK_3, &cube, &cube_map)]) {
         let (ours, rows) = (open(file, true), open(file, false));
-        print_row(&Contestants {
-            name: case.name,
-            by_hand: Some(Box::new(|| (case.by_hand)(map))),
-            ours: Box::new(|| run(&runtime, &ours, case.sql)),
-            rows: Box::new(|| run(&runtime, &rows, case.sql)),
-        });
+        figures.compare(
+            case.name,
+            || run(&runtime, &ours, case.sql),
+            vec![
+                (LOOP, Box::new(|| (case.by_hand)(map))),
+                (ROWS, Box::new(|| run(&runtime, &rows, case.sql))),
+            ],
+        );
     }
     let tile = (size().1 * size().2 * 4) as usize;
     let frames: Vec<Vec<u8>> =
         data.chunks(tile).map(|tile| zstd::encode_all(tile, 1).unwrap()).collect();
     let (ours, rows) = (open(&zstd, true), open(&zstd, false));
     let sql = HOURS_BY_STATIONS[1].sql;
-    print_row(&Contestants {
-        name: "zstd, by station (loop: decompression alone)",
-        by_hand: Some(Box::new(|| decompress(&frames, tile))),
-        ours: Box::new(|| run(&runtime, &ours, sql)),
-        rows: Box::new(|| run(&runtime, &rows, sql)),
-    });
+    figures.compare(
+        "`mean(value) GROUP BY station`, zstd chunks",
+        || run(&runtime, &ours, sql),
+        vec![
+            ("decompression alone", Box::new(|| decompress(&frames, tile))),
+            (ROWS, Box::new(|| run(&runtime, &rows, sql))),
+        ],
+    );
     let small = small_file();
     let (ours, rows) = (open(&small, true), open(&small, false));
     let sql = "SELECT a, mean(value) FROM t GROUP BY a";
-    print_row(&Contestants {
-        name: "1000 cells",
-        by_hand: None,
-        ours: Box::new(|| run(&runtime, &ours, sql)),
-        rows: Box::new(|| run(&runtime, &rows, sql)),
-    });
+    figures.compare(
+        "`mean(value) GROUP BY a`, 1000 cells",
+        || run(&runtime, &ours, sql),
+        vec![(ROWS, Box::new(|| run(&runtime, &rows, sql)))],
+    );
+    figures.finish();
 }
 
 fn small_file() -> TempTet {

@@ -1,7 +1,6 @@
 //! How fast is a scan, against the same rows in memory and against the codec itself?
 //!
-//! The array of [`common`], warm, two partitions, aggregated over rows. After criterion's own report,
-//! the ratios to each baseline are printed.
+//! The array of [`common`], warm, two partitions, aggregated over rows.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,9 +16,9 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
+use common::figures::Figures;
 use common::support::session;
 use common::{decompress, file, run, runtime, size, table, values};
-use criterion::{Criterion, criterion_group};
 use datafusion::datasource::MemTable;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::prelude::SessionContext;
@@ -60,15 +59,7 @@ async fn exploded(ctx: &SessionContext) -> SessionContext {
     memory
 }
 
-/// Criterion's mean time of a benchmark in nanoseconds, if it has just been measured.
-fn mean(name: &str) -> Option<f64> {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or("target".into());
-    let path = format!("{target}/criterion/scan/{name}/new/estimates.json");
-    let estimates: serde_json::Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-    estimates["mean"]["point_estimate"].as_f64()
-}
-
-fn scan(criterion: &mut Criterion) {
+fn main() {
     let runtime = runtime();
     let data = values();
     let (_, stations, chunk) = size();
@@ -80,36 +71,25 @@ fn scan(criterion: &mut Criterion) {
     let packed = runtime.block_on(table(&zstd_file, reading_all()));
     let memory = runtime.block_on(exploded(&raw));
 
-    let mut group = criterion.benchmark_group("scan");
-    group.sample_size(10);
-    group.bench_function("rows in memory", |b| b.iter(|| run(&runtime, &memory, CONSUME_ALL)));
-    group.bench_function("raw", |b| b.iter(|| run(&runtime, &raw, CONSUME_ALL)));
-    group.bench_function("decompress only", |b| b.iter(|| decompress(&frames, tile_len)));
+    let mut figures = Figures::new("scan");
+    figures.compare(
+        "`max(time), max(station), max(value)`, raw chunks",
+        || run(&runtime, &raw, CONSUME_ALL),
+        vec![(
+            "DataFusion over the same rows in memory",
+            Box::new(|| run(&runtime, &memory, CONSUME_ALL)),
+        )],
+    );
     // Counting needs every value but does next to nothing with it: this is the price of reading.
-    group.bench_function("zstd, count", |b| b.iter(|| run(&runtime, &packed, COUNT_VALUES)));
-    group.bench_function("zstd, max", |b| b.iter(|| run(&runtime, &packed, MAX_VALUE)));
-    group.bench_function("one day of one station", |b| b.iter(|| run(&runtime, &raw, ONE_DAY)));
-    group.finish();
-}
-
-fn ratios() {
-    for (name, baseline) in [
-        ("raw", "rows in memory"),
-        ("zstd, count", "decompress only"),
-        ("zstd, max", "decompress only"),
-    ] {
-        if let (Some(ours), Some(theirs)) = (mean(name), mean(baseline)) {
-            println!("{name} / {baseline}: {:.2}", ours / theirs);
-        }
+    for (name, sql) in
+        [("`count(value)`, zstd chunks", COUNT_VALUES), ("`max(value)`, zstd chunks", MAX_VALUE)]
+    {
+        figures.compare(
+            name,
+            || run(&runtime, &packed, sql),
+            vec![("decompression alone", Box::new(|| decompress(&frames, tile_len)))],
+        );
     }
-}
-
-criterion_group!(benches, scan);
-
-fn main() {
-    benches();
-    Criterion::default().configure_from_args().final_summary();
-    if !std::env::args().any(|argument| argument == "--test") {
-        ratios();
-    }
+    figures.compare("one day of one station, 24 rows", || run(&runtime, &raw, ONE_DAY), vec![]);
+    figures.finish();
 }

@@ -10,8 +10,8 @@
 mod common;
 
 use std::path::Path;
-use std::time::Instant;
 
+use common::figures::{Baseline, Figures};
 use common::support::{F32, I32, Layout, TestDataset, reducing, tet_bytes};
 use common::{is_small, run, runtime};
 use datafusion::prelude::SessionContext;
@@ -22,6 +22,9 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 
 const STATIONS: u64 = 256;
+
+const JOIN: &str = "SELECT a.station, corr(a.value, b.value) FROM a JOIN b USING (time, station)
+    GROUP BY a.station";
 
 /// Hours of an array of 64 MiB.
 fn hours() -> u64 {
@@ -48,33 +51,26 @@ fn write(path: &Path, datasets: &[TestDataset]) {
     std::fs::write(path, tet_bytes(datasets, &layout)).unwrap();
 }
 
-/// Median milliseconds of some runs after a first one.
-fn median(mut run: impl FnMut()) -> f64 {
-    run();
-    let mut times: Vec<f64> = (0..if is_small() { 1 } else { 11 })
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
+/// A query, and others that together give the same.
+fn compare(
+    figures: &mut Figures,
+    (runtime, ctx): (&Runtime, &SessionContext),
+    (name, sql): (&str, &str),
+    (baseline, others): (&str, &[&str]),
+) {
+    let others: Baseline<'_> =
+        (baseline, Box::new(|| others.iter().for_each(|sql| run(runtime, ctx, sql))));
+    figures.compare(name, || run(runtime, ctx, sql), vec![others]);
 }
 
-/// One query, and the same in another way; the second is what the ratio is to.
-fn compare(runtime: &Runtime, ctx: &SessionContext, what: &str, sql: &str, others: &[&str]) {
-    let ours = median(|| run(runtime, ctx, sql));
-    let theirs: f64 = others.iter().map(|sql| median(|| run(runtime, ctx, sql))).sum();
-    println!("{what:64} {ours:>9.2} {theirs:>9.2} {:>7.2}", ours / theirs);
-}
-
-fn wide(runtime: &Runtime, folder: &Path) {
+fn wide(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let hours = hours();
     let (chunk, other) = ([4096.min(hours), STATIONS], [1024, 64]);
-    for (name, b, zstd) in
-        [("alike", chunk, false), ("differently", other, false), ("differently, zstd", other, true)]
-    {
+    for (name, b, zstd) in [
+        ("cut alike", chunk, false),
+        ("cut differently", other, false),
+        ("cut differently, zstd", other, true),
+    ] {
         let path = folder.join("wide.tet");
         write(
             &path,
@@ -92,25 +88,27 @@ fn wide(runtime: &Runtime, folder: &Path) {
         let alone =
             |table: &str| format!("SELECT station, avg(value) FROM {table} GROUP BY station");
         compare(
-            runtime,
-            &ctx,
-            &format!("avg(a), avg(b) GROUP BY station, cut {name}; one by one"),
-            "SELECT station, avg(a), avg(b) FROM wide GROUP BY station",
-            &[&alone("a"), &alone("b")],
+            figures,
+            (runtime, &ctx),
+            (
+                &format!("`avg(a), avg(b) GROUP BY station`, {name}"),
+                "SELECT station, avg(a), avg(b) FROM wide GROUP BY station",
+            ),
+            ("two queries of one variable", &[&alone("a"), &alone("b")]),
         );
         compare(
-            runtime,
-            &ctx,
-            &format!("corr(a, b) GROUP BY station, cut {name}; a join"),
-            "SELECT station, corr(a, b) FROM wide GROUP BY station",
-            &[
-                "SELECT a.station, corr(a.value, b.value) FROM a JOIN b USING (time, station) GROUP BY a.station",
-            ],
+            figures,
+            (runtime, &ctx),
+            (
+                &format!("`corr(a, b) GROUP BY station`, {name}"),
+                "SELECT station, corr(a, b) FROM wide GROUP BY station",
+            ),
+            ("a join of two tables on time and station", &[JOIN]),
         );
     }
 }
 
-fn files(runtime: &Runtime, folder: &Path) {
+fn files(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let (hours, count) = (hours(), 64);
     let of_file = hours / count;
     let whole = folder.join("whole.tet");
@@ -128,26 +126,25 @@ fn files(runtime: &Runtime, folder: &Path) {
         ctx.register_array("parts", text("part-*.tet"), default()).await.unwrap();
     });
     for (what, sql) in [
-        ("avg(value) GROUP BY station", "SELECT station, avg(value) FROM {} GROUP BY station"),
-        ("avg(value) GROUP BY time", "SELECT time, avg(value) FROM {} GROUP BY time"),
+        ("`avg(value) GROUP BY station`", "SELECT station, avg(value) FROM {} GROUP BY station"),
+        ("`avg(value) GROUP BY time`", "SELECT time, avg(value) FROM {} GROUP BY time"),
         (
-            "max(value) over rows",
+            "`max(value), max(time)` over rows",
             "SELECT max(value), max(time) FROM (SELECT * FROM {} WHERE value + 1 > 0)",
         ),
-        ("ORDER BY time DESC LIMIT 10", "SELECT * FROM {} ORDER BY time DESC, station LIMIT 10"),
+        ("`ORDER BY time DESC LIMIT 10`", "SELECT * FROM {} ORDER BY time DESC, station LIMIT 10"),
     ] {
         let of = |table: &str| sql.replace("{}", table);
         compare(
-            runtime,
-            &ctx,
-            &format!("{what}, 64 files; one file"),
-            &of("parts"),
-            &[&of("whole")],
+            figures,
+            (runtime, &ctx),
+            (&format!("{what}, 64 files"), &of("parts")),
+            ("the same array in one file", &[&of("whole")]),
         );
     }
 }
 
-fn thousand(runtime: &Runtime, folder: &Path) {
+fn thousand(figures: &mut Figures, runtime: &Runtime, folder: &Path) {
     let (count, of_file) = (if is_small() { 20 } else { 1000 }, 24);
     for number in 0..count {
         let part = variable("t", of_file, [of_file, STATIONS], true);
@@ -164,27 +161,28 @@ fn thousand(runtime: &Runtime, folder: &Path) {
             .block_on(ctx.register_array("days", pattern.as_str(), ArrayOptions::default()))
             .unwrap();
     };
-    println!("{:64} {:>9.2}", format!("{count} files: register"), median(register));
+    figures.compare(format!("{count} files: making the table").as_str(), register, vec![]);
     for (what, sql) in [
         (
-            "one day of them",
+            "the mean of one day",
             "SELECT avg(value) FROM days WHERE time >= '1990-01-11' AND time < '1990-01-12'",
         ),
-        ("all of them", "SELECT station, avg(value) FROM days GROUP BY station"),
+        (
+            "the mean of all days by station",
+            "SELECT station, avg(value) FROM days GROUP BY station",
+        ),
     ] {
-        println!(
-            "{:64} {:>9.2}",
-            format!("{count} files: {what}"),
-            median(|| run(runtime, &ctx, sql))
-        );
+        let name = format!("{count} files: {what}");
+        figures.compare(name.as_str(), || run(runtime, &ctx, sql), vec![]);
     }
 }
 
 fn main() {
     let runtime = runtime();
     let folder = tempfile::tempdir().unwrap();
-    println!("{:64} {:>9} {:>9} {:>7}", "milliseconds", "ours", "other", "ratio");
-    wide(&runtime, folder.path());
-    files(&runtime, folder.path());
-    thousand(&runtime, folder.path());
+    let mut figures = Figures::new("side_by_side");
+    wide(&mut figures, &runtime, folder.path());
+    files(&mut figures, &runtime, folder.path());
+    thousand(&mut figures, &runtime, folder.path());
+    figures.finish();
 }

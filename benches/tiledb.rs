@@ -19,43 +19,53 @@ mod common;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
+use common::figures::Figures;
 use common::support::reducing;
 use common::{is_small, runtime};
 use futures::StreamExt;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::Value;
-use tokio::runtime::Runtime;
 
-/// A query, what the peer calls the same, and the loop that does no more than it must.
+/// A query, its name in the book and its name in `tiledb_peer.py`.
 struct Case {
+    name: &'static str,
     peer: &'static str,
     sql: &'static str,
-    by_hand: Option<fn(&Tiles)>,
+    /// Whether a query must decode all tiles.
+    decodes: bool,
 }
 
 const CASES: [Case; 5] = [
-    Case { peer: "full_read", sql: "SELECT value FROM t", by_hand: Some(decode_all) },
     Case {
+        name: "TileDB, `SELECT value FROM t`",
+        peer: "full_read",
+        sql: "SELECT value FROM t",
+        decodes: true,
+    },
+    Case {
+        name: "TileDB, `mean(value) GROUP BY station`",
         peer: "mean_by_station",
         sql: "SELECT station, mean(value) FROM t GROUP BY station",
-        by_hand: Some(decode_all),
+        decodes: true,
     },
     Case {
+        name: "TileDB, `mean(value) GROUP BY time`, 524288 groups",
         peer: "mean_by_time",
         sql: "SELECT time, mean(value) FROM t GROUP BY time",
-        by_hand: Some(decode_all),
+        decodes: true,
     },
     Case {
+        name: "TileDB, `sum, min, max, count`, from statistics",
         peer: "aggregate",
         sql: "SELECT sum(value), min(value), max(value), count(value) FROM t",
-        by_hand: None,
+        decodes: false,
     },
     Case {
+        name: "TileDB, one station, 24 hours",
         peer: "box",
         sql: "SELECT value FROM t WHERE time BETWEEN 5000 AND 5023 AND station = 7",
-        by_hand: None,
+        decodes: false,
     },
 ];
 
@@ -143,20 +153,6 @@ async fn query(array: &str, sql: &str) {
     }
 }
 
-/// Median seconds of some runs after a first one.
-fn median(runs: usize, mut run: impl FnMut()) -> f64 {
-    run();
-    let mut seconds: Vec<f64> = (0..runs)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    seconds.sort_by(f64::total_cmp);
-    seconds[runs / 2]
-}
-
 /// What TileDB-Py measures on the array in `directory`, which it makes if it is not there; `None`
 /// where it is not installed.
 fn peer(directory: &Path, arguments: &[&str]) -> Option<String> {
@@ -188,35 +184,18 @@ fn main() {
     let array = directory.path().join(measured["array"].as_str().unwrap());
     let tiles = Tiles::of(&data_file(&array));
     let runtime = runtime();
-    println!(
-        "{:16} {:>10} {:>10} {:>8} {:>10} {:>8}",
-        "milliseconds", "gridfusion", "TileDB-Py", "ratio", "by hand", "ratio"
-    );
+    let mut figures = Figures::new("tiledb");
     for case in CASES {
-        report(&case, &runtime, array.to_str().unwrap(), &tiles, &measured, runs);
+        let ours = || runtime.block_on(query(array.to_str().unwrap(), case.sql));
+        let theirs = measured["seconds"][case.peer]["median"].as_f64().unwrap() * 1e3;
+        figures.beside_peers(case.name, ours, [("TileDB-Py", theirs)]);
+        if case.decodes {
+            figures.compare(
+                case.name,
+                ours,
+                vec![("decompression and unshuffling alone", Box::new(|| decode_all(&tiles)))],
+            );
+        }
     }
-}
-
-fn report(
-    case: &Case,
-    runtime: &Runtime,
-    array: &str,
-    tiles: &Tiles,
-    measured: &Value,
-    runs: usize,
-) {
-    let ours = median(runs, || runtime.block_on(query(array, case.sql)));
-    let theirs = measured["seconds"][case.peer]["median"].as_f64().unwrap();
-    let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
-    let ratio = |a: f64, b: f64| format!("{:.2}", a / b);
-    let by_hand = case.by_hand.map(|by_hand| median(runs, || by_hand(tiles)));
-    println!(
-        "{:16} {:>10} {:>10} {:>8} {:>10} {:>8}",
-        case.peer,
-        ms(ours),
-        ms(theirs),
-        ratio(ours, theirs),
-        by_hand.map(ms).unwrap_or_default(),
-        by_hand.map(|by_hand| ratio(ours, by_hand)).unwrap_or_default()
-    );
+    figures.finish();
 }

@@ -4,6 +4,7 @@
 //! times on the other, with zone maps as the reference writer embeds them. `GRIDFUSION_BENCH_SMALL=1`
 //! shrinks it for a smoke run.
 
+pub(crate) mod figures;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
 #[path = "../../tests/it/support/sql.rs"]
 mod sql;

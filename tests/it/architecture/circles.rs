@@ -1,13 +1,13 @@
-//! Finds files that need each other, in a circle: none of them can be read without the others.
+//! Finds circular dependencies between source files.
 //!
-//! A file needs another one if a path in it leads to an item of the other. `mod x;`, and re-exports
-//! of a file that has modules below it, need nothing.
+//! A file needs another file if one of its paths names an item of that file. `mod x;` needs nothing, and
+//! neither does a re-export in a file with submodules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::{Tie, Tree, Weight};
 
-/// The folders of sources, each of one crate. Those that are not there are passed over.
+/// The source folders of the crates. Missing folders are skipped.
 const CRATES: [&str; 3] = ["src", "cli/src", "plot/src"];
 
 #[test]
@@ -29,7 +29,7 @@ fn files_stand_in_no_circles() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// Groups of files each of which needs all others, by way of others or not.
+/// Groups of files that all need one another, directly or through others.
 fn circles(ties: &[Tie]) -> Vec<BTreeSet<&str>> {
     let mut needs: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for tie in ties.iter().filter(|tie| tie.weight == Weight::Needs) {
@@ -45,7 +45,7 @@ fn circles(ties: &[Tie]) -> Vec<BTreeSet<&str>> {
     circles.into_iter().filter(|circle| circle.len() > 1).collect()
 }
 
-/// All that a file needs, and all that these need.
+/// The files that a file needs, directly or through others.
 fn reached<'a>(file: &'a str, needs: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut open = vec![file];
@@ -56,7 +56,7 @@ fn reached<'a>(file: &'a str, needs: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> B
     found
 }
 
-/// The files of a circle, what each needs of the others, and the line for the list.
+/// A line per dependency between files of a circle, with the needed names.
 fn described(circle: &BTreeSet<&str>, ties: &[Tie]) -> String {
     let mut names: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     let is_within = |tie: &&Tie| {

@@ -1,8 +1,8 @@
-//! Holds every path of the library against the layers that DESIGN.md draws.
+//! Checks every path in the library against the layers of DESIGN.md.
 
 use super::tree::Tree;
 
-/// A module at the top and those that it may import; `error` is open to all.
+/// The top-level modules, each with the modules that it may import. All modules may import `error`.
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("byte_range", &[]),
@@ -21,10 +21,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
 ];
 
-/// Rooms that know nothing of each other.
+/// Modules that must not import each other.
 const APART: &[(&str, &str)] = &[("format/tet", "format/tiledb"), ("source/tet", "source/tiledb")];
 
-/// Crates, and the modules that know nothing of them.
+/// Crates, and the top-level modules that must not use them.
 const WITHOUT: &[(&str, &[&str])] = &[
     ("arrow", &["error", "byte_range", "grid", "io", "format"]),
     (
@@ -38,52 +38,53 @@ const WITHOUT: &[(&str, &[&str])] = &[
 
 #[test]
 fn imports_follow_the_layers() {
-    let tree = Tree::of_project("src").expect("the library");
+    let tree = Tree::of_project("src").expect("src has a crate root");
     let ties = tree.ties().len();
     assert!(ties > 500, "only {ties} names found; does the test still look at the sources?");
     let wrong = violations(&tree);
-    assert!(wrong.is_empty(), "imports against the layers:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "imports that violate the layers:\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn the_table_lists_every_module() {
-    let tree = Tree::of_project("src").expect("the library");
+    let tree = Tree::of_project("src").expect("src has a crate root");
     let mut found: Vec<&str> = tree.modules.iter().map(|module| room(&module.file)).collect();
     found.retain(|room| *room != "lib");
     found.sort_unstable();
     found.dedup();
     let mut listed: Vec<&str> = LAYERS.iter().map(|(name, _)| *name).collect();
     listed.sort_unstable();
-    assert_eq!(found, listed, "modules of the library, and those of the table of layers");
+    assert_eq!(found, listed, "modules of the library, and modules in LAYERS");
 }
 
-/// Lists violations of the layers, rooms that must be apart and crates that nobody listed.
+/// Lists imports that violate `LAYERS`, `APART` or `WITHOUT`.
 fn violations(tree: &Tree) -> Vec<String> {
     let ties = tree.ties();
     let layers = ties.iter().filter_map(|tie| {
         let apart = APART.iter().flat_map(|(a, b)| [(a, b), (b, a)]);
         let mut crossed = apart.filter(|(a, b)| is_in(&tie.from, a) && is_in(&tie.to, b));
         let is_wrong = !is_allowed(room(&tie.from), room(&tie.to)) || crossed.next().is_some();
-        is_wrong.then(|| format!("{} names {}, which is of {}", tie.from, tie.name, tie.to))
+        is_wrong.then(|| format!("{} names {}, which is in {}", tie.from, tie.name, tie.to))
     });
     let outside = tree.outside().into_iter().filter_map(|(file, name)| {
         let knows = |known: &str| name == known || name.starts_with(&format!("{known}_"));
         let (known, _) =
             WITHOUT.iter().find(|(known, rooms)| knows(known) && rooms.contains(&room(file)))?;
-        Some(format!("{file} knows of {known}"))
+        Some(format!("{file} may not use {known}"))
     });
     let mut wrong: Vec<String> = layers.chain(outside).collect();
     wrong.dedup();
     wrong
 }
 
-/// The root knows all, and only what it re-exports may be named by way of it.
+/// Whether one top-level module may import another. The root may import all modules; no module may
+/// import the root's own items.
 fn is_allowed(from: &str, to: &str) -> bool {
     let allowed = LAYERS.iter().find(|(name, _)| *name == from).map_or(&[][..], |(_, to)| to);
     from == "lib" || from == to || to == "error" || allowed.contains(&to)
 }
 
-/// The module at the top that a file is part of.
+/// The top-level module of a file.
 fn room(file: &str) -> &str {
     file.split(['/', '.']).next().unwrap_or(file)
 }
@@ -98,32 +99,32 @@ fn violations_are_found() {
         (
             "format/mod.rs",
             "use crate::io::Source;",
-            "format/mod.rs names crate::io::Source, which is of io.rs",
+            "format/mod.rs names crate::io::Source, which is in io.rs",
         ),
         (
             "io.rs",
             "fn f() { crate::format::step() }",
-            "io.rs names crate::format::step, which is of format/mod.rs",
+            "io.rs names crate::format::step, which is in format/mod.rs",
         ),
         (
             "io.rs",
             "use super::{\n  format::{tet::{A}}};",
-            "io.rs names super::format::tet::A, which is of format/tet/a.rs",
+            "io.rs names super::format::tet::A, which is in format/tet/a.rs",
         ),
-        ("io.rs", "use crate::Table;", "io.rs names crate::Table, which is of provider.rs"),
-        ("error.rs", "use crate::grid;", "error.rs names crate::grid, which is of grid.rs"),
+        ("io.rs", "use crate::Table;", "io.rs names crate::Table, which is in provider.rs"),
+        ("error.rs", "use crate::grid;", "error.rs names crate::grid, which is in grid.rs"),
         (
             "format/tet/a.rs",
             "use super::super::tiledb::B;",
-            "format/tet/a.rs names super::super::tiledb::B, which is of format/tiledb.rs",
+            "format/tet/a.rs names super::super::tiledb::B, which is in format/tiledb.rs",
         ),
         (
             "format/tiledb.rs",
             "use super::tet::A;",
-            "format/tiledb.rs names super::tet::A, which is of format/tet/a.rs",
+            "format/tiledb.rs names super::tet::A, which is in format/tet/a.rs",
         ),
-        ("array.rs", "use datafusion::error::Result;", "array.rs knows of datafusion"),
-        ("grid.rs", "fn f(_: arrow_schema::Field) {}", "grid.rs knows of arrow"),
+        ("array.rs", "use datafusion::error::Result;", "array.rs may not use datafusion"),
+        ("grid.rs", "fn f(_: arrow_schema::Field) {}", "grid.rs may not use arrow"),
     ] {
         assert_eq!(violations(&altered(file, text)), [expected], "{file}: {text}");
     }
@@ -137,7 +138,7 @@ fn violations_are_found() {
     }
 }
 
-/// A small library, one of whose files has other text behind its own.
+/// A small library, with `text` appended to one of its files.
 fn altered(file: &str, text: &str) -> Tree {
     let files = [
         (

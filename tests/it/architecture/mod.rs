@@ -1,12 +1,12 @@
-//! The shape of the sources, held against what DESIGN.md says of it.
+//! Checks the structure of the sources against DESIGN.md.
 
-/// No circles between files.
+/// Finds circular dependencies between files.
 mod circles;
 /// Checks the layers: which module imports which.
 mod layering;
 /// The names that a file declares, imports and uses.
 mod scope;
-/// Cuts sources into tokens.
+/// Splits sources into tokens.
 mod tokens;
-/// The modules of a crate, and where names lead.
+/// The modules of a crate, and the files that define the items of its paths.
 mod tree;

@@ -1,4 +1,4 @@
-//! Reads from a source file its modules, items, `use` trees and paths.
+//! Parses the modules, items, `use` trees and paths of a source file.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ pub(super) struct Scope {
     /// Items that the module itself defines.
     pub(super) items: BTreeSet<String>,
     pub(super) uses: Vec<Use>,
-    /// Paths of two names and more, in code.
+    /// Paths of two or more names, in code.
     pub(super) paths: BTreeSet<Vec<String>>,
-    /// Types and functions that code calls by one name.
+    /// Types and functions that code refers to by a single name.
     pub(super) mentions: BTreeSet<String>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Scope {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Use {
     pub(super) path: Vec<String>,
-    /// The name by which it is known here; `*` for all that the path holds.
+    /// The name that the import binds; `*` for a glob.
     pub(super) name: String,
     pub(super) is_public: bool,
 }
@@ -35,7 +35,7 @@ impl Scope {
         Reader { tokens: &tokens, at: 0 }.scope()
     }
 
-    /// Whether code outside of `use` begins with a name.
+    /// Whether a path or mention in code begins with a name.
     pub(super) fn is_used(&self, name: &str) -> bool {
         self.mentions.contains(name) || self.paths.iter().any(|path| path[0] == name)
     }
@@ -90,7 +90,7 @@ impl Reader<'_> {
         self.tokens.get(self.at + 1).is_some_and(|token| token.is(sign))
     }
 
-    /// Passes attributes, and the item after them if it is for tests only.
+    /// Skips attributes, and the item after them if it is for tests only.
     fn attributes(&mut self) {
         let mut is_test = false;
         while self.tokens.get(self.at).is_some_and(|token| token.is('#')) {
@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes an item: up to `;`, or a block that no `;` must follow.
+    /// Skips an item, up to its `;`, or up to its block if no `;` must follow.
     fn item(&mut self) {
         let needs_semicolon = ["use", "static", "type"];
         let mut may_end_with_block = true;
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes everything from an opening bracket to the one that closes it.
+    /// Skips everything from an opening bracket to its closing bracket.
     fn group(&mut self) {
         let mut depth = 0;
         while let Some(token) = self.tokens.get(self.at) {
@@ -167,7 +167,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes `pub` and where to: `pub(crate)`, `pub(in crate::a)`.
+    /// Skips `pub` and its restriction: `pub(crate)`, `pub(in crate::a)`.
     fn visibility(&mut self) {
         let is_limited = matches!(self.peek(2), Some("crate" | "super" | "self" | "in"));
         let has_group = self.sign_follows('(') && is_limited;
@@ -189,7 +189,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a path and what it branches into; stands on the `;`, `,` or `}` behind it afterwards.
+    /// Reads a path and its branches. The position is then at the `;`, `,` or `}` after them.
     fn use_tree(&mut self, prefix: &[String], is_public: bool, found: &mut Vec<Use>) {
         let mut path = prefix.to_vec();
         let mut name = None;
@@ -224,8 +224,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A path, a mention, or the keyword before the name of an item. Stands on the last of its tokens
-    /// afterwards.
+    /// Reads a path, a mention, or the keyword before the name of an item. The position is then at the
+    /// last token that was read.
     fn word(&mut self, at_top: bool, scope: &mut Scope) {
         let before = self.at.checked_sub(1).and_then(|at| self.tokens.get(at));
         let dots = self.tokens[..self.at].iter().rev().take_while(|token| token.is('.')).count();
@@ -251,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The name of the item that a keyword begins.
+    /// The name of the item that begins at the current token, if it is a keyword of items.
     fn defined(&self) -> Option<String> {
         let name = match self.peek(0)? {
             "const" if self.peek(1) == Some("fn") => return None,

@@ -1,5 +1,5 @@
-//! Cuts Rust sources into the tokens that paths are made of. Comments, strings, characters and
-//! lifetimes are left out.
+//! Splits Rust sources into the tokens that paths consist of. Comments, strings, characters and
+//! lifetimes are skipped.
 
 /// A part of a source file that may belong to a path or an item.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token> {
         if let Some(after) = after_comment(rest).or_else(|| after_text(rest)) {
             rest = after;
         } else if let Some(raw) = rest.strip_prefix("r#").filter(|raw| raw.starts_with(in_name)) {
-            rest = raw; // a name that would be a keyword
+            rest = raw; // a raw identifier
         } else if in_name(first) {
             let (name, after) = rest.split_at(rest.find(|c| !in_name(c)).unwrap_or(rest.len()));
             if !first.is_ascii_digit() {
@@ -61,7 +61,7 @@ fn in_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Skips the comment that the text begins with. Comments in `/* */` may hold others.
+/// Skips a comment at the beginning of the text. Comments in `/* */` may be nested.
 fn after_comment(text: &str) -> Option<&str> {
     if text.starts_with("//") {
         return Some(text.split_once('\n').map_or("", |(_, after)| after));
@@ -82,7 +82,7 @@ fn after_comment(text: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// Skips the string, character or lifetime that the text begins with.
+/// Skips a string, character or lifetime at the beginning of the text.
 fn after_text(text: &str) -> Option<&str> {
     let rest = ["br", "cr", "r", "b", "c", ""].iter().find_map(|prefix| {
         let rest = text.strip_prefix(prefix)?;
@@ -110,7 +110,7 @@ fn after_character(text: &str) -> Option<&str> {
     }
 }
 
-/// Skips to behind the first quote that no backslash precedes.
+/// Skips to after the first quote that is not escaped.
 fn after_quote(text: &str, quote: char) -> Option<&str> {
     let mut characters = text.chars();
     loop {

@@ -1,4 +1,4 @@
-//! The modules of a crate, and the file in which what a path names is defined.
+//! The modules of a crate, and the files that define the items of its paths.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,57 +11,57 @@ pub(super) struct Tree {
 }
 
 pub(super) struct Module {
-    /// Below the folder of the crate's sources, with slashes.
+    /// The path below the crate's source folder, with slashes.
     pub(super) file: String,
     parent: usize,
     children: BTreeMap<String, usize>,
     scope: Scope,
 }
 
-/// A file that names something of another one.
+/// A path in one file that leads to another file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Tie {
     pub(super) from: String,
     pub(super) to: String,
-    /// The path as it is written.
+    /// The path, as written.
     pub(super) name: String,
     pub(super) weight: Weight,
 }
 
-/// How a file depends on what it names.
+/// How a file depends on the file that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// It needs the item.
+    /// The file needs an item of the other.
     Needs,
-    /// It imports a module, of which it may or may not need something.
+    /// The file imports a module. It needs an item only if another path goes through the module.
     ImportsModule,
-    /// It passes the name on: a re-export of a file that has modules below it.
+    /// The file has submodules, and re-exports the name without using it.
     PassesOn,
 }
 
-/// Where a path leads.
+/// The end of a resolved path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Target {
     Module(usize),
-    /// Something that this module defines.
+    /// An item that this module defines.
     Item(usize),
     /// Another crate.
     Outside,
 }
 
-/// Imports on the way to a path's end, so that none is followed twice.
+/// The imports that were followed so far, so that none is followed twice.
 type Followed = Vec<(usize, usize)>;
 
 impl Tree {
-    /// Reads the crate in a folder of sources; `read` gives the text of a file below it.
+    /// Reads the crate whose root is the file `root`. `read` returns the text of a file.
     pub(super) fn load(root: &str, read: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut tree = Self { modules: Vec::new() };
-        let text = read(root).unwrap_or_else(|| panic!("no {root}"));
+        let text = read(root).unwrap_or_else(|| panic!("no file {root}"));
         tree.add(0, root, Scope::of(&text), read);
         tree
     }
 
-    /// The crate whose sources are in a folder of the project, if there is one.
+    /// The crate in a source folder of the project; `None` if the folder has no crate root.
     pub(super) fn of_project(folder: &str) -> Option<Self> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
         let read = |file: &str| std::fs::read_to_string(folder.join(file)).ok();
@@ -90,14 +90,14 @@ impl Tree {
             self.modules[number].children.insert(name, child);
         }
         for (name, scope) in inline {
-            assert!(scope.modules.is_empty(), "{file}: a file below the inline module {name}");
+            assert!(scope.modules.is_empty(), "{file}: `mod …;` in the inline module {name}");
             let child = self.add(number, &file, scope, read);
             self.modules[number].children.insert(name, child);
         }
         number
     }
 
-    /// Lists which file names which other.
+    /// Lists all dependencies between files.
     pub(super) fn ties(&self) -> Vec<Tie> {
         let mut ties: Vec<Tie> = (0..self.modules.len()).flat_map(|at| self.ties_of(at)).collect();
         ties.sort();
@@ -126,7 +126,7 @@ impl Tree {
         });
         let is_news = |path: &&Vec<String>| {
             let first = self.lookup(at, &path[0], false, &mut vec![]);
-            !matches!(first, Some(Target::Item(_))) // which its import says already
+            !matches!(first, Some(Target::Item(_))) // its import counts already
         };
         let paths = scope
             .paths
@@ -137,7 +137,7 @@ impl Tree {
         imports.chain(paths).collect()
     }
 
-    /// The first names of paths into other crates, by file.
+    /// The files with paths into other crates, and the first names of these paths.
     pub(super) fn outside(&self) -> Vec<(&str, &str)> {
         let mut found = Vec::new();
         for (at, module) in self.modules.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Tree {
         found
     }
 
-    /// Where a path leads that stands in the module `at`.
+    /// Resolves a path that is written in the module `at`.
     fn resolve(&self, at: usize, path: &[String], followed: &mut Followed) -> Target {
         let Some((first, rest)) = path.split_first() else { return Target::Module(at) };
         match first.as_str() {
@@ -172,17 +172,18 @@ impl Tree {
         }
     }
 
-    /// The same for a path of which each name is one of the module before it.
+    /// Resolves a path whose first name belongs to the module `at`.
     fn walk(&self, at: usize, path: &[String], followed: &mut Followed) -> Target {
         let Some((name, rest)) = path.split_first() else { return Target::Module(at) };
         match self.lookup(at, name, rest.is_empty(), followed) {
             Some(Target::Module(module)) => self.walk(module, rest, followed),
             Some(target) => target,
-            None => Target::Item(at), // made by a macro, say
+            None => Target::Item(at), // perhaps made by a macro
         }
     }
 
-    /// Resolves a name in a module. Where a module and an item share one, the item is at the end of a path.
+    /// Resolves a name in a module. If a module and an item share the name, the last name of a path means
+    /// the item.
     fn lookup(
         &self,
         at: usize,
@@ -223,7 +224,7 @@ impl Tree {
     }
 }
 
-/// The folder of a file's modules, with a slash at its end.
+/// The folder of a file's submodules, with a slash at its end.
 fn folder_of(file: &str) -> String {
     let path = Path::new(file);
     let folder = match path.file_name().and_then(|name| name.to_str()) {

@@ -1,11 +1,11 @@
-//! The arrays that each format is asked to hold.
+//! The arrays that the suite writes in each format.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
 
-/// Small arrays, no two alike.
+/// Small arrays of different kinds.
 pub(crate) fn arrays() -> Vec<Logical> {
     vec![stations(), climate(), holes(), counts(), runs(), wide()]
 }
@@ -14,7 +14,7 @@ fn axis(name: &'static str, labels: Labels, chunk: u64) -> Axis {
     Axis { name, labels, chunk }
 }
 
-/// An array of one value; `cell` gives the number of each cell, and decides what is NULL.
+/// An array of one variable. `cell` returns a cell, given its place in row-major order.
 fn array(
     name: &'static str,
     axes: Vec<Axis>,
@@ -26,7 +26,7 @@ fn array(
     Logical { name, axes, values: vec![values] }
 }
 
-/// One axis with labels of text.
+/// One axis with text labels.
 fn stations() -> Logical {
     let names =
         ["Alta", "Bergen", "Bodø", "Hamar", "Kirkenes", "Molde", "Narvik", "Oslo", "Ålesund"];
@@ -37,7 +37,7 @@ fn stations() -> Logical {
     })
 }
 
-/// Three axes whose chunks do not divide them, with times, ascending floats and text.
+/// Three axes with times, ascending floats and text. Their lengths are not multiples of their chunks.
 fn climate() -> Logical {
     let hours = Labels::Hours((473_352..473_352 + 17).collect());
     let heights = Labels::Floats(vec![-1.5, 0.0, 0.25, 2.0, 10.5, 100.0, 1e6]);
@@ -51,7 +51,7 @@ fn climate() -> Logical {
     })
 }
 
-/// Chunks of nothing but fill, which need not be written.
+/// Some chunks are all fill, so a format may leave them out.
 fn holes() -> Logical {
     let rows = Labels::Integers((-3..8).collect());
     let axes = vec![axis("row", rows, 4), axis("column", Labels::Index(10), 3)];
@@ -78,7 +78,7 @@ fn counts() -> Logical {
     })
 }
 
-/// Integers with fill; one dimension is labelled, with gaps, and one has none but the index.
+/// Integers with fill values. One dimension has labels with gaps, the other has no labels.
 fn runs() -> Logical {
     let times = Labels::Hours([5, 6, 9, 30, 31, 50, 77, 78].map(|hour| 400_000 + hour).to_vec());
     let axes = vec![axis("valid", times, 3), axis("member", Labels::Index(7), 7)];
@@ -89,7 +89,7 @@ fn runs() -> Logical {
     })
 }
 
-/// Two values side by side in every cell.
+/// Two variables over the same dimensions.
 fn wide() -> Logical {
     let hours = Labels::Hours((1000..1020).collect());
     let axes = vec![axis("time", hours, 6), axis("level", Labels::Index(3), 2)];

@@ -1,4 +1,4 @@
-//! A third format, which only tests have: it goes through nothing but what the library makes public.
+//! A third format, for tests only. It uses only the public API of the library.
 //!
 //! ```text
 //!   x.blocks/header.json     dimensions, labels, values, and how chunks are stored; written last
@@ -77,7 +77,7 @@ pub(crate) struct Header {
 pub(crate) struct Axis {
     pub(crate) name: String,
     pub(crate) length: u64,
-    /// Elements of a whole chunk.
+    /// The length of a whole chunk.
     pub(crate) chunk: u64,
     pub(crate) labels: Option<AxisLabels>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Axis {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum AxisLabels {
     Integers(Vec<i64>),
-    /// Since 1970.
+    /// Hours since 1970.
     Hours(Vec<i64>),
     Floats(Vec<f64>),
     Text(Vec<String>),
@@ -97,7 +97,7 @@ pub(crate) struct Numbers {
     pub(crate) name: String,
     pub(crate) number: Number,
     pub(crate) fill: f64,
-    /// By object. A chunk without a note is row-major and little-endian, if it is there at all.
+    /// Notes on chunks, by object. A chunk without a note is row-major and little-endian, or absent.
     pub(crate) notes: BTreeMap<String, Note>,
 }
 
@@ -112,12 +112,12 @@ pub(crate) enum Number {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {
-    /// The axes of the array in the order in which they are stored, the slowest first.
+    /// The axes of the array in storage order, the slowest first.
     pub(crate) axes: Vec<usize>,
     pub(crate) big_endian: bool,
-    /// Cells that are fill or NaN.
+    /// The number of cells that are fill or NaN.
     pub(crate) nulls: u64,
-    /// The least and the greatest of the others.
+    /// The least and the greatest of the other cells.
     pub(crate) bounds: Option<(f64, f64)>,
 }
 
@@ -219,7 +219,7 @@ struct BlocksChunks {
     read: ReadOptions,
 }
 
-/// The object of a chunk.
+/// The path of the object of a chunk.
 pub(crate) fn object(value: &str, chunk: &[u64]) -> String {
     chunk.iter().fold(format!("c/{value}"), |path, at| format!("{path}/{at}"))
 }
@@ -245,7 +245,7 @@ impl BlocksChunks {
     fn layer(&self, task: &ChunkTask, value: usize) -> Result<StoredChunk> {
         let Numbers { name, number, notes, .. } = &self.header.values[value];
         let (object, width) = (object(name, &task.coordinates), number.element().size());
-        // How long an object is, the header does not say.
+        // The header does not have the lengths of objects.
         let at = Location::new(object.as_str(), ByteRange::Whole);
         let mut layer = Layer::whole(Payload::new(at, task.cells() * width, Codec::Raw));
         let Some(note) = notes.get(&object) else {
@@ -269,7 +269,7 @@ impl BlocksChunks {
     }
 }
 
-/// The statistics in the header of the chunks of one value.
+/// The chunk statistics of one value, as the header has them.
 #[derive(Debug)]
 struct Notes {
     chunks: BlocksChunks,
@@ -281,7 +281,7 @@ impl Zones for Notes {
         let (values, read) = (&self.chunks.header.values[self.value], &self.chunks.read);
         let coordinates = self.chunks.grid.chunk_coordinates(chunk);
         let note = values.notes.get(&object(&values.name, &coordinates))?;
-        // Where fill or NaN is a value, the bounds leave it out.
+        // The bounds leave out fill and NaN, and do not hold where these are shown as values.
         if note.nulls > 0 && !(read.fill_as_null && read.nan_as_null) {
             return None;
         }

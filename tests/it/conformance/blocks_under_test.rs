@@ -1,5 +1,5 @@
-//! Folders of blocks, by the library's own writing: chunks of nothing but fill are left out, and the others
-//! are stored in every way that there is.
+//! The third format in the suite, and further tests of it. The library's `write_all` writes its folders:
+//! without chunks that are all fill, and with various orders of axes and bytes.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ use super::logical::{Cell, Chunk, Element, Labels, Logical, Values};
 use super::subject::{Subject, metrics};
 use crate::support::{cell, open, positions, query};
 
-/// Writes chunks as their notes say, and then the header, which makes all of it visible.
+/// Writes an object per chunk, and then the header, which makes the array visible.
 struct BlocksWriter(Header);
 
 impl Writer for BlocksWriter {
-    /// The number of the value, the chunk, its bytes as they are stored, and a note if there is one.
+    /// The number of the value, the coordinates of the chunk, its stored bytes, and its note, if any.
     type Chunk = (usize, Vec<u64>, Vec<u8>, Option<Note>);
 
     fn write(&mut self, (value, at, bytes, note): Self::Chunk) -> Result<Vec<Write>> {
@@ -80,8 +80,7 @@ impl FormatUnderTest for BlocksUnderTest {
             array.values.iter().enumerate().map(of_value).collect::<Vec<_>>()
         });
         let written = write_all(BlocksWriter(header(array)), stream::iter(all), folder);
-        // On a thread of its own: within a task of Tokio, what is waited for may never be polled again.
-        // The runtime ends there too: within a task none may be dropped.
+        // A task of Tokio must neither block nor drop a runtime, so another thread does both.
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(written)
@@ -131,8 +130,8 @@ fn header(array: &Logical) -> Header {
     }
 }
 
-/// The bytes of a chunk: of every sixth as they are and without a note, of the others in another order of
-/// axes each, and of every second one in the other order of bytes.
+/// The stored bytes and the note of a chunk. Every sixth chunk is row-major and has no note. The others
+/// differ in the order of axes, and every second one is big-endian.
 fn stored(number: usize, chunk: &Chunk, values: &Values) -> (Vec<u8>, Option<Note>) {
     if number % 6 == 5 {
         return (values.bytes(&chunk.places), None);
@@ -204,7 +203,7 @@ async fn it_is_described_without_a_word_of_its_own() {
     assert_eq!(array["columns"][3]["type"], "Float32");
 }
 
-/// The notes answer without cells: only the two chunks without a note are read.
+/// Notes answer `max` without reading cells: only the two chunks without a note are read.
 #[tokio::test]
 async fn notes_answer_extremes() {
     let subject = subject("counts");
@@ -232,7 +231,7 @@ async fn a_chunk_of_another_length_is_named() {
     assert_eq!(report.check("chunk_decode").unwrap().findings().len(), 1, "{report:#?}");
 }
 
-/// A note that names an object says that it is there.
+/// A chunk with a note must have an object.
 #[tokio::test]
 async fn a_chunk_that_is_noted_and_absent_is_an_error() {
     let subject = subject("holes");
@@ -253,7 +252,7 @@ async fn a_folder_without_a_header_is_no_array() {
     assert!(error.to_string().contains("header.json"), "{error}");
 }
 
-/// The same format with an option and a table function of its own.
+/// The blocks format with an additional option and table function.
 #[derive(Debug)]
 struct Told;
 

@@ -22,8 +22,8 @@ pub(crate) trait FormatUnderTest: Sync {
     /// Writes an array, all of whose labels the format can hold.
     fn write(&self, array: &Logical, path: &Path);
 
-    /// A file with metadata of what was written at `path`, and where in it. Nothing can be opened
-    /// without the first byte.
+    /// A file with metadata of the array at `path`, and the range of the metadata in it. If the first
+    /// byte of the range changes, the array cannot be opened.
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>);
 
     /// Adds the format to a session that does not have it.
@@ -36,6 +36,6 @@ pub(crate) struct Capabilities {
     pub(crate) holds: fn(&Labels) -> bool,
     /// The type of labels that are hours.
     pub(crate) hours: DataType,
-    /// Whether the least and greatest value of whole chunks are noted.
+    /// Whether the format stores the least and greatest value of chunks.
     pub(crate) notes_bounds: bool,
 }

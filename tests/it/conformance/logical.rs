@@ -1,4 +1,4 @@
-//! Arrays as numbers and labels, before any format, and as rows, which are made cell by cell.
+//! Arrays independent of any format: labels and numbers, and the rows of their tables, made cell by cell.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::support::positions;
 /// The labels of a dimension; no two are the same.
 #[derive(Debug, Clone)]
 pub(crate) enum Labels {
-    /// None but the index.
+    /// No labels: the index, below this length.
     Index(u64),
     Integers(Vec<i64>),
     /// Hours since 1970.
@@ -43,7 +43,7 @@ impl Labels {
         }
     }
 
-    /// A part of them, which of an index is the index of the part.
+    /// The labels of a part of the axis; an index begins at 0 again.
     fn part(&self, from: usize, to: usize) -> Self {
         match self {
             Self::Index(_) => Self::Index((to - from) as u64),
@@ -74,7 +74,7 @@ impl Labels {
 pub(crate) struct Axis {
     pub(crate) name: &'static str,
     pub(crate) labels: Labels,
-    /// Elements of a whole chunk.
+    /// The length of a whole chunk.
     pub(crate) chunk: u64,
 }
 
@@ -90,15 +90,15 @@ pub(crate) enum Element {
 /// A stored cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
-    /// An integer; of floats, a quarter of it.
+    /// This integer; for floats, a quarter of it.
     Number(i32),
-    /// NULL as a float.
+    /// NaN, which is NULL in the table.
     Nan,
-    /// NULL as the declared fill value.
+    /// The declared fill value, which is NULL in the table.
     Fill,
 }
 
-/// The fill value, before floats take a quarter of it.
+/// The fill value of integers; the fill value of floats is a quarter of it.
 const FILL: i32 = -40_000;
 
 impl Element {
@@ -127,7 +127,7 @@ impl Element {
         (if self.is_float() { FILL / 4 } else { FILL }).to_string()
     }
 
-    /// The column that a table shows of the cells.
+    /// The column of these cells in a table.
     fn column(self, cells: &[Cell]) -> ArrayRef {
         let number = |cell: &Cell| match cell {
             Cell::Number(number) => Some(*number),
@@ -152,7 +152,7 @@ impl Element {
 /// The values of all cells, in row-major order.
 #[derive(Debug, Clone)]
 pub(crate) struct Values {
-    /// The name of the column; `value` if there is one.
+    /// The name of the column; `value` if there is only one.
     pub(crate) name: &'static str,
     pub(crate) element: Element,
     pub(crate) cells: Vec<Cell>,
@@ -174,16 +174,16 @@ pub(crate) struct Logical {
     pub(crate) values: Vec<Values>,
 }
 
-/// One chunk of an array, which its end may clip.
+/// One chunk of an array, clipped at the end of the array.
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
-    /// Its coordinates among chunks.
+    /// Its coordinates in the chunk grid.
     pub(crate) at: Vec<u64>,
-    /// Its first cell.
+    /// The indices of its first cell.
     pub(crate) start: Vec<u64>,
     /// Its length along each axis.
     pub(crate) shape: Vec<u64>,
-    /// The places of its cells among those of the array, in row-major order.
+    /// The places of its cells in the array, in row-major order.
     pub(crate) places: Vec<usize>,
 }
 
@@ -192,7 +192,7 @@ impl Logical {
         self.axes.iter().map(|axis| axis.labels.len()).collect()
     }
 
-    /// The array as the format can hold it: other labels become the index.
+    /// The array as the format can hold it: labels that it cannot hold become the index.
     pub(crate) fn held_by(&self, capabilities: &Capabilities) -> Self {
         let mut array = self.clone();
         for axis in &mut array.axes {
@@ -221,7 +221,7 @@ impl Logical {
         positions(&counts).into_iter().map(chunk).collect()
     }
 
-    /// Whether all cells of a chunk are fill: its writer may leave it out.
+    /// Whether all cells of a chunk are fill, so that a writer may leave it out.
     pub(crate) fn is_all_fill(&self, chunk: &Chunk) -> bool {
         let is_fill =
             |values: &Values| chunk.places.iter().all(|at| values.cells[*at] == Cell::Fill);
@@ -272,7 +272,7 @@ impl Logical {
         })
     }
 
-    /// The axes of the array, by name.
+    /// The names of the dimensions, which must all differ.
     pub(crate) fn dimensions(&self) -> Vec<&'static str> {
         let names: Vec<_> = self.axes.iter().map(|axis| axis.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");

@@ -1,28 +1,27 @@
-//! The suite that every format must pass: it writes the same logical arrays in each, and compares each with
-//! the
-//! same rows in memory.
+//! The suite that every format must pass. It writes the same logical arrays in each format, and compares
+//! the tables over them with the same rows in memory.
 //!
 //! ```text
 //!   arrays() ──▶ Logical ──┬── FormatUnderTest::write ──▶ files ──▶ doors ──▶ table t
 //!                          └── rows, cell by cell ─────────────────────────▶ table t in memory
 //! ```
 //!
-//! A further format is one more `impl FormatUnderTest` and one more line below. What a format cannot
-//! hold, its `Capabilities` say; checks know no format.
+//! To add a format, implement `FormatUnderTest` and add a line below. Its `Capabilities` describe what the
+//! format cannot hold; the checks are the same for all formats.
 
-/// The arrays that each format is asked to hold.
+/// The arrays that the suite writes in each format.
 mod arrays;
-/// A third format, which only tests have.
+/// A third format, for tests only.
 mod blocks;
-/// Folders of blocks, and what the suite does not ask of every format.
+/// The third format in the suite, and further tests of it.
 mod blocks_under_test;
 /// The checks.
 mod checks;
-/// The public ways from a location to a table: the one file that a change of them touches.
+/// The library's methods that open tables.
 mod doors;
 /// The interface of a format to the suite.
 mod format;
-/// Arrays as numbers and labels, before any format.
+/// Arrays independent of any format.
 mod logical;
 /// One array in one format, and in memory.
 mod subject;
@@ -30,7 +29,7 @@ mod subject;
 mod tet;
 /// TileDB arrays.
 mod tiledb;
-/// Formats that are wrong in one thing, which the check about it must find.
+/// Formats with one fault each, which a check must find.
 mod wrong;
 
 /// One test per check, over all arrays.
@@ -48,7 +47,7 @@ macro_rules! each_check {
     };
 }
 
-/// The tests of a format, in a module of its name.
+/// The tests of a format, in the module `$name`.
 macro_rules! conforms {
     ($name:ident, $format:expr) => {
         mod $name {

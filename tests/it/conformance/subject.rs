@@ -14,7 +14,7 @@ use super::format::{Capabilities, FormatUnderTest};
 use super::logical::Logical;
 use crate::support::{reducing, rows_from, session};
 
-/// An array, written in a format, and what checks ask of both.
+/// An array that is written in a format, with helpers for checks.
 pub(crate) struct Subject<'a> {
     pub(crate) format: &'a dyn FormatUnderTest,
     pub(crate) capabilities: Capabilities,
@@ -35,7 +35,7 @@ impl<'a> Subject<'a> {
         subject
     }
 
-    /// The beginning of messages of failures.
+    /// The beginning of failure messages: the array and the format.
     pub(crate) fn what(&self) -> String {
         format!("\"{}\" in {}", self.array.name, self.format.name())
     }
@@ -48,7 +48,7 @@ impl<'a> Subject<'a> {
         self.path().to_str().unwrap().to_owned()
     }
 
-    /// A session that knows the format.
+    /// A session with the format installed.
     pub(crate) fn session(&self, partitions: usize, batch_size: usize) -> SessionContext {
         let ctx = reducing(partitions, batch_size);
         self.format.install(&ctx);
@@ -63,7 +63,7 @@ impl<'a> Subject<'a> {
         ctx
     }
 
-    /// A session with the rows as the table `t`, and with the numbers of their chunks as `chunks`.
+    /// A session with the rows in memory as the table `t`, and as `chunks` with the number of their chunk.
     pub(crate) fn in_memory(&self) -> SessionContext {
         let ctx = session(1, 8192);
         let mut fields: Vec<Field> =
@@ -92,7 +92,7 @@ impl<'a> Subject<'a> {
         names.iter().map(|it| format!("\"{it}\"{order}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Compares all rows of a table, by any name, with those in memory.
+    /// Compares all rows of a table or table expression with the rows in memory.
     pub(crate) async fn assert_rows(&self, ctx: &SessionContext, table: &str) {
         let sql = |table| format!("SELECT {} FROM {table}", self.columns());
         let mut found = rows_from(ctx, &sql(table)).await;

@@ -1,4 +1,4 @@
-//! `.tet` files, by the tests' own writer.
+//! The `.tet` format in the suite, written by the tests' own writer.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ fn metadata(array: &Logical, values: &Values) -> Value {
     })
 }
 
-/// A dataset that carries labels, for those that need one.
+/// The dataset that stores labels; `None` if they need no dataset.
 fn labels(name: &str, labels: &Labels) -> Option<TestDataset> {
     let (tag, data, attributes) = match labels {
         Labels::Index(_) | Labels::Text(_) => return None,
@@ -95,7 +95,7 @@ fn le(integers: &[i64]) -> Vec<u8> {
     integers.iter().flat_map(|it| it.to_le_bytes()).collect()
 }
 
-/// The least and greatest value of each chunk, as the format notes them.
+/// The zone maps of all chunks, which have their least and greatest values.
 fn zones(array: &Logical) -> Value {
     let mut zones = Vec::new();
     for (dataset, values) in array.values.iter().enumerate() {

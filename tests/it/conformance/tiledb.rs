@@ -1,5 +1,5 @@
-//! TileDB arrays, by the tests' own writer: one fragment, or if chunks are left out, one for each of
-//! the others.
+//! The TileDB format in the suite, written by the tests' own writer: in one fragment, or in a fragment per
+//! chunk if some chunks are left out.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl FormatUnderTest for TileDb {
         put_in_folder(&array.files(&mut StdRng::seed_from_u64(1)), path);
     }
 
-    /// The schema, behind the version of its envelope, which says nothing.
+    /// The schema, without the version of its envelope, as another version may be valid.
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {
         let mut files = std::fs::read_dir(path.join("__schema")).unwrap();
         let file = files.next().unwrap().unwrap().path();
@@ -64,7 +64,7 @@ impl FormatUnderTest for TileDb {
     }
 }
 
-/// The coordinates, which have no gaps.
+/// The range of coordinates, which have no gaps.
 fn domain(labels: &Labels) -> (i128, i128) {
     match labels {
         Labels::Integers(all) | Labels::Hours(all) => {

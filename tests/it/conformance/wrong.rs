@@ -1,4 +1,4 @@
-//! Formats that are wrong in one thing, which the check about it must find.
+//! Formats with one fault each, which a check must find.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::logical::{Cell, Labels, Logical};
 use super::subject::Subject;
 use super::tet::Tet;
 
-/// Writes another array than it is given.
+/// The `.tet` format, with a function that changes the array before it is written.
 struct Wrong(fn(&mut Logical));
 
 impl FormatUnderTest for Wrong {
@@ -32,7 +32,7 @@ impl FormatUnderTest for Wrong {
         Tet.write(&array, path);
     }
 
-    /// The payloads, of which metadata say nothing.
+    /// The payloads instead of metadata: damage to them goes unnoticed.
     fn metadata(&self, path: &Path) -> (PathBuf, Range<usize>) {
         let file = std::fs::read(path).unwrap();
         let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
@@ -41,7 +41,7 @@ impl FormatUnderTest for Wrong {
     }
 }
 
-/// The array of integers, whose chunks are many and have bounds of their own.
+/// The array of integers: many chunks, with different bounds.
 fn counts() -> Logical {
     arrays().into_iter().find(|array| array.name == "counts").unwrap()
 }

@@ -14,10 +14,10 @@ async fn answers() {
     let answers = read_json(&files.join("answers.json"));
     let mut report = Report::default();
     for (file, answer) in answers.as_object().expect("answers.json is an object") {
-        // Other entries hold more of what the reference engine said, which is no oracle.
+        // Other entries hold only answers of the reference engine, which is no oracle.
         let Some(datasets) = answer["datasets"].as_object() else { continue };
         if datasets.is_empty() {
-            continue; // nothing to ask; whether the file opens is asked below
+            continue; // no answers; `rejects` tests whether the file opens
         }
         report.subject = file.clone();
         let opened = open(&files.join(file), &[plain(), indexed(), raw()]).await;
@@ -31,10 +31,10 @@ async fn answers() {
     report.finish();
 }
 
-/// The truth about a dataset, which is not what the answers say in two cases.
+/// The expected values of a dataset. For two datasets, `answers.json` is corrected.
 pub(crate) fn truth_of(file: &str, dataset: &str, truth: &Value) -> Value {
     match (file, dataset) {
-        // Two datasets have this name. The answers are about the second; a name means the first.
+        // Two datasets have this name. The answers are for the second; in SQL the name means the first.
         ("crafted/dup_dataset_names.tet", "a") => json!({
             "count": 4,
             "null_count_nan_or_fill": 0,
@@ -42,8 +42,8 @@ pub(crate) fn truth_of(file: &str, dataset: &str, truth: &Value) -> Value {
                 "count": 4, "sum": 6.0, "mean": 1.5, "min": 0.0, "max": 3.0, "var_pop": 1.25
             },
         }),
-        // The fill value 1e20 is no f32. The file stores the nearest one, which is what it means;
-        // the answers look for 1e20 itself and find no fill.
+        // The fill value 1e20 is not an f32. The file stores the nearest f32, which counts as fill; the
+        // answers look for 1e20 itself and find no fill.
         ("converted/nc_small_labels.tet", "v") => json!({
             "count": 60,
             "null_count_nan_or_fill": 1,
@@ -79,8 +79,8 @@ pub(crate) async fn check_dataset(
     report.note(done);
 }
 
-/// What rounding may cost, beyond the last digits of the result: terms of a sum may cancel out, and
-/// are not added in numpy's order.
+/// Tolerances for rounding, beyond the last digits of a result: terms of a sum may cancel out, and are
+/// not added in numpy's order.
 pub(crate) struct Slack {
     pub(crate) sum: f64,
     pub(crate) mean: f64,
@@ -91,13 +91,13 @@ impl Slack {
     pub(crate) fn of(truth: &Value) -> Self {
         let number = |key: &str| truth["nonnull"][key].as_f64().unwrap_or(0.0);
         let size = number("min").abs().max(number("max").abs());
-        // Around 2^53 a variance of a few thousand is nothing but rounding.
+        // Around 2^53, a variance of a few thousand is only rounding.
         let variance = 1e-14 * number("mean").powi(2);
         Self { sum: 1e-12 * size * number("count"), mean: 1e-12 * size, variance }
     }
 }
 
-/// Aggregates of the cells that are neither NaN nor fill.
+/// Checks aggregates of the cells that are neither NaN nor fill.
 async fn check_aggregates(
     ctx: &SessionContext,
     dataset: &str,
@@ -109,7 +109,7 @@ async fn check_aggregates(
     let found = aggregate(ctx, dataset, sql).await?;
     let nonnull = &truth["nonnull"];
     report.equal("count(*)", &found[0], &truth["count"].to_string());
-    // An empty array has a count and nothing else.
+    // For an empty array, the answers have only a count.
     let values = nonnull["count"].as_u64().unwrap_or(0);
     report.equal("count(value)", &found[1], &values.to_string());
     let nulls = truth["null_count_nan_or_fill"].as_u64().unwrap_or(0);
@@ -128,7 +128,7 @@ async fn check_aggregates(
     Ok(())
 }
 
-/// Integers are exact, whatever their size.
+/// Checks the sum and the extremes of integers, which are exact.
 async fn check_integers(
     ctx: &SessionContext,
     dataset: &str,
@@ -146,7 +146,7 @@ async fn check_integers(
     Ok(())
 }
 
-/// Without NULLs for NaN and fill, the stored values are all there.
+/// Checks the stored values, without NULLs for NaN and fill.
 async fn check_raw(
     ctx: &SessionContext,
     dataset: &str,
@@ -176,7 +176,7 @@ async fn check_raw(
     Ok(())
 }
 
-/// The cells above the mean. NaN and the fill values of these files are never above it.
+/// Checks the cells above the mean. NaN and the fill values of these files are never above it.
 async fn check_filter(
     ctx: &SessionContext,
     dataset: &str,
@@ -195,13 +195,13 @@ async fn check_filter(
     );
     let found = rows(ctx, &sql).await?.concat();
     report.equal("count of a filter", &found[0], &filter["count"].to_string());
-    // SQL's sum of nothing is NULL.
+    // SQL's sum of no rows is NULL.
     let sum = filter["sum"].as_f64().filter(|_| filter["count"] != 0);
     report.close("sum of a filter", &found[1], sum, Slack::of(truth).sum);
     Ok(())
 }
 
-/// The mean for each index of the first and of the last axis.
+/// Checks the means for each index of the first and of the last axis.
 async fn check_groups(
     ctx: &SessionContext,
     dataset: &str,

@@ -1,4 +1,4 @@
-//! Documents of the reference's query engine as SQL, as far as the corpus has them.
+//! Translates the corpus's query documents, which are for the reference engine, to SQL.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::Result;
 use super::tables::{columns, quoted, rows};
 
-/// A number, or `None` for NULL and whatever JSON has no number for.
+/// A number; `None` for NULL and for numbers that JSON cannot represent.
 pub(crate) type Number = Option<f64>;
 
-/// The readings of a file: which of NaN and fill values are NULL.
+/// The schemas of a file: each reads NaN and fill values either as NULL or as values.
 pub(crate) fn schemas() -> [(&'static str, ArrayOptions); 4] {
     let read = |nan, fill| {
         let options = ArrayOptions::default().with_index_columns(true);
@@ -26,7 +26,7 @@ pub(crate) fn schemas() -> [(&'static str, ArrayOptions); 4] {
     ]
 }
 
-/// A document about a dataset, and the names of the dataset's columns.
+/// A query document, and the columns of its dataset.
 pub(crate) struct Asked<'a> {
     dataset: &'a str,
     query: &'a Value,
@@ -61,9 +61,10 @@ impl<'a> Asked<'a> {
         &self.query[self.operation()]
     }
 
-    /// The reference folds all that is stored, but its filters know missing values, and so do some
-    /// operations. Its extremes are numbers even if there are NaNs. DataFusion's rolling sums keep a
-    /// NaN that has left the window.
+    /// The table in which SQL gives the reference's answer.
+    ///
+    /// The reference aggregates all stored values, but its filters and some operations skip missing ones.
+    /// Its extremes skip NaN. DataFusion's rolling sums keep a NaN that has left the window.
     pub(crate) fn table(&self) -> String {
         let schema = match self.operation() {
             _ if self.query.get("filter").is_some() => "present",
@@ -96,7 +97,7 @@ impl<'a> Asked<'a> {
         named.or_else(|| text.parse().ok())
     }
 
-    /// The axes that a reduction keeps: those it groups by, or those it does not reduce.
+    /// The axes that a reduction keeps: the axes of its keys, or the axes that it does not reduce.
     fn kept(&self) -> Vec<usize> {
         let list = |axes: &Value| match axes {
             Value::Array(axes) => axes.clone(),
@@ -148,7 +149,7 @@ impl<'a> Asked<'a> {
                 "is_not_null" => format!("{value} IS NOT NULL"),
                 "ne" => format!("({value} IS DISTINCT FROM {to})"),
                 "gt" => format!("{value} > {to}"),
-                other => panic!("no such comparison in the corpus so far: {other}"),
+                other => panic!("this test cannot translate the comparison {other}"),
             }
         }));
         if terms.is_empty() { String::new() } else { format!("WHERE {}", terms.join(" AND ")) }
@@ -199,12 +200,12 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Windows along the first of two axes.
+    /// The document as SQL, if it has windows along the first of two axes.
     fn windows(&self) -> String {
         let (table, aggregate, window) = (self.table(), self.aggregate(), &self.query["window"]);
         let size = window["size"].as_u64().expect("a window has a size");
         let along = self.axis(&window["axis"]).expect("a window has an axis");
-        assert!(along == 0 && self.indices.len() == 2, "the only windows of the corpus so far");
+        assert!(along == 0 && self.indices.len() == 2, "a window is along the first of two axes");
         let (along, other) = (&self.indices[0], &self.indices[1]);
         if window["mode"] == "bins" {
             return format!(
@@ -223,7 +224,7 @@ impl<'a> Asked<'a> {
         )
     }
 
-    /// Whether labels of two datasets agree, index by index.
+    /// SQL for whether the labels of two datasets agree, index by index.
     fn aligned(&self) -> String {
         let with = self.argument()["with"].as_str().expect("the other dataset");
         let axes = self.argument()["axes"].as_array().expect("the axes to compare");
@@ -242,7 +243,7 @@ impl<'a> Asked<'a> {
         format!("SELECT {} = 0", differ.collect::<Vec<_>>().join(" + "))
     }
 
-    /// The answer from the cells, one by one: for what the reference refuses.
+    /// Computes the answer from the cells, for documents that the reference refuses.
     pub(crate) async fn naive(&self, ctx: &SessionContext) -> Result<Vec<Number>> {
         let kept = self.kept();
         let keys: String = kept.iter().map(|at| format!("{}, ", self.indices[*at])).collect();

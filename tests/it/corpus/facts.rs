@@ -1,4 +1,4 @@
-//! What is known of the files of the corpus, against what numpy says of their cells.
+//! Compares the table functions about files of the corpus with numpy's answers about their cells.
 
 use std::path::Path;
 
@@ -23,7 +23,8 @@ async fn call(
     Box::pin(query(ctx, &sql)).await.map(|batches| rows_of(&batches))
 }
 
-/// Files whose index is wrong in a way that a query words differently, or in a payload only.
+/// The error of a table function over a bad file, which for some files differs from the error of a query.
+/// `None` if only a payload is bad.
 fn error_of_index<'a>(file: &str, of_query: &'a str) -> Option<&'a str> {
     match file {
         "crafted/reject/dataset_id_oob.tet" => Some("a chunk of dataset 99, but there are 10"),
@@ -61,7 +62,7 @@ async fn every_file_is_described_or_says_why() {
             let found =
                 call(&ctx, "array_to_string(warnings, ';')", "tet_info", &path, &rest).await;
             let found = report.note(found).unwrap_or_default().concat().concat();
-            report.equal("whether it says why", &found.contains(part).to_string(), "true");
+            report.equal("a warning with the reason", &found.contains(part).to_string(), "true");
         }
     }
     report.finish();
@@ -76,7 +77,7 @@ async fn zone_maps_and_sizes_are_those_of_the_cells() {
     for (file, answer) in answers.as_object().expect("answers.json is an object") {
         let Some(datasets) = answer["datasets"].as_object() else { continue };
         if expectation(file).is_some() || file.ends_with("dup_dataset_names.tet") {
-            continue; // wrong, or about another dataset of the same name
+            continue; // a bad file, or answers about another dataset of the same name
         }
         for (dataset, answer) in datasets {
             report.subject = format!("{file} {dataset}");
@@ -102,7 +103,7 @@ async fn check(
     let cells = truth["count"].as_u64().unwrap_or_default();
     report.equal("whether all chunks are stored", &known[1], "true");
     report.equal("raw bytes", &known[2], &(cells * bits / 8).to_string());
-    // The digits of an f32 are those of an f32, not of the double next to it.
+    // The text of an f32 has the digits of an f32, so the test parses it as one.
     let number = if known[0] == "f32" { "REAL" } else { "DOUBLE" };
     let columns = format!(
         "sum(raw_bytes), sum(stored_bytes), sum(null_count), count(*) - count(null_count), \
@@ -113,7 +114,7 @@ async fn check(
         report.equal("raw bytes of chunks", &chunks[0], &known[2]);
         report.equal("stored bytes of chunks", &chunks[1], &known[4]);
     }
-    // The fill value of this one is not what its text says, see `answers::truth_of`.
+    // The answers miss the fill value of this file, see `answers::truth_of`.
     if known[3] == "true" && chunks[3] == "0" && !path.ends_with("nc_small_labels.tet") {
         let nulls = truth["null_count_nan_or_fill"].as_u64().unwrap_or_default();
         report.equal("NULLs", &chunks[2], &nulls.to_string());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The directory of the files, or `None` where there is no corpus.
+/// The directory of the files; `None` if `GRIDFUSION_CORPUS` is not set.
 pub(crate) fn corpus() -> Option<PathBuf> {
     let Some(root) = std::env::var_os("GRIDFUSION_CORPUS") else {
         eprintln!("GRIDFUSION_CORPUS is not set; nothing is tested");

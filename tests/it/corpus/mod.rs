@@ -1,13 +1,14 @@
 //! The corpus: `.tet` files that other programs wrote, with answers computed by numpy and xarray.
 //!
 //! `GRIDFUSION_CORPUS` names the directory that holds it; the files are in `tet/files` below. Without
-//! the variable these tests do nothing. Each of them goes on after a failure and lists all at the end.
+//! the variable these tests do nothing. Each test goes on after a failure, and lists all failures at the
+//! end.
 
 /// Compares each dataset with numpy's answers.
 mod answers;
 /// Documents of the reference's query engine as SQL.
 mod document;
-/// Compares each file with its known facts.
+/// Compares table functions about the files with numpy's answers.
 mod facts;
 /// The files.
 mod files;
@@ -17,9 +18,9 @@ mod netcdf;
 mod packages;
 /// Queries that the reference engine answered.
 mod parity;
-/// Bad files.
+/// Bad files: refused with a reason, or read correctly.
 mod rejects;
-/// Collects failures, and tells them at the end.
+/// Collects failures, and reports them at the end.
 mod report;
 /// Files as tables.
 mod tables;

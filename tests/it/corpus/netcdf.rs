@@ -1,4 +1,4 @@
-//! Questions of a climatologist to converted NetCDF files, which xarray answered.
+//! Typical queries of climate data over converted NetCDF files, compared with xarray's answers.
 
 use datafusion::prelude::SessionContext;
 use serde_json::Value;
@@ -9,9 +9,9 @@ use super::{Report, corpus, read_json};
 /// A key of `answers_netcdf.json`, the query whose cells are the answer, and an absolute tolerance.
 type Question = (&'static str, &'static str, f64);
 
-/// Long lists of answers are printed with ten decimals.
+/// The tolerance for long lists of answers, which are printed with ten decimals.
 const PRINTED: f64 = 1e-9;
-/// Means in single precision.
+/// The tolerance for means in single precision.
 const SINGLE: f64 = 1e-4;
 
 const CLIMATE: &[Question] = &[
@@ -54,7 +54,7 @@ const CLIMATE: &[Question] = &[
         0.0,
     ),
     (
-        // Double precision gives 273.0167270870, the answer is 273.0167320936: its weights were
+        // Double precision gives 273.0167270870. The answer is 273.0167320936, as its weights were
         // added up in single precision.
         "temperature/cos_lat_weighted_mean",
         "SELECT sum(value * cos(radians(lat))) / sum(cos(radians(lat))) FROM f.temperature
@@ -167,7 +167,7 @@ async fn netcdf_answers() {
     report.finish();
 }
 
-/// The paths of everything in `value` that is not an object.
+/// Collects the paths of all values in `value` that are not objects.
 fn leaves(path: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(entries) => {
@@ -195,7 +195,7 @@ async fn ask(ctx: &SessionContext, question: &Question, answers: &Value, report:
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let what = format!("cell {at}");
         match expected {
-            // Exact integers, and instants with nanoseconds.
+            // Exact integers, and times with nanoseconds.
             Value::String(text) => {
                 report.equal(&what, found, text.trim_end_matches(".000000000"));
             }

@@ -10,8 +10,8 @@ use super::answers::check_dataset;
 use super::tables::{dataset_names, indexed, open, plain, raw};
 use super::{Report, corpus, read_json};
 
-/// The generations of a package and the files that their datasets come from. Publishing drops what
-/// footers say, so the one fill value among them is an ordinary value, as the answers have it.
+/// The generations of a package and the files that their datasets come from. Publishing drops the
+/// metadata of footers, so the only fill value among them becomes an ordinary value, as in the answers.
 const GENERATIONS: [(u64, &[&str]); 2] = [
     (1, &["reference/sample.tet"]),
     (2, &["converted/nc_small_labels.tet", "reference/sample.tet"]),
@@ -45,7 +45,7 @@ async fn packages() {
     report.finish();
 }
 
-/// `ZONE.json` repeats what is embedded in the file beside it.
+/// `ZONE.json` has the same zone maps as the file next to it.
 #[tokio::test]
 async fn zone_files_say_what_the_file_says() {
     let Some(files) = corpus() else { return };

@@ -1,7 +1,7 @@
 //! Every query of the reference engine that the corpus records, as SQL.
 //!
-//! `answers.json` holds documents of `tet query`, what the reference answered, and what numpy says of
-//! the same cells. numpy is always right; the reference is, where nothing below says otherwise.
+//! `answers.json` has documents of `tet query`, the answers of the reference, and numpy's answers for the
+//! same cells. numpy is always right; so is the reference, except for the cases of `is_wrong`.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn numbers(answer: &Value) -> Vec<Number> {
     }
 }
 
-/// What the reference answered, or `None` where it refused.
+/// The answer of the reference; `None` if it refused the query.
 fn of_reference(operation: &str, result: &Value) -> Option<Vec<Number>> {
     let cells = result.get("operation_element_count");
     let fields = [
@@ -33,7 +33,7 @@ fn of_reference(operation: &str, result: &Value) -> Option<Vec<Number>> {
         cells.filter(|_| operation == "count"),
     ];
     let answer = numbers(fields.into_iter().flatten().next()?);
-    // Of nothing it says 0 where SQL says NULL.
+    // Without cells, the reference answers 0 and SQL NULL.
     Some(if cells.is_some_and(|cells| *cells == 0) && operation != "count" {
         vec![None; answer.len()]
     } else {
@@ -41,7 +41,7 @@ fn of_reference(operation: &str, result: &Value) -> Option<Vec<Number>> {
     })
 }
 
-/// What numpy says of the same, if it was asked.
+/// numpy's answer, if `truth` has one.
 fn of_numpy(kind: &str, truth: &Value) -> Option<Vec<Number>> {
     let number = |key: &str| Some(truth.get(key)?.as_f64());
     let (cells, nans) = (truth["count"].as_f64()?, truth["nan_count"].as_f64()?);
@@ -78,16 +78,16 @@ fn of_numpy(kind: &str, truth: &Value) -> Option<Vec<Number>> {
     one.map(|number| vec![number])
 }
 
-/// Why an answer of the reference is not to be had here.
+/// Whether the answer of the reference is wrong or missing; the comments below give the reasons.
 fn is_wrong(file: &str, dataset: &str, kind: &str, element_type: &str, truth: &Value) -> bool {
     match kind {
-        // Vectorised extremes of f32 lose cells where there are NaNs.
+        // Vectorised extremes of f32 lose cells if there are NaNs.
         "min" | "max" => truth["nan_count"] != 0,
-        // These know f32 only, and not in groups.
+        // These operations work for f32 only, and not in groups.
         "nan_mean" | "nan_count" | "null_count" if element_type != "f32" => true,
-        // Sums beyond 2^53, of which variances are made.
+        // These are computed from sums beyond 2^53.
         "var" | "std" => (file, dataset) == ("converted/nc_stations.tet", "count"),
-        // The fill value is given as a decimal that no f32 is equal to, see `truth_of`.
+        // The declared fill value is not an f32, see `truth_of`.
         "is_not_null_sum" | "is_not_null_count" | "null_count" => {
             (file, dataset) == ("converted/nc_small_labels.tet", "v")
         }
@@ -95,7 +95,7 @@ fn is_wrong(file: &str, dataset: &str, kind: &str, element_type: &str, truth: &V
     }
 }
 
-/// Recorded queries that there is nothing to compare of, and why.
+/// Recorded queries that have no answer to compare with, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crafted/reject/missing_chunk.tet", "sum", "the file is not in the corpus"),
     ("crafted/reject/dtype_11.tet", "sum", "there is no such element type; refused by both"),
@@ -107,7 +107,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// A file with its datasets in every reading, and aggregations as reductions.
+/// A session with a file under each of `document::schemas`, and with reductions.
 async fn session(path: &Path) -> Result<SessionContext> {
     let ctx = open(path, &schemas()).await?;
     ctx.enable_gridfusion();
@@ -119,7 +119,7 @@ struct Entry<'a> {
     kind: &'a str,
     query: &'a Value,
     result: &'a Value,
-    /// Whether the reference's answer counts.
+    /// Whether the reference's answer is right.
     is_right: bool,
     truth: &'a Value,
 }
@@ -144,7 +144,7 @@ async fn check(ctx: &SessionContext, entry: &Entry<'_>, report: &mut Report) -> 
         let Some(answer) = answer else { continue };
         report.equal("number of cells", &found.len().to_string(), &answer.len().to_string());
         for (at, (found, expected)) in found.iter().zip(answer).enumerate() {
-            report.close(&format!("cell {at}, by {who},"), found, expected, slack);
+            report.close(&format!("cell {at}, compared with {who},"), found, expected, slack);
         }
     }
     let cells = entry.result["operation_element_count"].as_u64().filter(|_| entry.is_right);
@@ -156,7 +156,7 @@ async fn check(ctx: &SessionContext, entry: &Entry<'_>, report: &mut Report) -> 
     Ok(())
 }
 
-/// The last column of a row; what JSON has no number for is NULL.
+/// The last column of a row; numbers that JSON cannot represent are NULL.
 fn last(row: &[String]) -> String {
     match row.last().expect("a column").as_str() {
         "true" => "1".into(),
@@ -166,7 +166,7 @@ fn last(row: &[String]) -> String {
     }
 }
 
-/// What the directory of a file says.
+/// Checks the element type and the shapes of a dataset.
 async fn check_layout(
     ctx: &SessionContext,
     path: &Path,
@@ -193,10 +193,10 @@ async fn recorded_queries_have_the_same_answers() {
     let mut report = Report::default();
     let mut queries = 0;
     for (file, answer) in answers.as_object().expect("answers.json is an object") {
-        // What `_extra_queries` holds is asked below; nothing else is not about a file.
+        // The next test is for `_extra_queries`; all other entries are files.
         let Some(datasets) = answer["datasets"].as_object() else { continue };
         if datasets.is_empty() {
-            continue; // no queries were asked
+            continue; // no queries were recorded
         }
         report.subject = file.clone();
         let path = files.join(file);
@@ -239,12 +239,12 @@ async fn further_queries_have_the_same_answers() {
             continue;
         }
         let Some(ctx) = report.note(session(&files.join(file)).await) else { continue };
-        // In groups, `nan_mean` gives nothing at all.
+        // In groups, `nan_mean` of the reference has no answer.
         let is_right = query.get("nan_mean").is_none();
         let entry = Entry { kind: "", query, result, is_right, truth: &Value::Null };
         let done = check(&ctx, &entry, &mut report).await;
         report.note(done);
     }
-    assert!(excepted.into_iter().all(|used| used), "an exception that none is made of");
+    assert!(excepted.into_iter().all(|used| used), "an exception that no query needs");
     report.finish();
 }

@@ -1,4 +1,4 @@
-//! Files that are not as they should be: refused with a reason, or read as they must be.
+//! Bad files: refused with a reason, or read correctly.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use gridfusion::ArrayOptions;
 use super::tables::{aggregate, columns, dataset_names, open, plain, rows};
 use super::{Report, corpus, relative, tet_files};
 
-/// What becomes of a file that is not as it should be.
+/// The expected result of opening and reading a bad file.
 pub(crate) enum Expected {
-    /// It is refused, with an error that says this.
+    /// The file is refused, with an error that contains this text.
     OpenFails(&'static str),
     /// This dataset is refused; the others can be read.
     DatasetFails(&'static str, &'static str),
     /// These datasets are tables, but scans of them fail; the others can be read.
     ScanFails(&'static [&'static str], &'static str),
-    /// It can be read: a dataset, its number of values and their sum.
+    /// The file can be read: a dataset, its number of values and their sum.
     Reads(&'static str, u64, f64),
 }
 
@@ -24,13 +24,13 @@ use Expected::{DatasetFails, OpenFails, Reads, ScanFails};
 
 /// Every file of the `reject` directories and of `corrupt_footer`, and one that needs `tet repair`.
 const BAD_FILES: &[(&str, Expected)] = &[
-    // Zone maps: no wrong answer, whatever they say. Version 1 of the footer does not know them.
+    // Bad zone maps do not change answers. A footer of version 1 has no zone maps.
     ("corrupt_footer/v1_with_zone_refs.tet", Reads("a", 4, 24.0)),
     ("corrupt_footer/zone_bad_json.tet", Reads("a", 4, 24.0)),
     ("corrupt_footer/zone_lies.tet", Reads("a", 4, 24.0)),
     // One index row has a codec that does not exist.
     ("crafted/reject/codec_2.tet", ScanFails(&["f32"], "codec 2")),
-    // More labels than the reference's `verify` allows; a reader has no reason to mind.
+    // More labels than the reference's `verify` allows, but a reader can read them.
     ("crafted/reject/coord_labels_65.tet", Reads("x", 65, 2080.0)),
     // The row of the first chunk belongs to dataset 99 of 10, so that chunk has none.
     ("crafted/reject/dataset_id_oob.tet", ScanFails(&["f32"], "no row for chunk [0, 0]")),
@@ -46,11 +46,11 @@ const BAD_FILES: &[(&str, Expected)] = &[
         "crafted/reject/partial_failed_convert.tet",
         ScanFails(&["t2m", "time"], "payloads end at byte 376"),
     ),
-    // The footer's JSON is a row of X.
+    // The footer's JSON is replaced by letters X.
     ("reference/plan.tet", OpenFails("corrupt footer")),
-    // The row of chunk [0, 0] says [99, 0], outside the grid.
+    // The row of chunk [0, 0] has the coordinates [99, 0], outside the grid.
     ("reference/reject/chunk_coord_out_of_grid.tet", ScanFails(&["a"], "no row for chunk [0, 0]")),
-    // Two chunks share their bytes: 1, 2, 4, 5 and 1, 2. Only `verify` can mind.
+    // Two chunks share their bytes: 1, 2, 4, 5 and 1, 2. Only `verify` reports that.
     ("reference/reject/duplicate_payload_offset.tet", Reads("a", 6, 15.0)),
     (
         "reference/reject/inflated_stored_past_eof.tet",
@@ -86,7 +86,7 @@ async fn rejects() {
                 seen += 1;
                 check_bad_file(&path, expected, &mut report).await;
             }
-            None if is_bad => report.fail("nothing says what to expect of this file"),
+            None if is_bad => report.fail("BAD_FILES has no expectation for this file"),
             None => {}
         }
     }
@@ -127,8 +127,8 @@ async fn check_bad_file(path: &Path, expected: &Expected, report: &mut Report) {
     }
 }
 
-/// The values are 1, 2, 10, 11. One of the files claims that its second chunk ends at 1, which makes
-/// the reference engine leave it out here.
+/// The values are 1, 2, 10, 11. The zone map of one file gives 1 as the greatest value of its second
+/// chunk, so the reference engine skips that chunk here.
 #[tokio::test(flavor = "multi_thread")]
 async fn zone_maps_never_change_answers() {
     let Some(files) = corpus() else { return };
@@ -139,7 +139,7 @@ async fn zone_maps_never_change_answers() {
         "corrupt_footer/zone_bad_json.tet",
         "corrupt_footer/zone_lies.tet",
     ] {
-        // Well-formed lies are believed by those who trust them.
+        // A well-formed zone map cannot be recognized as wrong, so trust in it changes answers.
         let trusts: &[bool] =
             if file.ends_with("zone_lies.tet") { &[false] } else { &[true, false] };
         for &trust in trusts {
@@ -180,7 +180,7 @@ async fn every_file_opens_or_says_why() {
     report.finish();
 }
 
-/// Only files that are known to be bad may give errors, and those name the file.
+/// Only files that are known to be bad may give errors, and the errors must name the file.
 fn check_excuse(error: &DataFusionError, report: &mut Report) {
     report.names_the_file(error);
     if expectation(&report.subject).is_none() {

@@ -1,13 +1,13 @@
-//! Counts the checks of a test over the corpus, and collects its failures, so that it tells all at the end.
+//! Counts the checks of a test over the corpus, and collects its failures to report all at the end.
 
 use datafusion::error::DataFusionError;
 
 use super::tables::Result;
 
-/// What was checked and what went wrong.
+/// The number of checks so far, and the failures.
 #[derive(Default)]
 pub(crate) struct Report {
-    /// What is being checked: begins with the file's path below the corpus.
+    /// The file or dataset that is being checked; begins with the file's path below the corpus.
     pub(crate) subject: String,
     checks: usize,
     failures: Vec<String>,
@@ -18,7 +18,7 @@ impl Report {
         self.failures.push(format!("{}: {failure}", self.subject));
     }
 
-    /// The value of what should have worked.
+    /// Returns the value of a result, or adds its error to the failures.
     pub(crate) fn note<T>(&mut self, result: Result<T>) -> Option<T> {
         self.checks += 1;
         match result {
@@ -37,7 +37,7 @@ impl Report {
         }
     }
 
-    /// Numbers agree to 9 digits, or to within `slack`. `None` stands for NULL.
+    /// Checks that numbers agree to 9 digits, or to within `slack`. `None` stands for NULL.
     pub(crate) fn close(&mut self, what: &str, found: &str, expected: Option<f64>, slack: f64) {
         let Some(expected) = expected else { return self.equal(what, found, "NULL") };
         self.checks += 1;
@@ -47,7 +47,7 @@ impl Report {
         }
     }
 
-    /// Every error names the file.
+    /// Checks that an error names the file.
     pub(crate) fn names_the_file(&mut self, error: &DataFusionError) {
         self.checks += 1;
         let name = self.subject.rsplit('/').next().unwrap_or(&self.subject);
@@ -56,7 +56,7 @@ impl Report {
         }
     }
 
-    /// An error that names the file and says `part`.
+    /// Checks that there is an error, and that it names the file and contains `part`.
     pub(crate) fn refused(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
         let Some(error) = error else {
             return self.fail(&format!("{what} works, expected an error with '{part}'"));
@@ -67,11 +67,11 @@ impl Report {
         }
     }
 
-    /// The same for bytes that contradict the format: the error says where they are.
+    /// Checks an error about corrupt bytes, which must also contain their position.
     pub(crate) fn corrupt(&mut self, what: &str, error: Option<&DataFusionError>, part: &str) {
         self.refused(what, error, part);
         if error.is_some_and(|error| !error.to_string().contains(" at byte ")) {
-            self.fail(&format!("{what} gives an error without a place"));
+            self.fail(&format!("{what} gives an error without a position"));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::support::{query, rows_of};
 
 pub(crate) type Result<T> = std::result::Result<T, DataFusionError>;
 
-/// The schema `f`: a file as users see it by default.
+/// The schema `f`: a file with default options.
 pub(crate) fn plain() -> (&'static str, ArrayOptions) {
     ("f", ArrayOptions::default())
 }

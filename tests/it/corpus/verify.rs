@@ -1,4 +1,4 @@
-//! What verification says of each file of the corpus.
+//! Compares the findings of verification with the expected ones, for each file of the corpus.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::tiledb::libtiledb::corpus_cases;
 use crate::verify::tet::{failed, findings};
 use crate::verify::tiledb::assert_passes;
 
-/// Files of which something is said: the checks that fail, all if none is named, and a part of what is said.
+/// Files with findings: the checks that fail, none if all findings are warnings, and a part of a finding.
 const FILES: &[(&str, &[&str], &str)] = &[
     (
         "corrupt_footer/v1_with_zone_refs.tet",
@@ -29,7 +29,7 @@ const FILES: &[(&str, &[&str], &str)] = &[
     ("crafted/dim_names_wrong_rank.tet", &[], "1 dimension names for 2 axes"),
     ("crafted/dup_dataset_names.tet", &[], "an earlier dataset with the same name"),
     ("crafted/labels_len_mismatch.tet", &[], "2 labels for dimension \"t\", which has 6 elements"),
-    // It can be read, but two chunks of one writer have no byte in common.
+    // The file can be read, but no writer lets two chunks share bytes.
     (
         "crafted/overlapping_payloads.tet",
         &["payload_overlap"],
@@ -120,7 +120,7 @@ async fn every_file_is_verified_as_expected() {
         report.equal("failed checks", &format!("{:?}", failed(&verified)), &format!("{checks:?}"));
         let text = findings(&verified);
         match expected {
-            Some(_) if !text.contains(part) => report.fail(&format!("not said: {part}\n{text}")),
+            Some(_) if !text.contains(part) => report.fail(&format!("missing: {part}\n{text}")),
             None if !text.is_empty() => report.fail(&text),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! A converted climate file whose two variables are cut differently, as one table.
+//! A converted climate file as one table, whose two variables have different chunks.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ async fn corpus_variables_of_a_climate_file_are_one_table() {
     assert_eq!(rows.len(), 37);
     assert_eq!(rows, rows_from(&ctx, joined).await);
 
-    // Chunks of 73 x 37 x 72 and of 73 x 20 x 40: each of them read once.
+    // Chunks of 73 x 37 x 72 and of 73 x 20 x 40: each is read once.
     let plan = ctx.sql(wide).await.unwrap().create_physical_plan().await.unwrap();
     collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
     let stored = format!(

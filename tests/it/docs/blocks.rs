@@ -1,5 +1,5 @@
-//! The code blocks of README.md and docs/*.md, and what they must show. The tests of the program use this
-//! file too.
+//! The code blocks of README.md and docs/*.md, and the comparison of their outputs. The tests of the
+//! program use this file, too.
 //!
 //! | block | is |
 //! |---|---|
@@ -8,9 +8,9 @@
 //! | `rust from: PATH` | a part of that file of the repository |
 //! | any of these with `no_run: REASON` | left alone |
 //!
-//! Where an output has `…`, that stands for anything, and white space counts as one blank. Rows may come in
-//! any order unless the SQL says `ORDER BY`, and times that a query took are not compared. An output may
-//! begin with `Error: ` if it is meant to.
+//! In an output, `…` stands for any text; all white space then counts as one blank. Rows may be in any
+//! order unless the SQL has `ORDER BY`. The time that a query took is not compared. An output begins with
+//! `Error: ` if the SQL must fail.
 //!
 //! With `UPDATE_DOCS=1` in the environment, outputs that differ are written into the pages instead.
 
@@ -25,11 +25,11 @@ pub(crate) struct Page {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// What stands between two fences.
+/// A code block of a page.
 pub(crate) struct Block {
-    /// What follows the opening fence.
+    /// The text after the opening fence.
     info: String,
-    /// Where in the page its lines are.
+    /// The byte range of its lines in the page.
     pub(crate) at: Range<usize>,
 }
 
@@ -38,11 +38,11 @@ impl Block {
         self.info.split([' ', ',']).next().unwrap()
     }
 
-    /// What a keyword of the info string says, for instance the reason of `no_run: needs a bucket`.
+    /// The text after a keyword of the info string, such as the reason in `no_run: needs a bucket`.
     pub(crate) fn says(&self, keyword: &str) -> Option<&str> {
         let (_, rest) = self.info.split_once(keyword)?;
         let rest = rest.strip_prefix(':').unwrap_or_default().trim();
-        assert!(!rest.is_empty(), "```{}: say more after `{keyword}:`", self.info);
+        assert!(!rest.is_empty(), "```{}: add a text after `{keyword}:`", self.info);
         Some(rest)
     }
 
@@ -51,7 +51,7 @@ impl Block {
     }
 }
 
-/// What a page shows at a place, and what it should.
+/// The place of an output in a page, and the output that was found.
 pub(crate) struct Output {
     /// The SQL or the command.
     pub(crate) of: String,
@@ -92,13 +92,13 @@ impl Page {
         Self { path, text, blocks }
     }
 
-    /// The page and the line of a place in it.
+    /// The path of the page, and the line number of a byte in it.
     pub(crate) fn line(&self, place: usize) -> String {
         let line = self.text[..place].matches('\n').count() + 1;
         format!("{}:{line}", self.path.display())
     }
 
-    /// Holds what was found against the page; says what differs, or writes it into the page.
+    /// Compares the outputs with the page. Returns a message per difference, or updates the page.
     pub(crate) fn settle(&self, outputs: &[Output]) -> Vec<String> {
         let differs = |it: &&Output| !agrees(&self.text[it.at.clone()], &it.found, &it.of);
         let differing: Vec<&Output> = outputs.iter().filter(differs).collect();
@@ -120,7 +120,7 @@ impl Page {
     }
 }
 
-/// Whether what a page shows of `source` is what came out.
+/// Whether the output that a page shows for `source` agrees with the output found.
 pub(crate) fn agrees(shown: &str, found: &str, source: &str) -> bool {
     let (shown, found) = (without_times(shown), without_times(found));
     if shown.contains('…') {
@@ -129,7 +129,7 @@ pub(crate) fn agrees(shown: &str, found: &str, source: &str) -> bool {
     shown == found || !source.contains("ORDER BY") && sorted(&shown) == sorted(&found)
 }
 
-/// Lines without blanks at their ends, each with a line feed, and without the time a query took.
+/// Removes blanks at the ends of lines, and the time a query took.
 fn without_times(text: &str) -> String {
     let line = |line: &str| match line.split_once("; ") {
         _ if line.starts_with("Elapsed ") && line.ends_with(" seconds.") => "Elapsed\n".to_owned(),
@@ -139,7 +139,7 @@ fn without_times(text: &str) -> String {
     lines(text).lines().map(line).collect()
 }
 
-/// Without empty lines at the end.
+/// Removes empty lines at the end.
 fn lines(text: &str) -> String {
     match text.trim_end() {
         "" => String::new(),
@@ -157,7 +157,7 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Whether `text` is `pattern`, in which `…` stands for anything.
+/// Whether `text` matches `pattern`, in which `…` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut pieces: Vec<&str> = pattern.split('…').map(str::trim).collect();
     let last = pieces.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `README.md`, `docs/*.md` and what they show.
+//! Tests of `README.md` and `docs/*.md`.
 
 /// The code blocks of the pages.
 mod blocks;
@@ -6,5 +6,5 @@ mod blocks;
 mod book;
 /// Runs the pages' blocks, and compares the output with the pages.
 mod pages;
-/// Holds comments and pages against the rules for English.
+/// Checks comments and pages against the writing rules of CONTRIBUTING.md.
 mod style;

@@ -1,5 +1,5 @@
-//! The documentation shows what really comes out: its SQL, its links and its Rust. What it shows of the
-//! program is tested with the program.
+//! Checks the SQL, the links and the Rust code of the documentation. The tests of the program check the
+//! console blocks.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionSta
 use crate::docs::blocks::{Block, Output, Page, agrees, pages};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-/// The files of the examples; each is a schema, and a dataset that only one of them has is a table.
+/// The example files. Each is a schema; a dataset of only one file is also a table.
 const FILES: [&str; 4] = ["climate", "land", "model", "stations"];
 
-/// A session as `gridfusion examples/data/*.tet` has it, always with two partitions.
+/// A session like the one of `gridfusion examples/data/*.tet`, but always with two partitions.
 async fn session() -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(2).with_information_schema(true);
     config.options_mut().format.null = "NULL".to_owned();
@@ -47,7 +47,7 @@ async fn session() -> SessionContext {
     ctx
 }
 
-/// Runs statements; what they print, one after the other.
+/// Runs statements; returns their outputs, one after the other.
 async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
     let mut printed = String::new();
     for statement in DFParser::parse_sql(sql)? {
@@ -72,21 +72,21 @@ async fn run(ctx: &SessionContext, sql: &str) -> Result<String> {
     Ok(printed)
 }
 
-/// The text of the last plan that `EXPLAIN` gives, which is the physical one, without a table around it.
+/// The last plan that `EXPLAIN` returns, which is the physical plan, as plain text.
 fn physical_plan(batches: &[RecordBatch]) -> String {
     let batch = batches.last().unwrap();
     let plans = ArrayFormatter::try_new(batch.column(1).as_ref(), &FormatOptions::default());
     plans.unwrap().value(batch.num_rows() - 1).to_string()
 }
 
-/// The block of output that stands right after the block of that number.
+/// The output block right after the block `number`, if there is one.
 fn output_of(page: &Page, number: usize) -> Option<&Block> {
     let next = page.blocks.get(number + 1).filter(|next| next.language() == "text")?;
     let between = &page.text[page.blocks[number].at.end..next.at.start];
     (between.trim() == "```\n\n```text").then_some(next)
 }
 
-/// What a page's SQL gives: outputs that it shows, and failures that it does not.
+/// Runs the SQL of a page. Returns the outputs that the page shows, and failures that it does not show.
 async fn outputs(page: &Page) -> (Vec<Output>, Vec<String>) {
     let ctx = session().await;
     let (mut outputs, mut failures) = (vec![], vec![]);
@@ -120,7 +120,7 @@ async fn sql_of_the_documentation() {
         failures.extend(failed);
         failures.extend(page.settle(&outputs));
     }
-    assert!(failures.is_empty(), "UPDATE_DOCS=1 writes outputs\n\n{}", failures.join("\n\n"));
+    assert!(failures.is_empty(), "UPDATE_DOCS=1 updates the pages\n\n{}", failures.join("\n\n"));
     assert!(count > 0);
 }
 
@@ -131,18 +131,18 @@ fn rust_of_the_documentation_is_in_the_examples() {
         for (block, path) in rust.filter_map(|block| Some((block, block.says("from")?))) {
             let file = fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
             let line = page.line(block.at.start);
-            assert!(file.contains(&page.text[block.at.clone()]), "{line}: {path} is different");
+            assert!(file.contains(&page.text[block.at.clone()]), "{line}: not found in {path}");
         }
     }
 }
 
-/// What a page links to, without web pages.
+/// The targets of the links of a page, except web pages.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     targets.map(|(target, _)| target).filter(|target| !target.contains("://"))
 }
 
-/// The anchors of a page, as GitHub makes them of headings.
+/// The anchors that GitHub derives from the headings of a page.
 fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
     let anchor = |heading: &str| {
@@ -176,7 +176,7 @@ fn every_chapter_is_in_the_index() {
     }
 }
 
-/// The test of the tests: what counts as the same output, and what does not.
+/// Tests which outputs count as equal.
 #[test]
 fn outputs_are_compared() {
     let table = "| a |\n| 1 |\n| 2 |\n";

@@ -1,4 +1,4 @@
-//! A small HTTP server with range requests, for one object, that counts what it is asked.
+//! A small HTTP server for one object. It supports ranges, and counts GET requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

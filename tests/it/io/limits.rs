@@ -1,4 +1,4 @@
-//! Large indexes and bounded memory.
+//! Large chunk indexes, and memory limits.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn many_chunks(chunks: u64, layout: &Layout) -> Vec<u8> {
     tet_bytes(&[TestDataset::new("v", I32, &[chunks], &[1], data)], layout)
 }
 
-/// One cell among many chunks, in writer's order and in any order.
+/// Chunks are found in an index in the writer's order, and in a shuffled index.
 #[tokio::test]
 async fn any_index_order_finds_its_chunks() {
     let shuffle = Some(rand::rngs::StdRng::seed_from_u64(8));
@@ -34,12 +34,12 @@ async fn any_index_order_finds_its_chunks() {
     }
 }
 
-/// Of two rows for one chunk, the first in the file counts; a missing one is named.
+/// The first of two index rows for one chunk counts. The error about a missing row names the chunk.
 #[tokio::test]
 async fn duplicates_and_holes() {
     let mut file = many_chunks(4, &Layout::default());
     let row = |number: usize| 80 + 32 + 104 * number;
-    file[row(3) + 8] = 1; // the row of chunk 3 now says chunk 1
+    file[row(3) + 8] = 1; // the row of chunk 3 is now another one for chunk 1
     let opened = TetReader::open(Arc::new(MemorySource::new("dup.tet", file))).await.unwrap();
     let array = open_dataset(&opened, "v", &ReadOptions::default()).await.unwrap();
     let ctx = session(1, 8192);
@@ -52,7 +52,7 @@ async fn duplicates_and_holes() {
     }
 }
 
-/// Chunks in flight are accounted: a pool that cannot hold one chunk refuses, one that can is enough.
+/// Chunks count towards the memory pool: a query fails if the pool cannot hold one chunk.
 #[tokio::test]
 async fn memory_is_accounted() {
     let data = vec![0_u8; 4 * 1_000_000];

@@ -1,4 +1,4 @@
-//! What is held under a limit of memory, and what is known of files that are written.
+//! Queries under a memory limit, and files that change after they were opened.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::support::{F64, Layout, TempTet, TestDataset, query, tet_bytes};
 
 const CELLS: usize = 500_000;
 
-/// Numbers in chunks of so many.
+/// A file of `CELLS` doubles, in chunks of `chunk` cells.
 fn file(chunk: u64, zstd: bool) -> TempTet {
     let data = (0..CELLS).flat_map(|at| (at as f64).to_le_bytes()).collect();
     let dataset = TestDataset::new("t", F64, &[CELLS as u64], &[chunk], data).with_zstd(zstd);
@@ -35,7 +35,7 @@ async fn limited(limit: usize, file: &TempTet) -> SessionContext {
     ctx
 }
 
-/// An accumulator that holds all values; the first one of its kind notes how much it held at most.
+/// An accumulator that keeps all values, and records the most bytes that it held.
 #[derive(Debug)]
 struct Hold {
     values: Vec<f64>,
@@ -68,8 +68,8 @@ impl Accumulator for Hold {
     }
 }
 
-/// One chunk of 4 MB is too much for the pool. That is found out before the values are held, not when the
-/// chunk has been read.
+/// The values of a chunk of 4 MB exceed the pool. The query fails before the accumulator holds them, not
+/// only after the whole chunk.
 #[tokio::test]
 async fn accumulators_never_hold_more_than_the_pool_has() {
     const LIMIT: usize = 1_000_000;
@@ -90,7 +90,7 @@ async fn accumulators_never_hold_more_than_the_pool_has() {
         Arc::new(vec![DataType::Int64]),
     );
     ctx.register_udaf(hold);
-    // Rows need as much, and may be asked too.
+    // The fallback to rows needs as much memory, so either may fail.
     let error = query(&ctx, "SELECT hold(value) FROM t").await.unwrap_err().to_string();
     assert!(error.contains("allocate additional"), "{error}");
     let most = most.load(Ordering::Relaxed);
@@ -98,7 +98,8 @@ async fn accumulators_never_hold_more_than_the_pool_has() {
     assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
 }
 
-/// Who keeps batches counts what is behind them, so under a limit that is their rows alone.
+/// Operators that keep batches count whole buffers, so under a memory limit buffers hold only the rows
+/// of their batch.
 #[tokio::test]
 async fn batches_hold_their_rows_alone() {
     let file = file(CELLS as u64, true);
@@ -110,7 +111,7 @@ async fn batches_hold_their_rows_alone() {
     assert!(held < 3 * 16 * CELLS, "{held}");
 }
 
-/// A scan reads on, chunk by chunk, where others have taken all memory; but not chunks of any size.
+/// A scan of small chunks works even if others use the whole pool; a scan of a large chunk does not.
 #[tokio::test]
 async fn a_scan_takes_its_share() {
     for (chunk, fits) in [(10_000, true), (CELLS as u64, false)] {
@@ -125,7 +126,7 @@ async fn a_scan_takes_its_share() {
     }
 }
 
-/// A file that is written in place gives an error where it is used, through a mapping and through reads.
+/// Reading a file that was written after it was opened is an error, in both I/O modes.
 #[tokio::test]
 async fn a_file_that_is_written_is_an_error() {
     for io in [IoMode::Mmap, IoMode::Pread] {
@@ -143,7 +144,7 @@ async fn a_file_that_is_written_is_an_error() {
     }
 }
 
-/// Bytes that were let go of are there again when they are wanted.
+/// A mapping reads the same bytes again after it released their memory.
 #[tokio::test]
 async fn what_is_forgotten_can_be_read_again() {
     let file = file(1000, false);

@@ -1,10 +1,10 @@
-//! Where bytes come from, and how many of them are held.
+//! Byte sources, and memory limits.
 
-/// A server for one object.
+/// An HTTP server for one object.
 mod http;
-/// Large indexes, bounded memory.
+/// Large chunk indexes, and memory limits.
 mod limits;
-/// Memory under a limit, files that are written meanwhile.
+/// Queries under a memory limit, and files that change meanwhile.
 mod memory;
-/// Every way of reading bytes.
+/// Every kind of byte source.
 mod sources;

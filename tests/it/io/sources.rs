@@ -1,4 +1,4 @@
-//! The same file through every way of reading bytes gives the same answers.
+//! Every kind of byte source gives the same answers for the same file.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::io::http::HttpServer;
 use crate::support::{F32, Layout, TempTet, TestDataset, cell, rows_from, session, tet_bytes};
 
-/// 6 x 50 in chunks of 2 x 7, zstd, labelled, with rows out of order: every part of a read is used.
+/// An array of 6 x 50 cells in chunks of 2 x 7, with zstd, labels and shuffled index rows.
 fn file() -> Vec<u8> {
     use rand::SeedableRng;
     let data = (0..300).flat_map(|i| (i as f32 / 4.0).to_le_bytes()).collect();
@@ -108,7 +108,7 @@ async fn locations_reach_every_store() {
     );
 }
 
-/// Opening asks for the two ends of the file at once, and a scan merges payloads that lie together.
+/// Opening takes at most two requests, `count(*)` none, and a cell two.
 #[tokio::test]
 async fn few_requests_are_made() {
     let data = (0..40_000).flat_map(|i: i32| i.to_le_bytes()).collect();
@@ -134,7 +134,7 @@ async fn few_requests_are_made() {
     assert_eq!(server.gets() - to_open, 2, "one index row and one payload");
 }
 
-/// Whole raw chunks of a mapped file are handed out as they lie there: two scans give the same memory.
+/// Whole raw chunks of a mapped file are not copied: the batches of two scans share their memory.
 #[tokio::test]
 async fn raw_chunks_are_not_copied() {
     let data = (0..4096_i32).flat_map(i32::to_le_bytes).collect();
@@ -163,7 +163,7 @@ async fn raw_chunks_are_not_copied() {
     }
 }
 
-/// An object that was replaced after it was opened gives an error, not a mixture of both.
+/// Reading an object that was replaced after it was opened is an error, not a mixture of both.
 #[tokio::test]
 async fn a_replaced_object_is_an_error() {
     let memory = Arc::new(InMemory::new());
@@ -179,7 +179,7 @@ async fn a_replaced_object_is_an_error() {
     assert!(error.contains("mem://bucket/v.tet: the object was replaced"), "{error}");
 }
 
-/// A file that was cut after it was opened gives an error, through a mapping and through reads.
+/// Reading a file that was cut off after it was opened is an error, in both I/O modes.
 #[tokio::test]
 async fn a_file_that_shrinks_is_an_error() {
     for io in [IoMode::Mmap, IoMode::Pread] {
@@ -195,7 +195,7 @@ async fn a_file_that_shrinks_is_an_error() {
     }
 }
 
-/// Dropping a stream ends the fetches it has started, and its memory is given back.
+/// Dropping a stream stops its fetches and releases its memory.
 #[tokio::test]
 async fn dropping_a_stream_stops_it() {
     use futures::StreamExt;

@@ -1,5 +1,5 @@
-//! Many files as one table: by patterns and lists, in any order, refused where they disagree, and not
-//! opened again where labels rule them out.
+//! Many files as one table: patterns and lists in any order, errors about files that disagree, and files
+//! that are skipped by their labels.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::support::{
     F32, I32, I64, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
 };
 
-/// Days of a year over 2 stations, in one file per year, in a folder.
+/// A folder of files, one per year.
 struct Years {
     dir: tempfile::TempDir,
 }
 
 impl Years {
-    /// One file per year from 2001 on, of 10 days each: `year-2001.tet`, …
+    /// One file per year from 2001 on, of 10 days and 2 stations each: `year-2001.tet`, …
     fn new(years: i32) -> Self {
         let this = Self { dir: tempfile::tempdir().unwrap() };
         for year in 0..years {
@@ -43,7 +43,8 @@ impl Years {
 
 const DAYS: u64 = 10;
 
-/// `temperature` and `rain` in chunks of their own; a value is its day, and the station's number behind the point.
+/// `temperature` and `rain` with different chunks. A temperature is the number of its day and a quarter
+/// per station, and rain twice the number of the day and one per station.
 fn year_file(year: i32, stations: &[&str], units: &str) -> Vec<TestDataset> {
     let width = stations.len() as u64;
     let shape = [DAYS, width];
@@ -139,7 +140,7 @@ async fn sql_takes_patterns_and_lists() {
     );
 }
 
-/// Half of the files are gone when a query needs the other half.
+/// A query of one year works after the files of all other years were removed.
 #[tokio::test]
 async fn files_that_labels_rule_out_are_not_opened_again() {
     let years = Years::new(1_100);
@@ -223,14 +224,14 @@ async fn files_that_disagree_are_refused_with_the_reason() {
     ] {
         years.write("year-2003.tet", &datasets);
         let found = error(&ctx, pattern(), default()).await;
-        assert!(found.contains(&expected), "{found}\nshould hold: {expected}");
+        assert!(found.contains(&expected), "{found}\nshould contain: {expected}");
     }
     std::fs::write(&third, "no array").unwrap();
     let found = error(&ctx, pattern(), default()).await;
     assert!(found.contains(&third), "{found}");
     let found = error(&ctx, years.text("month-*.tet"), default()).await;
     assert!(found.contains("nothing matches '"), "{found}");
-    // Attributes that mean nothing to the values may differ, and so may the order of variables.
+    // Attributes that do not affect the values may differ, and so may the order of variables.
     let mut other_order = year_file(2, &["A", "B"], "degC");
     other_order.swap(0, 1);
     years.write("year-2003.tet", &other_order);
@@ -244,7 +245,7 @@ async fn a_dimension_can_be_named() {
     let years = Years::new(1);
     let ctx = session(1, 8192);
     let dir = |name: &str| years.text(name);
-    // Without labels, the names of files give the order.
+    // Without labels, files are in the order of their names.
     for (name, from) in [("b.tet", 2), ("a.tet", 0)] {
         let data = (from..from + 2_i32).flat_map(i32::to_le_bytes).collect();
         let values =
@@ -271,7 +272,7 @@ async fn a_dimension_can_be_named() {
     );
 }
 
-/// The physical plan without the names of files, which differ from run to run.
+/// The physical plan, with `DIR` for the folder, whose name differs from run to run.
 async fn plan(ctx: &SessionContext, years: &Years, sql: &str) -> String {
     let rows = rows_from(ctx, &format!("EXPLAIN {sql}")).await;
     let physical = rows.iter().find(|row| row[0] == "physical_plan").unwrap();
@@ -303,7 +304,7 @@ async fn plans_reach_across_files() {
     assert_eq!(rows, [["2001-02-09T00:00:00", "78"], ["2001-02-08T00:00:00", "76"]]);
 }
 
-/// Writers list variables in any order, and a file may lack some.
+/// Variables are matched by name, in any order; files with other variables are an error.
 #[tokio::test]
 async fn variables_are_put_together_by_name() {
     let years = Years::new(1);
@@ -312,7 +313,7 @@ async fn variables_are_put_together_by_name() {
     let named = |year: i32, names: [&str; 2]| {
         let mut datasets = year_file(year, &["A", "B"], "K");
         for (dataset, name) in datasets.iter_mut().zip(names) {
-            // Of one type, so that nothing but the name tells them apart.
+            // All variables get one type, so that only their names differ.
             let whole = |it: &[u8]| i32::from_le_bytes(it.try_into().unwrap()) as f32;
             if dataset.tag == I32 {
                 dataset.data =
@@ -336,7 +337,7 @@ async fn variables_are_put_together_by_name() {
     let expected = "its variables are temperature, snow, not temperature, rain";
     assert!(found.contains(expected), "{found}");
 
-    // A single variable is a column called `value`, whatever its own name.
+    // A single variable is the column `value`, but its own name must still be the same in all files.
     for (year, name) in [(0, "temperature"), (1, "snow")] {
         let mut datasets = named(year, [name, "rain"]);
         datasets.remove(1);
@@ -346,7 +347,7 @@ async fn variables_are_put_together_by_name() {
     assert!(found.contains("its variables are snow, not temperature"), "{found}");
 }
 
-/// One dimension in several files: the index of one is no label of another.
+/// A dimension with labels in one file cannot continue without labels in another.
 #[tokio::test]
 async fn dimensions_without_labels_do_not_follow_those_with() {
     let years = Years::new(0);
@@ -366,7 +367,7 @@ async fn dimensions_without_labels_do_not_follow_those_with() {
     assert!(found.contains("b.tet: its \"x\" has no labels, unlike the other \"x\""), "{found}");
 }
 
-/// Times that SQL has no type for are numbers, counted from somewhere.
+/// Times in other calendars are numbers, so all files must count them from the same moment.
 #[tokio::test]
 async fn times_in_other_calendars_are_counted_from_one_moment() {
     let years = Years::new(0);
@@ -387,7 +388,7 @@ async fn times_in_other_calendars_are_counted_from_one_moment() {
     ctx.register_array("t", years.text("year-*.tet"), ArrayOptions::default()).await.unwrap();
 }
 
-/// Names of files are never listed for each element of an axis that no memory could hold.
+/// The column `_file` works over axes so long that no memory could hold a name per element.
 #[tokio::test]
 async fn long_axes_have_names_of_files_too() {
     let years = Years::new(0);

@@ -1,6 +1,6 @@
 //! Many files or arrays as one table.
 
-/// Patterns, lists, and files that are not opened.
+/// Patterns, lists, errors, and skipped files.
 mod many_files;
 /// Random variables of random files.
 mod random;

@@ -1,4 +1,4 @@
-//! Random variables in random files as one table, against a MemTable that holds the same rows.
+//! Random variables in random files as one table, compared with a `MemTable` of the same rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,29 +24,29 @@ use crate::support::{
     F64, I32, Layout, TestDataset, positions, query, reducing, rows_of, session, tet_bytes,
 };
 
-/// Files of variables over the same dimensions, and the rows that they are as one table.
+/// Files of variables over the same dimensions, and the rows of one table over all files.
 struct Mosaic {
-    /// Location and bytes, in any order.
+    /// The location and the bytes of each file, in any order.
     files: Vec<(String, Vec<u8>)>,
-    /// The dimension along which they follow one another.
+    /// The dimension along which the files follow one another.
     along: usize,
     axes: Vec<Axis>,
     variables: Vec<&'static str>,
     rows: RecordBatch,
-    /// What a chunk of the table may take.
+    /// The most bytes of a chunk of the table.
     chunk_bytes: u64,
-    /// Whether reading means waiting.
+    /// Whether the files are in an object store, where reads wait, instead of in memory.
     waits: bool,
     description: String,
 }
 
-/// One variable of all files: whole numbers, so that sums are exact in any order.
+/// One variable over all files. It has whole or half numbers, so that sums are exact in any order.
 struct Variable {
     name: &'static str,
     tag: u32,
-    /// Stored values count half, and begin at 10.
+    /// Whether the table shows half of the stored number, plus 10.
     packed: bool,
-    /// In row-major order over all files; `None` is NULL.
+    /// The stored numbers in row-major order over all files; `None` is NULL.
     values: Vec<Option<i32>>,
 }
 
@@ -82,7 +82,7 @@ impl Variable {
     }
 }
 
-/// What is common to all files.
+/// The whole array, before it is split into files.
 struct Whole {
     /// The dimension along which files follow one another.
     along: usize,
@@ -106,7 +106,7 @@ impl Whole {
         Self { along, shape, axes, cells, variables }
     }
 
-    /// The file of some elements of the dimension that differs, and how its variables are cut.
+    /// The file of some elements of the dimension `along`, and a description of its chunks.
     fn file(&self, rng: &mut StdRng, elements: &Range<u64>) -> (Vec<u8>, String) {
         let mut shape = self.shape.clone();
         shape[self.along] = elements.end - elements.start;
@@ -166,7 +166,7 @@ impl Whole {
     }
 }
 
-/// What the reference writer notes about each chunk of a dataset.
+/// The zone maps that the reference writer stores for a dataset.
 fn zones_of(
     id: usize,
     tag: u32,
@@ -339,7 +339,7 @@ impl Mosaic {
     }
 }
 
-/// Labels that repeat within a file, are in no order or NULL, or lie among those of other files.
+/// Labels that repeat within a file, are unsorted or NULL, or interleave with labels of other files.
 fn odd_labels(rng: &mut StdRng, lens: &[u64]) -> Axis {
     let (files, interleaved) = (lens.len() as i32, rng.random());
     let mut labels: Vec<f64> = Vec::new();
@@ -352,7 +352,7 @@ fn odd_labels(rng: &mut StdRng, lens: &[u64]) -> Axis {
                 _ => f64::from(file * 5 + rng.random_range(0..4)) / 4.0,
             });
         }
-        // Files whose labels all descend follow one another that way.
+        // Avoids files whose labels all descend, as they would be concatenated in descending order.
         if len > 1 && !interleaved {
             labels[first + 1] = labels[first];
         }
@@ -360,14 +360,14 @@ fn odd_labels(rng: &mut StdRng, lens: &[u64]) -> Axis {
     Axis::Numbers(labels)
 }
 
-/// Labels that do not repeat, sorted either way.
+/// Labels along the concatenated dimension: mostly distinct, and sorted in either direction.
 fn labels_along(rng: &mut StdRng, lens: &[u64]) -> Axis {
     let len = lens.iter().sum();
     if rng.random_bool(0.3) {
         return odd_labels(rng, lens);
     }
     let mut numbers: Vec<i32> = (0..len as i32).map(|at| at * 2 - 5).collect();
-    // Of labels that are alone in their files, nobody knows that they descend.
+    // Labels can only be seen to descend if some file has several of them.
     if rng.random() && lens.iter().any(|len| *len > 1) {
         numbers.reverse();
     }
@@ -427,7 +427,7 @@ async fn random_queries_agree_with_rows_in_memory() {
                 (Ok(found), Ok(expected)) => (found, expected),
                 (Err(_), Err(_)) => continue,
                 (found, expected) => panic!(
-                    "{}\nours: {:?}\ntheirs: {:?}",
+                    "{}\ngridfusion: {:?}\nin memory: {:?}",
                     context(),
                     found.map(|_| ()),
                     expected.map(|_| ())

@@ -1,4 +1,4 @@
-//! Random TileDB arrays one after the other as one table, against the rows of their models.
+//! Random TileDB arrays concatenated to one table, compared with the rows of their models.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::support::tiledb_writer::{
 use crate::support::{reducing, rows_from, session};
 use crate::tiledb::random::magnitude;
 
-/// The array with other values, and so much farther along its first dimension.
+/// The array with its cells reversed, shifted by `by` along its first dimension.
 fn moved(array: &TestArray, by: i128) -> TestArray {
     let mut array = array.clone();
     let shift = |range: &mut (i128, i128)| *range = (range.0 + by, range.1 + by);
@@ -38,7 +38,7 @@ fn moved(array: &TestArray, by: i128) -> TestArray {
     array
 }
 
-/// A distance at which the two do not meet, if there is room for one.
+/// A shift after which the two arrays do not overlap; `None` if the dimension's type has no room for one.
 fn distance(rng: &mut StdRng, array: &TestArray, rows: &Seen<'_>) -> Option<i128> {
     let dimension = &array.schemas[0].dimensions[0];
     let len = i128::from(rows.shape()[0]);
@@ -49,7 +49,7 @@ fn distance(rng: &mut StdRng, array: &TestArray, rows: &Seen<'_>) -> Option<i128
     [by, -by].into_iter().find(inside)
 }
 
-/// The arrays in a store or below a folder, and where.
+/// Writes the arrays to an object store or a folder; returns their locations.
 async fn put(
     rng: &mut StdRng,
     ctx: &datafusion::prelude::SessionContext,
@@ -118,7 +118,7 @@ async fn arrays_one_after_the_other_agree_with_their_models() {
     assert!(asked > 400 && not_empty > asked / 2, "{asked} queries, {not_empty} of them with rows");
 }
 
-/// So many that their files cannot all be open at once on most systems.
+/// Opens more arrays than most systems allow open files.
 #[tokio::test]
 async fn only_some_files_of_many_arrays_are_open() {
     let mut rng = StdRng::seed_from_u64(6);

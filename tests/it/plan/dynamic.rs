@@ -1,4 +1,4 @@
-//! Filters that become known while a query runs: what they leave unread.
+//! Dynamic filters, which become known while a query runs, and the chunks that they skip.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ const HOURS: usize = 512;
 const STATIONS: usize = 256;
 const EDGE: usize = 64;
 
-/// 512 hours x 256 stations in 8 x 4 chunks, with zone maps. A value is the hour and the station; each
-/// tenth is NaN.
+/// An array of 512 hours x 256 stations in 8 x 4 chunks, with zone maps. A value is 1000 times its hour
+/// plus its station; every tenth is NaN.
 fn file() -> TempTet {
     let value = |hour: usize, station: usize| match (hour + station) % 10 {
         0 => f32::NAN,
@@ -52,7 +52,7 @@ fn file() -> TempTet {
     TempTet::new(&tet_bytes(&[values], &layout))
 }
 
-/// The file as table `t`, and a table of stations, three of which are in Iceland.
+/// Registers the file as the table `t`, and a table of stations, three of which are in Iceland.
 async fn register(ctx: &SessionContext, file: &TempTet, options: ArrayOptions) {
     ctx.register_array("t", file.location(), options).await.unwrap();
     let stations = "SELECT * FROM (VALUES ('S003', 'IS'), ('S005', 'IS'), ('S070', 'IS'), ('S100', 'NO'), \
@@ -66,7 +66,8 @@ async fn plan(ctx: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
     ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
 }
 
-/// A metric of the scan or reduction after a query, summed over partitions: a count, or chunks pruned.
+/// A metric of the scans and reductions of a plan that has run, summed over partitions: a count, or a
+/// number of pruned chunks.
 pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     let of_children: usize = plan.children().into_iter().map(|child| metric(child, name)).sum();
     if plan.downcast_ref::<GridScanExec>().is_none()
@@ -86,7 +87,7 @@ pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     of_children + of_node.sum::<usize>()
 }
 
-/// Runs a query: its rows, sorted, and the metrics asked for.
+/// Runs a query; returns its rows, sorted, and the metrics `names`.
 async fn run<const N: usize>(
     ctx: &SessionContext,
     sql: &str,
@@ -99,7 +100,7 @@ async fn run<const N: usize>(
     (rows, names.map(|name| metric(&plan, name)))
 }
 
-/// A session in which nothing is pruned, nothing is reduced and nothing reordered.
+/// A session without reductions, reordering, and pruning by zone maps or dynamic filters.
 async fn plain(file: &TempTet) -> SessionContext {
     let ctx = session(1, 8192);
     register(&ctx, file, ArrayOptions::default().with_trust_zone_maps(false)).await;
@@ -128,12 +129,12 @@ async fn a_join_reads_only_its_stations() {
             assert_eq!(read, [16, 16, 3 * HOURS], "{partitions} partitions");
         }
     }
-    // No station at all: the join does not even ask.
+    // If no station matches, the join does not read the array.
     let ctx = session(1, 8192);
     register(&ctx, &file, ArrayOptions::default()).await;
     let none = "SELECT * FROM t JOIN stations USING (station) WHERE country = 'SE'";
     assert_eq!(run(&ctx, none, READ).await, (vec![], [0, 0, 0]));
-    // What stands still is settled first.
+    // Static predicates prune first.
     let both = "SELECT time, value FROM t JOIN stations USING (station) WHERE country = 'IS' AND time < 100";
     let (found, read) = run(&ctx, both, READ).await;
     assert_eq!((found, read), (run(&plain, both, READ).await.0, [4, 4, 300]));
@@ -148,9 +149,9 @@ async fn the_best_chunks_come_first() {
     for (sql, chunks) in [
         ("SELECT * FROM t ORDER BY value DESC NULLS LAST LIMIT 5", 1),
         ("SELECT * FROM t ORDER BY value LIMIT 5", 1),
-        // 64 rows of the last hour, a tenth of them NULL, are not enough.
+        // The best chunk has 64 rows of the last hour, but a tenth of them is NULL.
         ("SELECT * FROM t WHERE value IS NOT NULL ORDER BY value DESC LIMIT 60", 2),
-        // Zone maps say nothing of values below a number, and those above it do not count.
+        // The bounds of chunks with values above 100000 do not limit their values below it.
         ("SELECT value FROM t WHERE value < 100000 ORDER BY value DESC LIMIT 5", 4),
         ("SELECT * FROM t ORDER BY station, time LIMIT 5", 1),
         ("SELECT * FROM t ORDER BY station DESC, value LIMIT 5", 1),
@@ -163,7 +164,7 @@ async fn the_best_chunks_come_first() {
         assert_eq!(found, run(&plain, sql, ["chunks_read"]).await.0, "{sql}");
         assert_eq!(read, chunks, "{sql}");
     }
-    // NULLs first: any of them will do, and every chunk has some.
+    // With NULLs first, any NULLs are an answer, and every chunk has some.
     let (found, [read]) =
         run(&ctx, "SELECT value FROM t ORDER BY value DESC LIMIT 5", ["chunks_read"]).await;
     assert_eq!((found, read), (vec![vec!["NULL".to_owned()]; 5], 1));
@@ -177,7 +178,7 @@ async fn extremes_leave_chunks_unread() {
     for ctx in [&over_rows, &reduced] {
         register(ctx, &file, ArrayOptions::default()).await;
     }
-    // The selection cuts every chunk, so that no zone map answers for one.
+    // The selection takes a part of each chunk, so no zone map answers for a chunk.
     for (sql, expected, chunks) in [
         ("SELECT min(value) FROM t WHERE station LIKE '%1'", "1.0", 2),
         ("SELECT max(value) FROM t WHERE station LIKE '%1'", "511251.0", 1),
@@ -214,7 +215,7 @@ async fn a_reduction_skips_groups_that_a_join_drops() {
             assert_eq!((found, read), (expected.clone(), [16, 16, 3]), "{sql}");
         }
     }
-    // Groups that share chunks with those that are wanted are not there either.
+    // Other groups in the same chunks are left out, too.
     let ctx = reducing(1, 8192);
     register(&ctx, &file, ArrayOptions::default()).await;
     let by_hour = "SELECT time, n FROM (VALUES (3), (70)) AS hours(time) \
@@ -250,7 +251,7 @@ async fn plans_show_what_was_pushed_down() {
       ProjectionExec: expr=[station@0 as station, avg(t.value)@1 as a]
         GridReduceExec: mode=whole, gby=[station], aggr=[avg(t.value)], tier=dense, groups=256, dataset=t, chunks=32/32, filters=[DynamicFilter [ empty ]]
     ");
-    // A limit is one on rows before any filter.
+    // The limit applies to rows before any filter, so the scan takes no dynamic filter.
     assert_snapshot!(shown("SELECT value FROM (SELECT * FROM t LIMIT 100) JOIN stations USING (station)").await, @r"
     HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(CAST(stations.station AS Utf8View)@1, station@0)], projection=[value@3]
       ProjectionExec: expr=[station@0 as station, CAST(station@0 AS Utf8View) as CAST(stations.station AS Utf8View)]

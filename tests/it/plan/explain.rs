@@ -1,4 +1,4 @@
-//! Plans as `EXPLAIN` shows them, and what `EXPLAIN ANALYZE` counts.
+//! Plans as `EXPLAIN` shows them, and the metrics of `EXPLAIN ANALYZE`.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ async fn explain(ctx: &SessionContext, sql: &str) -> String {
     displayable(plan(ctx, sql).await.as_ref()).indent(false).to_string()
 }
 
-/// The metrics of the scan after running a query: sums over partitions, by name.
+/// Runs a query; returns metrics of its scan, summed over partitions.
 async fn metrics(ctx: &SessionContext, sql: &str, names: &[&str]) -> Vec<usize> {
     fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         if plan.downcast_ref::<GridScanExec>().is_some() {
@@ -143,7 +143,7 @@ async fn chunks_pruned_are_shown() {
     assert!(text.contains("time_decode="), "{text}");
 }
 
-/// Partitions are slabs of about the same size, as many as asked for.
+/// A scan has the target number of partitions, but at most one per chunk.
 #[tokio::test]
 async fn partitions_are_slabs() {
     for (partitions, expected) in [(1, 1), (4, 4), (100, 12)] {

@@ -1,14 +1,14 @@
-//! Plans: the text that they show, the order that they promise, the chunks that they leave unread.
+//! Plans: their text, the order that they declare, and the chunks that they skip.
 
-/// Filters that become known while a query runs.
+/// Dynamic filters.
 pub(crate) mod dynamic;
 /// `EXPLAIN` and `EXPLAIN ANALYZE`.
 mod explain;
 /// The declared order of rows.
 mod order;
-/// Random arrays and queries, with what prunes and without.
+/// Random arrays and queries, with pruning and without.
 mod pruning;
-/// The predicates of such queries.
+/// Random predicates of such queries.
 mod pruning_predicates;
-/// Such queries.
+/// Random queries for `pruning`.
 mod pruning_queries;

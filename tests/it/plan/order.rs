@@ -1,4 +1,4 @@
-//! The order that scans declare: rows are in it, and sorts that it makes needless are gone.
+//! The order that scans declare: rows are in that order, and plans have no needless sorts.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
 
 /// Whether the rows of `batch` are in the order of these columns.
 fn is_sorted(batch: &RecordBatch, columns: &[SortColumn]) -> bool {
-    // Equal rows may come in any order, so their ranks are compared, not their places.
+    // Equal rows may come in any order, so the values are compared, not the row numbers.
     let order = lexsort_to_indices(columns, None).unwrap();
     let sorted = columns.iter().map(|column| {
         arrow::compute::take(column.values.as_ref(), &order, None).unwrap()
@@ -48,7 +48,7 @@ fn is_sorted(batch: &RecordBatch, columns: &[SortColumn]) -> bool {
     batch.num_rows() < 2 || sorted.collect::<Vec<bool>>().into_iter().all(|same| same)
 }
 
-/// A random SELECT of dimensions, with predicates on them.
+/// A random SELECT with predicates and an order on dimensions.
 fn select(case: &Case, rng: &mut StdRng) -> String {
     let rank = case.axes.len();
     let mut conditions: Vec<String> = (0..rng.random_range(0..3))
@@ -137,7 +137,7 @@ async fn rows_are_in_the_declared_order() {
     assert!(reordered > 200 && in_ranges > 50, "{reordered} {in_ranges}");
 }
 
-/// Random sorts by dimensions, with limits, against the same over rows in memory.
+/// Random sorts by dimensions, with limits, compared with the same over rows in memory.
 #[tokio::test]
 async fn sorted_queries_agree_with_rows_in_memory() {
     let mut rng = StdRng::seed_from_u64(32);
@@ -151,7 +151,7 @@ async fn sorted_queries_agree_with_rows_in_memory() {
         for _ in 0..8 {
             let mut keys: Vec<String> = (0..rank).map(name).collect();
             keys.truncate(rng.random_range(1..=rank));
-            // Ties are broken by the other columns only if they are all there, so only keys are shown.
+            // The order of rows with equal keys is not determined, so only keys are selected.
             let shown = keys.join(", ");
             let mut direction = || if rng.random_bool(0.6) { "" } else { " DESC" };
             let by: Vec<String> = keys.iter().map(|key| format!("{key}{}", direction())).collect();
@@ -181,7 +181,7 @@ async fn sorted_queries_agree_with_rows_in_memory() {
     assert!(unsorted > 300, "only {unsorted} queries did without a sort");
 }
 
-/// 64 hours x 4 stations in chunks of 8 hours.
+/// An array of 64 hours x 4 stations, in chunks of 8 hours and `stations_per_chunk` stations.
 fn file(stations_per_chunk: u64) -> TempTet {
     let data = (0..256).flat_map(|cell| (cell as f32).to_le_bytes()).collect();
     let values = TestDataset::new("t", F32, &[64, 4], &[8, stations_per_chunk], data)
@@ -212,7 +212,7 @@ async fn sorts_that_are_not_needed_are_gone() {
     SortPreservingMergeExec: [time@0 ASC NULLS LAST], fetch=10
       GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10
     ");
-    // Chunks across the stations: times come back, unless two chunks are read together.
+    // Two chunks share each time, so they must be read together to give rows in order of time.
     assert_snapshot!(shown(2, 1, first).await, @"GridScanExec: dataset=t, chunks=2/16, projection=[time, station, value], order=[time], limit=10");
     let last = "SELECT * FROM t ORDER BY time DESC, station LIMIT 10";
     assert_snapshot!(shown(2, 1, last).await, @"GridScanExec: dataset=t, chunks=2/16, projection=[time, station, value], order=[time DESC, station], limit=10");
@@ -221,29 +221,29 @@ async fn sorts_that_are_not_needed_are_gone() {
       BufferExec: capacity=1073741824
         GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], order=[time DESC, station], limit=10
     ");
-    // Not the order of the axes: every time of a station is in another chunk.
+    // Not the order of the axes: the rows of a station are in many chunks, so a sort remains.
     let across = "SELECT * FROM t ORDER BY station, time DESC LIMIT 10";
     assert_snapshot!(shown(2, 1, across).await, @r"
     SortExec: TopK(fetch=10), expr=[station@1 ASC NULLS LAST, time@0 DESC], preserve_partitioning=[false]
       GridScanExec: dataset=t, chunks=16/16, projection=[time, station, value], filters=[DynamicFilter [ empty ]]
     ");
-    // A row for each time and station: nothing is left to order by value.
+    // There is one row for each time and station, so the order by value is needless.
     let by_all = "SELECT * FROM t ORDER BY time DESC, station DESC, value";
     assert_snapshot!(shown(4, 1, by_all).await, @"GridScanExec: dataset=t, chunks=8/8, projection=[time, station, value], order=[time DESC, station DESC]");
-    // A limit has chosen its rows already.
+    // The limit has chosen its rows already, so the scan must keep its order.
     let limited = "SELECT * FROM (SELECT * FROM t LIMIT 10) ORDER BY time DESC";
     assert_snapshot!(shown(4, 1, limited).await, @r"
     SortExec: expr=[time@0 DESC], preserve_partitioning=[false]
       GridScanExec: dataset=t, chunks=1/8, projection=[time, station, value], limit=10
     ");
-    // One station: its chunks are one after the other.
+    // The chunks of one station follow one another in time.
     let one = "SELECT * FROM t WHERE station = 3 ORDER BY time, station";
     assert_snapshot!(shown(2, 1, one).await, @"GridScanExec: dataset=t, chunks=8/16, selection=[station=3], projection=[time, station, value]");
     let by_both = "SELECT * FROM t WHERE time > '2024-01-02' ORDER BY time, station";
     assert_snapshot!(shown(4, 1, by_both).await, @"GridScanExec: dataset=t, chunks=5/8, selection=[time=2024-01-02T01:00:00..2024-01-03T15:00:00], projection=[time, station, value]");
 }
 
-/// Partitions that are ranges of labels are still the same ranges when their rows come in another order.
+/// Partitions by ranges of labels keep their ranges if a scan reads its rows in another order.
 #[tokio::test]
 async fn reordered_partitions_are_the_same_ranges() {
     let file = file(2);
@@ -261,8 +261,8 @@ async fn reordered_partitions_are_the_same_ranges() {
     assert_eq!(rows[7], ["7.0"]);
 }
 
-/// What was planned for ranges of labels still holds when a sort or a limit reaches the scan: the slabs are
-/// uneven, so that cut anew, from the other end or of fewer, they would make other partitions.
+/// Partitions by ranges of labels stay the same if a sort or a limit is pushed into the scan. The slabs are
+/// uneven, so splitting them again would give other partitions.
 #[tokio::test]
 async fn ranges_outlive_sorts_and_limits() {
     let data = (0..304).flat_map(|cell| (cell as f32).to_le_bytes()).collect();

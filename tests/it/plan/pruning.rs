@@ -1,8 +1,7 @@
-//! Whatever is skipped or read in another order, answers stay the same: random queries over random
-//! arrays with bounds of their chunks, with everything that prunes, without it, and over the same rows
-//! in memory.
+//! Pruning and reordering change no answer. Random queries over random arrays with chunk statistics are
+//! run with pruning, without it, and over the same rows in memory.
 //!
-//! `GRIDFUSION_PRUNING_SEED=<number>` takes other arrays and queries.
+//! `GRIDFUSION_PRUNING_SEED=<number>` selects other arrays and queries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use crate::support::{
 };
 use crate::tiledb::random::Place;
 
-/// One array as a table `t` three times, each beside the same table `small`.
+/// Three sessions with the same array as the table `t`, and the same table `small`.
 struct Contexts {
     pruned: SessionContext,
     unpruned: SessionContext,
@@ -39,7 +38,7 @@ struct Contexts {
     description: String,
 }
 
-/// Settings that choose between operators, which may ask a scan for different things.
+/// Settings that choose between operators, and the probability that each is on.
 const SETTINGS: [(&str, f64); 6] = [
     ("optimizer.prefer_hash_join", 0.8),
     ("optimizer.repartition_joins", 0.7),
@@ -50,7 +49,8 @@ const SETTINGS: [(&str, f64); 6] = [
 ];
 
 impl Contexts {
-    /// Contexts that hold `small` alone; the tables of the array are registered by the caller.
+    /// Sessions with `small`; `in_memory` also has the rows as `t`. The caller registers the array in the
+    /// other sessions.
     fn new(rng: &mut StdRng, rows: &RecordBatch) -> Self {
         let partitions = rng.random_range(1..=5);
         let batch_size = choose(&[1, 3, 16, 8192, 8192], rng);
@@ -63,7 +63,7 @@ impl Contexts {
             description += &format!(", {name}={yes}");
         }
         if rng.random_bool(0.3) {
-            // Joins of tables this small are partitioned all the same.
+            // Partitions joins even of tables as small as these.
             for name in ["threshold", "threshold_rows"] {
                 let name = format!("datafusion.optimizer.hash_join_single_partition_{name}");
                 config = config.set_usize(&name, 0);
@@ -97,8 +97,8 @@ fn register_rows(ctx: &SessionContext, name: &str, rows: &RecordBatch) {
     ctx.register_table(name, Arc::new(table)).unwrap();
 }
 
-/// A table to join with: `k0`, `k1`, … hold what random rows hold in the columns with these numbers,
-/// each in its own rows, or NULL; `n` counts.
+/// A table to join with. `k0`, `k1`, … have values from random rows of the columns with these numbers, or
+/// NULL. `n` is the number of the row.
 fn small_table(rng: &mut StdRng, rows: &RecordBatch) -> RecordBatch {
     let len = choose(&[0, 1, 3, 5, 8], rng);
     let mut columns = Vec::new();
@@ -120,7 +120,7 @@ fn small_table(rng: &mut StdRng, rows: &RecordBatch) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap()
 }
 
-/// The rows of a query as text, and how many chunks were read for them.
+/// Runs a query; returns its rows as text, and the number of chunks that were read.
 async fn run(
     ctx: &SessionContext,
     sql: &str,
@@ -130,7 +130,7 @@ async fn run(
     Ok((texts(&batches), chunks_read(&plan)))
 }
 
-/// Both zeros are one number here: filters, sorts and groups do not agree on whether they are two.
+/// Rows as text, with -0.0 as 0.0: filters, sorts and groups disagree on whether the two are equal.
 fn texts(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let mut rows = rows_of(batches);
     for cell in rows.iter_mut().flatten().filter(|cell| ["-0.0", "-0"].contains(&cell.as_str())) {
@@ -145,14 +145,14 @@ fn chunks_read(plan: &Arc<dyn ExecutionPlan>) -> usize {
     own.map_or(0, |read| read.as_usize()) + below
 }
 
-/// Compares rows as far as they are determined; `among` are the rows that sorted ones are chosen from.
+/// Compares the determined part of two results. Rows of a sorted result must also be among `among`.
 fn compare(
     determined: &Determined,
     found: &[Vec<String>],
     expected: &[Vec<String>],
     among: &[Vec<String>],
 ) -> Result<(), String> {
-    /// What adding up a few hundred of the numbers that are summed may be off by.
+    /// The tolerance for sums of a few hundred numbers.
     const ROUNDING: f64 = 1e-6;
     let agree = match determined {
         Determined::Rows { keys } => {
@@ -179,7 +179,7 @@ fn compare(
     if agree { Ok(()) } else { Err(format!("found {found:?}\nexpected {expected:?}")) }
 }
 
-/// Whether each row is one of `all`, as often at most.
+/// Whether each row is in `all`, at most as often as there.
 fn is_among(rows: &[Vec<String>], all: &[Vec<String>]) -> bool {
     let mut left: BTreeMap<&[String], usize> = BTreeMap::new();
     for row in all {
@@ -194,11 +194,10 @@ fn is_among(rows: &[Vec<String>], all: &[Vec<String>]) -> bool {
     })
 }
 
-/// Whether a plan without any pruning fails for a reason of DataFusion's. DataFusion 55 forgets which
-/// columns of the right side of a join are constant (`EquivalenceClass::try_with_offset`) after it has
-/// left out sorts by them, and refuses its own plan; it takes an equality of two columns for more than
-/// sure, and fails to negate the least integer, when it estimates from bounds; its sort-merge join knows
-/// no Float16.
+/// Whether the error is a known one of DataFusion 55, which does not depend on pruning.
+///
+/// When DataFusion estimates from bounds, it gives some equalities of columns a selectivity above 1, and
+/// fails to negate the least integer. Its sort-merge join does not support Float16.
 fn is_known(error: &DataFusionError) -> bool {
     let message = error.to_string();
     message.contains("Selectivity is out of limit")
@@ -206,10 +205,10 @@ fn is_known(error: &DataFusionError) -> bool {
         || message.contains("Unsupported data type in sort merge join comparator")
 }
 
-/// How often something came about, by what it was.
+/// Counts of queries, by their outcome and shape.
 type Tested = BTreeMap<String, usize>;
 
-/// Compares a query's answers.
+/// Compares the answers of a query with pruning, without it, and in memory.
 async fn check(contexts: &Contexts, query: &Query, tested: &mut Tested) -> Result<(), String> {
     let Query { sql, shape, determined } = query;
     let mut count = |what: &str, yes: bool| {
@@ -256,7 +255,7 @@ async fn check(contexts: &Contexts, query: &Query, tested: &mut Tested) -> Resul
     Ok(())
 }
 
-/// Checks `queries` queries of a table, all of them made from `rng`.
+/// Checks `queries` random queries of a table.
 async fn check_queries(
     rng: &mut StdRng,
     contexts: &Contexts,
@@ -274,7 +273,7 @@ async fn check_queries(
     Ok(())
 }
 
-/// Queries of one array.
+/// The number of queries per array.
 const QUERIES: usize = 40;
 
 /// The seed of the array with this number.
@@ -326,7 +325,7 @@ async fn check_tiledb(numbers: impl Iterator<Item = u64>) -> Tested {
     tested
 }
 
-/// Adds up what two tasks tested.
+/// Adds up the counts of two tasks.
 async fn both(halves: [tokio::task::JoinHandle<Tested>; 2]) -> Tested {
     let mut all = Tested::new();
     for half in halves {
@@ -337,7 +336,7 @@ async fn both(halves: [tokio::task::JoinHandle<Tested>; 2]) -> Tested {
     all
 }
 
-/// Whether as many queries as there should be tested something, in percent of `queries`.
+/// Asserts that enough queries had each outcome; `least` has percentages of `queries`.
 fn assert_tested(tested: &Tested, queries: usize, least: &[(&str, usize)]) {
     for (what, percent) in least {
         let count = tested.get(*what).copied().unwrap_or(0);

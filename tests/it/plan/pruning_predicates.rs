@@ -1,5 +1,5 @@
-//! Random predicates over values and dimensions, in the forms that pruning takes apart and in those that
-//! it must leave alone.
+//! Random predicates over values and dimensions, of forms that pruning can use and of forms that it cannot
+//! use.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
@@ -12,7 +12,7 @@ use crate::support::columns::{Column, Kind};
 
 const OPERATORS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-/// Numbers that are rarely among an array's values, or fit no type.
+/// Numbers that are rare among an array's values, or that its type cannot hold.
 const ODD_NUMBERS: [&str; 17] = [
     "NULL",
     "0",
@@ -84,7 +84,7 @@ impl Queries<'_> {
             format!("({v} {op} {a}) IS NOT TRUE"),
             format!("{v} BETWEEN {a} AND {b}"),
             format!("{v} NOT BETWEEN {a} AND {b}"),
-            // Alone: DataFusion 55 may drop the NULL where another list is beside it.
+            // Not combined with another list, because DataFusion 55 may then drop the NULL.
             format!("({v} NOT IN ({a}, NULL)) IS NOT FALSE"),
             format!("{v} IS NULL"),
             format!("{v} IS NOT NULL"),
@@ -110,7 +110,7 @@ impl Queries<'_> {
             format!("{v} {op} {dimension}"),
             format!("{v} = {v}"),
         ];
-        // To lists both zeros are two numbers, but to the bounds by which DataFusion prunes they are one.
+        // Lists take both zeros as different, but the bounds by which DataFusion prunes take them as equal.
         let zeros_matter = shows_zero(&column, true) || [a, b, c].contains(&"-0.0".to_owned());
         match self.rng.random_range(0..12) {
             0..4 => self.choose(&computed),
@@ -134,7 +134,7 @@ impl Queries<'_> {
         }
     }
 
-    /// `WHERE`, or nothing.
+    /// A `WHERE` clause, or an empty text.
     pub(crate) fn filter(&mut self) -> String {
         let conditions = match self.rng.random_range(0..10) {
             0 => return String::new(),
@@ -154,7 +154,7 @@ pub(crate) fn shows_both_zeros(column: &Column) -> bool {
     shows_zero(column, true) && shows_zero(column, false)
 }
 
-/// Whether a column shows the negative, or the positive, zero of floats.
+/// Whether a column has the negative, or the positive, zero of floats.
 fn shows_zero(column: &Column, negative: bool) -> bool {
     let is_it = |number: &f64| *number == 0.0 && number.is_sign_negative() == negative;
     column.kind == Kind::Float && doubles(column).iter().any(is_it)

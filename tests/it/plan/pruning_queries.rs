@@ -1,5 +1,5 @@
-//! Random queries for which chunks may be skipped or read in another order: predicates over values and
-//! dimensions, joins, sorts with limits, and what stands between them and the scan.
+//! Random queries that may skip or reorder chunks: predicates over values and dimensions, joins, sorts with
+//! limits, and operators between these and the scan.
 
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -11,24 +11,24 @@ use crate::support::columns::{Column, Kind, Table, choose};
 /// A query over the tables `t` and `small`.
 pub(crate) struct Query {
     pub(crate) sql: String,
-    /// What kind of query it is.
+    /// The kind of query, for statistics of the tests.
     pub(crate) shape: &'static str,
     pub(crate) determined: Determined,
 }
 
-/// What of a query's result does not depend on how it is computed.
+/// The part of a query's result that does not depend on its plan.
 pub(crate) enum Determined {
-    /// The rows, in any order. The first `keys` columns tell them apart; the others may be rounded.
+    /// The rows, in any order. The first `keys` columns are exact; the others may be rounded.
     Rows { keys: usize },
-    /// The first `keys` columns, in order; the rows are among those of another query.
+    /// The first `keys` columns, in order. The rows are among the rows of the query `of`.
     Order { keys: usize, of: String },
 }
 
-/// Makes queries over one table.
+/// A generator of queries over one table.
 pub(crate) struct Queries<'a> {
     pub(crate) table: Table<'a>,
-    /// Whether tables are joined by nothing but equality: the sort-merge join of DataFusion 55 may panic
-    /// over anything else.
+    /// Whether tables are joined only by equality: the sort-merge join of DataFusion 55 may panic over
+    /// other conditions.
     pub(crate) only_equal: bool,
     pub(crate) rng: &'a mut StdRng,
 }
@@ -65,7 +65,7 @@ impl Queries<'_> {
         names
     }
 
-    /// An aggregate whose result does not depend on the order of rows, but for rounding.
+    /// An aggregate whose result does not depend on the order of rows, except for rounding.
     fn aggregate(&mut self) -> String {
         if self.one_in(5) {
             let function = self.choose(&["min", "max", "count"]);
@@ -74,7 +74,7 @@ impl Queries<'_> {
         let value = self.value();
         let functions: &[&str] = match value.kind {
             Kind::Truth => &["count"],
-            // Which of NaN and a number is less depends on their order.
+            // With NaN, the least and the greatest value depend on the order of rows.
             Kind::Float if value.holds_nan() => &["count"],
             Kind::Temporal | Kind::Text => &["count", "min", "max"],
             _ if is_summable(&value) => &["count", "min", "max", "min", "max", "sum", "avg"],
@@ -94,13 +94,13 @@ impl Queries<'_> {
         aggregates
     }
 
-    /// The greatest or least of a value, where that is determined; else how many there are.
+    /// The greatest or least of a value if that is determined, otherwise the count.
     fn extreme(&mut self, value: &Column) -> String {
         let functions = if is_comparable(value) { &["min", "max"][..] } else { &["count"] };
         format!("{}({})", self.choose(functions), value.name)
     }
 
-    /// Directions and places of NULL for some keys.
+    /// An `ORDER BY` of these keys, with random directions and places of NULL.
     fn order_by(&mut self, keys: &[String]) -> String {
         let directions = ["", " ASC", " DESC", " DESC"];
         let nulls = ["", "", " NULLS FIRST", " NULLS LAST"];
@@ -125,8 +125,8 @@ impl Queries<'_> {
         }
     }
 
-    /// Columns to sort by, and the others. Both zeros are one value to filters and two to sorts, so a
-    /// column that shows both is the last key.
+    /// Splits the columns into sort keys and others. Both zeros are equal for filters, but not for sorts,
+    /// so a column that has both is the last key.
     fn keys(&mut self, mut columns: Vec<Column>, most: usize) -> (Vec<String>, Vec<String>) {
         columns.shuffle(self.rng);
         if self.one_in(3) {
@@ -154,7 +154,7 @@ impl Queries<'_> {
         }
     }
 
-    /// What must be equal, or otherwise related, between `t` and `small`.
+    /// A join condition for `t` and `small`.
     fn on(&mut self) -> String {
         let rank = self.table.rank;
         let columns = self.all_columns();
@@ -267,7 +267,7 @@ impl Queries<'_> {
         Query { sql, shape: "sorted join", determined: Determined::Order { keys: keys.len(), of } }
     }
 
-    /// Rows that have, or lack, a partner.
+    /// A semi join or anti join of `t` with `small`.
     fn exists(&mut self) -> Query {
         let at = self.rng.random_range(0..self.table.rows.num_columns());
         let key = self.table.column(at).name;
@@ -304,7 +304,7 @@ impl Queries<'_> {
                 let small = format!("(SELECT k{at} AS g, count(*) AS c FROM small GROUP BY k{at})");
                 (format!("SELECT g, c, {value} FROM t JOIN {small} AS x ON {key} = g{filter}"), 3)
             }
-            // Where the extreme of each group is.
+            // The rows with the extreme of their group.
             2 if is_comparable => {
                 let on = format!("{key} = g AND {value} = m");
                 (format!("SELECT {key}, {value}, c FROM t JOIN {groups} AS x ON {on}"), 3)
@@ -327,7 +327,7 @@ impl Queries<'_> {
         Query { sql, shape: "join of aggregates", determined: Determined::Rows { keys } }
     }
 
-    /// Queries whose limits must stay where they are, or whose bounds come from another query.
+    /// A query with a limit inside a subquery, or with a bound that a subquery computes.
     fn nested(&mut self) -> Query {
         let value = self.value();
         let (name, filter) = (&value.name, self.filter());
@@ -396,13 +396,13 @@ impl Queries<'_> {
     }
 }
 
-/// Whether sums of a column are the same in any order, but for rounding.
+/// Whether sums of a column are the same in any order, except for rounding.
 fn is_summable(column: &Column) -> bool {
     doubles(column).iter().all(|number| number.abs() < 1e4)
 }
 
-/// Whether the least and greatest values are determined: which of NaN and a number is less depends on
-/// their order, and DataFusion's extremes of groups are never infinite.
+/// Whether the least and greatest values are determined. With NaN they depend on the order of rows, and
+/// DataFusion's extremes of groups are never infinite.
 fn is_comparable(column: &Column) -> bool {
     match column.kind {
         Kind::Truth => false,

@@ -1,6 +1,6 @@
-//! Aggregations that read chunks, not rows.
+//! Reductions: aggregations that work on chunks instead of rows.
 
 /// Which aggregations become reductions.
 mod plans;
-/// Random aggregations against those over rows.
+/// Random aggregations, compared with the same over rows.
 pub(crate) mod random;

@@ -1,4 +1,4 @@
-//! Which aggregations become reductions, by which tier, and what they read.
+//! Plans of aggregations: which become reductions, in which tier, and which chunks they read.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::support::{
     tet_bytes,
 };
 
-/// 96 hours x 6 stations in chunks of 12 x 6; the value of a cell is its number, but the chunk of the
-/// first 12 hours is all NaN. With zone maps, if asked for.
+/// An array of 96 hours x 6 stations in chunks of 12 x 6, with or without zone maps. The value of a cell
+/// is its number, but the chunk of the first 12 hours is all NaN.
 fn file(zones: bool) -> TempTet {
     let value = |cell: usize| if cell < 72 { f32::NAN } else { cell as f32 };
     let data = (0..576).flat_map(|cell| value(cell).to_le_bytes()).collect();
@@ -62,7 +62,7 @@ async fn explain(ctx: &SessionContext, sql: &str) -> String {
     displayable(plan(ctx, sql).await.as_ref()).indent(false).to_string()
 }
 
-/// The node of a plan that reduces.
+/// The `GridReduceExec` of a plan.
 fn reduction(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     if plan.downcast_ref::<GridReduceExec>().is_some() {
         return Some(Arc::clone(plan));
@@ -70,7 +70,7 @@ fn reduction(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     plan.children().into_iter().find_map(reduction)
 }
 
-/// The metrics of the reduction after running a query: sums over partitions, by name.
+/// Runs a query; returns metrics of its reduction, summed over partitions.
 async fn metrics(ctx: &SessionContext, sql: &str, names: &[&str]) -> Vec<usize> {
     let plan = plan(ctx, sql).await;
     collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
@@ -109,7 +109,7 @@ async fn plain_aggregates_are_dense() {
     "#);
 }
 
-/// If no group is in two partitions, there is nothing to merge: no final stage, no repartitioning.
+/// If no group is in two partitions, the plan needs no final stage and no repartitioning.
 #[tokio::test]
 async fn groups_that_can_be_kept_apart_need_one_stage() {
     let (ctx, file) = (reducing(2, 8192), file(false));
@@ -186,7 +186,7 @@ async fn a_setting_turns_it_off() {
     assert_eq!(rows_from(&ctx, sql).await, reduced);
 }
 
-/// `enable_gridfusion` gives an existing session all of it, and keeps what it had.
+/// `enable_gridfusion` adds reductions to an existing session once, and keeps its tables and its id.
 #[tokio::test]
 async fn an_existing_session_can_be_enabled() {
     let (ctx, file) = (session(2, 8192), file(false));
@@ -202,7 +202,7 @@ async fn an_existing_session_can_be_enabled() {
     assert_eq!(rules, session(1, 1).state().physical_optimizers().len() + 2);
 }
 
-/// Appended after every other rule, it still replaces the first stage.
+/// `GridReduceRule` also works as the last optimizer rule.
 #[tokio::test]
 async fn the_rule_works_in_the_last_place() {
     let file = file(false);
@@ -231,7 +231,7 @@ async fn the_rule_works_in_the_last_place() {
     }
 }
 
-/// Without memory for the table of groups, rows are aggregated after all.
+/// Without memory for the table of groups, the query aggregates rows instead.
 #[tokio::test]
 async fn without_memory_it_falls_back_to_rows() {
     let file = file(false);
@@ -253,7 +253,7 @@ async fn without_memory_it_falls_back_to_rows() {
         let mut rows = rows_of(&batches);
         rows.sort();
         answers.push(rows);
-        // Rows do not pass through the reduction's own counters.
+        // The rows of the fallback do not count as output of the reduction.
         let counted = reduction(&plan).unwrap().metrics().unwrap().output_rows();
         assert_eq!(counted, Some(if limit < 100_000 { 0 } else { 504 }), "{limit}");
     }
@@ -282,7 +282,7 @@ async fn only_what_is_needed_is_read() {
     }
 }
 
-/// Chunks without a value are not read, nor those whose zone map says all that is asked.
+/// Chunks without a value are not read, nor chunks whose zone map answers the query.
 #[tokio::test]
 async fn zone_maps_answer_for_chunks() {
     let names = ["chunks_read", "chunks_answered"];
@@ -297,21 +297,21 @@ async fn zone_maps_answer_for_chunks() {
             "SELECT date_trunc('day', time), min(value), count(*) FROM t GROUP BY 1 ORDER BY 1",
             [0, 8],
         ),
-        // A chunk holds every station, so no chunk is in one group.
+        // Every chunk has cells of all stations, so no chunk is part of one group alone.
         ("SELECT station, max(value) FROM t GROUP BY station ORDER BY 1", [7, 1]),
-        // Part of a chunk may hold neither its least nor its greatest, but no other promises more than the
-        // last one holds.
+        // The selected part of a chunk may lack its greatest value. But the value in the last chunk exceeds
+        // the bounds of all others.
         ("SELECT max(value) FROM t WHERE station = 'S1'", [1, 1]),
         ("SELECT count(value), max(value) FROM t WHERE station = 'S1'", [7, 1]),
-        // Chunks that hold nothing below 300 are not even visited. Of the others one promises the least value,
-        // another the greatest, and no more are read.
+        // Chunks without values below 300 are not visited. Among the others, only the chunks with the least
+        // and the greatest bound are read.
         ("SELECT min(value), max(value) FROM t WHERE value < 300", [2, 0]),
         ("SELECT max(value) FROM t WHERE value < 300", [1, 0]),
     ] {
         assert_eq!(rows_from(&ctx, sql).await, rows_from(&plain, sql).await, "{sql}");
         assert_eq!(metrics(&ctx, sql, &names).await, expected, "{sql}");
     }
-    // NaN is a value there: the map's NULLs are none.
+    // Here NaN is a value, but zone maps count it as NULL.
     let kept = reducing(1, 8192);
     let options = ArrayOptions::default().with_dataset("t").with_nan_as_null(false);
     kept.register_array("t", file.location(), options).await.unwrap();
@@ -321,8 +321,8 @@ async fn zone_maps_answer_for_chunks() {
     assert_eq!(cell(&kept, "SELECT count(*) FROM t WHERE value > 1000").await, "72");
 }
 
-/// Sampling every 64th label must not be fooled by keys that come back: times of day do, although
-/// DataFusion takes that cast for one that keeps the order.
+/// Keys that come back along the axis, such as times of day, must not be sampled at every 64th label.
+/// DataFusion wrongly reports that the cast to a time of day keeps the order.
 #[tokio::test]
 async fn keys_that_come_back_are_not_sampled() {
     let hours: Vec<i32> = (0..4096).map(|number| number * 6).collect();
@@ -347,15 +347,15 @@ async fn keys_that_come_back_are_not_sampled() {
     let counts: Vec<String> =
         rows_from(&ctx, sql).await.into_iter().map(|row| row[1].clone()).collect();
     assert_eq!(counts, ["1024.0"; 4]);
-    // Months do follow the order, and are sampled.
+    // Months follow the order of the labels, and are sampled.
     let sql =
         "SELECT count(*) FROM (SELECT date_trunc('month', time), sum(value) FROM t GROUP BY 1)";
     assert!(explain(&ctx, sql).await.contains("groups=34"));
     assert_eq!(cell(&ctx, sql).await, "34");
 }
 
-/// Accumulators that outgrow the pool half way give up, and the partition is aggregated over rows, if its
-/// groups are many beside a batch: then rows may do with less.
+/// If accumulators outgrow the pool halfway, their partition is aggregated over rows instead. That is
+/// only so if its groups are many compared with a batch, as rows may then need less memory.
 #[tokio::test]
 async fn accumulators_that_outgrow_memory_fall_back_too() {
     let file = file(false);
@@ -376,7 +376,7 @@ async fn accumulators_that_outgrow_memory_fall_back_too() {
         let ctx = SessionContext::new_with_state(state);
         register(&ctx, &file).await;
         let plan = plan(&ctx, sql).await;
-        // Rows may not get by with so little either; that is an error, never another answer.
+        // Rows may need too much memory as well, which is an error and never a wrong answer.
         let Ok(batches) = collect(Arc::clone(&plan), ctx.task_ctx()).await else { continue };
         let mut rows = rows_of(&batches);
         rows.sort();
@@ -385,10 +385,10 @@ async fn accumulators_that_outgrow_memory_fall_back_too() {
         let read = metrics.sum_by_name("chunks_read").map_or(0, |read| read.as_usize());
         restarted += usize::from(read > 0 && metrics.output_rows() == Some(0));
     }
-    assert!(restarted > 0, "no limit stopped a reduction half way");
+    assert!(restarted > 0, "no limit stopped a reduction halfway");
 }
 
-/// Both zeros are one number to comparisons, in reductions as over rows.
+/// Comparisons take -0.0 and 0.0 as equal, in reductions as over rows.
 #[tokio::test]
 async fn predicates_take_both_zeros_for_one() {
     let values = [-0.0_f32, 1.0, 2.0, 3.0, 0.0, -5.0, 6.0, 7.0];

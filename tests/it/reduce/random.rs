@@ -1,5 +1,5 @@
-//! Aggregations as reductions, against the same aggregations over rows: random arrays, keys,
-//! aggregates and predicates.
+//! Random aggregations as reductions, compared with the same aggregations over rows: random arrays,
+//! keys, aggregates and predicates.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
     if rng.random_bool(0.5) { name.into() } else { choices.choose(rng).unwrap().clone() }
 }
 
-/// An aggregate, and whether its result may differ in the last digits.
+/// A random aggregate of values or of a dimension.
 fn aggregate(case: &Case, rng: &mut StdRng) -> String {
     let axis = rng.random_range(0..case.axes.len());
     let dimension = name(axis);
@@ -70,7 +70,7 @@ fn aggregate(case: &Case, rng: &mut StdRng) -> String {
         format!("max({dimension})"),
         format!("count({dimension})"),
     ];
-    // Most users want one of the first ten.
+    // The first ten are the most common ones.
     let end = if rng.random_bool(0.6) { 10 } else { choices.len() };
     choices[..end].choose(rng).unwrap().clone()
 }
@@ -97,7 +97,7 @@ fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
         .collect()
 }
 
-/// An aggregation with its keys first, and how many keys there are.
+/// A random aggregation, and the number of its keys, which are its first columns.
 fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
     let rank = case.axes.len();
     let mut keys: Vec<String> = (0..rng.random_range(0..=rank.min(3)))
@@ -107,7 +107,7 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
         })
         .collect();
     if rng.random_bool(0.05) {
-        // Not over one dimension: must fall back to rows.
+        // Not a dimension: the query must fall back to rows.
         keys.push("value".into());
     }
     keys.sort();
@@ -135,7 +135,7 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
     (text, keys.len())
 }
 
-/// Whether two cells are the same answer; `scale` is how large a rounding error may be.
+/// Whether two cells are equal, but for rounding errors up to `scale` or one part in 10⁹.
 pub(crate) fn same(ours: &str, theirs: &str, scale: f64) -> bool {
     if ours == theirs {
         return true;
@@ -163,8 +163,10 @@ pub(crate) async fn compare(
     let (found, expected) = match (found, expected) {
         (Ok(found), Ok(expected)) => (found, expected),
         (Err(_), Err(_)) => return Ok(0),
-        (Err(error), _) => return Err(format!("ours fails: {error}")),
-        (_, Err(error)) => return Err(format!("only theirs fails: {error}")),
+        (Err(error), _) => return Err(format!("only gridfusion fails: {error}")),
+        (_, Err(error)) => {
+            return Err(format!("only the rows in memory fail: {error}"));
+        }
     };
     if let (Some(a), Some(b)) = (found.first(), expected.first()) {
         let types = |batch: &arrow::array::RecordBatch| -> Vec<_> {
@@ -178,14 +180,14 @@ pub(crate) async fn compare(
     let by_keys = |row: &Vec<String>| row[..keys].to_vec();
     found.sort_by_key(by_keys);
     expected.sort_by_key(by_keys);
-    // Sums of squares err by the square of what they sum.
+    // The error of a sum of squares grows with the square of its terms.
     let scale = 1e-13 * magnitude.max(1.0).powi(2);
     let agree = found.len() == expected.len()
         && found.iter().zip(&expected).all(|(a, b)| {
             a[..keys] == b[..keys]
                 && a[keys..].iter().zip(&b[keys..]).all(|(a, b)| same(a, b, scale))
         });
-    if agree { Ok(found.len()) } else { Err(format!("ours {found:?}\ntheirs {expected:?}")) }
+    if agree { Ok(found.len()) } else { Err(format!("found {found:?}\nexpected {expected:?}")) }
 }
 
 pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
@@ -199,7 +201,7 @@ pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
         .unwrap_or("rows")
 }
 
-/// A shape and a chunk shape.
+/// Makes a random shape and a chunk shape.
 type Shape = fn(&mut StdRng) -> (Vec<u64>, Vec<u64>);
 
 fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
@@ -209,7 +211,7 @@ fn small(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
     (lens(), lens())
 }
 
-/// Chunks of several batches, in every direction; axes long enough for keys to be sampled.
+/// Chunks longer than a batch, along any axis, and axes long enough that keys are sampled.
 fn large(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
     let mut near = |len: u64| rng.random_range(len - len / 4..=len);
     let shape = match near(100) % 4 {
@@ -222,7 +224,7 @@ fn large(rng: &mut StdRng) -> (Vec<u64>, Vec<u64>) {
     (shape, chunk)
 }
 
-/// Random queries on the arrays of one seed; how often each tier was taken.
+/// Compares random queries over random arrays; returns how often each tier was taken.
 async fn compare_cases(
     seed: u64,
     shape: Shape,
@@ -257,7 +259,7 @@ async fn compare_cases(
     tiers
 }
 
-/// Ten thousand random aggregations give the same answers as over rows, in every tier.
+/// Ten thousand random aggregations, in every tier, have the same answers as over rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reductions_agree_with_rows() {
     let halves = [7, 8].map(|seed| tokio::spawn(compare_cases(seed, small, 250, 20)));

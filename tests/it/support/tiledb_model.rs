@@ -371,7 +371,7 @@ fn scalars(code: u8, cells: &[Cell]) -> Result<ArrayRef, String> {
         kind => {
             let counts = cells.iter().map(|cell| {
                 let count = cell.as_ref().map(|bytes| whole(code, bytes) as i64);
-                count.map(|count| in_arrow(code, count).ok_or("beyond what")).transpose()
+                count.map(|count| in_arrow(code, count).ok_or("does not fit")).transpose()
             });
             let counts = Int64Array::from(counts.collect::<Result<Vec<_>, _>>()?);
             let counts: ArrayRef = match kind {

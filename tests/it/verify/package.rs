@@ -1,4 +1,4 @@
-//! Verification of packages: what is beside the file of a generation, and the other generations.
+//! Verification of packages: the files next to `packed.tet`, and the other generations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ async fn good_packages_pass() {
         for check in ["protocol", "current_manifest", "zone_file", "generation_packed", "staging"] {
             assert!(report.check(check).is_some(), "{check}");
         }
-        // Zone maps beside the file count where it has none.
+        // The file has no zone maps, so those of `ZONE.json` are checked.
         assert_eq!(report.check("zone_maps_stale").is_some(), depth == Depth::Cells);
     }
     let folder = Arc::new(LocalFolder::open(dir.path(), false).unwrap());
@@ -95,7 +95,7 @@ async fn good_packages_pass() {
     assert_eq!(findings(&report), "");
 }
 
-/// Writes a changed manifest of the current generation.
+/// Sets a member in the manifest of the current generation.
 fn manifest(root: &Path, key: &str, value: Value) {
     let path = root.join(CURRENT).join("MANIFEST.json");
     let mut json: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

@@ -1,5 +1,4 @@
-//! Verification of `.tet` files: good ones pass, and each kind of damage is found by the check that is
-//! about it.
+//! Verification of `.tet` files: good files pass, and each kind of damage is found by the check for it.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -18,7 +17,7 @@ use tetration::prelude::{TetDatasetWrite, TetWriterSession};
 use crate::support::zoned::Zoned;
 use crate::support::{F32, I32, Layout, TestDataset, tet_bytes};
 
-/// Verifies a file in memory, whose progress must come to its end.
+/// Verifies a file in memory, and asserts that the progress reaches its end.
 pub(crate) async fn verify(bytes: impl Into<Bytes>, depth: Depth) -> Report {
     verify_source(Arc::new(MemorySource::new("test.tet", bytes)), depth).await
 }
@@ -57,8 +56,8 @@ fn assert_clean(report: &Report, what: &str) {
     assert_eq!(findings(report), "", "{what}");
 }
 
-/// A file of the reference crate: floats with NaN and fill, raw; bytes under zstd; integers that no
-/// double holds.
+/// A file that the reference crate wrote. It has raw floats with NaN and fill values, bytes with zstd,
+/// and integers that no double represents.
 fn written_by_the_reference() -> Vec<u8> {
     let tags = DATASET_DTYPE_TAG_V1;
     let floats = [1.5_f32, -9.0, f32::NAN, -0.0, 5.0, 6.0, f32::INFINITY, 0.0, 2.0, -9.0];
@@ -100,8 +99,8 @@ async fn good_files_pass() {
     }
 }
 
-/// Two datasets of two chunks each: `a` of 4 floats, whose attributes a footer may hold, and `b` of 2 × 3
-/// integers.
+/// A file of two datasets with two chunks each: `a` of 4 floats, and `b` of 2 × 3 integers. It has a footer
+/// if it has zone maps.
 fn small(zones: Option<Value>) -> Vec<u8> {
     let version = zones.is_some().then_some(2);
     small_with(&Layout { zones, history_version: version, ..Layout::default() }, json!({}))
@@ -115,12 +114,13 @@ fn small_with(layout: &Layout, metadata: Value) -> Vec<u8> {
     tet_bytes(&[a, b], layout)
 }
 
-/// The index of [`small`] begins here, its rows 32 bytes later; payloads of 8, 8, 16 and 8 bytes follow.
+/// The byte at which the index of [`small`] begins. Its rows begin 32 bytes later. Payloads of 8, 8, 16
+/// and 8 bytes follow the rows.
 const INDEX: usize = 40 + 40 + 56;
 const ROWS: usize = INDEX + 32;
 const PAYLOADS: usize = ROWS + 4 * 104;
 
-/// The place of a field of a row.
+/// The byte at which a field of an index row begins.
 fn field(row: usize, offset: usize) -> usize {
     ROWS + 104 * row + offset
 }
@@ -253,7 +253,7 @@ fn zone(dataset: u64, chunk: &[u64], cells: u64, least: f32, greatest: f32) -> V
         "min_le": hex(least), "max_le": hex(greatest)})
 }
 
-/// What [`small`] should note about `a`.
+/// The right zone maps of `a` in [`small`].
 fn zones_of_a() -> Value {
     json!({"version": 1, "chunks": [zone(0, &[0], 2, 1.0, 2.0), zone(0, &[1], 2, 10.0, 11.0)]})
 }
@@ -304,7 +304,7 @@ async fn zone_maps_that_cannot_be_right_are_found_without_cells() {
         "{}",
         findings(&report)
     );
-    // Nothing is said of `b`.
+    // There are no zone maps of `b`.
     let report = verify(small(Some(zones_of_a())), Depth::Cells).await;
     assert!(report.is_ok(), "{}", findings(&report));
     let expected =
@@ -325,7 +325,7 @@ async fn zone_maps_that_lie_are_found_with_cells() {
     assert!(findings(&report).contains(expected), "{}", findings(&report));
 }
 
-/// The maps of random arrays are made by the definition, cell by cell; then one of them is changed.
+/// Zone maps that were computed cell by cell pass; a changed bound is found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn zone_maps_are_made_again_as_they_were() {
     let mut rng = StdRng::seed_from_u64(3);
@@ -340,7 +340,7 @@ async fn zone_maps_are_made_again_as_they_were() {
         };
         let report = verify(bytes.clone(), Depth::Cells).await;
         assert_eq!(failed(&report), [""; 0], "{number}: {}", findings(&report));
-        // Another digit of a bound keeps the file's length; a bound that cannot be is found as well.
+        // Changes one digit of a bound, and not the length of the file. The bound may become invalid.
         let text = b"\"min_le\":\"";
         let Some(at) = bytes.windows(text.len()).position(|window| window == text) else {
             continue;
@@ -386,7 +386,7 @@ async fn spills_outside_the_footer_are_found() {
     }
 }
 
-/// Everything in a row of the index counts, but for the last 4 bytes and the coordinates of other axes.
+/// Each changed bit of an index row is a failure, except in the last 4 bytes and in unused coordinates.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_changed_byte_of_the_index_is_found() {
     let bytes = small(None);
@@ -445,7 +445,7 @@ async fn findings_are_bounded_and_counted() {
     assert_eq!(report.check("chunk_decode").unwrap().detail(), "750 chunks");
 }
 
-/// A directory may promise any number of chunks.
+/// A directory may declare more chunks than could be listed.
 #[tokio::test]
 async fn missing_chunks_are_counted_without_being_listed() {
     let mut bytes = small(None);
@@ -471,7 +471,7 @@ async fn shared_payloads_are_not_decoded_again_and_again() {
     assert!(findings(&report).contains("3 chunks were not decoded"), "{}", findings(&report));
 }
 
-/// A file that notes what is read of it, and of which some bytes cannot be read.
+/// A file that records the ranges that are read, and that fails to read some bytes.
 #[derive(Debug)]
 struct Watched {
     file: MemorySource,
@@ -511,7 +511,7 @@ fn watched(bytes: Vec<u8>, unreadable: Range<u64>) -> Arc<Watched> {
     Arc::new(Watched { file, unreadable, read: Mutex::default() })
 }
 
-/// Two chunks that are too long to be read along with the head and the tail of the file.
+/// A file whose two chunks are too long to be read along with its head and tail, and a range inside them.
 fn large() -> (Vec<u8>, Range<u64>) {
     let dataset = TestDataset::new("v", I32, &[100_000], &[50_000], vec![1; 400_000]);
     let bytes = tet_bytes(&[dataset], &Layout::default());

@@ -1,4 +1,5 @@
-//! Verification of TileDB arrays: those of libtiledb and random ones pass, and each kind of damage is found.
+//! Verification of TileDB arrays: arrays of libtiledb and random arrays pass, and each kind of damage is
+//! found.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ async fn verify_files(files: &Files, depth: Depth) -> Report {
     verify(dir.path().to_str().unwrap(), depth).await
 }
 
-/// Arrays of libtiledb pass, sparse ones as far as they are looked at.
+/// Asserts that an array of libtiledb passes; returns whether its tiles were decoded. Sparse arrays may
+/// have warnings.
 pub(crate) async fn assert_passes(case: &Case) -> bool {
     let report = verify_with(&case.path, &case.options(), Depth::Cells).await;
     assert_eq!(failed(&report), [""; 0], "{}: {}", case.name, findings(&report));
@@ -60,7 +62,7 @@ async fn arrays_of_the_reference_pass() {
     assert!(decoded > 15, "{decoded}");
 }
 
-/// What a writer notes about NaN, infinities and sums that overflow is no reason to complain.
+/// Statistics about NaN, infinities and sums that overflow are not reported as wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_arrays_pass() {
     let mut rng = StdRng::seed_from_u64(17);
@@ -72,7 +74,7 @@ async fn random_arrays_pass() {
     }
 }
 
-/// 4 × 6 cells in tiles of 2 × 3, with an attribute of integers that can be NULL and one of doubles.
+/// An array of 4 × 6 cells in tiles of 2 × 3. It has an attribute of nullable integers and one of doubles.
 fn array() -> TestArray {
     let dimension = |name: &str, high, extent| TestDimension {
         name: name.into(),
@@ -137,7 +139,7 @@ async fn each_damage_is_found_by_its_check() {
         let path = path_of(files, name);
         change(files.get_mut(&path).unwrap());
     }
-    // The checks that fail without cells, and with them.
+    // The checks that fail at `Depth::Structure`, and those at `Depth::Cells`.
     type Failing = [&'static [&'static str]; 2];
     let damages: &[(&str, Damage, Failing, &str)] = &[
         (
@@ -161,7 +163,7 @@ async fn each_damage_is_found_by_its_check() {
             [&["fragment_files"], &["fragment_files"]],
             "the fragment's footer gives",
         ),
-        // The length of the first chunk of the first tile.
+        // Changes the length of the first chunk of the first tile.
         (
             "length",
             |it| edit(it, "a1.tdb", |bytes| bytes[8] ^= 1),
@@ -199,7 +201,7 @@ async fn each_damage_is_found_by_its_check() {
     }
 }
 
-/// Every number that is not NULL has a part in the sum that is noted.
+/// Every integer that is not NULL is part of the stored sum.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_changed_integer_is_found() {
     let files = files();

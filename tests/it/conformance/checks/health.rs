@@ -1,4 +1,4 @@
-//! Verification, mistakes and damage.
+//! Checks of verification, and of errors about mistakes and damage.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(crate) async fn verification_passes(subject: &Subject<'_>) {
     assert!(report.checks().len() > 2, "{}: {report:#?}", subject.what());
 }
 
-/// Mistakes in a request fail before anything is read, with a message that names them.
+/// Mistakes in a request are planning errors that name the mistake.
 pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     let ctx = subject.session(1, 8192);
     let (format, location) = (subject.format.name(), subject.location());
@@ -43,7 +43,7 @@ pub(crate) async fn mistakes_are_plan_errors(subject: &Subject<'_>) {
     assert!(error.to_string().contains(&nowhere), "{error}");
 }
 
-/// Opens a damaged array, and reads some of it: rows of any number may be there now.
+/// Opens a damaged array, and reads a few rows, as it may have any number of them.
 async fn look(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.session(2, 8192);
     let location = subject.location();
@@ -56,7 +56,7 @@ async fn look(subject: &Subject<'_>) -> Result<()> {
 pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
     let (file, range) = subject.format.metadata(&subject.path());
     let good = std::fs::read(&file).unwrap();
-    // In the place of the file, not into it: what looked at it before may still have it mapped.
+    // Replaces the file instead of changing it, as earlier readers may still have it mapped.
     let put = |file: &Path, bytes: &[u8]| {
         let draft = subject.folder.path().join("draft");
         std::fs::write(&draft, bytes).unwrap();
@@ -72,7 +72,7 @@ pub(crate) async fn damaged_metadata_is_an_error(subject: &Subject<'_>) {
         let report = doors::verify(&ctx, &subject.location()).await;
         assert!(!report.is_ok(), "{}", subject.what());
     }
-    // Of other bytes some mean little: whatever is opened, nothing panics.
+    // Changes elsewhere may go unnoticed, but must not cause panics or internal errors.
     let mut rng = StdRng::seed_from_u64(15);
     let mut refused = 0;
     for _ in 0..30 {

@@ -1,12 +1,12 @@
-//! The checks: each function takes one array in one format, and knows neither.
+//! The checks. Each function checks one array in one format, and works for all arrays and formats.
 
 /// Verification, mistakes and damage.
 pub(crate) mod health;
-/// Predicates spare chunks.
+/// Pruning of chunks.
 pub(crate) mod predicates;
 /// Groups, orders, limits.
 pub(crate) mod queries;
 /// Columns and rows.
 pub(crate) mod rows;
-/// Every way from a location to a table.
+/// Every interface that opens a table.
 pub(crate) mod ways_in;

@@ -1,4 +1,4 @@
-//! Predicates spare chunks: a scan reads no chunk without a row that the query asks for.
+//! Checks of pruning: a scan reads no chunk without a selected row.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -8,7 +8,7 @@ use crate::reduce::random::compare;
 use crate::support::cell;
 use crate::support::columns::Table;
 
-/// Predicates each about one dimension, which all hold, leave exactly the chunks that have a row.
+/// With predicates on single dimensions, a scan reads exactly the chunks with a selected row.
 pub(crate) async fn labels_prune_chunks(subject: &Subject<'_>) {
     let mut rng = StdRng::seed_from_u64(12);
     let (ours, theirs) = (subject.table(2, 8192).await, subject.in_memory());
@@ -41,7 +41,7 @@ pub(crate) async fn labels_prune_chunks(subject: &Subject<'_>) {
     assert!(pruned > 10, "{}: {pruned} chunks pruned", subject.what());
 }
 
-/// Zone maps rule out whole chunks, and change no answer.
+/// Zone maps prune whole chunks, and change no answer.
 pub(crate) async fn noted_bounds_prune_chunks(subject: &Subject<'_>) {
     let (ours, theirs) = (subject.table(2, 8192).await, subject.in_memory());
     let all = subject.array.chunks().len();
@@ -49,7 +49,7 @@ pub(crate) async fn noted_bounds_prune_chunks(subject: &Subject<'_>) {
     for values in &subject.array.values {
         let name = values.name;
         for of in ["min", "max"] {
-            // The least or greatest value: what is beyond it rules out all chunks but its own.
+            // Only chunks whose bounds reach the least or greatest value can hold it.
             let end = cell(&theirs, &format!("SELECT {of}({name}) FROM t")).await;
             let sql = format!("SELECT {} FROM t WHERE {name} = {end}", subject.columns());
             let rank = subject.array.axes.len();
@@ -67,7 +67,7 @@ pub(crate) async fn noted_bounds_prune_chunks(subject: &Subject<'_>) {
     }
 }
 
-/// Counting rows and asking for labels reads no payload.
+/// Queries of row counts and labels read no payload.
 pub(crate) async fn labels_answer_without_payloads(subject: &Subject<'_>) {
     let (ours, theirs) = (subject.table(2, 8192).await, subject.in_memory());
     let mut rng = StdRng::seed_from_u64(13);

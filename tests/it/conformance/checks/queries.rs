@@ -1,4 +1,4 @@
-//! Groups, orders, limits.
+//! Checks of groups, orders and limits.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -8,7 +8,7 @@ use crate::reduce::random::compare;
 use crate::support::columns::Table;
 use crate::support::rows_from;
 
-/// Keys over dimensions make an aggregation a reduction of chunks, with the same answers.
+/// Aggregations with keys over dimensions become reductions, with the same answers as over rows.
 pub(crate) async fn groups_become_reductions(subject: &Subject<'_>) {
     let mut rng = StdRng::seed_from_u64(14);
     let (ours, theirs) = (subject.table(3, 64).await, subject.in_memory());
@@ -39,7 +39,7 @@ pub(crate) async fn groups_become_reductions(subject: &Subject<'_>) {
                     panic!("{}: {sql}\n{difference}", subject.what());
                 }
                 let plan = explain(&ours, &sql).await;
-                // A predicate that no label can fulfil leaves nothing to reduce.
+                // If a predicate matches no label, there is nothing to reduce.
                 let reduces = plan.contains("GridReduceExec") || plan.contains("EmptyExec");
                 assert!(reduces, "{}: {sql}\n{plan}", subject.what());
             }
@@ -66,7 +66,7 @@ pub(crate) async fn orders_limits_and_projections(subject: &Subject<'_>) {
             let (found, expected) = (rows_from(&ours, &sql).await, rows_from(&theirs, &sql).await);
             assert_eq!(found, expected, "{}: {sql}", subject.what());
         }
-        // Which rows a limit leaves is not said, but how many, and of which table.
+        // A limit without an order may return any rows of the table, but their number is fixed.
         let all = rows_from(&theirs, &format!("SELECT {columns} FROM t")).await;
         for limit in [1, 5, 1_000_000] {
             let sql = format!("SELECT {columns} FROM t LIMIT {limit}");

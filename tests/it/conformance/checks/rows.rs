@@ -1,4 +1,4 @@
-//! Columns and rows, and random queries over them.
+//! Checks of columns and rows, and random queries over them.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -30,7 +30,7 @@ pub(crate) async fn all_rows(subject: &Subject<'_>) {
     }
 }
 
-/// Predicates over dimensions and values, groups, orders.
+/// Random predicates, groups and orders give the same answers as over rows in memory.
 pub(crate) async fn random_queries(subject: &Subject<'_>) {
     let mut rng = StdRng::seed_from_u64(11);
     let theirs = subject.in_memory();

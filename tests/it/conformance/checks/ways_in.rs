@@ -1,4 +1,4 @@
-//! Every way from a location to a table.
+//! Checks of every interface that opens a table: SQL, paths, and the methods of sessions.
 
 use crate::conformance::doors;
 use crate::conformance::doors::FILL;
@@ -49,8 +49,8 @@ pub(crate) async fn object_store(subject: &Subject<'_>) {
     subject.assert_rows(&ctx, "t").await;
 }
 
-/// A schema has a table of the array's name. What its tables are if the array has several values is a
-/// format's own matter.
+/// A schema has a table with the array's name. Arrays of several values are left out, as each format has
+/// its own tables for them.
 pub(crate) async fn schema(subject: &Subject<'_>) {
     let [_] = &subject.array.values[..] else { return };
     let ctx = subject.session(2, 8192);
@@ -80,11 +80,11 @@ pub(crate) async fn catalog(subject: &Subject<'_>) {
     assert_eq!(cell(&ctx, sql).await, name, "{}", subject.what());
 }
 
-/// Two files that follow one another along their first dimension, in any order, are one table.
+/// Two files that follow one another along their first dimension are one table, listed in any order.
 pub(crate) async fn several_files(subject: &Subject<'_>) {
     let first = &subject.array.axes[0];
     if matches!(first.labels, Labels::Index(_)) {
-        return; // both halves begin at 0
+        return; // the indices of both halves begin at 0
     }
     let (format, suffix) = (subject.format.name(), subject.format.suffix());
     let folder = tempfile::tempdir().unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn several_files(subject: &Subject<'_>) {
     for files in [format!("['{a}', '{b}']"), format!("'{pattern}'")] {
         subject.assert_rows(&ctx, &format!("read_{format}({files}, {FILL} => true)")).await;
     }
-    // Labels that two files have are refused.
+    // Two files with the same labels are an error.
     let again = write(("again", &halves[0]));
     let twice = doors::register(&ctx, "u", vec![a, again]).await.unwrap_err();
     assert!(doors::is_mistake(&twice), "{}: {twice}", subject.what());
