@@ -1,6 +1,7 @@
 //! What does opening cost when the index has a million rows, and how much memory does a scan hold?
 //!
-//! Memory is anonymous memory, without the page cache that a mapping shows. Systems without `/proc` give only times.
+//! Memory is anonymous memory, without the page cache of a mapping. Without `/proc`, the bench gives only
+//! times.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +22,7 @@ use common::figures::Figures;
 use common::support::{F32, I32, Layout, TempTet, TestDataset, session, tet_bytes};
 use common::{is_small, run, runtime, table};
 
-/// A line of chunks of one cell.
+/// An array of one axis, in chunks of one cell.
 fn many_chunks() -> TempTet {
     let chunks: u64 = if is_small() { 1_000 } else { 1_000_000 };
     let data = (0..chunks as i32).flat_map(i32::to_le_bytes).collect();
@@ -44,7 +45,7 @@ fn anonymous_kb() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Runs `work`; megabytes by which anonymous memory rose at its peak, where the system tells.
+/// Runs `work`; returns the megabytes by which anonymous memory rose at its peak. `None` without `/proc`.
 fn peak(work: impl FnOnce()) -> Option<f64> {
     let Some(before) = anonymous_kb() else {
         work();

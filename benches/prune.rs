@@ -1,13 +1,14 @@
 //! How little does a query read, and how fast is it, where chunk statistics show which chunks matter?
 //!
 //! - `many`: 4096 chunks of 1 MiB with zone maps.
-//! - `parquet`: 256 such chunks beside the same rows as Parquet, a row group per chunk.
-//! - `alone`: 256 such chunks beside sessions that lack one kind of pruning.
-//! - `both`: 256 MiB in chunks that are cut on both axes.
+//! - `parquet`: 256 such chunks, compared with the same rows as Parquet, a row group per chunk.
+//! - `alone`: 256 such chunks, compared with sessions that lack one kind of pruning.
+//! - `both`: 256 MiB in chunks that are split on both axes.
 //! - `million`: plans over a grid of a million chunks.
 //!
-//! Everything is warm, on two partitions, from SQL text to the result. `GRIDFUSION_BENCH_SMALL=1` shrinks it for a
-//! smoke run; `cargo bench --bench prune -- alone` runs one part and leaves the book as it is.
+//! Queries are warm, on two partitions, and are measured from SQL text to the result.
+//! `GRIDFUSION_BENCH_SMALL=1` shrinks them for a smoke run. `cargo bench --bench prune -- alone` runs one
+//! part, and does not update the book.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,13 +44,13 @@ fn hours() -> u64 {
 
 const STATIONS: u64 = 256;
 
-/// Chunks that span the stations, one after the other along the hours.
+/// An array of chunks that span the stations, and follow one another along the hours.
 fn line(chunks: u64) -> Streamed {
     let shape = [chunks * hours(), STATIONS];
     Streamed { shape, chunk: [hours(), STATIONS], has_payloads: true, has_zones: true }
 }
 
-/// How many of a table's chunks a query reads.
+/// The number of chunks that a query reads, out of `chunks`, as text.
 fn count_chunks(runtime: &Runtime, ctx: &SessionContext, sql: &str, chunks: u64) -> String {
     let read = runtime.block_on(async {
         let plan = ctx.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
@@ -59,18 +60,18 @@ fn count_chunks(runtime: &Runtime, ctx: &SessionContext, sql: &str, chunks: u64)
     read.map_or_else(String::new, |read| format!("{read} of {chunks}"))
 }
 
-/// What all parts of the bench use.
+/// The state that all parts of the bench share.
 struct Bench<'a> {
     runtime: &'a Runtime,
     directory: &'a Path,
     figures: Figures,
 }
 
-/// A session with a query, under a name.
+/// A name, a session, and a query in the session.
 type Contestant<'a> = (&'a str, &'a SessionContext, &'a str);
 
 impl Bench<'_> {
-    /// Adds a query over a table of so many chunks, beside another query or session.
+    /// Adds a query over a table of `chunks` chunks, compared with another query or session, if any.
     fn compare(&mut self, ours: Contestant<'_>, chunks: u64, other: Option<Contestant<'_>>) {
         let runtime = self.runtime;
         let (name, ctx, sql) = ours;
@@ -93,7 +94,7 @@ async fn register(ctx: &SessionContext, path: &Path) {
     ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
 }
 
-/// The queries of few chunks, over any table of such rows.
+/// Queries whose answers are in few chunks.
 fn needles() -> [(&'static str, String); 3] {
     [
         ("`WHERE value > v`", format!("SELECT * FROM t WHERE value > {}", PEAK / 2.0)),
@@ -112,7 +113,7 @@ fn many_chunks(bench: &mut Bench<'_>) {
         bench.compare((name, &ctx, &sql), chunks, None);
     }
 
-    // Both over rows: a reduction would make the list's query another one.
+    // Both run over rows: otherwise the query with a list would become a reduction.
     let rows = session(2, 8192);
     bench.runtime.block_on(register(&rows, &path));
     let picked = "CREATE TABLE picked AS VALUES ('ST00007'), ('ST00099'), ('ST00200')";
@@ -131,7 +132,7 @@ fn many_chunks(bench: &mut Bench<'_>) {
 
 /// Writes the rows as Parquet with a row group per chunk.
 async fn write_parquet(array: &Streamed, tet: &Path, parquet: &Path) {
-    let ctx = session(1, 8192); // rows stay in order
+    let ctx = session(1, 8192); // one partition keeps the order of rows
     register(&ctx, tet).await;
     let mut options = TableParquetOptions::default();
     options.global.max_row_group_size = array.cells_per_chunk() as usize;
@@ -158,7 +159,8 @@ fn beside_parquet(bench: &mut Bench<'_>) {
     }
 }
 
-/// A session with the file as its table and some settings off. With `adds`, it has gridfusion's rules and functions.
+/// A session with the file as its table and some settings off. With `adds`, it has gridfusion's rules and
+/// functions.
 fn with_settings(
     runtime: &Runtime,
     path: &Path,
@@ -176,7 +178,7 @@ fn with_settings(
     ctx
 }
 
-/// Compares queries with the same in sessions that lack one kind of pruning at run time.
+/// Compares queries with the same queries in sessions that lack one kind of pruning at run time.
 fn each_alone(bench: &mut Bench<'_>) {
     let (chunks, path) = (if is_small() { 16 } else { 256 }, bench.directory.join("alone.tet"));
     line(chunks).write(&path);
@@ -187,7 +189,7 @@ fn each_alone(bench: &mut Bench<'_>) {
         let lacking = format!("the same without {lack}");
         bench.compare((name, &full, sql), chunks, Some((&lacking, without, sql)));
     };
-    // The selection cuts every chunk, so that no zone map answers for one.
+    // The selection takes a part of each chunk, so no zone map answers for a chunk.
     let blind = trusting().with_trust_zone_maps(false);
     let blind = with_settings(runtime, &path, true, blind, &[]);
     let over_rows = with_settings(runtime, &path, true, trusting(), &["gridfusion.reduce"]);
@@ -236,7 +238,7 @@ fn both_axes(bench: &mut Bench<'_>) {
 
 fn million_chunks(bench: &mut Bench<'_>) {
     let along = if is_small() { 30 } else { 1000 };
-    // Bounds are looked at only where more would be read without them: large chunks.
+    // Large chunks, because zone maps are read only if chunks would cost more.
     let (edge, path) = (1 << 10, bench.directory.join("plan.tet"));
     let shape = [along * edge, along * edge];
     Streamed { shape, chunk: [edge; 2], has_payloads: false, has_zones: true }.write(&path);
@@ -285,7 +287,7 @@ fn main() {
             part(&mut bench);
         }
     }
-    // The book shows all parts or none.
+    // The book shows all parts, so single parts do not update it.
     if names.is_empty() {
         bench.figures.finish();
     }

@@ -1,9 +1,9 @@
-//! How fast is an aggregation over dimensions, against a loop written for it by hand and against
-//! DataFusion over the rows of the same file?
+//! How fast is an aggregation over dimensions, compared with a loop written by hand, and with DataFusion
+//! over the rows of the same file?
 //!
-//! The loops read the same number of mapped bytes with two threads. They are written for their array: no labels,
-//! no NULLs, no planning. Each query is measured from SQL text to result. What is
-//! printed is the table `reduce` of the book's figures.
+//! The loops read the same number of mapped bytes with two threads. They are written for their array: no
+//! labels, no NULLs, no planning. Each query is measured from SQL text to result. The bench prints the table
+//! `reduce` of the book's figures.
 
 #![allow(
     clippy::unwrap_used,
@@ -104,7 +104,7 @@ fn sum_all(bytes: &[u8]) {
     });
 }
 
-/// Rows that are added at a time: few enough for the nearest cache.
+/// The number of rows that are added at a time: few enough for the nearest cache.
 const ROWS_AT_A_TIME: usize = 16;
 
 /// Adds rows to a row of sums, eight columns at a time: their sums stay in registers from row to row.
@@ -171,7 +171,7 @@ fn sum_months(bytes: &[u8]) {
     });
 }
 
-/// Days, latitudes, longitudes, and the same of a chunk.
+/// The number of days, latitudes and longitudes, and the same of a chunk.
 fn rank_3() -> ([u64; 3], [u64; 3]) {
     if is_small() { ([10, 18, 36], [5, 9, 9]) } else { ([365, 180, 360], [73, 45, 90]) }
 }
@@ -209,16 +209,16 @@ fn rank_3_file(data: &[u8]) -> TempTet {
     ))
 }
 
-/// `bytes` in a file of their own, mapped.
+/// Maps a new file with these bytes.
 fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
-    // SAFETY: nobody else knows the file.
+    // SAFETY: no other code has the temporary file.
     let map = unsafe { Mmap::map(file.as_file()) }.unwrap();
     (file, map)
 }
 
-/// The name of the baseline that all of the table's queries have.
+/// The names of baselines.
 const LOOP: &str = "a loop written by hand";
 const ROWS: &str = "DataFusion over rows of the same file";
 

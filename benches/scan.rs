@@ -1,6 +1,6 @@
-//! How fast is a scan, against the same rows in memory and against the codec itself?
+//! How fast is a scan, compared with the same rows in memory, and with the codec alone?
 //!
-//! The array of [`common`], warm, two partitions, aggregated over rows.
+//! Queries over the array of [`common`] are warm, on two partitions, and aggregate rows.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ const MAX_VALUE: &str = "SELECT max(value) FROM t";
 const ONE_DAY: &str = "SELECT time, value FROM t WHERE station = 'ST00007'
     AND time BETWEEN '1990-02-01T00:00:00' AND '1990-02-01T23:00:00'";
 
-/// A session in which a scan reads everything: maxima do not rule out chunks.
+/// A session in which a scan reads everything: `max` does not prune chunks.
 fn reading_all() -> SessionContext {
     let ctx = session(2, 8192);
     let state = ctx.state_ref();
@@ -39,7 +39,7 @@ fn reading_all() -> SessionContext {
     ctx
 }
 
-/// The same rows in memory of their own: no column shares a buffer with another batch.
+/// The same rows in memory, where no column shares a buffer with another batch.
 async fn exploded(ctx: &SessionContext) -> SessionContext {
     let plan = ctx.sql("SELECT * FROM t").await.unwrap().create_physical_plan().await.unwrap();
     let mut partitions = Vec::new();
@@ -80,7 +80,7 @@ fn main() {
             Box::new(|| run(&runtime, &memory, CONSUME_ALL)),
         )],
     );
-    // Counting needs every value but does next to nothing with it: this is the price of reading.
+    // `count` needs every value, but hardly computes, so it measures the cost of reading.
     for (name, sql) in
         [("`count(value)`, zstd chunks", COUNT_VALUES), ("`max(value)`, zstd chunks", MAX_VALUE)]
     {

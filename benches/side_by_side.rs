@@ -1,8 +1,12 @@
-//! What does it cost that arrays stand side by side as one table?
+//! What does it cost to read several arrays as one table?
 //!
-//! Two variables of 64 MiB each, cut alike and cut differently, against tables of one variable; one array as a
-//! file and as 64 files; a thousand small files. Warm, two partitions, times from SQL text to the result.
-//! `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
+//! - Two variables of 64 MiB each, with equal and with different chunks, compared with tables of one
+//!   variable.
+//! - One array as a file and as 64 files.
+//! - A thousand small files.
+//!
+//! Queries are warm, on two partitions, and are measured from SQL text to the result.
+//! `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
@@ -26,7 +30,7 @@ const STATIONS: u64 = 256;
 const JOIN: &str = "SELECT a.station, corr(a.value, b.value) FROM a JOIN b USING (time, station)
     GROUP BY a.station";
 
-/// Hours of an array of 64 MiB.
+/// The number of hours of an array of 64 MiB.
 fn hours() -> u64 {
     if is_small() { 4096 } else { 65_536 }
 }
@@ -51,7 +55,7 @@ fn write(path: &Path, datasets: &[TestDataset]) {
     std::fs::write(path, tet_bytes(datasets, &layout)).unwrap();
 }
 
-/// A query, and others that together give the same.
+/// Compares a query with others that together give the same result.
 fn compare(
     figures: &mut Figures,
     (runtime, ctx): (&Runtime, &SessionContext),

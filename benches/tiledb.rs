@@ -1,10 +1,11 @@
-//! How fast is a TileDB array read, against TileDB-Py over the same files and against nothing but
+//! How fast is a TileDB array read, compared with TileDB-Py over the same files, and with only
 //! decompressing and unshuffling its tiles by hand?
 //!
-//! 524288 hours x 256 stations of f32 (512 MiB) in tiles of 1024 x 256, byteshuffle and zstd, one
-//! fragment, written by TileDB-Py (`tiledb_peer.py`, which also measures it). Two threads each. All
-//! queries are measured from opening the array and SQL text to the result. Without TileDB-Py there is
-//! nothing to measure, and a message says so. `GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run.
+//! The array has 524288 hours x 256 stations of f32 (512 MiB) in tiles of 1024 x 256. It has one fragment,
+//! with the filters byteshuffle and zstd. `tiledb_peer.py` writes the array with TileDB-Py, and measures
+//! TileDB-Py. Both use two threads. All queries are measured from opening the array and SQL text to the
+//! result. Without TileDB-Py, the bench prints a message and measures nothing. `GRIDFUSION_BENCH_SMALL=1`
+//! shrinks the array for a smoke run.
 
 #![allow(
     clippy::unwrap_used,
@@ -85,7 +86,8 @@ fn u32_at(bytes: &[u8], at: usize) -> usize {
 }
 
 impl Tiles {
-    /// Tiles follow one another: the number of chunks, then per chunk lengths, metadata, data.
+    /// Reads the tiles of a data file. A tile has the number of its chunks, then per chunk lengths, metadata
+    /// and data.
     fn of(file: &Path) -> Self {
         let bytes = std::fs::read(file).unwrap();
         let mut frames = Vec::new();
@@ -153,8 +155,8 @@ async fn query(array: &str, sql: &str) {
     }
 }
 
-/// What TileDB-Py measures on the array in `directory`, which it makes if it is not there; `None`
-/// where it is not installed.
+/// Runs `tiledb_peer.py`, which makes the array in `directory` if it is absent; returns its output. `None`
+/// if TileDB-Py is not installed.
 fn peer(directory: &Path, arguments: &[&str]) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join("tiledb_peer.py");
     let output = Command::new("python3").arg(script).arg(directory).args(arguments).output();
@@ -166,7 +168,7 @@ fn peer(directory: &Path, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// Where the attribute's only data file is.
+/// The path of the attribute's only data file.
 fn data_file(array: &Path) -> PathBuf {
     let mut fragments = std::fs::read_dir(array.join("__fragments")).unwrap();
     fragments.next().unwrap().unwrap().path().join("a0.tdb")

@@ -1,11 +1,11 @@
-"""Times TileDB-Py on what the TileDB bench of this crate times too.
+"""Times TileDB-Py on the queries of the TileDB bench of this crate.
 
     python3 benches/tiledb_peer.py DIR --make     makes the array DIR/climate_524288x256, if absent
-    python3 benches/tiledb_peer.py DIR            makes it, if absent, and times; prints JSON
+    python3 benches/tiledb_peer.py DIR            makes it, if absent, and times the queries; prints JSON
 
-The array: 524288 hours x 256 stations of f32 (512 MiB), tiles of 1024 x 256, ByteShuffle and Zstd, one
-fragment. The dimensions of a dense array have one type, so time is the number of the hour.
-`GRIDFUSION_BENCH_SMALL=1` shrinks it for a smoke run. Times are seconds, warm, with two threads; each
+The array has 524288 hours x 256 stations of f32 (512 MiB), tiles of 1024 x 256, ByteShuffle and Zstd, and
+one fragment. The dimensions of a dense array have one type, so time is the number of the hour.
+`GRIDFUSION_BENCH_SMALL=1` shrinks the array for a smoke run. Times are seconds, warm, with two threads; each
 run opens the array anew. Exit status 3: TileDB-Py is not installed.
 """
 
@@ -46,7 +46,7 @@ def values():
 
 
 def make(uri):
-    """Writes beside `uri` and renames, so that what is there is whole."""
+    """Writes the array next to `uri` and renames it, so that an array at `uri` is complete."""
     begun = uri.with_name(uri.name + ".part")
     if begun.exists():
         tiledb.remove(str(begun))
@@ -61,7 +61,7 @@ def make(uri):
 
 
 def queries(uri, ctx):
-    """What is timed: name and function."""
+    """The timed queries: name and function."""
     def opened():
         return tiledb.open(str(uri), ctx=ctx)
 
@@ -98,7 +98,7 @@ def timed(run, runs):
 
 
 def results(named):
-    """What the queries answered, to compare."""
+    """The answers of the queries, to compare."""
     return {
         "mean_by_station": named["mean_by_station"]()[:3].tolist(),
         "mean_by_time": named["mean_by_time"]()[:3].tolist(),
@@ -109,7 +109,7 @@ def results(named):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("dir", type=Path, metavar="DIR", help="where the array is or shall be")
+    parser.add_argument("dir", type=Path, metavar="DIR", help="the directory of the array")
     parser.add_argument("--make", action="store_true", help="make the array and stop")
     parser.add_argument("--runs", type=int, default=7, help="runs of each query (7)")
     options = parser.parse_args()

@@ -1,8 +1,8 @@
-//! The array that the benches measure on, and what they all do with it.
+//! The array that several benches measure, and helpers of all benches.
 //!
-//! 262144 hours x 256 stations of f32 (256 MiB) in chunks of 4096 x 256, text labels on one axis and
-//! times on the other, with zone maps as the reference writer embeds them. `GRIDFUSION_BENCH_SMALL=1`
-//! shrinks it for a smoke run.
+//! The array has 262144 hours x 256 stations of f32 (256 MiB) in chunks of 4096 x 256. Hours are times, and
+//! stations have text labels. Its zone maps count NULLs, but have no bounds. `GRIDFUSION_BENCH_SMALL=1`
+//! shrinks the array for a smoke run.
 
 pub(crate) mod figures;
 #[allow(dead_code, reason = "shared with the tests, which use more of it")]
@@ -12,7 +12,7 @@ mod sql;
 #[path = "../../tests/it/support/tet_writer.rs"]
 mod tet_writer;
 
-/// The tests' helpers that benches use too.
+/// Helpers of the tests that benches use, too.
 #[allow(unused_imports, reason = "each bench needs a part of it")]
 pub(crate) mod support {
     pub(crate) use super::sql::{query, reducing, session};
@@ -29,12 +29,12 @@ use serde_json::json;
 use support::{F32, I32, Layout, TempTet, TestDataset, tet_bytes};
 use tokio::runtime::Runtime;
 
-/// Whether everything is small, for a smoke run.
+/// Whether arrays are small, for a smoke run.
 pub(crate) fn is_small() -> bool {
     std::env::var_os("GRIDFUSION_BENCH_SMALL").is_some()
 }
 
-/// Two threads for DataFusion's two partitions.
+/// A runtime with two threads, for DataFusion's two partitions.
 pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(runtime: &Runtime, ctx: &SessionContext, sql: &str) {
     black_box(batches);
 }
 
-/// Decompresses every chunk with the zstd crate on two threads, as `file` stores them.
+/// Decompresses all frames with the zstd crate, on two threads.
 pub(crate) fn decompress(frames: &[Vec<u8>], tile_len: usize) {
     std::thread::scope(|scope| {
         for half in frames.chunks(frames.len().div_ceil(2)) {

@@ -1,4 +1,4 @@
-//! Writes `.tet` files that do not fit in memory, chunk by chunk, with true zone maps.
+//! Writes `.tet` files that do not fit in memory, chunk by chunk, with right zone maps.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -8,11 +8,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::json;
 
-/// Hours x stations of f32 that rise with the hour, in chunks that divide them.
+/// An array of hours x stations of f32, which rise with the hour. Chunks divide the axes evenly.
 pub(crate) struct Streamed {
     pub(crate) shape: [u64; 2],
     pub(crate) chunk: [u64; 2],
-    /// Without payloads it is a file to plan queries of, not to run them.
+    /// Whether the file has payloads. Without them, queries can be planned, but not run.
     pub(crate) has_payloads: bool,
     pub(crate) has_zones: bool,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Streamed {
 /// The dataset's type tag.
 const F32: u32 = 1;
 
-/// The only value above all others; one chunk holds it.
+/// The greatest value, far above all others; one chunk has it.
 pub(crate) const PEAK: f32 = 1e9;
 
 impl Streamed {
@@ -40,7 +40,7 @@ impl Streamed {
         [chunk / self.per_axis()[1], chunk % self.per_axis()[1]]
     }
 
-    /// The values of a chunk: noise about as wide as 32 chunks along the hours are high.
+    /// The values of a chunk: its number along the hours, plus noise from 0 to 32.
     fn values(&self, chunk: u64) -> Vec<f32> {
         let mut rng = SmallRng::seed_from_u64(chunk);
         let level = self.at(chunk)[0] as f32;
@@ -85,7 +85,7 @@ impl Streamed {
         file.flush().unwrap();
     }
 
-    /// Writes a payload, if there are any, and notes its zone map.
+    /// Writes the payload of a chunk, and appends its zone map to `zones`, if the file has them.
     fn write_chunk(&self, chunk: u64, file: &mut impl Write, zones: &mut String) {
         let (least, greatest) = if self.has_payloads {
             let values = self.values(chunk);

@@ -11,7 +11,10 @@ use arrow::array::TimestampMicrosecondArray;
 use arrow::compute::min;
 use chrono::{NaiveDate, NaiveTime};
 
-/// A linear map from numbers to microseconds since 1970-01-01 00:00 UTC.
+/// A linear map from numbers to microseconds since 1970-01-01 00:00 UTC: `epoch + number * unit`.
+///
+/// `days since 1970-01-02` has the unit 86 400 000 000 and the epoch 86 400 000 000, so 1.5 is noon of
+/// 1970-01-03.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeUnits {
     /// Microseconds per unit.
@@ -114,6 +117,7 @@ fn split_units(units: &str) -> Option<(&str, &str)> {
     since.eq_ignore_ascii_case("since").then(|| (unit, reference.trim()))
 }
 
+/// Returns the microseconds of a unit; `None` for months and years, and for unknown names.
 fn microseconds(unit: &str) -> Option<i64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "us" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond" | "microseconds" => 1,
@@ -149,6 +153,7 @@ fn parse_reference(text: &str, calendar: Calendar) -> Result<i64, String> {
     let midnight = midnight.and_time(NaiveTime::MIN).and_utc().timestamp_micros();
     let instant = || {
         let at = midnight.checked_add(parse_clock(clock.trim())?)?;
+        // Clocks east of UTC are ahead of it, so their offset is subtracted.
         at.checked_sub(parse_zone(zone.trim())?)
     };
     instant().ok_or_else(not_a_time)
@@ -167,6 +172,8 @@ fn parse_date(text: &str) -> Option<(i32, u32, u32)> {
 }
 
 /// Returns the day with the Julian date `year-month-day`, computed from its Julian day number.
+///
+/// The Julian 1582-10-04 is the Gregorian 1582-10-14, and is followed by 1582-10-15 in both calendars.
 fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
     let days_in_month = match month {
         2 => 28 + u32::from(year.rem_euclid(4) == 0),
@@ -177,7 +184,8 @@ fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
     if day == 0 || day > days_in_month || year.abs() > 100_000 {
         return None;
     }
-    // Count years from March, so that the leap day is the last of its year.
+    // Count years from March, so that the leap day is the last of its year. Then (153 * m + 2) / 5 is the
+    // number of days in the first m months: 0, 31, 61, 92, 122, 153, ….
     let before_march = i64::from(month < 3);
     let year = i64::from(year) + 4800 - before_march;
     let months_since_march = i64::from(month) + 12 * before_march - 3;
@@ -196,7 +204,8 @@ fn split_zone(text: &str) -> (&str, &str) {
     text.split_at(at.unwrap_or(text.len()))
 }
 
-/// Parses a clock time to microseconds since midnight; without text, midnight.
+/// Parses a clock time to microseconds since midnight; without text, midnight. Accepts the hour 24 and the
+/// leap second 60.
 fn parse_clock(text: &str) -> Option<i64> {
     if text.is_empty() {
         return Some(0);
@@ -214,7 +223,7 @@ fn parse_clock(text: &str) -> Option<i64> {
     Some((hours * 3_600 + minutes * 60) * 1_000_000 + (seconds * 1e6).round() as i64)
 }
 
-/// Parses a zone to microseconds east of UTC; without text, UTC.
+/// Parses a zone such as `Z`, `+1`, `-0530` or `+05:30` to microseconds east of UTC; without text, UTC.
 fn parse_zone(text: &str) -> Option<i64> {
     if ["", "Z", "UTC", "GMT"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
         return Some(0);

@@ -47,8 +47,11 @@ impl ColumnSource {
 pub struct Value {
     /// The name of the column. Underscores are appended if an earlier column has the same name.
     pub(crate) name: String,
+    /// How decoded cells become SQL values.
     pub(crate) column: ValueColumn,
+    /// How the cells are stored, and the element of cells that were never written.
     pub(crate) cells: CellFormat,
+    /// The metadata of the column's field.
     pub(crate) attributes: BTreeMap<String, String>,
 }
 
@@ -99,7 +102,8 @@ impl Value {
     }
 }
 
-/// Returns the table's schema and the source of each of its columns.
+/// Returns the table's schema and the source of each of its columns: dimensions, then variables, then
+/// index columns. A variable `lat` beside a dimension `lat` becomes the column `lat_`.
 pub(super) fn schema(
     dims: &[Dimension],
     values: &[Value],

@@ -1,4 +1,14 @@
 //! Labels from a coordinate dataset: times become timestamps, and `Float32` keeps its shortest decimal.
+//!
+//! | stored elements | type of the labels |
+//! |---|---|
+//! | numbers with the units of a CF time that SQL shares | Timestamp(µs) |
+//! | packed numbers | Float64 |
+//! | f32, f16 | Float64 |
+//! | integer codes with `tetration_categories` | Utf8View |
+//! | other numbers | the stored type |
+//!
+//! Fill values become NULL labels, if the options set so.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,6 +54,9 @@ pub(super) fn coordinates(
 
 /// Returns Float64 labels with the same shortest decimal as the stored Float32. So the number that a
 /// person reads and types finds its row.
+///
+/// The Float32 `0.1` is 0.10000000149… exactly, and would not equal the Float64 that SQL makes of `0.1`.
+/// Printing and parsing each label costs time, but an axis has few labels compared with cells.
 fn shortest_decimals(values: &ArrayRef) -> Float64Array {
     values.as_primitive::<Float32Type>().unary(|value: f32| {
         let exact = f64::from(value);
@@ -56,7 +69,7 @@ fn shortest_decimals(values: &ArrayRef) -> Float64Array {
 }
 
 /// Returns the labels as timestamps if their attributes describe times. If the conversion fails, adds
-/// the reason to `odd`.
+/// the reason to `odd`, and all labels stay numbers: a column cannot hold both.
 fn times(
     values: &ArrayRef,
     attributes: &BTreeMap<String, String>,
@@ -94,6 +107,7 @@ fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<TimestampMicrosecon
     }
 }
 
+/// Converts each number by `at`; `None` if one of them fails. NULL labels stay NULL.
 fn try_map<T: ArrowPrimitiveType>(
     values: &ArrayRef,
     at: impl Fn(T::Native) -> Option<i64>,

@@ -17,10 +17,11 @@ use crate::format::ElementType;
 /// dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counter {
-    /// The label at index 0, as stored.
+    /// The label at index 0, as stored. An `i128` holds every `i64` and every `u64`.
     start: i128,
     /// The length of the axis.
     len: u64,
+    /// The type of the labels; neither a float nor a boolean.
     scalar: Scalar,
 }
 
@@ -55,7 +56,7 @@ impl Counter {
         Ok(counter)
     }
 
-    /// Appends `next` if it continues the count; otherwise `None`.
+    /// Appends `next` if it continues the count, as 13, 14 continue 10, 11, 12; otherwise `None`.
     pub fn joined(&self, next: &Self) -> Option<Self> {
         let goes_on = self.scalar == next.scalar && next.start == self.start + i128::from(self.len);
         let len = self.len.checked_add(next.len).filter(|_| goes_on)?;
@@ -86,6 +87,9 @@ impl Counter {
     }
 
     /// Returns the label at each index; NULL for each `None`.
+    ///
+    /// Only the known indices become labels. For the indices 7, NULL, 3 of a count from 10, these are
+    /// 17 and 13. The places 0, NULL, 1 then put them beside the NULL.
     pub(crate) fn at(&self, elements: impl Iterator<Item = Option<u64>>) -> Result<ArrayRef> {
         let mut known = Vec::new();
         let places: UInt32Array = elements
@@ -127,6 +131,9 @@ impl Counter {
 
 /// Returns the elements `least + step` for each of `steps`; `None` if type `T` cannot hold `least` or
 /// `greatest`.
+///
+/// A step may exceed `T`, as the step 255 from -128 to 127 exceeds an `i8`. Its conversion wraps to -1, and
+/// so does the addition, to 127.
 fn counted<T: Element>(
     least: i128,
     greatest: i128,

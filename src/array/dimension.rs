@@ -8,10 +8,13 @@ use super::labels::Labels;
 #[derive(Debug, Clone)]
 pub struct Dimension {
     pub(super) name: String,
+    /// The labels of the column, as many as `index` has; the indices if `is_labelled` is false.
     pub(super) labels: Labels,
     /// Whether the array has labels of its own for this axis, rather than only the index.
     pub(super) is_labelled: bool,
+    /// The 0-based indices. They set the length of the axis, and are the index column.
     pub(super) index: Labels,
+    /// The metadata of the column's field.
     pub(super) attributes: BTreeMap<String, String>,
 }
 
@@ -33,6 +36,7 @@ impl Dimension {
         Self { attributes, ..self }
     }
 
+    /// Returns a dimension of `len` positions. Without `labels`, its column shows the index.
     pub(crate) fn new(
         name: String,
         labels: Option<Labels>,

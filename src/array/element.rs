@@ -16,6 +16,9 @@ use crate::format::{Bound, ElementType, bound};
 /// for_element_type!(element, T => T::DATA_TYPE)
 /// for_element_type!(element, T => sum::<T>(bytes), F16 => sum_of_halves(bytes))
 /// ```
+///
+/// The first line becomes `match element { F32 => { type T = Float32Type; T::DATA_TYPE } … }`: the
+/// expression is compiled once per type.
 macro_rules! for_element_type {
     ($element:expr, $t:ident => $body:expr) => {
         $crate::array::for_element_type!(
@@ -88,6 +91,7 @@ pub(crate) trait Element: ArrowPrimitiveType {
     fn to_integer(value: Self::Native) -> Option<i128>;
 }
 
+/// The conversions between an element and its stored form: little-endian bytes, padded to a [`Bound`].
 macro_rules! stored_form {
     () => {
         fn to_bound(value: Self::Native) -> Bound {
@@ -139,6 +143,7 @@ macro_rules! float_elements {
 }
 
 float_elements!(
+    // Text is rounded to f32 and then to f16, as in the reference implementation.
     Float16Type, |text: &str| text.parse().ok().map(half::f16::from_f32), half::f16::from_f64;
     Float32Type, |text: &str| text.parse().ok(), |number| number as f32;
     Float64Type, |text: &str| text.parse().ok(), |number| number

@@ -22,11 +22,14 @@ pub struct GridArray {
     name: String,
     source: Arc<dyn ChunkSource>,
     grid: ChunkGrid,
+    /// One per axis of `grid`.
     dims: Vec<Dimension>,
+    /// The variables; their positions are the numbers that `source` gets.
     values: Vec<Value>,
     /// The file names of the `_file` column, if the table has one.
     files: Option<Labels>,
     schema: SchemaRef,
+    /// The source of each field of `schema`.
     columns: Vec<ColumnSource>,
 }
 
@@ -34,7 +37,7 @@ pub struct GridArray {
 #[derive(Debug, Default)]
 pub struct Workspace {
     scratch: Scratch,
-    /// The memory of the last chunk's tiles.
+    /// The memory of the last chunk's tiles, one per variable; empty where a tile is still in use.
     spares: Vec<Vec<u8>>,
 }
 
@@ -197,6 +200,7 @@ impl GridArray {
         spare: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<Tile, Undecodable> {
+        // The selection's axes are those of the chunk, so their lengths are its extents.
         let extents: Vec<u64> = task.selection.iter().map(AxisSelection::len).collect();
         layers::decode(stored, payloads, &extents, &self.values[value].cells, spare, scratch)
     }

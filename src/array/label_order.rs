@@ -21,7 +21,7 @@ pub enum LabelOrder {
 }
 
 impl LabelOrder {
-    /// Returns the order of `values`.
+    /// Returns the order of `values`. Each direction stops at the first pair of labels against it.
     ///
     /// # Errors
     /// `Internal` for values of a type that Arrow does not compare.

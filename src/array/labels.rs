@@ -267,7 +267,8 @@ impl Labels {
     }
 
     /// Returns selected indices that together have all selected labels: only the first index of each run
-    /// of repeated labels, and every index otherwise.
+    /// of repeated labels, and every index otherwise. With runs that end at 3, 5 and 9, the selection 1..8
+    /// gives 1, 3 and 5.
     fn positions(&self, selection: &AxisSelection, start: u64) -> Vec<u64> {
         let ranges = selection.ranges().iter().map(|range| start + range.start..start + range.end);
         let Self::Repeated { ends, .. } = self else { return ranges.flatten().collect() };

@@ -5,6 +5,13 @@
 //!   values    how the cells of a value become a column: NULL, packing, categories
 //!   GridArray both together, over a ChunkSource that finds stored chunks
 //! ```
+//!
+//! A format makes a [`GridArray`] with [`GridArrayBuilder`]. A scan then takes each chunk through it:
+//!
+//! ```text
+//!   ChunkTask ──locate──▶ StoredChunk ──fetch──▶ payloads ──decode──▶ Tile ──ValueColumn::decode──▶ column
+//!       └─────────────────────── Labels::select, Labels::slice ───────────────────────▶ dimension columns
+//! ```
 
 mod arrow_error;
 mod builder;

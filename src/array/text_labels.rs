@@ -16,7 +16,8 @@ use arrow::array::{
 };
 use chrono::{NaiveDate, NaiveDateTime};
 
-/// Converts `labels` to the narrowest type, one array element per label.
+/// Converts `labels` to the narrowest type, one array element per label. Types are tried in the order of the
+/// table above, each on all labels.
 pub(crate) fn infer(labels: &[String]) -> ArrayRef {
     if let Some(values) = all(labels, integer) {
         return Arc::new(Int64Array::from(values));
@@ -35,7 +36,8 @@ pub(crate) fn infer(labels: &[String]) -> ArrayRef {
     Arc::new(StringViewArray::from_iter_values(labels))
 }
 
-/// Returns the parsed labels; `None` if there are no labels or one does not parse.
+/// Returns the parsed labels; `None` if there are no labels or one does not parse. Stops at the first
+/// failure, so most types are ruled out by one label.
 fn all<T>(labels: &[String], parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     if labels.is_empty() {
         return None;
@@ -78,11 +80,13 @@ fn number(label: &str) -> Option<f64> {
     label.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// Parses `YYYY-MM-DD`, with leading zeros.
 fn date(label: &str) -> Option<NaiveDate> {
     let shape = label.len() == 10 && label.as_bytes()[4] == b'-' && label.as_bytes()[7] == b'-';
     if shape { NaiveDate::parse_from_str(label, "%Y-%m-%d").ok() } else { None }
 }
 
+/// Parses a date, alone or with a time after `T` or a blank. A `Z` at the end is ignored, as times are UTC.
 fn date_time(label: &str) -> Option<NaiveDateTime> {
     let day = date(label.get(..10)?)?;
     let Some(rest) = label[10..].strip_prefix(['T', ' ']) else {

@@ -24,7 +24,7 @@ pub enum AxisChunks {
     At(Arc<[u64]>),
 }
 
-/// The most chunks that an irregular axis may list.
+/// The most chunks that an irregular axis may list. Their borders take 128 MiB, 8 bytes each.
 const MAX_LISTED: u64 = 1 << 24;
 
 impl AxisChunks {
@@ -48,6 +48,7 @@ impl AxisChunks {
         match self {
             Self::Every { edge, before } => index.saturating_add(*before) / edge.get(),
             Self::At(borders) => {
+                // With borders 0, 31, 59, the borders at or before index 31 are two: it lies in chunk 1.
                 (borders.partition_point(|border| *border <= index) as u64).saturating_sub(1)
             }
         }
@@ -95,6 +96,8 @@ impl AxisChunks {
     /// Returns the borders that `self` and `other` share on an axis of length `len`. If both have too
     /// many borders to compare, one chunk covers the axis.
     ///
+    /// On an axis of length 90, borders every 30 positions and borders at 31, 59 and 90 share 0 and 90.
+    ///
     /// ```
     /// use gridfusion::grid::AxisChunks;
     /// # use std::num::NonZeroU64;
@@ -111,6 +114,7 @@ impl AxisChunks {
             (self, other)
             && before == same
         {
+            // The borders of both are multiples of their edges, less `before`. They meet at common multiples.
             let edge = lcm(*edge, *other);
             let reaches = len.saturating_add(*before);
             return Self::Every {
@@ -123,11 +127,14 @@ impl AxisChunks {
         if len == 0 || count(few) > MAX_LISTED {
             return Self::whole(len);
         }
+        // Visit the fewer borders: a border is common if a chunk of the other layout begins there.
         let is_border = |at: &u64| *at == len || many.range(many.chunk_of(*at), len).start == *at;
         Self::At(few.borders(len).filter(is_border).collect())
     }
 
     /// Puts axes of the given lengths one after the other; `None` if they have too many chunks to list.
+    ///
+    /// Axes of lengths 3 and 2, both in chunks of 2, have the borders 0, 2, 3, 5: the first axis ends at 3.
     pub fn concat<'a>(parts: impl Iterator<Item = (&'a Self, u64)>) -> Option<Self> {
         let mut borders = vec![0_u64];
         let mut start = 0_u64;
@@ -149,6 +156,7 @@ impl AxisChunks {
     }
 }
 
+/// Returns the edge with which one chunk covers `len` positions; 1 if there are none.
 fn longest(len: u64) -> NonZeroU64 {
     NonZeroU64::new(len).unwrap_or(NonZeroU64::MIN)
 }

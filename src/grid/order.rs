@@ -31,7 +31,8 @@ pub fn unravel(mut position: u64, shape: &[u64]) -> Vec<u64> {
 /// row-major order. A run is a range of cell positions in the tile.
 ///
 /// The tile's extents are the lengths of the axes of `selection`. Trailing axes that are selected
-/// whole are folded into the runs, so a box that is contiguous in memory is one run.
+/// whole are folded into the runs, so a box that is contiguous in memory is one run. The cost is per
+/// run, not per cell.
 ///
 /// ```
 /// use gridfusion::grid::{AxisSelection, for_each_run};
@@ -43,6 +44,8 @@ pub fn unravel(mut position: u64, shape: &[u64]) -> Vec<u64> {
 /// assert_eq!(runs, [5..7, 9..11]);
 /// ```
 pub fn for_each_run(selection: &[AxisSelection], mut visit: impl FnMut(Range<u64>)) {
+    // From the last axis: `whole` axes are selected whole. The ranges of the axis before them become the
+    // runs, in units of `inner` cells. The outer axes are stepped index by index.
     let whole = selection.iter().rev().take_while(|axis| axis.is_all()).count();
     let Some((run_axis, outer)) = selection[..selection.len() - whole].split_last() else {
         let cells = selection.iter().map(AxisSelection::len).product();

@@ -32,8 +32,8 @@ impl AxisSelection {
         Self::from_ranges(len, [range])
     }
 
-    /// Selects the indices in any of `ranges`, clipped to the axis. The ranges must be sorted and must
-    /// not overlap.
+    /// Selects the indices in any of `ranges`, clipped to the axis. The ranges must be sorted by their
+    /// starts; ranges that touch or overlap are merged.
     ///
     /// ```
     /// use gridfusion::grid::AxisSelection;
@@ -105,9 +105,10 @@ impl AxisSelection {
     }
 
     /// Numbers the selected indices from 0 in ascending order, and keeps those with a number in
-    /// `positions`.
+    /// `positions`. The positions `1..3` of the indices 1, 2, 4 are the indices 2, 4.
     #[must_use]
     pub fn slice(&self, positions: Range<u64>) -> Self {
+        // The range that holds the first position is the last one with at most that many indices before it.
         let first = self.before.partition_point(|before| *before <= positions.start);
         let first = first.saturating_sub(1);
         let ranges = self.before[first..]
@@ -144,6 +145,7 @@ impl AxisSelection {
             if !both.is_empty() {
                 ranges.push(both);
             }
+            // Only the range that ends first is used up; the other may meet further ranges.
             if a.end <= b.end {
                 left.next();
             } else {

@@ -1,4 +1,7 @@
 //! A local file, read by positioned reads.
+//!
+//! A reader must not mix bytes of two versions of a file. So each file has a [`Stamp`] from when it was
+//! opened, and reads compare it with the present one. `mmap.rs` and `reopened.rs` use the same stamps.
 
 use std::fs::File;
 use std::ops::Range;
@@ -36,6 +39,8 @@ impl FileSource {
         self.opened
     }
 
+    /// Reads one range, which must lie in the file as it was opened. If the file is shorter now, the error
+    /// states both lengths.
     fn read_one(&self, range: &Range<u64>) -> Result<Bytes> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         match read_exact_at(&self.file, &mut bytes, range.start) {
@@ -66,6 +71,7 @@ impl ByteSource for FileSource {
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
+        // A read may wait for a disk, so it runs on a thread that may block.
         let (this, ranges) = (self.clone(), ranges.to_vec());
         let read = move || ranges.iter().map(|range| this.read_one(range)).collect();
         tokio::task::spawn_blocking(read)
@@ -84,6 +90,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// Returns the present stamp of an open file. Costs one system call.
     fn of(name: &str, file: &File) -> Result<Self> {
         let metadata = file
             .metadata()
@@ -142,6 +149,7 @@ fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> std::io::Result<
 }
 
 #[cfg(windows)]
+/// Reads until `bytes` is full, because `seek_read` may read less than requested.
 fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> std::io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {

@@ -1,4 +1,13 @@
 //! A bounded cache, which drops the least recently used entry first.
+//!
+//! It holds open files and objects. Each use gets the next number. The least number is the entry to evict:
+//!
+//! ```text
+//!   values   a → (file a, 4), b → (file b, 3)        by_use   3 → b, 4 → a
+//!   get(b)   a → (file a, 4), b → (file b, 5)                 4 → a, 5 → b
+//! ```
+//!
+//! A use costs a hash and a search in a tree of at most `capacity` keys.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -18,6 +27,7 @@ struct Entries<K, V> {
     values: HashMap<K, (V, u64)>,
     /// The keys by the time of their last use, the least recently used first.
     by_use: BTreeMap<u64, K>,
+    /// The number of uses so far.
     now: u64,
 }
 

@@ -20,10 +20,13 @@ const NAME_BYTES: usize = 256;
 const FREE: usize = 0;
 const TAKEN: usize = 1;
 
+/// The table, of about 1.1 MiB. Pages of it that no mapping has used take no memory.
 static TABLE: [Place; PLACES] = [const { Place::new() }; PLACES];
 /// The place at which the next search for a free place begins.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
+/// A row of the table. `start` is written last and read first: other fields are valid only if it is an
+/// address.
 struct Place {
     start: AtomicUsize,
     end: AtomicUsize,
@@ -41,6 +44,7 @@ impl Place {
         }
     }
 
+    /// Whether a file is mapped at `address` through this place.
     fn holds(&self, address: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);
         start > TAKEN && (start..self.end.load(Ordering::Relaxed)).contains(&address)
@@ -54,6 +58,7 @@ pub(super) struct Registration(Option<usize>);
 impl Registration {
     /// Registers that the file `name` is mapped at these addresses. A full table does not register it.
     pub(super) fn new(name: &str, addresses: Range<usize>) -> Self {
+        // Search from the place after the last one taken: in a table of many mappings, it is mostly free.
         let first = NEXT.load(Ordering::Relaxed);
         let take = |at: &usize| {
             let start = &TABLE[*at].start;

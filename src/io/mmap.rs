@@ -23,8 +23,10 @@ use crate::error::{Error, Result};
 /// [`super::FileSource`].
 #[derive(Debug)]
 pub struct MmapSource {
+    /// The mapped file, kept open to check its stamp.
     file: File,
     opened: Stamp,
+    /// The bytes of the mapping; replies are slices of them.
     mapped: MemorySource,
     /// `None` for an empty file, which some systems do not map.
     mapping: Option<Mapping>,
@@ -73,6 +75,7 @@ fn map(name: &str, file: &File) -> Result<Mapping> {
 }
 
 #[cfg(unix)]
+/// Lets the system take back the memory of these pages. Reading them again loads them from the file.
 fn release_pages(mapped: &Mmap, range: Range<usize>) {
     // SAFETY: the mapping is of a file and read-only, so a released page holds the file's bytes again when it
     // is next read. The caller has checked that the range lies in the mapping.

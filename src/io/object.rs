@@ -17,13 +17,14 @@ use crate::error::{Error, Result};
 /// One object of a store. Ranges that lie close together are fetched with one request.
 ///
 /// Reads fail if the object is replaced after it was opened, instead of mixing old and new bytes: each
-/// request requires the entity tag of the opened object.
+/// request requires the entity tag of the opened object. A store without tags cannot check this.
 #[derive(Debug)]
 pub struct ObjectSource {
     name: String,
     store: Arc<dyn ObjectStore>,
     path: Path,
     size: u64,
+    /// The entity tag of the object when it was opened or listed; `None` if the store has none.
     e_tag: Option<String>,
 }
 
@@ -44,6 +45,7 @@ impl ObjectSource {
         Self { name, store, path: object.location, size: object.size, e_tag: object.e_tag }
     }
 
+    /// Reads one range by one request. An empty range needs none, and stores refuse it.
     async fn fetch(&self, range: Range<u64>) -> object_store::Result<Bytes> {
         if range.is_empty() {
             return Ok(Bytes::new());
@@ -95,6 +97,7 @@ impl ByteSource for ObjectSource {
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
         let fetch = |range| self.fetch(range);
+        // Ranges with gaps of at most 1 MiB share a request: waiting costs more than bytes that nobody needs.
         let replies = coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
         let replies = replies.map_err(|error| failed(&self.name, error))?;
         let is_complete =

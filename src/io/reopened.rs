@@ -20,7 +20,9 @@ use crate::error::{Error, Result};
 /// A pool of open files of limited size.
 #[derive(Debug)]
 pub struct OpenFiles {
+    /// Whether files are mapped, instead of read by positioned reads.
     mmap: bool,
+    /// The open files, by path.
     held: LruCache<PathBuf, Held>,
 }
 
@@ -53,6 +55,7 @@ impl OpenFiles {
         self.held.len()
     }
 
+    /// Opens a file and holds it. A full pool closes the least recently used one.
     fn open(&self, path: &Path) -> Result<Held> {
         let opened = match self.mmap {
             true => Held::new(MmapSource::open(path)?, MmapSource::stamp),
@@ -68,6 +71,7 @@ impl OpenFiles {
 pub struct ReopenedSource {
     name: String,
     path: PathBuf,
+    /// The stamp of the file when it was opened for the first time.
     stamp: Stamp,
     files: Arc<OpenFiles>,
 }
@@ -87,6 +91,10 @@ impl ReopenedSource {
         })
     }
 
+    /// Returns the open file; opens it again if the pool has closed it.
+    ///
+    /// # Errors
+    /// `Io` if the file cannot be opened, or has another stamp than at first.
     fn source(&self) -> Result<Arc<dyn ByteSource>> {
         let held = match self.files.held.get(self.path.as_path()) {
             Some(held) => held,

@@ -17,6 +17,7 @@ use object_store::{
 #[derive(Debug, Clone)]
 pub(crate) struct TestStore {
     objects: Arc<InMemory>,
+    /// The requests, such as `get array/header`; `asked()` takes them.
     asked: Arc<Mutex<Vec<String>>>,
     /// The number of operations that can still write; later ones fail.
     writes_left: Arc<AtomicUsize>,
@@ -46,6 +47,7 @@ impl TestStore {
         self.asked.lock().unwrap().push(format!("{what} {path}"));
     }
 
+    /// Counts an operation that writes; fails if none is left.
     fn write(&self) -> Result<()> {
         let left = self
             .writes_left

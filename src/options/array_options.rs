@@ -1,4 +1,8 @@
 //! [`ArrayOptions`] as users write them, and [`ResolvedOptions`] as a format reads them.
+//!
+//! A name and its value go through two stages. `ArrayOptions` accepts anything, because the format that
+//! knows the names is only found when arrays are opened. `ResolvedOptions` is the checked result, and the
+//! only form that formats see.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,6 +27,8 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct ArrayOptions {
+    /// By name, unchecked. A value of SQL is text until it is resolved; a value of Rust may have its kind
+    /// already.
     said: BTreeMap<String, OptionValue>,
 }
 
@@ -105,7 +111,8 @@ impl ArrayOptions {
     }
 
     /// Returns the table options of a SQL statement, without the options of object stores. An option may be
-    /// written `io`, `format.io` (which DataFusion makes of `io`) or, with the prefix `tet`, `tet.io`.
+    /// written `io`, `format.io` (which DataFusion makes of `io`) or, with the prefix `tet`, `tet.io`. With
+    /// these prefixes, `{"tet.io": "pread", "aws.region": "eu-west-1"}` becomes `io = pread`.
     ///
     /// # Errors
     /// `Usage` if two spellings set the same option.
@@ -124,7 +131,8 @@ impl ArrayOptions {
     }
 }
 
-/// Prefixes of the options of object stores.
+/// Prefixes of the options of object stores. DataFusion passes `OPTIONS ('aws.region' …)` to the store, so
+/// such an option is no mistake here.
 const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
 
 /// Whether `key` is an option of an object store.
@@ -140,6 +148,9 @@ impl fmt::Debug for ArrayOptions {
 }
 
 /// Options that one format has resolved: each name is one of its options, and each value has the option's kind.
+///
+/// A getter returns `None` for an option of another kind, too. So each option must be read with the getter
+/// of its [`ValueKind`](super::ValueKind).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResolvedOptions {
     values: BTreeMap<&'static str, OptionValue>,
@@ -192,7 +203,8 @@ impl ResolvedOptions {
         self.text("dataset")
     }
 
-    /// How to read local files; by default through a memory mapping.
+    /// How to read local files; by default through a memory mapping. The text always parses, because
+    /// resolving has checked it.
     pub fn io(&self) -> IoMode {
         self.text("io").and_then(|io| io.parse().ok()).unwrap_or_default()
     }

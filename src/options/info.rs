@@ -3,6 +3,8 @@
 use super::value::ValueKind;
 
 /// Where an option may be set.
+///
+/// `ArrayOpener::schema` and `GridCatalog` refuse options that apply to less than they open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// For one table.
@@ -30,6 +32,9 @@ pub struct OptionInfo {
     /// The kind of values that it accepts.
     pub kind: ValueKind,
     /// The default value, in Markdown.
+    ///
+    /// This is a text for documents: the code that reads an option applies the default itself. The exceptions
+    /// are the settings `reduce` and `reduce_memory`, which `SET … = 'default'` resets to this text.
     pub default: &'static str,
     /// The meaning, in a few words of Markdown.
     pub meaning: &'static str,
@@ -70,6 +75,9 @@ impl OptionInfo {
 }
 
 /// The options that every format has.
+///
+/// The order is that of messages and documents. `OptionTable::options` relies on the first two, which choose
+/// arrays.
 pub const COMMON: &[OptionInfo] = &[
     OptionInfo::new(
         "dataset",
@@ -113,7 +121,8 @@ pub const COMMON: &[OptionInfo] = &[
     .in_session(),
 ];
 
-/// The settings of a session that control queries rather than tables.
+/// The settings of a session that control queries rather than tables. `GridfusionConfig` stores them in fields
+/// of their own.
 pub const SESSION: &[OptionInfo] = &[
     OptionInfo::new(
         "reduce",

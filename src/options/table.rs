@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 
 /// The options of one format: those that every format has, and its own.
 ///
-/// A format may redeclare an option that every format has, with another default.
+/// A format may redeclare an option that every format has, with another default. For example,
+/// `fill_as_null` is false by default for TileDB.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionTable {
     own: &'static [OptionInfo],
@@ -21,6 +22,8 @@ impl OptionTable {
 
     /// Returns all options: first those that choose arrays, then the format's own, then those about reading.
     pub fn options(self) -> impl Iterator<Item = &'static OptionInfo> {
+        // The first two, `dataset` and `concat_dimension`, choose arrays. With the own option `level`, the
+        // order is `dataset, concat_dimension, level, io, nan_as_null, …`.
         let (what, how) = COMMON.split_at(2);
         let is_common = |option: &&OptionInfo| COMMON.iter().any(|it| it.name == option.name);
         let own = self.own.iter().filter(move |option| !is_common(option));
@@ -54,6 +57,8 @@ impl OptionTable {
             let option = self.find(name).ok_or_else(|| unknown(name))?;
             resolved.insert(option.name, option.kind.resolve(name, value)?);
         }
+        // The session's settings are for tables of all formats, so an option that this format lacks is no
+        // mistake here.
         for (name, value) in defaults.iter() {
             if let Some(option) = self.find(name)
                 && !resolved.contains(option.name)
@@ -75,7 +80,8 @@ impl OptionInfo {
     }
 }
 
-/// Returns the known name that `name` may be a misspelling of.
+/// Returns the known name that `name` may be a misspelling of. `datset` is one letter from `dataset`, which
+/// has 7, so it is similar. `oi` is two letters from `io`, so it is not.
 pub(crate) fn similar<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, best) = known
         .iter()

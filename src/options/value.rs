@@ -1,4 +1,16 @@
 //! Values of options, and their parsing from text.
+//!
+//! An option has a [`ValueKind`], which turns any value into the [`OptionValue`] of that kind, or refuses
+//! it:
+//!
+//! | kind | accepts | becomes |
+//! |---|---|---|
+//! | `Flag` | true, `'true'`, `'FALSE'` | `Flag` |
+//! | `Io` | `'mmap'`, `'pread'` | `Text` |
+//! | `Number` | 7, `'7'` | `Number` |
+//! | `Time` | 1709251200000, `'2024-03-01'`, `'2024-03-01T08:30:00+02:00'` | `Number` of milliseconds |
+//! | `Key` | a secret, a text of 32 bytes | `Secret` |
+//! | `Name` | everything but a secret | `Text` |
 
 use std::fmt;
 use std::str::FromStr;
@@ -167,6 +179,8 @@ impl ValueKind {
     /// # Errors
     /// `Usage` for a value of another kind. The message never contains a key.
     pub(super) fn resolve(self, name: &str, value: &OptionValue) -> Result<OptionValue> {
+        // Values that have the kind already are returned as they are. All others are parsed from their
+        // text. The length of a secret is checked by the format that uses it, not here.
         let text = match (self, value) {
             (Self::Flag, OptionValue::Flag(_))
             | (Self::Number | Self::Time, OptionValue::Number(_))
@@ -190,9 +204,10 @@ impl ValueKind {
     }
 }
 
-/// The length of an encryption key in bytes.
+/// The length of an encryption key in bytes. AES-256, the only cipher of TileDB, needs 32 bytes.
 const KEY_LEN: usize = 32;
 
+/// Makes a secret of a key. The error has only the length of the text, because messages may end up in logs.
 fn key(text: &str) -> Result<OptionValue> {
     match text.len() {
         KEY_LEN => Ok(OptionValue::Secret(Secret::new(text))),
@@ -200,6 +215,7 @@ fn key(text: &str) -> Result<OptionValue> {
     }
 }
 
+/// Parses a flag in any case. Numbers are no flags, so `1` is refused.
 fn parse_flag(name: &str, value: &str) -> Result<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" => Ok(true),
@@ -213,11 +229,14 @@ fn parse_number(name: &str, value: &str) -> Result<u64> {
     value.parse().map_err(|_| expected())
 }
 
-/// Parses a time as milliseconds since 1970. A time without a time zone is in UTC.
+/// Parses a time as milliseconds since 1970. A time without a time zone is in UTC. Digits alone are
+/// milliseconds, so `2024` is a time in 1970, not a year. Times before 1970 are refused.
 fn parse_time(name: &str, text: &str) -> Result<u64> {
     if let Ok(milliseconds) = text.parse() {
         return Ok(milliseconds);
     }
+    // Arrow's parser accepts only two-digit months, days and hours. These forms accept `2024-3-1 6:30:00`
+    // too.
     let loosely = || {
         let day =
             NaiveDate::parse_from_str(text, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN));

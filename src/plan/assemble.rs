@@ -80,6 +80,7 @@ impl Blocks {
     /// Cuts the selected cells at the positions `within`; `backwards` begins with the last block.
     pub(crate) fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
         let counts: Vec<u64> = within.iter().map(|range| range.end - range.start).collect();
+        // Inner axes that fit into a batch together stay whole; the next axis outwards is split.
         let mut split = counts.len() - 1;
         let mut inner = 1;
         while split > 0 && inner * counts[split] <= batch_size {
@@ -95,6 +96,7 @@ impl Blocks {
 
     fn block(&self, number: u64) -> Block {
         let mut positions = self.within.clone();
+        // Outer axes have one position in the block, and the split axis up to `step`.
         let at = unravel(number, &self.outer);
         for (range, at) in positions.iter_mut().zip(&at[..self.split]) {
             *range = range.start + at..range.start + at + 1;
@@ -119,7 +121,9 @@ impl Iterator for Blocks {
 /// The repetition of labels along the rows of a block: row `r` has label `(r / inner) % count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Pattern {
+    /// The number of labels in the block.
     count: u64,
+    /// How often each label occurs in succession: the positions of all axes after it.
     inner: u64,
     rows: u64,
 }
@@ -139,6 +143,7 @@ impl Pattern {
 /// The cache key of a dimension column: equal keys give equal columns of the same chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ColumnKey {
+    /// The first of the block's positions among the chunk's selected indices.
     start: u64,
     pattern: Pattern,
 }
@@ -159,6 +164,7 @@ struct AxisCache {
 #[derive(Debug)]
 pub struct Assembler {
     array: Arc<GridArray>,
+    /// The last column of each dimension.
     caches: HashMap<ColumnSource, AxisCache>,
     patterns: HashMap<Pattern, Arc<UInt32Array>>,
 }
@@ -205,6 +211,7 @@ impl Assembler {
         };
         let start = self.array.grid().axis_range(axis, chunk).start;
         let labels = cache.select(labels, positions, start)?;
+        // If no label repeats, the labels are the column.
         let array = if pattern.count == pattern.rows {
             labels
         } else {
@@ -236,6 +243,7 @@ impl AxisCache {
     }
 }
 
+/// Returns the indices of `pattern`, from the cache if they are there. A full cache starts again empty.
 fn indices(
     patterns: &mut HashMap<Pattern, Arc<UInt32Array>>,
     pattern: Pattern,

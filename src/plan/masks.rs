@@ -1,4 +1,13 @@
 //! [`ChunkMask`]: chunks that may hold rows that pass the filters, as combinations along some axes.
+//!
+//! A filter over two dimensions tells nothing about the third, so its mask covers only its own axes:
+//!
+//! ```text
+//!   touched chunks 2 × 3 × 2     mask over axes 0 and 2: 2 × 2     keep [yes, no, yes, yes]
+//!   place (0, 1, 1)              combination (0, 1)                dropped, as are (0, 0, 1) and (0, 2, 1)
+//! ```
+//!
+//! The masks of a query are applied together, once, when its plan is made. That takes O(places × masks).
 
 use crate::error::{Error, Result};
 
@@ -17,6 +26,7 @@ pub struct ChunkMask {
 /// has `lens[i]`. The result is `None` without masks. Also counts the places that only zone maps exclude.
 pub(super) fn kept_places(lens: &[u64], masks: &[ChunkMask]) -> Result<(Option<Vec<u64>>, u64)> {
     for mask in masks {
+        // `None` if the mask names an axis that the array does not have.
         let size: Option<u64> = mask.axes.iter().map(|&axis| lens.get(axis).copied()).product();
         if size != Some(mask.keep.len() as u64) {
             return Err(Error::internal("the size of a chunk mask does not match its axes"));
@@ -40,7 +50,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Visits all places that begin with `place`, which is over the axes before `axis`. `in_masks` holds the
-    /// position in each mask so far.
+    /// position in each mask so far; it is the same again when the call returns.
     fn axis(&mut self, axis: usize, place: u64, in_masks: &mut [u64]) {
         let len = self.lens[axis];
         // The distance between neighbours on this axis, in each mask.
@@ -58,6 +68,7 @@ impl Walk<'_> {
     }
 
     fn visit(&mut self, place: u64, in_masks: &[u64]) {
+        // A place counts as excluded by zone maps only if every mask that drops it comes from them.
         let (mut kept, mut only_by_zones) = (true, true);
         for (mask, &at) in self.masks.iter().zip(in_masks) {
             if !mask.keep[at as usize] {
@@ -71,6 +82,7 @@ impl Walk<'_> {
         self.by_zones += u64::from(!kept && only_by_zones);
     }
 
+    /// Returns the distance in `mask` between neighbours on `axis`; 0 if the mask does not cover the axis.
     fn stride(&self, mask: &ChunkMask, axis: usize) -> u64 {
         match mask.axes.iter().position(|&it| it == axis) {
             Some(at) => mask.axes[at + 1..].iter().map(|&axis| self.lens[axis]).product(),

@@ -45,6 +45,10 @@ impl ReadOrder {
 
 impl SlabShape {
     /// Returns the size of the slabs for rows in order of the first `ordered` axes.
+    ///
+    /// In the picture above, with 3 chunks along time and rows in order of time, `axes` is 1: a slab is the
+    /// 2 chunks of one time coordinate. If each chunk held one selected time, no chunks would be
+    /// interleaved, and `axes` would be 2, the rank. A slab is then one chunk.
     pub(super) fn new(chunks: &TouchedChunks, ordered: usize) -> Self {
         let rank = chunks.axes().len();
         // All chunks along the axes after the first thick one are interleaved.

@@ -15,7 +15,10 @@ use super::touched::TouchedChunks;
 /// The partitions of a plan; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partitions {
+    /// Together they hold every task that the limit needs, each once. Partition `i` has smaller task numbers
+    /// than partition `i + 1`, except after [`Partitions::reversed`].
     parts: Vec<Part>,
+    /// The axis along which partitions are ranges of indices, in ascending order of partitions.
     axis: Option<usize>,
 }
 
@@ -43,7 +46,9 @@ pub(super) struct DivisionParams {
 struct Unit {
     /// The number of the task after the last one.
     end: u64,
+    /// The cells of its chunks, selected or not. They measure the work, because chunks are decoded whole.
     cells: u64,
+    /// The selected cells of its chunks.
     rows: u64,
 }
 
@@ -62,16 +67,21 @@ impl Partitions {
         // Each axis before this one has a single touched chunk.
         let leading = lens.iter().position(|&len| len > 1);
         if let Some(axis) = leading {
+            // First choice: whole slabs of the leading axis, if there are enough of them and they are
+            // nearly even.
             let slabs = weights.units(tasks, lens[axis + 1..].iter().product());
             if slabs.len() as u64 >= count && is_even(&slabs, count) {
+                // On a descending axis, partitions would be ranges from last to first: none are declared.
                 let axis = chunks.axes()[axis].is_sorted().then_some(axis);
                 return Self { parts: divide(&slabs, count), axis };
             }
         }
+        // Otherwise borders may be between any two tasks, and partitions share indices of every axis.
         Self { parts: divide(&weights.units(tasks, 1), count), axis: None }
     }
 
-    /// Drops the tasks that the limit does not need, and partitions that are then empty.
+    /// Drops the tasks that the limit does not need, and partitions that are then empty. Unlike
+    /// [`Partitions::of`], it moves no border, so partitions that are ranges keep their label ranges.
     pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: DivisionParams) -> Self {
         let weights = TaskWeights::new(chunks);
         let needed = weights.needed_tasks(division);
@@ -85,7 +95,8 @@ impl Partitions {
         Self { parts, axis }
     }
 
-    /// Returns the same partitions with tasks numbered from the other end.
+    /// Returns the same partitions with tasks numbered from the other end: of 6 tasks, `0..2` becomes `4..6`.
+    /// Partition 0 still holds the same chunks.
     pub(super) fn reversed(&self) -> Self {
         let tasks = self.parts.iter().map(|part| part.tasks.numbers().end).max().unwrap_or(0);
         let reversed = |part: &Part| {
@@ -123,6 +134,9 @@ fn is_even(units: &[Unit], count: u64) -> bool {
 }
 
 /// Divides units into `count` partitions with about the same number of cells, none of them empty.
+///
+/// Walks over the units once, and closes partition `n` when the cells so far reach `n / count` of all. Of
+/// units of 5, 1, 1, 5 cells, two partitions get two each: the sum of the first two reaches half of 12.
 fn divide(units: &[Unit], count: u64) -> Vec<Part> {
     let total: u128 = units.iter().map(|unit| u128::from(unit.cells)).sum();
     let mut parts = Vec::with_capacity(count as usize);
@@ -131,6 +145,7 @@ fn divide(units: &[Unit], count: u64) -> Vec<Part> {
         weight += u128::from(unit.cells);
         rows += unit.rows;
         let done = parts.len() as u64 + 1;
+        // Compares `weight / total` with `done / count`, without a division.
         let enough = weight * u128::from(count) >= total * u128::from(done);
         // If only as many units remain as partitions, each partition gets one.
         let must = units.len() as u64 - number == count - done;
@@ -166,8 +181,10 @@ impl<'a> TaskWeights<'a> {
         Self { chunks, axes, lens: chunks.lens() }
     }
 
-    /// Returns the number of cells of a task's chunk, and the number of its rows.
+    /// Returns the number of cells of a task's chunk, and the number of its rows. Both are products over the
+    /// axes, whose factors are known.
     fn of(&self, task: u64) -> (u64, u64) {
+        // Splits the place into positions per axis, the last axis first.
         let mut place = self.chunks.place(task);
         let (mut cells, mut rows) = (1, 1);
         for (axis, &len) in self.axes.iter().zip(&self.lens).rev() {

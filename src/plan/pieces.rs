@@ -9,6 +9,11 @@
 //!     time 0              a0 a0     b0 b0        a0 a0, b0 b0,
 //!     time 1              a1 a1     b1 b1        a1 a1, b1 b1
 //! ```
+//!
+//! There is a `Level` per axis that is stepped through, here only time. Its `within` and `group` are both
+//! chunks a and b, and `done` goes from 0 to 2. Each step leaves one piece per chunk of the innermost
+//! group. When a level is done, the next group of chunks follows; when it has none, the level outside it
+//! steps.
 
 use std::ops::Range;
 
@@ -51,11 +56,11 @@ pub struct Pieces {
 /// The current position on one axis.
 #[derive(Debug)]
 struct Level {
-    /// The tasks with the coordinates of the outer levels.
+    /// The tasks with the coordinates of the outer levels; they are consecutive in the plan's order.
     within: Range<usize>,
     /// The tasks of `within` with this level's current coordinate.
     group: Range<usize>,
-    /// How many positions within that coordinate are done.
+    /// How many of the chunk's selected positions on this axis are done, in the direction of reading.
     done: u64,
 }
 
@@ -106,6 +111,10 @@ impl Pieces {
     }
 
     /// Returns how many positions of the last level make one piece: several if their rows are consecutive.
+    ///
+    /// That needs a single chunk on this step. If the next axis is ordered too, both must have the same
+    /// direction. In a chunk of 10 times × 100 stations, with batches of 300 rows, 3 times make one
+    /// piece. So the chunk has 4 pieces, not 10.
     fn stride(&self) -> u64 {
         let Some(level) = self.levels.last() else { return 1 };
         let axis = self.levels.len() - 1;
@@ -136,14 +145,18 @@ impl Pieces {
                 level.done..level.done + len
             };
         }
+        // Rows inside a piece ascend. They are reversed if the innermost ordered axis descends and the
+        // piece holds several positions of it.
         let last = self.descending.len().checked_sub(1).map(|axis| self.descending[axis]);
         let all_ordered = self.descending.len() == self.rank();
         let backwards = last == Some(true) && (all_ordered || stride > 1);
         Piece { task, positions, backwards }
     }
 
-    /// Moves to the next step; returns false at the end.
+    /// Moves to the next step, like an odometer: the innermost level that is not done moves on, and the
+    /// levels inside it start again. Returns false at the end.
     fn step(&mut self) -> bool {
+        // Only the last level moves by several positions.
         let mut stride = self.stride();
         while let Some(mut level) = self.levels.pop() {
             let axis = self.levels.len();

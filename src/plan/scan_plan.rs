@@ -61,6 +61,7 @@ pub struct ScanPlan {
     partitions: Partitions,
     /// The greatest number of partitions.
     max_partitions: usize,
+    /// The number of rows that suffice of each partition; `None` without a limit.
     limit: Option<u64>,
 }
 
@@ -162,7 +163,8 @@ impl ScanPlan {
         SlabShape::new(&self.chunks, ordered)
     }
 
-    /// Removes the tasks of the first slab from `tasks`, and returns them.
+    /// Removes the tasks of the first slab from `tasks`, and returns them. If chunks are read one by one,
+    /// that is one task.
     pub fn take_slab(&self, tasks: &mut TaskRange) -> TaskRange {
         self.chunks.take_slab(tasks, self.places_per_slab())
     }
@@ -172,7 +174,7 @@ impl ScanPlan {
     }
 
     /// Returns, per axis, a range of indices that covers the chunks of a partition. The plan must read
-    /// chunks one by one.
+    /// chunks one by one: on a descending axis the range would begin behind its end.
     pub fn index_windows(&self, partition: usize) -> Vec<Range<u64>> {
         self.chunks.index_windows(&self.tasks(partition))
     }
@@ -193,7 +195,7 @@ impl ScanPlan {
         }
     }
 
-    /// Divides the tasks among partitions again.
+    /// Divides the tasks among partitions again, after they, the limit or the order have changed.
     fn divided(self) -> Self {
         Self { partitions: Partitions::of(&self.chunks, self.division()), ..self }
     }
@@ -216,6 +218,7 @@ impl ScanPlan {
     #[must_use = "the plan is not changed in place"]
     pub fn in_order(&self, descending: Vec<bool>) -> Self {
         let before = self.reordered().unwrap_or_default();
+        // An axis is turned if its direction changes; axes that the order does not name ascend.
         let is = |order: &[bool], axis: usize| order.get(axis).copied().unwrap_or_default();
         let turned: Vec<bool> =
             (0..self.grid().rank()).map(|axis| is(&descending, axis) != is(before, axis)).collect();
@@ -242,7 +245,8 @@ impl ScanPlan {
         Self { chunks, max_partitions: 1, ..self.clone() }.divided()
     }
 
-    /// Returns one partition as a plan of its own.
+    /// Returns one partition as a plan of its own, with tasks numbered from 0. It keeps the
+    /// selection of the whole plan, so [`is_selection`](Self::is_selection) is false.
     #[must_use = "the plan is not changed in place"]
     pub fn partition(&self, partition: usize) -> Self {
         let chunks = self.chunks.only(&self.tasks(partition));

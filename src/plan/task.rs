@@ -13,7 +13,7 @@ impl TaskNumber {
     }
 }
 
-/// Consecutive tasks of a plan, as an iterator over their numbers.
+/// Consecutive tasks of a plan, as an iterator over their numbers. Readers take tasks from its front.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskRange(Range<u64>);
 
@@ -42,7 +42,8 @@ impl TaskRange {
         self.0.clone()
     }
 
-    /// Removes the tasks before number `end`, and returns them.
+    /// Removes the tasks before number `end`, and returns them. Takes none if `end` is before the first task,
+    /// and all if `end` is behind the last one.
     pub(super) fn take_until(&mut self, end: u64) -> Self {
         let taken = self.0.start..end.clamp(self.0.start, self.0.end.max(self.0.start));
         self.0.start = taken.end;

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection, ravel, unravel};
 
 /// The chunks that hold a selected cell, and that masks keep.
+///
+/// The cross product of the touched chunks is not stored. Only masks and single partitions need a list of
+/// places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TouchedChunks {
     grid: ChunkGrid,
@@ -23,13 +26,13 @@ pub(super) struct TouchedChunks {
     /// Per axis, the chunk coordinates that the selection touches, in reading order: ascending, or
     /// descending if rows are read so.
     axes: Vec<Vec<u64>>,
-    /// The places that the masks keep; `None` keeps all.
+    /// The places that the masks keep, ascending; `None` keeps all. Task `i` is place `kept[i]`.
     kept: Option<Vec<u64>>,
 }
 
 impl TouchedChunks {
-    /// Returns the chunks that hold a cell of `selection` and that all `masks` keep. Also counts the chunks
-    /// that only zone maps exclude.
+    /// Returns the chunks that hold a cell of `selection` and that all `masks` keep. Also counts the
+    /// chunks that only zone maps exclude.
     pub(super) fn new(
         grid: ChunkGrid,
         selection: Selection,
@@ -90,9 +93,11 @@ impl TouchedChunks {
         }
     }
 
-    /// Returns the chunk of a task and its selected cells.
+    /// Returns the chunk of a task and its selected cells. Tasks are made on demand, because a plan may
+    /// have millions of them.
     pub(super) fn task(&self, task: TaskNumber) -> ChunkTask {
         let place = self.place(task.get());
+        // Place -> positions among the touched chunks -> chunk coordinates.
         let coordinates: Vec<u64> = unravel(place, &self.lens())
             .iter()
             .zip(&self.axes)
@@ -110,7 +115,8 @@ impl TouchedChunks {
     }
 
     /// Removes the first slab from `tasks`, and returns it: the tasks whose places are in the same run of
-    /// `places` places.
+    /// `places` places. With 3 places per slab, the kept places 0, 2, 5 make two slabs: tasks 0 and 1,
+    /// and task 2.
     pub(super) fn take_slab(&self, tasks: &mut TaskRange, places: u64) -> TaskRange {
         let numbers = tasks.numbers();
         let slab = |task: u64| self.place(task) / places;
@@ -118,8 +124,10 @@ impl TouchedChunks {
         tasks.take_until(numbers.clone().find(differs).unwrap_or(numbers.end))
     }
 
-    /// Returns, per axis, a range of indices that covers the chunks of `tasks`. The axes must not be
-    /// reversed.
+    /// Returns, per axis, a range of indices that covers the chunks of `tasks`; `0..0` without tasks.
+    ///
+    /// The axes must not be reversed. On a reversed axis with several chunks the range would begin behind
+    /// its end, and callers would take it for empty.
     pub(super) fn index_windows(&self, tasks: &TaskRange) -> Vec<Range<u64>> {
         let window = |(axis, bound): (usize, Option<(u64, u64)>)| match bound {
             None => 0..0,
@@ -131,7 +139,11 @@ impl TouchedChunks {
         self.bounds(tasks).into_iter().enumerate().map(window).collect()
     }
 
-    /// Returns, per axis, bounds of the positions of `tasks` among the touched chunks; `None` without tasks.
+    /// Returns, per axis, bounds of the positions of `tasks` among the touched chunks; `None` without
+    /// tasks. Both bounds are inclusive. Without masks this takes O(axes), and with masks O(tasks).
+    ///
+    /// Of 4 × 3 places, the places 4 to 7 are (1, 1) to (2, 1). The bounds are 1 and 2 on axis 0. They are
+    /// 0 and 2 on axis 1, because place 5 is (1, 2) and place 6 is (2, 0).
     fn bounds(&self, tasks: &TaskRange) -> Vec<Option<(u64, u64)>> {
         let lens = self.lens();
         let mut bounds = vec![None; lens.len()];
@@ -145,8 +157,8 @@ impl TouchedChunks {
             }
             return bounds;
         }
-        // Places are consecutive. On the first axis on which the first and the last place differ, these two
-        // are the bounds; later axes count as covered whole.
+        // Places are consecutive. On the first axis on which the first and the last place differ, these
+        // two are the bounds; later axes count as covered whole.
         let (first, last) = (unravel(first.get(), &lens), unravel(last.get(), &lens));
         let mut differ = false;
         for (axis, bound) in bounds.iter_mut().enumerate() {
@@ -157,12 +169,13 @@ impl TouchedChunks {
     }
 
     /// Returns the chunks that hold a selected cell within `wanted` on `axis`. The axes must not be
-    /// reversed.
+    /// reversed: the new list of touched chunks ascends, and kept places are found in it by binary search.
     pub(super) fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let mut selection = self.selection.clone();
         selection.restrict(axis, wanted);
         let axes = touched_axes(&self.grid, &selection);
         let mut restricted = Self { grid: self.grid.clone(), selection, axes, kept: None };
+        // Kept places are numbered again, because fewer chunks are touched. Their order stays ascending.
         restricted.kept = self.kept.as_ref().map(|kept| {
             let (before, after) = (self.lens(), restricted.lens());
             let position = |(axis, at): (usize, u64)| {
@@ -179,12 +192,15 @@ impl TouchedChunks {
         restricted
     }
 
-    /// Returns the chunks of `tasks` only.
+    /// Returns the chunks of `tasks` only. The selection stays, so all other places become dropped ones.
     pub(super) fn only(&self, tasks: &TaskRange) -> Self {
         Self { kept: Some(self.places(tasks)), ..self.clone() }
     }
 
     /// Reverses the order of the chunks along each axis for which `reversed` is true.
+    ///
+    /// With 2 × 3 places and axis 1 reversed, the kept places 0, 2, 5 become 2, 0, 3, sorted 0, 2, 3. So
+    /// tasks get other numbers, too.
     pub(super) fn reversed(&self, reversed: &[bool]) -> Self {
         let reversed_axes = || (0..self.axes.len()).filter(|&axis| reversed[axis]);
         let mut turned = self.clone();

@@ -1,4 +1,12 @@
 //! The arguments of table functions, and a way to wait for a future in synchronous code.
+//!
+//! DataFusion passes a list of expressions. Since options come in pairs, the number of arguments shows
+//! whether there is a dataset:
+//!
+//! ```text
+//!   read_tet('x.tet', 'io', 'pread')                  3, odd    path, then pairs
+//!   read_tet('x.tet', 'wind', 'io', 'pread')          4, even   path, dataset, then pairs
+//! ```
 
 use std::collections::HashMap;
 
@@ -14,6 +22,7 @@ pub(super) struct Arguments {
     pub(super) locations: Vec<String>,
     /// The argument between the path and the options.
     pub(super) dataset: Option<String>,
+    /// Values as texts, by the option's name as it was written, such as `io` or `tet.io`.
     pub(super) options: HashMap<String, String>,
 }
 
@@ -74,10 +83,12 @@ fn shown(expr: &Expr) -> String {
 /// Returns the constants of a list, or a single constant, as texts; `None` for anything else.
 fn texts(expr: &Expr) -> Option<Vec<String>> {
     match expr {
+        // The parser makes a call of `['a.tet', 'b.tet']`; an evaluated call is a constant.
         Expr::ScalarFunction(function) if function.name() == "make_array" => {
             function.args.iter().map(text).collect()
         }
         Expr::Literal(ScalarValue::List(list), _) => {
+            // A constant list is an array with one row, which holds the items.
             let items = list.iter().flatten().next()?;
             let items = (0..items.len()).map(|at| ScalarValue::try_from_array(&items, at).ok());
             items.map(|item| text(&Expr::Literal(item?, None))).collect()
@@ -111,7 +122,8 @@ fn text(expr: &Expr) -> Option<String> {
 }
 
 /// Waits for `future` on a new thread with a runtime of its own. DataFusion calls table functions
-/// synchronously from within a runtime, where blocking on a future panics.
+/// synchronously from within a runtime, where blocking on a future panics. The calling thread is blocked
+/// meanwhile.
 pub(super) fn wait<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     let run = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

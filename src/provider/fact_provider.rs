@@ -1,4 +1,8 @@
 //! [`FactProvider`]: serves a [`FactTable`] to DataFusion as a stream of batches.
+//!
+//! Table functions such as `tet_chunks` return it. It pushes down the projection, so a fact that is
+//! expensive to read is only read if the query has its column. It pushes down no filters: facts are few
+//! compared with cells.
 
 use std::sync::Arc;
 
@@ -40,6 +44,7 @@ impl TableProvider for FactProvider {
         let columns = projection.cloned().unwrap_or_else(|| (0..all.fields().len()).collect());
         let schema: SchemaRef = Arc::new(Schema::project(&all, &columns)?);
         let rows = FactRows { facts: Arc::clone(&self.0), columns, schema: Arc::clone(&schema) };
+        // One partition, because facts come from a single pass over the metadata.
         let rows: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(rows)];
         Ok(Arc::new(StreamingTableExec::try_new(schema, rows, None, None, false, limit)?))
     }
@@ -49,7 +54,9 @@ impl TableProvider for FactProvider {
 #[derive(Debug)]
 struct FactRows {
     facts: Arc<dyn FactTable>,
+    /// Indices into the schema of the facts, in the order of the projection.
     columns: Vec<usize>,
+    /// The schema of `columns`.
     schema: SchemaRef,
 }
 

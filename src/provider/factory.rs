@@ -21,6 +21,7 @@ use super::ArrayOpener;
 /// ```
 #[derive(Debug, Default)]
 pub struct ArrayTableFactory {
+    /// The name of the format; `None` to recognise it.
     format: Option<&'static str>,
 }
 

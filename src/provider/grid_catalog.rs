@@ -1,4 +1,11 @@
 //! [`GridCatalog`]: a directory as a SQL catalog, with a schema per file, package, array and group.
+//!
+//! ```text
+//!   data/                    catalog "data"
+//!   ├── climate.tet          ├── schema climate      a table per dataset
+//!   ├── model.tet.d/         ├── schema model        a table per dataset
+//!   └── forecast.tdb/        └── schema forecast     a table per array
+//! ```
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -111,7 +118,10 @@ fn refuse_narrow(options: &ArrayOptions, formats: &Formats) -> Result<()> {
     }
 }
 
-/// Returns the name of the schema of each file.
+/// Returns the name of the schema of each file, in the order of `files`. No two are equal.
+///
+/// A short name is used if no other file has it as its short or whole name. So `a.tet` and `a.tet.tet`
+/// become `a` and `a.tet.tet`, because `a.tet` is the whole name of the first.
 fn schema_names(files: &[&str], formats: &Formats) -> Vec<String> {
     let mut called: HashMap<&str, usize> = HashMap::new();
     // A file whose short name is its whole name is counted once.

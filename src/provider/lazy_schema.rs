@@ -1,4 +1,10 @@
 //! [`LazySchema`]: a schema of a catalog, which is opened when a query first uses it.
+//!
+//! [`GridCatalog`](super::GridCatalog) makes one per file. A query that names a table opens only that file.
+//! Listing all tables, as `SHOW TABLES` does, opens all files.
+//!
+//! A failed attempt is not kept, so the next use tries again. If two tasks open the schema at the same
+//! time, both read the file and the first result is kept.
 
 use std::fmt::Display;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +30,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 pub(super) struct LazySchema {
     pub(super) location: String,
+    /// The name of the format that the catalog recognised.
     pub(super) format: &'static str,
     reading: Arc<Reading>,
     /// Not a lock: listing tables blocks the thread, and the task that would hold the lock may
@@ -45,6 +52,7 @@ impl LazySchema {
         }
     }
 
+    /// Returns the opened schema, and opens it if it is not open yet.
     async fn opened(&self) -> GridResult<&Arc<dyn SchemaProvider>> {
         match self.opened.get() {
             Some(schema) => Ok(schema),
@@ -68,6 +76,7 @@ impl LazySchema {
             return Some(schema);
         }
         let warn = |error: &dyn Display| log::warn!("left out of the list of tables: {error}");
+        // The outer result is that of the thread, the inner one that of opening.
         match wait(async { Ok(self.opened().await) }) {
             Ok(Ok(schema)) => return Some(schema),
             Ok(Err(error)) => warn(&error),

@@ -96,6 +96,8 @@ impl Locations {
                         false => found.push(location.clone()),
                     }
                 }
+                // A file may match several entries of a list. Its rows must not be counted twice, so the
+                // first occurrence is kept.
                 let mut seen = BTreeSet::new();
                 found.retain(|location| seen.insert(location.clone()));
                 Ok(Places::Many(found))
@@ -123,6 +125,8 @@ impl Places {
     }
 }
 
+/// Whether a location has wildcards and is not the path of an existing file. In a URL, `?` begins the
+/// query, so it is no wildcard.
 fn is_pattern(location: &str) -> bool {
     let is_url = location.contains("://");
     let special = if is_url { &['*', '['][..] } else { &['*', '?', '['] };
@@ -138,6 +142,10 @@ fn local_path(location: &str) -> Option<PathBuf> {
     }
 }
 
+/// Returns the paths or URLs that match a pattern, at least one.
+///
+/// A local pattern lists only the folders that its parts match. Object stores have no wildcards, so a
+/// pattern lists all objects below its leading literal parts, and compares their paths here.
 async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<String>> {
     let malformed = |error: glob::PatternError| {
         Error::usage(format!(
@@ -160,6 +168,8 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
             paths.map(text).collect::<Result<_>>()?
         }
         (Some((store, path)), _) => {
+            // The scheme and the bucket, `s3://bucket` of `s3://bucket/y/*.tet`, to which matching paths
+            // are appended.
             let base = pattern.find("://").map_or(0, |at| at + 3);
             let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
             // The path as the store has it, without URL escapes.
@@ -169,6 +179,7 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
                 listed.map_ok(|object| object.location).try_collect().await.map_err(|error| {
                     Error::io("cannot list the objects", error).in_file(pattern)
                 })?;
+            // An array of a thousand objects is one match: the set keeps its folder once.
             let parts = wanted.as_str().split('/').count();
             let found = listed.iter().flat_map(|path| beginnings(path.as_ref(), parts, &wanted));
             let url = |path: &str| {
@@ -193,6 +204,12 @@ fn folder_of(pattern: &ObjectPath) -> Option<ObjectPath> {
 
 /// Returns the beginning of `path` that `wanted` matches: the object or one of its folders. Packages and
 /// arrays are folders, and object stores list objects only.
+///
+/// `parts` is the number of parts of `wanted`. Without `**`, only a beginning of as many parts can match. With
+/// `**`, the shortest match is returned.
+///
+/// For `y/*.tet.d`, the object `y/p.tet.d/CURRENT` has the beginnings `y`, `y/p.tet.d` and itself. Only the
+/// second has two parts, and it matches.
 fn beginnings<'a>(path: &'a str, parts: usize, wanted: &Pattern) -> Option<&'a str> {
     let is_deep = wanted.as_str().contains("**");
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);

@@ -1,8 +1,18 @@
 //! DataFusion's logical side: table, schema and catalog providers, and how SQL and Rust make them.
 //!
 //! ```text
-//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ exec::pruning ──▶ GridScanExec
+//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ GridScanExec
 //! ```
+//!
+//! | files | contents |
+//! |---|---|
+//! | `session`, `session_state` | methods that add gridfusion to a session |
+//! | `factory` | `CREATE EXTERNAL TABLE` |
+//! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `tet_info(…)` |
+//! | `url_catalogs`, `url_tables` | quoted paths |
+//! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
+//! | `opener`, `locations` | from locations and options to tables |
+//! | `table` | one array as a table |
 
 mod arguments;
 mod array_schema;

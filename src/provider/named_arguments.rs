@@ -2,6 +2,10 @@
 //!
 //! DataFusion passes arguments to table functions without their names. So a planner turns each name into an
 //! argument before its value, which the functions accept: `read_tet('x.tet', 'index_columns', true)`.
+//!
+//! DataFusion asks relation planners about every relation of a statement, before its own planner. This one
+//! changes the syntax tree of calls of our functions, and passes the plan on to DataFusion. All other
+//! relations stay as they are.
 
 use std::mem;
 
@@ -42,6 +46,8 @@ impl RelationPlanner for NamedArguments {
     }
 }
 
+/// Whether a function is one of gridfusion's: functions of other libraries may treat named arguments
+/// otherwise. The name is normalized as DataFusion does it, so `READ_TET` is found too.
 fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
     let [part] = name.0.as_slice() else { return false };
     let Some(name) = part.as_ident().map(|ident| context.normalize_ident(ident.clone())) else {
@@ -52,6 +58,9 @@ fn is_ours(name: &ObjectName, context: &dyn RelationPlannerContext) -> bool {
 }
 
 /// Returns the arguments without names, each name as a text before its value.
+///
+/// `f('x.tet', a => 1, b => 2)` becomes `f('x.tet', 'a', 1, 'b', 2)`. After the first name, all arguments
+/// need one, because a value without a name would be taken for the name of an option.
 fn in_pairs(
     args: Vec<FunctionArg>,
     context: &dyn RelationPlannerContext,

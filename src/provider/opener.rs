@@ -31,7 +31,7 @@ use crate::source::{
     ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
 };
 
-/// The most files that a table of many files holds open at once.
+/// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
 const MOST_OPEN: usize = 512;
 
 /// An opener of arrays, with the formats, the table defaults and the object stores of a session.
@@ -53,6 +53,7 @@ const MOST_OPEN: usize = 512;
 #[derive(Debug, Clone)]
 pub struct ArrayOpener {
     formats: Formats,
+    /// The session's settings `gridfusion.…` for tables.
     defaults: ArrayOptions,
     stores: Arc<dyn Stores>,
 }
@@ -112,6 +113,8 @@ impl ArrayOpener {
     ) -> Result<GridTable> {
         let locations = locations.into();
         let places = locations.expand(&self.stores).await?;
+        // All places must be of the format of the first. Opening another one fails with an error that names
+        // it.
         let first = self.place(places.first())?;
         let format = self.format_of(&first, format).await?;
         let resolved = self.formats.resolve(&format, options, &self.defaults)?;
@@ -129,6 +132,8 @@ impl ArrayOpener {
         Ok(table.with_origin(TableOrigin::new(locations, &format, options, &resolved)))
     }
 
+    /// Opens the arrays of each place, in the order of `places`; up to 32 places at a time. The first error
+    /// ends all.
     async fn many(
         &self,
         format: &Arc<dyn ArrayFormat>,
@@ -239,6 +244,7 @@ impl ArrayOpener {
         described(Error::usage(message).in_file(place.location()), place).await
     }
 
+    /// Whether a folder has entries that a format recognises.
     async fn holds_places(&self, place: &Place) -> bool {
         match place.entries().await {
             Ok(entries) => !self.formats.places_in(place, &entries).await.0.is_empty(),
@@ -265,6 +271,7 @@ struct RuntimeStores(Arc<RuntimeEnv>);
 
 impl Stores for RuntimeStores {
     fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        // The registry knows stores by scheme and host, so the path is cut off.
         let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])
             .map_err(|error| bad_url(url.as_str(), &error))?;
         self.0.object_store(&base).map_err(|error| match error.find_root() {

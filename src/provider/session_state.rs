@@ -53,6 +53,7 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             config.extensions.insert(GridfusionConfig::default());
         }
         let formats = GridfusionConfig::of(config).formats;
+        // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(ArrayFunction::read_any().name()) {
             self.relation_planners().get_or_insert_default().push(Arc::new(NamedArguments));

@@ -42,6 +42,7 @@ use crate::source::{ArrayFormat, FileArrays, MosaicOptions};
 #[derive(Debug, Clone)]
 pub struct GridTable {
     array: Arc<GridArray>,
+    /// `None` if the caller opened the array.
     origin: Option<Arc<TableOrigin>>,
 }
 
@@ -84,6 +85,7 @@ impl TableOrigin {
 impl GridTable {
     /// Makes a table of the variables of one file.
     pub(super) fn of_file(mut file: FileArrays, options: &MosaicOptions) -> GridResult<Self> {
+        // A single variable needs no mosaic: its own chunks are those of the table.
         if file.arrays.len() == 1
             && !options.file_column
             && let Some(array) = file.arrays.pop()
@@ -147,6 +149,8 @@ impl TableProvider for GridTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // Labels and chunk statistics decide here which chunks to read. No payload is read before the plan
+        // runs.
         let request = planning::request(&self.array, filters, limit, state).await?;
         let plan = ScanPlan::new(self.array.grid().clone(), request)?;
         let projection =

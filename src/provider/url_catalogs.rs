@@ -3,6 +3,14 @@
 //! DataFusion has such a wrapper too, but its `table_type` opens the table. `SHOW TABLES` would then read the
 //! coordinates of every dataset of every file, and fail for one damaged dataset. This wrapper adds only a
 //! second look-up of tables and passes all other calls to the wrapped catalogs.
+//!
+//! ```text
+//!   SELECT … FROM 'x.tet'     UrlCatalogs ──▶ UrlCatalog ──▶ UrlSchema ──▶ inner.table("x.tet")   None
+//!                                                                └───────▶ urls.try_new("x.tet")  a table
+//! ```
+//!
+//! DataFusion takes an unqualified name for a table of the default schema, so the look-up ends in its
+//! `UrlSchema`. A table that is registered under the text of a path wins over the file.
 
 use std::sync::Arc;
 
@@ -46,6 +54,7 @@ impl CatalogProviderList for UrlCatalogs {
     }
 }
 
+/// A catalog whose schemas also find tables by path or URL.
 #[derive(Debug)]
 struct UrlCatalog {
     inner: Arc<dyn CatalogProvider>,
@@ -79,6 +88,7 @@ impl CatalogProvider for UrlCatalog {
     }
 }
 
+/// A schema that also finds tables by path or URL.
 #[derive(Debug)]
 struct UrlSchema {
     inner: Arc<dyn SchemaProvider>,
@@ -103,6 +113,7 @@ impl SchemaProvider for UrlSchema {
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        // Only registered tables have a type here, because finding the type of a file would open it.
         self.inner.table_type(name).await
     }
 
@@ -119,6 +130,7 @@ impl SchemaProvider for UrlSchema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
+        // Not asynchronous, so it cannot look for a file.
         self.inner.table_exist(name)
     }
 }

@@ -48,6 +48,7 @@ impl GridUrlTables {
     /// As [`ArrayOpener::table`], and `Usage` for arrays in another format.
     pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
         let opener = self.opener()?;
+        // The first reading with arrays counts. A URL whose store is not registered is no array.
         for (location, dataset) in readings(name) {
             let Ok(place) = opener.place(location) else { continue };
             if let Some(found) = opener.formats().recognise(&place).await {

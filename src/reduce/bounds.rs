@@ -1,6 +1,14 @@
 //! Limits of a predicate, converted to elements of the stored type.
 //!
 //! Comparisons follow DataFusion: zeros of different sign are equal.
+//!
+//! ```text
+//!   predicate       element   least element that passes
+//!   value > 3.5     i32       4
+//!   value >= 3.0    i32       3
+//!   value > 300     u8        none: no element passes
+//!   value > 0.1     f32       the single nearest to 0.1, because it is a little greater than the double 0.1
+//! ```
 
 use std::cmp::Ordering;
 

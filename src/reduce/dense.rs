@@ -1,4 +1,11 @@
 //! The reducer of the dense kernels: per statistic, an array with one state per group.
+//!
+//! ```text
+//!   tile ─▶ elements       as stored; doubles if packed; singles if halves; NaN for NULL by validity byte
+//!        ─▶ counts         += all selected cells, from extents alone
+//!        ─▶ Walk ─▶ batch  ─▶ counts −= cells that are NULL or excluded
+//!                          ─▶ sums, wide_sums, mins, maxs, spreads: one pass each, if requested
+//! ```
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -53,7 +60,7 @@ pub fn reducer(
     })
 }
 
-/// The number of cells that are unpacked at a time.
+/// The number of cells that are unpacked at a time, so that the Arrow array in between stays in cache.
 const PIECE_CELLS: usize = 8192;
 
 /// The states of groups for elements of one type.
@@ -62,17 +69,20 @@ where
     T::Native: Cell,
 {
     value: NumberColumn,
+    /// The test for cells that are neither NULL nor excluded by the predicate.
     keep: Keep<T::Native>,
     /// Whether a value predicate applies.
     ranged: bool,
     requested: Requested,
+    // The states, indexed by the place of the group. Statistics that are not requested have no states;
+    // counts are always kept, because they decide which groups are NULL.
     counts: Vec<u64>,
     sums: Vec<f64>,
     wide_sums: Vec<<T::Native as Cell>::Wide>,
     mins: Vec<T::Native>,
     maxs: Vec<T::Native>,
     spreads: Vec<Moments>,
-    /// Speculative sums, discarded on NaN.
+    /// Scratch memory for speculative sums, discarded on NaN.
     aside: Vec<f64>,
     /// Scratch memory for counts of cells that are NULL or excluded.
     dropped: Vec<u32>,
@@ -110,6 +120,8 @@ where
         })
     }
 
+    /// Adds the cells of `batch` that count to every state except `counts`, which already include all
+    /// cells of the chunk, and subtracts the others from `counts`.
     fn add_batch(&mut self, batch: Batch<'_, T::Native>, may_hold_nulls: bool) {
         match self.keep {
             Keep::Nothing => {}
@@ -118,6 +130,8 @@ where
             Keep::NotNan => {
                 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
                 let keep = |cell| cell == cell;
+                // One pass sums and looks for NaN. Only with NaN do the other statistics need a test per
+                // cell.
                 let summed = self.requested.sum;
                 if summed && sum_numbers(&mut self.sums, batch, &mut self.aside) {
                     self.add_all(batch, true);
@@ -126,11 +140,13 @@ where
                 }
             }
             Keep::Within { low, high, fill: None, .. } => {
+                // Comparisons with NaN are false, so NaN is left out too.
                 self.add_kept(batch, |cell| (low <= cell) & (cell <= high), false);
             }
             Keep::Within { low, high, fill: Some(fill), nan } => {
                 #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
                 let keep = |cell: T::Native| {
+                    // `&` and `|` do not branch, so the loop vectorises.
                     let inside = ((low <= cell) & (cell <= high)) | (nan & (cell != cell));
                     inside & !cell.same_bits(fill)
                 };
@@ -139,7 +155,8 @@ where
         }
     }
 
-    /// Adds the cells that `keep` accepts. With `summed`, `sums` already include them.
+    /// Adds the cells that `keep` accepts. With `summed`, `sums` already include them. Most batches have
+    /// nothing to leave out, so that is checked first.
     fn add_kept(
         &mut self,
         batch: Batch<'_, T::Native>,
@@ -159,6 +176,7 @@ where
         self.fold::<fn(T::Native) -> bool>(batch, None, summed);
     }
 
+    /// Adds the batch to each requested statistic in turn, with the test `keep` if there is one.
     fn fold<K: Fn(T::Native) -> bool + Copy>(
         &mut self,
         batch: Batch<'_, T::Native>,
@@ -192,6 +210,7 @@ where
         if !unpacked && !halves && missing.is_none() {
             return Ok(Cow::Borrowed(bytes));
         }
+        // Tiles are converted whole, into memory that the next tile reuses.
         let mut converted = std::mem::take(&mut self.converted);
         converted.clear();
         if unpacked {
@@ -257,7 +276,10 @@ where
             return true;
         }
         let Requested { sum, wide_sum, min, max, spread } = self.requested;
+        // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
         let noted = zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
+        // Zone maps hold stored elements. Packed values would have to be computed from them, and halves
+        // have another type in the states. A range may exclude some of the cells that a zone covers.
         let as_stored = self.value.form() == Some(Form::Stored)
             && self.value.element() != ElementType::F16
             && !self.ranged;
@@ -288,6 +310,7 @@ where
     }
 
     fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>) {
+        // Without a value, the states still hold the neutral elements.
         let found = self.counts[place] > 0;
         let of = |states: &[T::Native], is_requested: bool| {
             (found && is_requested).then(|| T::to_bound(states[place]))

@@ -20,7 +20,8 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// Returns the bytes of state that a group needs.
+    /// Returns the bytes of state that a group needs: words of 8 bytes, of which [`Moments`] has three.
+    /// Extremes may take less.
     pub fn bytes_per_group(self) -> u64 {
         let words = |is_requested: bool, count: u64| if is_requested { 8 * count } else { 0 };
         8 + words(self.sum, 1)

@@ -9,7 +9,9 @@
 //!   place = month × 250 + station
 //! ```
 //!
-//! A partition's table holds only the groups that its chunks can contain.
+//! A partition's table holds only the groups that its chunks can contain. If a partition has the months 5
+//! to 7, these have the *local* numbers 0 to 2 in its table, and keep the *global* numbers 5 to 7 on the
+//! axis. Output keys are looked up by global number.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,6 +76,7 @@ impl Ranks {
 /// An axis in a key, as a part of the group table.
 #[derive(Debug)]
 struct TableAxis {
+    /// The distance in the table between neighbouring local numbers of this axis.
     stride: usize,
     ranks: Ranks,
     /// The ranks of the selected indices that the partition's chunks can contain.
@@ -95,12 +98,14 @@ enum LocalGroups {
 pub struct GroupTable {
     /// One entry per axis of the array; `None` for an axis in no key.
     axes: Vec<Option<TableAxis>>,
+    /// The number of groups: the product over the axes, 1 without keys.
     len: usize,
 }
 
 impl GroupTable {
-    /// Returns the table of the groups that a partition of `plan` can contain. `groups` are numbered
-    /// over `selection`, which includes the selection of the plan.
+    /// Returns the table of the groups that a partition of `plan` can contain. `groups` are numbered over
+    /// `selection`, which includes the selection of the plan. The plan must read chunks one by one, for
+    /// [`ScanPlan::index_windows`].
     ///
     /// # Errors
     /// `Internal` if the number of groups overflows a `usize`.
@@ -113,12 +118,14 @@ impl GroupTable {
         let windows = plan.index_windows(partition);
         let mut axes: Vec<Option<TableAxis>> = Vec::with_capacity(groups.len());
         let mut len: usize = 1;
+        // From the last axis, so that `len` is the stride of the next one.
         for (axis, groups) in groups.iter().enumerate().rev() {
             if *groups == AxisGroups::One {
                 axes.push(None);
                 continue;
             }
             let ranks = Ranks::new(&selection[axis]);
+            // The window in indices becomes a window in ranks, by its first and its last selected index.
             let within = plan.selection().axes()[axis].intersect(&AxisSelection::from_range(
                 selection[axis].len(),
                 windows[axis].clone(),
@@ -136,6 +143,7 @@ impl GroupTable {
                 .ok_or_else(|| Error::internal("a table of more groups than can be addressed"))?;
         }
         axes.reverse();
+        // Without chunks a keyed table has no groups. Without keys there is one group, even without rows.
         if plan.tasks(partition).is_empty() && groups.iter().any(|axis| *axis != AxisGroups::One) {
             len = 0;
         }
@@ -163,6 +171,7 @@ impl GroupTable {
         let mut place = 0;
         for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
             let segments = self.segments(axis, grid, task);
+            // Places of an axis differ only if its cells are in several groups.
             let mut places =
                 segments.iter().flat_map(|at| (0..at.len).map(|cell| at.places.at(cell)));
             let first = places.next()?;
@@ -179,6 +188,7 @@ impl GroupTable {
         let Some(Some(axis)) = self.axes.get(axis) else { return vec![] };
         let count = axis.groups.count(&axis.window).max(1) as usize;
         places
+            // The local number is the digit of the place at this axis.
             .map(|place| place / axis.stride % count)
             .map(|local| match &axis.groups {
                 LocalGroups::Each => axis.window.start + local as u64,
@@ -211,6 +221,7 @@ impl GroupTable {
         let chunk_start = grid.axis_range(axis, task.coordinates[axis]).start;
         let mut segments = Vec::new();
         for range in ranges {
+            // Chunk-relative position -> index -> rank -> position in the window.
             let rank = keyed.ranks.of(chunk_start + range.start) - keyed.window.start;
             let (start, len) = (range.start as usize, (range.end - range.start) as usize);
             match &keyed.groups {
@@ -230,6 +241,7 @@ impl GroupTable {
 }
 
 impl LocalGroups {
+    /// Numbers the groups in the window in the order in which they first occur.
     fn new(groups: &AxisGroups, window: &Range<u64>) -> Self {
         let AxisGroups::Numbered { numbers, groups } = groups else { return Self::Each };
         let mut local_of = vec![u32::MAX; *groups as usize];
@@ -255,7 +267,8 @@ impl LocalGroups {
     }
 }
 
-/// The shortest average run of one group for which cells are added run by run.
+/// The shortest average run of one group for which cells are added run by run. In shorter runs, the start
+/// of a fold costs more than looking up the place of each cell.
 const WORTHWHILE_RUN: usize = 8;
 
 /// Appends segments for the cells from `start` on, whose groups are `local`.

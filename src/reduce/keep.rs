@@ -20,7 +20,8 @@ pub(super) enum Keep<T> {
 
 impl<T: Cell + Bounds> Keep<T> {
     /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the predicate
-    /// `range`.
+    /// `range`. A fill value or a limit makes it [`Keep::Within`]; a limit that no element meets,
+    /// [`Keep::Nothing`].
     pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: Option<&ValueRange>) -> Self {
         let least = range.and_then(|range| range.least);
         let greatest = range.and_then(|range| range.greatest);

@@ -131,6 +131,8 @@ pub(super) trait Statistic<T: Cell> {
 /// vector registers.
 const LANES: usize = 16;
 
+/// Folds a run into `LANES` independent states, and merges them into `state` pairwise. So sums of floats
+/// round differently from a sum in order, but always in the same way for the same run.
 #[inline(always)]
 fn fold_lanes<T: Cell, S: Statistic<T> + ?Sized, F: Fn(&mut S::State, T)>(
     state: &mut S::State,
@@ -179,6 +181,7 @@ pub(super) fn reduce<T: Cell, S: Statistic<T>, K: Fn(T) -> bool + Copy>(
     }
 }
 
+/// The loops of [`reduce`]: `add_run` takes a run of one group, and `add` takes a single cell.
 #[inline(always)]
 fn reduce_with<T: Cell, S: Statistic<T>>(
     states: &mut [S::State],

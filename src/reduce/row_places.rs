@@ -2,6 +2,15 @@
 //!
 //! Blocks of one chunk, and chunks of one shape, mostly repeat one pattern of groups, so the last
 //! pattern is kept.
+//!
+//! The places of a block are built axis by axis, the outermost first:
+//!
+//! ```text
+//!   GROUP BY month, station     start          0
+//!   2 months, stride 3          month          0 3
+//!   4 levels, in no key         each 4 times   0 0 0 0 3 3 3 3
+//!   3 stations, stride 1        + station      0 1 2 0 1 2 … 3 4 5 3 4 5
+//! ```
 
 use std::ops::Range;
 
@@ -20,7 +29,9 @@ enum AxisPattern {
 /// A converter of rows to their groups' places in a [`GroupTable`].
 #[derive(Debug, Default)]
 pub struct RowPlaces {
+    /// The pattern of the last block, per axis; empty before the first one.
     pattern: Vec<AxisPattern>,
+    /// The place of each row of the last block.
     places: Vec<usize>,
     /// For each axis in a key, the last chunk, and the place of each selected index in it.
     axes: Vec<Option<(u64, Vec<usize>)>>,
@@ -81,6 +92,7 @@ impl RowPlaces {
                     *held = Some((*chunk, places_of(axis, table, grid, task)));
                 }
                 let Some((_, places)) = held else { return };
+                // Every place so far is followed by those of this axis' positions, relative to it.
                 let inner = &places[positions.start as usize..positions.end as usize];
                 let mut expanded = Vec::with_capacity(self.places.len() * inner.len());
                 for outer in &self.places {

@@ -1,4 +1,7 @@
 //! Rows per group, computed from the sizes of selections without reading cells.
+//!
+//! A chunk of 4 times × 3 stations adds 4 to each station's group. Axes that do not move the place are
+//! multiplied first, so the work is that of the groups, not that of the cells.
 
 use super::grouped_chunk::GroupedChunk;
 use super::kernel::{GroupPlaces, Segment};
@@ -16,6 +19,7 @@ pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize
         return;
     };
     if axis.iter().all(|segment| segment.places == GroupPlaces::Fixed(0)) {
+        // The axis does not move the place: it only multiplies the count.
         let cells: usize = axis.iter().map(|segment| segment.len).sum();
         return add_products(rows, inner, place, count * cells as u64);
     }
@@ -25,6 +29,7 @@ pub(super) fn add_products(rows: &mut [u64], axes: &[Vec<Segment>], place: usize
                 add_products(rows, inner, place + at, count * segment.len as u64)
             }
             GroupPlaces::Steps { first, step: 1 } if inner.is_empty() => {
+                // The innermost axis with one group per cell: adds to a slice, which vectorises.
                 let rows = &mut rows[place + first..][..segment.len];
                 rows.iter_mut().for_each(|rows| *rows = rows.wrapping_add(count));
             }

@@ -23,6 +23,7 @@ pub(super) fn sum_numbers<T: Cell>(
             GroupPlaces::Fixed(place) => {
                 for (start, base) in batch.rows.each() {
                     let row = batch.row(segment, start);
+                    // One group: the sum of the run shows whether it has a NaN.
                     let mut sum = 0.0;
                     <Sum as Statistic<T>>::add_run(&mut sum, row);
                     if sum.is_nan() {
@@ -35,6 +36,8 @@ pub(super) fn sum_numbers<T: Cell>(
             }
             GroupPlaces::Steps { first, step: 1 } => {
                 for rows in batch.rows.by_place() {
+                    // One group per cell: rows of the same groups are summed aside, and added if no sum
+                    // is NaN.
                     aside.clear();
                     aside.resize(segment.len, 0.0);
                     for (start, _) in rows.each() {
@@ -52,6 +55,7 @@ pub(super) fn sum_numbers<T: Cell>(
                 }
             }
             _ => {
+                // Groups in any order have no sum per run to examine, so a separate pass looks for NaN.
                 let batch = Batch { inner: std::slice::from_ref(segment), ..batch };
                 if all_kept(batch, is_number) {
                     reduce::<T, Sum, fn(T) -> bool>(sums, batch, None);

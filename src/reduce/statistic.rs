@@ -1,4 +1,7 @@
 //! The statistics that kernels compute: sums, extremes, moments.
+//!
+//! Sums and extremes have a neutral element, so `add_if` adds that for a cell that does not count,
+//! without a branch: 0 for a sum, the greatest value for a minimum. Moments have none, and branch.
 
 use super::cell::Cell;
 use super::kernel::Statistic;
@@ -46,7 +49,7 @@ impl<T: Cell> Statistic<T> for WideSum {
     }
 }
 
-/// The least cell; no cell may be NaN.
+/// The least cell; no cell may be NaN, because comparisons with it are false.
 pub(super) struct Min;
 
 impl<T: Cell> Statistic<T> for Min {
@@ -88,7 +91,8 @@ impl<T: Cell> Statistic<T> for Max {
     }
 }
 
-/// The [`Moments`] of the cells, for variances.
+/// The [`Moments`] of the cells, for variances. A sum of squares would be simpler, but loses all digits if
+/// the mean is large and the spread small.
 pub(super) struct Spread;
 
 /// The count, the mean and the spread of some values.
@@ -106,7 +110,8 @@ impl<T: Cell> Statistic<T> for Spread {
     type State = Moments;
     const EMPTY: Moments = Moments { count: 0, mean: 0.0, m2: 0.0 };
 
-    /// Adds a cell with Welford's update.
+    /// Adds a cell with Welford's update, which divides once per cell. The sum of squared distances grows
+    /// by the distance to the old mean times that to the new one.
     #[inline(always)]
     fn add(state: &mut Moments, cell: T) {
         let value = cell.to_f64();
@@ -121,7 +126,8 @@ impl<T: Cell> Statistic<T> for Spread {
             <Self as Statistic<T>>::add(state, cell);
         }
     }
-    /// Merges two states with Chan's formula.
+    /// Merges two states with Chan's formula: both sums of squared distances, and the part between the
+    /// means. An empty state changes nothing, and its mean of 0 must not count.
     #[inline(always)]
     fn merge(state: &mut Moments, other: Moments) {
         if other.count == 0 {
@@ -154,7 +160,9 @@ impl<T: Cell> Statistic<T> for Spread {
     }
 }
 
-/// Adds a run whose `count` and `sum` are known.
+/// Adds a run of which `count` cells with this `sum` pass `keep`: squares their distances from the mean
+/// of the run, and merges the result. `count` and `sum` took a pass over the run before; it is still in
+/// cache.
 #[inline(always)]
 fn add_around<T: Cell>(
     state: &mut Moments,
@@ -173,6 +181,7 @@ fn add_around<T: Cell>(
         kept.for_each(|cell| <Spread as Statistic<T>>::add(state, cell));
         return;
     }
+    // Independent sums, so that additions need not wait for each other.
     let mut lanes = [0.0; 8];
     let (blocks, rest) = cells.as_chunks::<8>();
     let distance = |cell: &T::Bytes| {

@@ -3,6 +3,9 @@
 //! The cells of a chunk are counted from its extents, without reading them ([`super::count_rows`]).
 //! Here, the cells that do not count are subtracted. Counters of a batch are narrow, so that a register
 //! holds as many counters as cells.
+//!
+//! No count becomes negative: before a batch, all cells of its chunk have been added. Wrapping operations
+//! leave out the checks for overflow, which cannot happen here and would slow the loops down.
 
 use super::cell::Cell;
 use super::kernel::{Batch, GroupPlaces, add_row};
@@ -20,10 +23,13 @@ pub(super) fn subtract_dropped<T: Cell>(
             let starts = rows.each().map(|(start, _)| start);
             match &segment.places {
                 GroupPlaces::Fixed(place) => {
+                    // One group: counts the dropped cells of each run.
                     let dropped = |start| u64::from(dropped(batch.row(segment, start), keep));
                     counts[rows.place + place] -= starts.map(dropped).sum::<u64>();
                 }
                 GroupPlaces::Steps { first, step: 1 } => {
+                    // One group per cell: counts per column over rows of the same groups, then subtracts
+                    // once.
                     aside.clear();
                     aside.resize(segment.len, 0);
                     for start in starts {

@@ -3,6 +3,12 @@
 //! First, axes that no group depends on are folded: an axis that is selected whole and is in no key
 //! extends the runs of the axis before it. A few outer axes remain, which only move the start of a row.
 //! The innermost axis decides the loop.
+//!
+//! ```text
+//!   chunk of 4 times × 3 stations
+//!   GROUP BY month     time 0 0 1 1, station in no key     one axis of 12 cells: 6 of place 0, 6 of place 1
+//!   GROUP BY station   time in no key, station 0 1 2       outer axis of 4, stride 3; rows of 3 cells
+//! ```
 
 use std::ops::Range;
 
@@ -15,15 +21,17 @@ const BATCH_CELLS: usize = 8192;
 /// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Per outer axis, the cells from one index to the next, and the selected segments.
+    /// Per outer axis, the cells from one index to the next (its stride), and the selected segments.
     outer: Vec<(usize, Vec<Segment>)>,
-    /// The innermost axis, in pieces of a batch at most.
+    /// The innermost axis, in pieces of a batch at most. Usually there is one strip, the whole row.
     strips: Vec<Vec<Segment>>,
 }
 
 impl Walk {
     /// Prepares to visit the `segments` of each axis of the chunk of `task`.
     pub(super) fn new(task: &ChunkTask, segments: Vec<Vec<Segment>>) -> Self {
+        // First with the extent of each axis. An axis that is folded into the one before multiplies its
+        // extent.
         let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
         for (selection, segments) in task.selection.iter().zip(segments) {
             let extent = selection.len() as usize;
@@ -38,6 +46,7 @@ impl Walk {
                 _ => folded.push((extent, segments)),
             }
         }
+        // Replaces extents by strides, the last axis first: 2, 3, 4 becomes 12, 4, 1.
         let mut stride = 1;
         for (extent, _) in folded.iter_mut().rev() {
             stride *= std::mem::replace(extent, stride);
@@ -46,7 +55,8 @@ impl Walk {
         Self { outer: folded, strips: strips(inner) }
     }
 
-    /// Calls `visit` with batches of rows and the selected cells of each.
+    /// Calls `visit` with batches of rows and the selected cells of each. A batch has about 8192 cells:
+    /// many short rows, or part of a long one.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
         let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
         // Rows longer than a batch come one at a time, so that the pieces of a row follow one another.
@@ -74,11 +84,14 @@ fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
     selection.is_all() && matches!(segments, [Segment { places: GroupPlaces::Fixed(0), .. }])
 }
 
+/// Whether longer runs stay valid: cells of an axis behind would all be in the group of their index here.
 fn all_fixed(segments: &[Segment]) -> bool {
     segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
 }
 
-/// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`.
+/// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`. The
+/// last of these axes becomes one `Rows` per segment, or one per index if its places are listed. The
+/// others recurse.
 fn rows_below(
     outer: &[(usize, Vec<Segment>)],
     start: usize,
@@ -138,6 +151,7 @@ fn strips(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
 }
 
 impl Segment {
+    /// Returns the part of the segment at `cells`, which are relative to its start.
     fn piece(&self, cells: Range<usize>) -> Self {
         let places = match &self.places {
             GroupPlaces::Fixed(place) => GroupPlaces::Fixed(*place),

@@ -235,7 +235,8 @@ pub trait ArrayGroup: Debug + Send + Sync {
     }
 }
 
-/// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone.
+/// Opens all arrays of a group together, so that shared labels are read once. If one fails, opens each alone,
+/// so that the others are still described and verified.
 async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
     let names = group.names();
     match group.arrays(&names).await {
@@ -253,6 +254,7 @@ async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
     }
 }
 
+/// Opens one array. A format that returns none, against the contract of `arrays`, is an `Internal` error.
 async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArray> {
     let opened = group.arrays(&[name.to_owned()]).await?.pop();
     opened.ok_or_else(|| Error::internal(format!("no array for the name \"{name}\"")))
@@ -277,6 +279,7 @@ impl dyn ArrayGroup + '_ {
 }
 
 /// Splits the option `dataset` at its commas, unless `is_one` finds an array of the whole name.
+/// `"u, v"` becomes `u` and `v`, but stays whole in a file that has a dataset of the name `u, v`.
 pub(crate) fn names_in(dataset: &str, is_one: impl Fn(&str) -> bool) -> Vec<String> {
     match dataset.contains(',') && !is_one(dataset) {
         true => dataset.split(',').map(|name| name.trim().to_owned()).collect(),

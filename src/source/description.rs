@@ -1,4 +1,10 @@
 //! [`Description`] of arrays: pages for people, and a JSON document for programs.
+//!
+//! Formats make descriptions: they choose the facts and their order. `gridfusion info` prints them: it chooses
+//! widths, and how JSON is written.
+//!
+//! The values of a document are [`Fact`]s instead of `serde_json::Value`s, because these sort the fields of
+//! a record.
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 

@@ -1,4 +1,7 @@
 //! Error messages for places without arrays: they name the format found, or the entries of the folder.
+//!
+//! They are made only for a place that was not recognised or not opened, so they may list folders and read
+//! files again.
 
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,6 +16,8 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
         None => place.entries().await,
     };
     match found {
+        // The listing explains a wrong path. It does not explain an array that is damaged or cannot be
+        // read.
         // In an object store, an empty folder and a missing one look the same.
         Ok(entries)
             if error.kind() == ErrorKind::Usage && !(entries.is_empty() && place.is_remote()) =>
@@ -63,7 +68,8 @@ pub(super) async fn first_bytes(place: &Place) -> Result<Vec<u8>> {
     Ok(read.concat())
 }
 
-/// The number of first bytes that signatures need.
+/// The number of first bytes that signatures need. HDF5 may begin with a block of the user, at 512, 1024, …, so
+/// a few bytes are not enough.
 const HEAD: u64 = 64 * 1024;
 
 /// Reads the first bytes of a local file, up to 64 KiB. Returns no bytes for a place in an object store.

@@ -4,6 +4,16 @@
 //!   Place ──▶ by name ──▶ by the entries of the folder, or the first bytes of the file ──▶ format
 //!             (no I/O)
 //! ```
+//!
+//! Two searches differ in how much they may read:
+//!
+//! - [`Formats::recognise`] is cheap. Quoted paths and catalogs call it for names that may be anything. In an
+//!   object store it reads no objects.
+//! - `look_into` follows if `recognise` finds nothing, for a place that a user named as an array. It reads the
+//!   file, or lists the subfolders.
+//!
+//! This module also looks up options, because only the formats together know all of them. And it opens places,
+//! because an error about a place of another format must name that format.
 
 use std::sync::Arc;
 
@@ -88,6 +98,7 @@ impl Formats {
     pub async fn recognise(&self, place: &Place) -> Option<Found> {
         let path = place.path();
         let by_name = self.of_name(&path);
+        // Object stores have no folders to ask for, so there the name decides.
         let is_folder = match place.local_path() {
             Some(local) if !local.exists() => return None,
             Some(local) => local.is_dir(),
@@ -97,6 +108,8 @@ impl Formats {
             },
         };
         if !is_folder {
+            // A local file that has the ending of a folder, such as a copy of `x.tet.d`, is recognised by
+            // its bytes.
             let named = by_name.filter(|(_, ending)| !ending.folder).map(|(found, _)| found);
             return match (named, place.local_path()) {
                 (None, Some(_)) => self.of_head(&elsewhere::head(place).await.ok()?),
@@ -105,6 +118,8 @@ impl Formats {
         }
         let by_name = by_name.map(|(found, _)| found);
         match place.entries().await {
+            // The entries are more certain than the name, and the name more certain than the entries of
+            // subfolders.
             Ok(entries) => match self.of_folder(&entries).or(by_name) {
                 None => self.of_nested(place, &entries).await,
                 found => found,
@@ -122,6 +137,7 @@ impl Formats {
         let path = path.trim_end_matches('/');
         let endings =
             self.iter().flat_map(|format| format.endings().iter().map(move |it| (format, it)));
+        // The longest ending wins: a format may have `.zarr.zip` beside the `.zip` of another.
         let fits = endings.filter(|(_, it)| ends_with(path, it.ending));
         let (format, ending) = fits.max_by_key(|(_, it)| it.ending.len())?;
         let recognised = Recognised { what: ending.what?.into(), nests: false };
@@ -133,6 +149,7 @@ impl Formats {
         self.iter().find_map(|format| Some(Found::new(format, format.probe_folder(entries)?)))
     }
 
+    /// Recognises a file by its first bytes.
     fn of_head(&self, head: &[u8]) -> Option<Found> {
         let format = self.iter().find(|format| format.probe_file(head))?;
         let named = format.endings().iter().find_map(|it| it.what);
@@ -142,7 +159,11 @@ impl Formats {
 
     /// Recognises a folder that holds only folders as a group, if one of them is an array or a group. Lists
     /// only the first few folders, because the others of an unrelated directory may be many.
+    ///
+    /// Only formats that mark their places as parts of groups ([`Recognised::nests`]) count, such as
+    /// TileDB.
     async fn of_nested(&self, place: &Place, listed: &[Entry]) -> Option<Found> {
+        // This runs for any quoted path. A folder with files is more likely one of Parquet or CSV files.
         if listed.iter().any(|entry| entry.size.is_some()) {
             return None;
         }
@@ -225,8 +246,12 @@ impl Formats {
         (found, left_out)
     }
 
+    /// Recognises an entry of the folder at `place`. A file is recognised by its name only, and a folder by
+    /// its name or by listing it. So a catalog of a thousand files reads none of them.
     async fn of_entry(&self, place: &Place, entry: &Entry) -> Result<Option<Found>> {
         let named = self.of_name(&entry.name);
+        // An entry without a size is a folder. The ending of a file on a folder, or the other way round,
+        // counts as none.
         match named.filter(|(_, ending)| ending.folder == entry.size.is_none()) {
             Some((found, _)) => Ok(Some(found)),
             None if entry.size.is_some() => Ok(None),
@@ -235,6 +260,7 @@ impl Formats {
     }
 
     /// Removes a format's ending from a name, unless nothing would remain.
+    /// `soil.v1.tet` becomes `soil.v1`, and `demo.tet.d` becomes `demo`. The name must not end with `/`.
     pub(crate) fn stem<'a>(&self, name: &'a str) -> &'a str {
         let ending = by_ending(self, name).map_or("", |it| it.ending);
         let stem = &name[..name.len() - ending.len()];
@@ -303,6 +329,8 @@ impl Formats {
     /// queries.
     pub(crate) fn settings(&self) -> Vec<&'static OptionInfo> {
         let mut settings: Vec<&'static OptionInfo> = Vec::new();
+        // A setting applies to all formats. So a common option that a format redeclares with its own default is
+        // shown with the common one.
         let own = self.iter().flat_map(|format| format.options().iter());
         for option in own.chain(COMMON).filter(|it| it.session) {
             let is_common = COMMON.iter().find(|it| it.name == option.name);
@@ -311,6 +339,8 @@ impl Formats {
                 settings.push(option);
             }
         }
+        // The sort is stable: first the options of single formats, then the common ones, each in the order
+        // of declaration.
         settings.sort_by_key(|it| COMMON.iter().any(|common| common.name == it.name));
         settings.extend(SESSION);
         settings
@@ -331,6 +361,7 @@ impl Formats {
     /// Returns the error for a name that is not among `known`. It suggests a similar name, or where the option
     /// belongs.
     fn unknown(&self, noun: &str, prefix: &str, name: &str, known: &[&str]) -> Error {
+        // An option that exists elsewhere is misplaced rather than misspelt.
         let hint = match (self.whereabouts(name), similar(name, known)) {
             (Some(places), _) => format!(", which is for {places} only"),
             (None, Some(similar)) => format!(", did you mean '{prefix}{similar}'?"),
@@ -432,11 +463,14 @@ fn by_ending(formats: &Formats, name: &str) -> Option<Ending> {
     endings.filter(|it| ends_with(name, it.ending)).max_by_key(|it| it.ending.len()).copied()
 }
 
+/// Returns the name after the last `/`, such as `x.tet` of `dir/x.tet/`.
 fn last_part(path: &str) -> &str {
     let name = path.trim_end_matches('/');
     name.rsplit('/').next().unwrap_or(name)
 }
 
+/// Whether a name ends with `ending`, in any case. `get` also guards against cutting a character of several
+/// bytes.
 fn ends_with(name: &str, ending: &str) -> bool {
     let at = name.len().checked_sub(ending.len());
     at.and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))

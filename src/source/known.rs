@@ -1,4 +1,7 @@
 //! Facts about dimensions and attributes, in the same form for every format.
+//!
+//! Each type has a form for the JSON document (`fields`, `list`) and one for a page (`table`). So
+//! descriptions of all formats have the same fields and columns.
 
 use super::description::{Fact, PageTable, Side};
 use crate::array::Dimension;
@@ -8,11 +11,15 @@ use crate::error::Result;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownDimension {
     pub(crate) name: String,
+    /// The number of positions; `None` if the array cannot be shown as a table.
     pub(crate) length: Option<u64>,
-    /// The type of its labels.
+    /// The Arrow type of its labels; for TileDB, the stored type.
     pub(crate) data_type: Option<String>,
+    /// The first label as text; `None` if it is NULL or unknown, or if there are no labels.
     pub(crate) first: Option<String>,
+    /// The last label as text, as `first`.
     pub(crate) last: Option<String>,
+    /// The attribute `units` of its labels.
     pub(crate) units: Option<String>,
 }
 
@@ -29,6 +36,7 @@ impl KnownDimension {
         })
     }
 
+    /// Returns the fields of its record in the document.
     pub(crate) fn fields(&self) -> Vec<(&'static str, Fact)> {
         vec![
             ("name", self.name.as_str().into()),
@@ -40,6 +48,7 @@ impl KnownDimension {
         ]
     }
 
+    /// Makes the table of dimensions for a page, with a row per dimension.
     pub(crate) fn table<'a>(all: impl IntoIterator<Item = &'a Self>) -> PageTable {
         let columns = [
             ("DIMENSION", Side::Left),
@@ -82,6 +91,7 @@ pub(crate) struct KnownAttribute {
 }
 
 impl KnownAttribute {
+    /// Returns the records for the document. The field `dataset` is null for attributes of the file.
     pub(crate) fn list(all: &[Self]) -> Fact {
         let record = |it: &Self| {
             Fact::Record(vec![

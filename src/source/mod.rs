@@ -6,6 +6,16 @@
 //!                                     ├ tiledb
 //!                                     └ formats that a session adds
 //! ```
+//!
+//! | files | contents |
+//! |---|---|
+//! | `place` | a path or URL that can be read |
+//! | `array_format`, `formats` | the traits of a format; which format a place has |
+//! | `tet`, `tiledb` | the built-in formats |
+//! | `mosaic` | several arrays as one table |
+//! | `provided` | defaults of the traits |
+//! | `description`, `known`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
 mod array_format;
 mod axes;

@@ -35,17 +35,22 @@ pub trait Stores: Debug + Send + Sync {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Place {
+    /// The path or URL as it was given, for messages.
     location: String,
     spot: Spot,
+    /// Kept to resolve other locations, such as those of a group's members.
     stores: Arc<dyn Stores>,
+    /// How local files are read; without effect in object stores, and if `files` is set.
     io: IoMode,
-    /// Limits how many local files are open at once.
+    /// The pool that limits how many local files are open at once; `None` leaves files open.
     files: Option<Arc<OpenFiles>>,
 }
 
+/// The resolved location.
 #[derive(Debug, Clone)]
 enum Spot {
     Local(PathBuf),
+    /// A store, and the path in it without URL escapes.
     Store(Arc<dyn ObjectStore>, ObjectPath),
 }
 
@@ -77,7 +82,7 @@ impl Place {
         &self.location
     }
 
-    /// The path; for a URL, its path component.
+    /// The path; for a URL, its path component with its escapes.
     pub fn path(&self) -> String {
         path_of(&self.location)
     }
@@ -114,6 +119,8 @@ impl Place {
 
     /// Returns the place of the entry `name` in this folder.
     ///
+    /// `name` is a name as a listing returns it. In a URL it is escaped, so `run#1` becomes `run%231`.
+    ///
     /// # Errors
     /// As [`Place::new`].
     pub fn child(&self, name: &str) -> Result<Self> {
@@ -121,6 +128,8 @@ impl Place {
     }
 
     /// Resolves a relative path in this folder.
+    ///
+    /// Unlike [`Place::child`], this escapes nothing: in a URL, `#`, `?` and `%` keep their meaning.
     ///
     /// # Errors
     /// As [`Place::new`].
@@ -173,6 +182,7 @@ impl Place {
     }
 }
 
+/// Resolves a location. A text without `://` is a local path, also if it does not exist.
 fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
     if location.is_empty() {
         return Err(Error::usage("the location is empty; give a path or a URL"));

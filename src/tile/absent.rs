@@ -1,4 +1,7 @@
 //! Removal of layers whose objects are absent.
+//!
+//! Where a format allows it, a chunk that was never written has a layer, but no object. After fetching, the
+//! scan and the verification remove such layers. Older layers or the fill value then show in their place.
 
 use bytes::Bytes;
 
@@ -6,6 +9,12 @@ use crate::format::StoredChunk;
 
 /// Removes the layers of `stored` that miss a payload, and returns the payloads of the others.
 /// `payloads` holds those of all layers, in order; `None` where the object is absent.
+///
+/// ```text
+/// layers     values, validity     values, validity     values, validity
+/// payloads   Some    Some         Some    None         Some    Some
+/// result     Some    Some         (removed)            Some    Some
+/// ```
 pub(crate) fn leave_out_absent(
     stored: &mut [StoredChunk],
     payloads: Vec<Option<Bytes>>,
@@ -16,6 +25,7 @@ pub(crate) fn leave_out_absent(
         chunk.layers.retain(|layer| {
             let before = present.len();
             let mut is_whole = true;
+            // Take all payloads of the layer, even after an absent one: the next ones are the next layer's.
             for payload in payloads.by_ref().take(layer.payloads().count()) {
                 is_whole &= payload.is_some();
                 present.extend(payload);

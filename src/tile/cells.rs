@@ -16,11 +16,18 @@ pub struct Tile {
     validity: Option<Bytes>,
 }
 
+/// The cells of a tile, in one of two layouts:
+///
+/// ```text
+/// Fixed      width 2     bytes    01 00 02 00 03 00        cells 1, 2, 3 of type i16
+/// Variable               content  O s l o B e r g e n      cells "Oslo", "Bergen"
+///                        spans    0..4, 4..10
+/// ```
 #[derive(Debug, Clone)]
 enum Cells {
     /// Little-endian cells of `width` bytes.
     Fixed { bytes: Bytes, width: usize },
-    /// For each cell, its range of bytes in `content`.
+    /// For each cell, its range of bytes in `content`. Ranges may be in any order, overlap or leave gaps.
     Variable { spans: Vec<Range<u64>>, content: Bytes },
 }
 
@@ -139,6 +146,7 @@ fn gather(tile: &Bytes, width: usize, selection: &[AxisSelection]) -> Result<Buf
         out.extend_from_slice(&tile[byte_range(&run)?]);
         Some(())
     };
+    // A run is copied when the next one comes. So a single run is never copied: it becomes a view.
     let mut pending: Option<Range<u64>> = None;
     let mut copied: Option<MutableBuffer> = None;
     let cells: u64 = selection.iter().map(AxisSelection::count).product();
@@ -161,6 +169,7 @@ fn gather(tile: &Bytes, width: usize, selection: &[AxisSelection]) -> Result<Buf
 fn view(bytes: Bytes, width: usize) -> Buffer {
     /// The largest alignment of an element.
     const MAX_ALIGN: usize = 8;
+    // The elements of a cell have at most the alignment of the lowest bit of its width: 4 for 12 bytes.
     let align = (1_usize << width.trailing_zeros().min(63)).min(MAX_ALIGN);
     let aligned = (bytes.as_ptr() as usize).is_multiple_of(align);
     if aligned { Buffer::from(bytes) } else { Buffer::from_slice_ref(&bytes) }

@@ -1,4 +1,7 @@
 //! The loop that feeds a sans-IO machine from objects.
+//!
+//! This is the only place where a machine's requests become reads. A machine with n steps costs n round
+//! trips, because the requests of one step run side by side.
 
 use super::objects::Objects;
 use crate::error::Result;

@@ -41,7 +41,8 @@ impl CellFormat {
 }
 
 /// Decodes the fetched `payloads` into the tile of a chunk with these `extents`. Newer layers override
-/// older ones. Payloads come layer by layer, in the order of [`Layer::payloads`].
+/// older ones. Payloads come layer by layer, in the order of [`Layer::payloads`]. `spare` is memory to reuse
+/// for the tile.
 pub(crate) fn decode(
     stored: &StoredChunk,
     payloads: &mut impl Iterator<Item = Bytes>,
@@ -223,6 +224,7 @@ fn unwritten_validity(chunk: &ChunkFormat<'_>) -> Result<Option<Vec<u8>>> {
     chunk.format.nullable.then(|| Ok(vec![byte; merged_len(chunk.cells, 1)?])).transpose()
 }
 
+/// Copies the validity bytes of a layer to those of the tile. A layer without them has no NULL.
 fn lay_validity(
     layer: &Layer,
     decoded: &DecodedLayer,
@@ -315,7 +317,8 @@ fn variable<P: Iterator<Item = Bytes>>(
     Ok(Tile::variable(tile, contents.into())?.with_validity(validity.map(Bytes::from)))
 }
 
-/// Returns the spans of the `cells` values of a stored tile, moved by `base`.
+/// Returns the spans of the `cells` values of a stored tile, moved by `base`. The offsets 0, 4 in 10 bytes
+/// of content give 0..4 and 4..10: a value ends where the next one begins.
 fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
     let len = decoded.content()?.len() as u64;
     let stored: Vec<u64>;

@@ -41,7 +41,8 @@ pub struct Request {
     pub at: Location,
     /// Whether the object may be absent.
     pub may_be_absent: bool,
-    /// The number of stored bytes; an estimate where it is not known before reading.
+    /// The number of stored bytes; an estimate where it is not known before reading. Verification
+    /// sizes its batches with it; it does not limit the read.
     pub expected: u64,
 }
 
@@ -138,6 +139,14 @@ impl Objects {
         self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect()).await
     }
 
+    /// Reads each location, in order; the flag tells whether its object may be absent.
+    ///
+    /// Each object gets all its ranges in one call, so that it is opened once and can join nearby ranges:
+    ///
+    /// ```text
+    /// requests   a 0..8, b 0..4, a 8..9
+    /// reads      a [0..8, 8..9] for the places 0 and 2, beside b [0..4] for the place 1
+    /// ```
     async fn read_each(&self, requests: Vec<(&Location, bool)>) -> Result<Vec<Option<Bytes>>> {
         if let Self::One(source) = self {
             let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
@@ -185,6 +194,7 @@ impl Objects {
     /// # Errors
     /// `Io` if one of the objects was written since it was opened.
     pub fn used(&self, locations: &[Location], forget: bool) -> Result<()> {
+        // Locations of one object usually follow one another, so one check serves all of them.
         let mut unchanged = None;
         for Location { member, object, range } in locations {
             let source = match self.member(*member) {
@@ -268,6 +278,10 @@ impl OpenFolder {
     }
 }
 
+/// Reads ranges of an open object; see [`ByteRange::within`].
+///
+/// # Errors
+/// `Corrupt` for a range beyond the end of the object, and the errors of [`ByteSource::read`].
 async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
     let size = source.size();
     let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();

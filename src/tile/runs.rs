@@ -5,13 +5,30 @@
 //!                 . a b c .   ─▶           a b c      merged: rows of full length are one run,
 //!                 . d e f .                d e f      and so are the cells of one column.
 //! ```
+//!
+//! Each axis becomes a count of cells and two steps: elements to the next cell in the chunk and in the
+//! tile. The picture's chunk has 3 columns, and its tile 5:
+//!
+//! ```text
+//!   axis 0   2 cells, steps 3 and 5     a row is 3 cells in the chunk, but 5 in the tile:
+//!   axis 1   3 cells, steps 1 and 1     two runs of 3 cells
+//!
+//!   With a tile of 3 columns, axis 0 has the steps 3 and 3, which are 3 cells of axis 1 on both sides.
+//!   The axes are merged: one run of 6 cells, which is a single `memcpy`.
+//! ```
+//!
+//! `layers.rs` calls this module for values, for validity bytes and for spans of text.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::format::{Placement, StorageOrder};
 
-/// Copies the cells of a stored tile to a chunk with these `extents`. Each cell has `parts` elements.
+/// Copies the cells of a stored tile to a chunk with these `extents`. Each cell has `parts` elements:
+/// either `T` is a whole cell and there is 1 part, or `T` is a byte of it.
+///
+/// # Errors
+/// `Internal` if the placement does not fit, or if `stored` or `chunk` is too short for it.
 pub(crate) fn copy_cells<T: Clone>(
     placement: Option<&Placement>,
     extents: &[u64],
@@ -79,7 +96,8 @@ struct Run {
     steps: Steps,
 }
 
-/// Returns the range from the first to the last of `count` elements, which are `step` apart.
+/// Returns the range from the first to the last of `count` elements, which are `step` apart. There must be
+/// at least one.
 fn range(start: usize, step: usize, count: usize) -> Range<usize> {
     start..start + (count - 1) * step + 1
 }
@@ -105,6 +123,7 @@ fn each_run(
     element_count(tile_shape, parts)?;
     let to_strides = strides(extents, parts, &StorageOrder::RowMajor)?;
     let from_strides = strides(tile_shape, parts, order)?;
+    // `to` and `from` are the positions of the region's first cell in the chunk and in the tile.
     let (mut to, mut from) = (0, 0);
     let mut axes = Vec::with_capacity(region.len() + 1);
     for (axis, cells) in region.iter().enumerate() {
@@ -117,11 +136,13 @@ fn each_run(
         from += origin[axis] as usize * steps.from;
         push_merged(&mut axes, steps);
     }
+    // The elements of one cell are the innermost axis.
     push_merged(&mut axes, Steps { count: parts, to: 1, from: 1 });
     if axes.iter().any(|axis| axis.count == 0) {
         return Ok(());
     }
-    // Move the fastest axis of the stored tile next to the fastest axis of the chunk.
+    // Move the fastest axis of the stored tile next to the fastest axis of the chunk, for `visit_axes`. For
+    // axes (a, b, c) and a column-major tile, that is a: the axes are visited in the order b, a, c.
     if let Some((_, outer)) = axes.split_last_mut()
         && let Some(near) = (0..outer.len()).min_by_key(|&axis| outer[axis].from)
     {
@@ -164,7 +185,8 @@ fn strides(shape: &[u64], parts: usize, order: &StorageOrder) -> Result<Vec<usiz
     Ok(strides)
 }
 
-/// Adds an inner axis. Merges it with the last axis if their elements are evenly spaced together.
+/// Adds an inner axis. Merges it with the last axis if their elements are evenly spaced together: one step
+/// of the last axis is as far as all cells of the inner one, on both sides. An axis of one cell has no steps.
 fn push_merged(axes: &mut Vec<Steps>, inner: Steps) {
     if inner.count == 1 {
         return;
@@ -194,6 +216,8 @@ fn visit_axes(
     match axes {
         [] => visit(Run { to, from, steps: Steps { count: 1, to: 1, from: 1 } }),
         [steps] => visit(Run { to, from, steps: *steps }),
+        // Different fastest axes: `across` is the tile's, `along` the chunk's. A strip takes up to MAX_STRIP
+        // cells of `along` for each cell of `across` before it moves on.
         [across, along] if across.from < along.from => {
             for start in (0..along.count).step_by(MAX_STRIP) {
                 let steps = Steps { count: MAX_STRIP.min(along.count - start), ..*along };

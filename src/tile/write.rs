@@ -47,12 +47,18 @@ type Uploads = BTreeMap<Arc<str>, Box<dyn Upload>>;
 
 /// Writes to a folder that become visible when they are published. Dropping the session earlier removes
 /// them.
+///
+/// ```text
+///   Append ──▶ uploads ──Complete──┐
+///              no object yet       ├──▶ put: objects that no reader finds ──publish──▶ visible, and kept
+///   Put ───────────────────────────┘
+/// ```
 #[derive(Debug)]
 pub struct WriteSession {
     folder: Arc<dyn WritableFolder>,
-    /// Objects that are written, but not published.
+    /// Objects that are written, but not published. Concurrent puts record themselves, hence the lock.
     put: Mutex<Vec<Arc<str>>>,
-    /// Objects that were appended to and are not complete.
+    /// Objects that were appended to and are not complete, by path.
     uploads: Uploads,
 }
 
@@ -122,14 +128,17 @@ impl WriteSession {
             Some(upload) => upload,
             None => self.folder.begin(&object).await?,
         };
+        // The upload is in the map again before the wait, so that a drop meanwhile aborts it.
         self.uploads.entry(object).or_insert(upload).append(bytes).await
     }
 
+    /// Takes the upload of an object; fails if nothing was appended to it.
     fn upload(&mut self, object: &str) -> Result<Box<dyn Upload>> {
         let upload = self.uploads.remove(object);
         upload.ok_or_else(|| Error::internal(format!("nothing was appended to \"{object}\"")))
     }
 
+    /// Takes the recorded objects. Afterwards, neither a drop nor `abort` removes them.
     fn take_put(&self) -> Vec<Arc<str>> {
         std::mem::take(&mut *self.put.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -95,6 +95,7 @@ impl CellColumn {
 
     /// Returns the bytes of a cell; an estimate for cells of any length.
     pub(super) fn cell_bytes(&self) -> u64 {
+        /// The bytes of a value in an Arrow view array, without its content.
         const VIEW: u64 = 16;
         match &self.kind {
             CellKind::Scalar(scalar) => scalar.size(),
@@ -105,6 +106,11 @@ impl CellColumn {
         }
     }
 
+    /// Returns the values of the selected cells, in row-major order. Cells that are not `valid` are NULL,
+    /// and so are those in `self.nulls`.
+    ///
+    /// # Errors
+    /// The errors of [`ValueColumn::decode`](super::ValueColumn::decode).
     pub(super) fn decode(
         &self,
         tile: &Tile,
@@ -135,7 +141,8 @@ impl CellColumn {
         }
     }
 
-    /// Marks cells as NULL that are so in `valid`, or whose bytes equal one of `self.nulls`.
+    /// Marks cells as NULL that are so in `valid`, or whose bytes equal one of `self.nulls`. Costs one
+    /// comparison per cell and entry of `self.nulls`, and nothing if that is empty.
     fn nulls<'a>(
         &self,
         cells: impl ExactSizeIterator<Item = &'a [u8]>,
@@ -153,6 +160,7 @@ impl CellColumn {
         NullBuffer::union(valid.as_ref(), Some(&marked))
     }
 
+    /// Returns an array of cells of fixed width; `cells` holds them one after the other.
     fn fixed(&self, cells: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(match &self.kind {
             CellKind::Scalar(scalar) => scalar.array(cells, nulls)?,
@@ -180,11 +188,13 @@ impl CellColumn {
     }
 }
 
-/// Converts to indices into `len` values; indices outside become NULL.
+/// Converts to indices into `len` values; indices outside become NULL. The indices 1, -1, 7 into 3 values
+/// become 1, NULL, NULL.
 fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
     let inside = |index: u64| u32::try_from(index).ok().filter(|&at| (at as usize) < len);
     let wide =
         |to: &DataType| cast(indices, to).map_err(failed_to("widen places in an enumeration"));
+    // Two wide types, because an `i64` cannot hold large `u64` indices, nor a `u64` negative ones.
     Ok(if indices.data_type().is_unsigned_integer() {
         let indices = wide(&DataType::UInt64)?;
         indices.as_primitive::<UInt64Type>().iter().map(|at| at.and_then(inside)).collect()
@@ -199,6 +209,13 @@ fn places(indices: &ArrayRef, len: usize) -> Result<UInt32Array> {
 /// list.
 const MAX_BATCH_BYTES: usize = 1 << 31;
 
+/// Returns cells as lists of `scalar`: the bytes of each span are the items of one list.
+///
+/// The items of a batch are copied to one buffer, because Arrow's lists follow one another there. A NULL list
+/// has no items. With `missing_items`, NaN and NaT among the items are NULL.
+///
+/// # Errors
+/// `Corrupt` if a span ends inside an item; `Unsupported` if the batch has too many items.
 fn list(
     scalar: Scalar,
     spans: &[Range<u64>],

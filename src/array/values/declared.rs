@@ -20,11 +20,12 @@ pub(super) enum Meaning {
     Plain,
     /// CF packing: `value = stored * scale + offset`.
     Packed { scale: f64, offset: f64 },
-    /// Text: sorted codes, and the text of each code.
+    /// Text: codes in ascending order, without duplicates, and the text of each code at the same position.
     Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
 }
 
-/// Returns the first fill attribute, if it is a value of the element type.
+/// Returns the first fill attribute, if it is a value of the element type. A later attribute does not count,
+/// even if the first cannot be parsed; see docs/format-tet.md, section 9.
 pub(crate) fn declared_fill(
     element: ElementType,
     attributes: &BTreeMap<String, String>,
@@ -42,6 +43,7 @@ pub(crate) fn declared_fill(
     fill
 }
 
+/// Parses a fill value in the form of its type, such as `-999`, or as another number: `-999.0` or base64.
 fn stored<T: Element>(text: &str) -> Option<Bound> {
     let element = T::parse(text).or_else(|| number(text).and_then(T::from_f64));
     element.map(T::to_bound)
@@ -83,6 +85,7 @@ pub(super) fn packing(
             None
         }
     };
+    // Both are parsed before the first `?`, so that each wrong one is reported.
     let (scale, offset) = (factor("scale_factor", 1.0), factor("add_offset", 0.0));
     Some(Meaning::Packed { scale: scale?, offset: offset? })
 }
@@ -111,6 +114,7 @@ pub(super) fn categories(
     };
     let mut pairs: Vec<(i64, String)> =
         parsed.codes.into_iter().map(|(text, code)| (code, text)).collect();
+    // If several texts have one code, the alphabetically first stays.
     pairs.sort();
     pairs.dedup_by_key(|(code, _)| *code);
     let (codes, texts): (Vec<i64>, Vec<String>) = pairs.into_iter().unzip();

@@ -25,6 +25,7 @@ use crate::format::{Bound, ElementType};
 #[derive(Debug, Clone, PartialEq)]
 pub struct NumberColumn {
     element: ElementType,
+    /// Whether NaN is NULL; false for integers.
     nan_is_null: bool,
     /// The element that stands for NULL.
     fill: Option<Bound>,
@@ -187,6 +188,8 @@ impl NumberColumn {
         })
     }
 
+    /// Returns the null buffer of NaN and fill; `None` if no value is either. One loop per combination, so
+    /// that no loop tests for what cannot occur.
     fn nulls<T: Element>(&self, values: &[T::Native]) -> Option<NullBuffer> {
         let fill = self.fill.map(T::from_bound);
         match (self.nan_is_null, fill) {
@@ -201,7 +204,7 @@ impl NumberColumn {
 }
 
 /// Returns a null buffer, or `None` if no value is NULL. Most batches have no NULL, so a first loop
-/// checks this. It vectorises and allocates nothing.
+/// checks this. It vectorises and allocates nothing: it has no branch per value, only one per 1024 values.
 fn null_buffer<T: Copy>(values: &[T], is_null: impl Fn(T) -> bool) -> Option<NullBuffer> {
     let any_in = |block: &[T]| block.iter().fold(false, |any, &value| any | is_null(value));
     if !values.chunks(1024).any(any_in) {

@@ -41,8 +41,10 @@ impl Scalar {
         }
     }
 
-    /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none.
+    /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none. Half-precision
+    /// floats are not checked.
     pub(super) fn present(self, values: &Buffer) -> Option<NullBuffer> {
+        /// Returns a null buffer in which values of `N` bytes are valid unless `is_missing`.
         fn kept<const N: usize>(values: &[u8], is_missing: impl Fn([u8; N]) -> bool) -> NullBuffer {
             values.as_chunks::<N>().0.iter().map(|bytes| !is_missing(*bytes)).collect()
         }
@@ -75,6 +77,7 @@ impl Scalar {
     }
 }
 
+/// Returns numbers in the memory of `values`, without a copy.
 fn numbers(element: ElementType, values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     fn typed<T: ArrowPrimitiveType>(values: Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Ok(Arc::new(PrimitiveArray::<T>::new(elements_of::<T>(values)?, nulls)))

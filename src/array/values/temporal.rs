@@ -9,6 +9,9 @@
 //! | finer | `Int64`, as stored | `Int64`, as stored |
 //!
 //! [`Temporal::Count`] shows any of them as stored.
+//!
+//! Units that Arrow has are shown in place, without a copy. The others are converted count by count: 2 hours
+//! become 7200 seconds, and the month 650 becomes 2024-03-01.
 
 use std::sync::Arc;
 
@@ -81,6 +84,7 @@ impl Temporal {
             (Some(TimeUnit::Year), _) => {
                 self.converted::<Date32Type>(&counts, nulls, |years| first_day(years, 0))
             }
+            // Rounding down, so that month -1 is December 1969.
             (Some(TimeUnit::Month), _) => self.converted::<Date32Type>(&counts, nulls, |months| {
                 first_day(months.div_euclid(12), months.rem_euclid(12))
             }),
@@ -141,6 +145,10 @@ impl Temporal {
         }
     }
 
+    /// Converts each count by `convert`.
+    ///
+    /// # Errors
+    /// `Unsupported` for the first count that is valid and does not fit; see [`Self::beyond`].
     fn converted<T: ArrowPrimitiveType>(
         self,
         counts: &[i64],
@@ -157,6 +165,7 @@ impl Temporal {
         Ok(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
     }
 
+    /// Returns the error for a count that does not fit its Arrow type, with the options that avoid it.
     fn beyond(self, count: i64) -> Error {
         let unit = self.unit().map(|unit| format!(" {unit:?}s")).unwrap_or_default();
         let as_null = match count {
@@ -172,7 +181,7 @@ impl Temporal {
 }
 
 /// Returns the first day of a month, in days since 1970-01-01. Years count from 1970, and months from
-/// 0.
+/// 0: `first_day(1, 1)` is 1971-02-01, day 396.
 fn first_day(years: i64, month: i64) -> Option<i32> {
     let year = years.checked_add(1970)?.try_into().ok()?;
     let day = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()? + 1, 1)?;

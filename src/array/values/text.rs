@@ -1,4 +1,12 @@
 //! Values of any length: text and bytes.
+//!
+//! ```text
+//!   content    O s l o B e r g e n        one block, shared with the tile
+//!   spans      0..4       4..10
+//!   views      0, 4       4, 6            start and length in the block: no byte is copied
+//! ```
+//!
+//! Arrow's text is UTF-8, so UTF-16 and UTF-32 are converted and copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +33,8 @@ pub enum Encoding {
 /// bytes in 32 bits.
 const MAX_BLOCK: usize = i32::MAX as usize;
 
-/// The most bytes of values that a batch copies.
+/// The most bytes of values that a batch copies. In a hostile file, every cell may refer to the same long
+/// value.
 const MAX_COPIED: usize = i32::MAX as usize;
 
 /// Fails if the values of a batch, which must be copied, are longer than [`MAX_COPIED`].
@@ -105,6 +114,7 @@ pub(super) fn text(
     Ok(Arc::new(builder.finish()))
 }
 
+/// Converts little-endian UTF-16; `None` for unpaired surrogates or an odd number of bytes.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let (units, rest) = bytes.as_chunks::<2>();
     let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
@@ -112,6 +122,7 @@ fn utf16(bytes: &[u8]) -> Option<String> {
     rest.is_empty().then_some(text)
 }
 
+/// Converts little-endian UTF-32; `None` for a number that is no character, or bytes left over.
 fn utf32(bytes: &[u8]) -> Option<String> {
     let (units, rest) = bytes.as_chunks::<4>();
     let text = units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit))).collect();

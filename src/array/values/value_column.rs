@@ -58,6 +58,7 @@ impl ValueColumn {
     /// # Errors
     /// The errors of [`ValueColumn::decode`].
     pub fn bounds(&self, elements: impl Iterator<Item = Option<Bound>>) -> Result<ArrayRef> {
+        // The elements are decoded like a tile of one axis, so packing and NULL mean the same as in rows.
         let width = self.cell_bytes() as usize;
         let (mut cells, mut validity) = (Vec::new(), Vec::new());
         for element in elements {

@@ -1,5 +1,15 @@
 //! An opened array: its schema, fragments and enumerations. Each machine that reads more of the array has a
-//! file of its own.
+//! file of its own:
+//!
+//! ```text
+//!   OpenArray ─▶ TileDbArray ┬─ window          tiles/window.rs      the cells that a table shows
+//!                            ├─ locate          tiles/locate.rs      where the tiles of chunks are stored
+//!                            ├─ read_zones      statistics/zones.rs  the statistics of chunks
+//!                            ├─ read_metadata   metadata.rs          keys and values
+//!                            └─ read_tiles      check_tiles.rs       the tiles of one fragment, to verify
+//! ```
+//!
+//! All readers share one array in an `Arc`. Only its tile indexes are filled in after the open, each once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,11 +21,15 @@ use crate::error::{Error, Result};
 /// An opened array, without its cells. The locations of tiles are read when first needed, and then kept.
 #[derive(Debug)]
 pub struct TileDbArray {
+    /// The options of the open; machines that read more use the same time window and key.
     pub(super) options: OpenOptions,
+    /// The schema at the end of the time window. Fragments may have been written with other schemas. In this
+    /// module, an attribute's number is its position in this schema. Its number as a *field* is its position
+    /// in the schema of a fragment; `field_of` in `tiles` maps one to the other.
     pub(super) schema: Arc<ArraySchema>,
     /// The visible fragments; later ones override earlier ones.
     pub(super) fragments: Vec<Fragment>,
-    /// Per attribute of `schema`.
+    /// Per attribute of `schema`; `None` if it has no enumeration.
     pub(super) enumerations: Vec<Option<Arc<Enumeration>>>,
     /// Per fragment and attribute of `schema`, the tile index once it is read.
     tile_indexes: Vec<Vec<OnceLock<Arc<TileIndex>>>>,
@@ -28,6 +42,7 @@ impl TileDbArray {
         fragments: Vec<Fragment>,
         enumerations: Vec<Option<Arc<Enumeration>>>,
     ) -> Self {
+        // 16 bytes per fragment and attribute, where a footer has 88. So empty cells cost little.
         let none_yet = || schema.attributes.iter().map(|_| OnceLock::new()).collect();
         let tile_indexes = fragments.iter().map(|_| none_yet()).collect();
         Self { options, schema, fragments, enumerations, tile_indexes }
@@ -76,7 +91,7 @@ impl TileDbArray {
         Ok(())
     }
 
-    /// The index of each fragment, and the box of coordinates that it covers.
+    /// The index of each fragment, and the box of coordinates that it covers, both ends included.
     pub(super) fn boxes(&self) -> impl Iterator<Item = (usize, &[(i128, i128)])> {
         let covered = self.fragments.iter().map(|fragment| fragment.non_empty_domain.as_deref());
         covered.enumerate().filter_map(|(number, ranges)| Some((number, ranges?)))

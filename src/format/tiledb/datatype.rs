@@ -62,6 +62,8 @@ pub enum Datatype {
     Time(TimeUnit),
 }
 
+/// The units of dates and times, with TileDB's abbreviations, in the order of the codes. Dates have all of
+/// them, times those from hours on.
 const DATE_TIMES: [(TimeUnit, &str); 13] = [
     (TimeUnit::Year, "YEAR"),
     (TimeUnit::Month, "MONTH"),

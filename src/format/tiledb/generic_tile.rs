@@ -19,11 +19,12 @@ use crate::format::wire::{Reader, to_usize};
 /// The newest format version that this reader supports.
 pub(super) const LATEST_VERSION: u32 = 23;
 /// The greatest ratio of content to stored bytes that is decoded. Deflate, which writers use,
-/// compresses by a factor of 1032 at most.
+/// compresses by a factor of 1032 at most; 2048 is the next power of two. The ratio also limits how many
+/// tiles the metadata of a fragment can list.
 pub(super) const MAX_RATIO: u64 = 2048;
 
 /// Decodes the generic tile at the start of `stored`, and returns its content. `stored` begins at byte
-/// `base` of its object; errors name the content by `region`.
+/// `base` of its object; errors name the content by `region`. Bytes after the tile are ignored.
 ///
 /// # Errors
 /// `Corrupt` if the tile is malformed; `Usage` if the key is missing, or given for a tile that is not
@@ -41,6 +42,7 @@ pub(super) fn decode(
     }
     let stored_len = reader.u64()?;
     let raw_len = reader.u64()?;
+    // Before any memory is requested: a damaged length must not cost more than the file is worth.
     if raw_len / MAX_RATIO > stored_len {
         let message = format!("{stored_len} stored bytes cannot hold {raw_len} bytes of content");
         return Err(reader.corrupt(message));
@@ -50,6 +52,7 @@ pub(super) fn decode(
     let encryption = reader.u8()?;
     check_key(&reader, encryption, key)?;
 
+    // The pipeline gets a reader of its own, so that it cannot read into the tile.
     let pipeline_len = reader.u32()?;
     let pipeline_at = reader.offset();
     let pipeline = reader.take(to_usize(u64::from(pipeline_len)))?;
@@ -57,6 +60,7 @@ pub(super) fn decode(
     let pipeline = Pipeline::parse(&mut pipeline_reader, version)?;
     pipeline_reader.end()?;
 
+    // The header stands in for a schema: it gives the type and the version that the filters depend on.
     let field = Field { datatype, cell_size, var_strings: false, fragment_version: version };
     let codec = pipeline.codec(&field, key)?;
     let at = reader.offset();
@@ -64,6 +68,8 @@ pub(super) fn decode(
     Ok(codec.decode_with(tile, raw_len, at, vec![], &mut FilterBuffers::default())?.bytes)
 }
 
+/// Fails unless an encrypted tile has a key, and an unencrypted one has none. `encryption` is the byte of the
+/// header.
 fn check_key(reader: &Reader<'_>, encryption: u8, key: Option<&EncryptionKey>) -> Result<()> {
     match (encryption, key) {
         (0, None) | (1, Some(_)) => Ok(()),

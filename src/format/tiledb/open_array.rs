@@ -2,12 +2,16 @@
 //! in at most five round trips.
 //!
 //! ```text
-//!   Start ─▶ Folders (root, __schema, __commits: listed)
-//!         ─▶ Texts (schemas, .con, .ign, .vac: read whole) ─▶ which fragments are visible
+//!   Start ─▶ Folders (root, __schema, its __enumerations, __commits: listed)
+//!         ─▶ WholeFiles (schemas, .con, .ign, .vac: read whole) ─▶ which fragments are visible
 //!         ─▶ Fragments (their folders: listed)
 //!         ─▶ Tails (the last 64 KiB of their metadata, and enumerations: read)
 //!         ─▶ Footers (only those that are longer than that: read) ─▶ Done
 //! ```
+//!
+//! A [`State`] names the replies that the machine waits for. Each round trip requests everything that it can
+//! at once, so thousands of fragments take as many round trips as one. Without visible fragments, and where
+//! no footer is longer, the machine skips the steps that have nothing to request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,8 +29,11 @@ use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 use crate::format::{Entry, Location, Machine, Replies, Step};
 
+/// The folder of enumerations. It is listed before it is known whether an attribute has one, which saves a
+/// round trip.
 const ENUMERATION_FOLDER: &str = "__schema/__enumerations";
-/// Bytes that the first read takes from the end of a fragment's metadata.
+/// Bytes that the first read takes from the end of a fragment's metadata. A footer has 88 bytes per field
+/// since format 11, so this holds the footers of arrays with about 700 attributes and dimensions.
 const TAIL_LEN: u64 = 64 * 1024;
 
 /// A machine that opens an array.
@@ -35,22 +42,28 @@ pub struct OpenArray {
     options: OpenOptions,
     state: State,
     folders: Folders,
+    /// All schemas, by file name; each fragment names the schema that it was written with.
     schemas: HashMap<String, Arc<ArraySchema>>,
     /// The file name of the schema that is valid at the end of the open's time window.
     chosen: String,
+    /// The visible fragments, the oldest first. The lists "per commit" below have the same order.
     commits: Vec<Commit>,
     /// Per commit, the names and sizes in bytes of the files in the fragment's folder.
     files: Vec<BTreeMap<String, u64>>,
+    /// Per attribute of the chosen schema; empty until they are read.
     enumerations: Vec<Option<Arc<Enumeration>>>,
     /// Per commit, the footer of its fragment; `None` until it is read.
     footers: Vec<Option<Footer>>,
 }
 
+/// The replies that the machine waits for, and the request they belong to where that is needed.
 #[derive(Debug)]
 enum State {
     Start,
     Folders,
+    /// Reading schemas, and the `.con`, `.ign` and `.vac` files.
     WholeFiles(Vec<Location>),
+    /// Listing the folders of the visible fragments, one per commit.
     Fragments,
     /// Reading the ends of metadata files, one per commit, and then enumerations.
     Tails(Vec<Location>),
@@ -130,6 +143,7 @@ impl OpenArray {
     ) -> Result<Step<TileDbArray>> {
         let Folders { root, commits, .. } = &self.folders;
         let mut files = CommitFiles { root, commits, ..CommitFiles::default() };
+        // One list of replies mixes all kinds of files; the extension tells them apart.
         for (location, text) in asked.iter().zip(texts) {
             let name = last_part(&location.object);
             match extension(name) {
@@ -147,6 +161,7 @@ impl OpenArray {
         let kind = self.chosen_schema()?.kind;
         self.commits = files.visible(kind, &self.options)?;
         if self.commits.is_empty() {
+            // No folder needs listing, but the schema may still need enumerations.
             return self.read_tails(vec![]);
         }
         self.state = State::Fragments;
@@ -155,6 +170,9 @@ impl OpenArray {
 
     /// Returns the file name of the newest schema that is not newer than the end of the open's time
     /// window, else of the oldest schema.
+    ///
+    /// With schemas of times 10, 20 and 30, an open that ends at 25 gets that of 20. An open that ends at 5
+    /// gets that of 10.
     fn choose_schema(&self) -> Result<String> {
         // The old schema file has no time in its name, and is older than all files that have one.
         let time = |name: &String| TimedName::parse(name).map(|name| (name.t2, name.t1));
@@ -164,6 +182,7 @@ impl OpenArray {
             (Some((t2, _)), Some(end)) => *t2 <= end,
             (None, _) | (_, None) => true,
         };
+        // `None` sorts before `Some`, so the old schema file is the first of all.
         let last = names.iter().rev().find(|(time, _)| in_time(time)).or(names.first());
         let (_, name) = last.ok_or_else(|| {
             Error::corrupt_region("array schema", "folder __schema has no schema in it")
@@ -177,6 +196,7 @@ impl OpenArray {
 
     /// Requests the ends of the fragments' metadata, and enumerations.
     fn read_tails(&mut self, listings: Vec<Vec<Entry>>) -> Result<Step<TileDbArray>> {
+        // Keeps files, which have a size, and drops folders.
         let files = |entries: Vec<Entry>| {
             entries.into_iter().filter_map(|entry| Some((entry.name, entry.size?))).collect()
         };
@@ -218,7 +238,7 @@ impl OpenArray {
     }
 
     /// Parses footers and enumerations, then requests the footers that are longer than the bytes that
-    /// were read.
+    /// were read. `bytes` are the replies to [`Self::read_tails`]: a tail per commit, and then enumerations.
     fn parse_tails(&mut self, asked: &[Location], bytes: &[Bytes]) -> Result<Step<TileDbArray>> {
         let (tails, enumerations) = bytes
             .split_at_checked(self.commits.len())
@@ -229,10 +249,12 @@ impl OpenArray {
         for (number, (location, tail)) in asked.iter().zip(tails).enumerate() {
             let about = |error: Error| error.about(&location.object);
             let version = self.commits.get(number).and_then(|commit| commit.time.version);
+            // Positions in the whole file: the tail begins at `tail_at`, and the file ends at `end`.
             let tail_at = location.start();
             let end = tail_at + tail.len() as u64;
             let range = footer_range(tail, end, version.unwrap_or_default(), old_schema);
             let range = range.map_err(about)?;
+            // The footer's range in the tail. `None` if the footer begins before the tail.
             let within = |at: u64| at.checked_sub(tail_at).map(to_usize);
             let held = within(range.start).zip(within(range.end));
             let footer = match held.and_then(|(start, end)| tail.get(start..end)) {
@@ -255,6 +277,7 @@ impl OpenArray {
         Ok(step)
     }
 
+    /// Parses the enumerations. Attributes without one have no reply, so the replies are taken one by one.
     fn parse_enumerations(&mut self, bytes: &[Bytes]) -> Result<()> {
         let mut bytes = bytes.iter();
         for location in self.enumeration_files()? {
@@ -279,6 +302,7 @@ impl OpenArray {
         Ok(())
     }
 
+    /// Puts commits, listings and footers together to fragments, and these to the array.
     fn finish(&mut self) -> Result<TileDbArray> {
         let schema = Arc::clone(self.chosen_schema()?);
         let mut fragments = vec![];
@@ -303,6 +327,8 @@ impl Machine for OpenArray {
     type Output = TileDbArray;
 
     fn step(&mut self, replies: Replies) -> Result<Step<TileDbArray>> {
+        // Takes the state out, because its lists are needed while the methods change the machine. Each method
+        // sets the next state.
         match std::mem::replace(&mut self.state, State::Start) {
             State::Start => Ok(self.list_folders()),
             State::Folders => self.read_texts(replies.into_listings()),

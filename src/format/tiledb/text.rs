@@ -1,15 +1,18 @@
 //! Strings, flags and lists of numbers in TileDB's structures.
+//!
+//! All lengths and counts come from files. They are compared with the remaining bytes before memory is
+//! allocated.
 
 use crate::error::Result;
 use crate::format::wire::{Reader, to_usize};
 
-/// Reads text that follows its length in a `u32`.
+/// Reads text that follows its length in a `u32`; errors name the text `what`.
 pub(super) fn text32(reader: &mut Reader<'_>, what: &str) -> Result<String> {
     let len = u64::from(reader.u32()?);
     text(reader, len, what)
 }
 
-/// Reads text that follows its length in a `u64`.
+/// Reads text that follows its length in a `u64`; errors name the text `what`.
 pub(super) fn text64(reader: &mut Reader<'_>, what: &str) -> Result<String> {
     let len = reader.u64()?;
     text(reader, len, what)
@@ -31,7 +34,7 @@ pub(super) fn flag(reader: &mut Reader<'_>, what: &str) -> Result<bool> {
     }
 }
 
-/// Reads `count` numbers of 8 bytes.
+/// Reads `count` numbers of 8 bytes. A `count` whose bytes overflow saturates, and is then too long.
 pub(super) fn numbers(reader: &mut Reader<'_>, count: u64) -> Result<Vec<u64>> {
     let bytes = reader.take(to_usize(count.saturating_mul(8)))?;
     let (words, _) = bytes.as_chunks::<8>();

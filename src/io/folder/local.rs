@@ -22,7 +22,9 @@ pub struct LocalFolder {
 /// The way in which the folder opens its files.
 #[derive(Debug)]
 enum Files {
+    /// By a mapping per file.
     Mapped,
+    /// By positioned reads.
     Read,
     /// Through a pool of open files that folders share.
     Among(Arc<OpenFiles>),
@@ -59,7 +61,8 @@ impl LocalFolder {
     /// Returns the local path of an object or folder in this folder.
     ///
     /// # Errors
-    /// `Corrupt` for a path that leaves the folder, because names of objects come from stored bytes.
+    /// `Corrupt` for a path that leaves the folder, such as `../x` or `/x`, because names of objects come
+    /// from stored bytes.
     pub(super) fn place(&self, path: &str) -> Result<PathBuf> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         match Path::new(path).components().all(stays) {
@@ -73,7 +76,7 @@ impl LocalFolder {
 }
 
 /// Returns the files and folders in a folder, and follows links. Leaves out anything else, and names that are
-/// not UTF-8. A missing folder has no entries.
+/// not UTF-8. A missing folder has no entries, as in an object store.
 fn entries(path: &Path) -> std::io::Result<Vec<FolderEntry>> {
     let listing = match fs::read_dir(path) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

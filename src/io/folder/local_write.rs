@@ -1,4 +1,14 @@
 //! Writing to a local folder: a file has a temporary name until it is complete.
+//!
+//! ```text
+//!   create   .part.tet.4711-0.draft        beside the target, so that both are on one file system
+//!   append   write … write
+//!   complete sync the file, then   Replace: rename the draft to part.tet
+//!                                  Refuse:  link it as part.tet, which fails if that exists
+//!            sync the folder, so that the new name survives a crash
+//! ```
+//!
+//! A draft that is dropped earlier is removed. After a crash it stays, and belongs to no array.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -12,6 +22,7 @@ use super::LocalFolder;
 use super::write::{Existing, Upload, WritableFolder, exists};
 use crate::error::{Error, Result};
 
+/// Returns the error for a failed write: `Usage` if the file exists already, else `Io`.
 fn failed(path: &Path, error: std::io::Error) -> Error {
     let name = path.display().to_string();
     match error.kind() {
@@ -34,13 +45,16 @@ async fn blocking<T: Send + 'static>(
 /// A temporary file that gets its final name when it is complete. Dropping it before removes the file.
 #[derive(Debug)]
 struct Draft {
+    /// The draft, open for writing.
     file: File,
     /// The temporary path; `None` once the file has its final name only.
     draft: Option<PathBuf>,
+    /// The final path.
     path: PathBuf,
 }
 
 impl Draft {
+    /// Creates the draft of the file at `path`, and the folders above it.
     fn create(path: &Path) -> std::io::Result<Self> {
         static DRAFTS: AtomicU64 = AtomicU64::new(0);
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -57,6 +71,10 @@ impl Draft {
         }
     }
 
+    /// Gives the file its final name, after all its bytes are on the disk.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the file exists and must not be replaced, and other errors of the system.
     fn complete(mut self, existing: Existing) -> std::io::Result<()> {
         self.file.sync_all()?;
         let Some(draft) = &self.draft else { return Ok(()) };
@@ -113,6 +131,7 @@ impl WritableFolder for LocalFolder {
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
         let from = self.place(from)?;
         blocking(self.place(to)?, move |to| {
+            // The system would replace a file. Another writer may still create one after this check.
             if to.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());
             }
@@ -137,6 +156,7 @@ impl WritableFolder for LocalFolder {
 struct LocalUpload(Option<Draft>, PathBuf);
 
 impl LocalUpload {
+    /// Takes the draft for one step. Only a step that succeeds puts it back, so a failed upload stays failed.
     fn take(&mut self) -> Result<Draft> {
         let draft = self.0.take();
         draft.ok_or_else(|| failed(&self.1, std::io::Error::other("an earlier write to it failed")))

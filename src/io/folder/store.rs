@@ -19,8 +19,12 @@ use crate::io::{ByteRange, ByteSource, MemorySource, ObjectSource, object};
 pub struct StoreFolder {
     name: String,
     pub(super) store: Arc<dyn ObjectStore>,
+    /// The path of the folder in the store.
     prefix: Path,
+    /// Whether the store cannot read parts of objects.
     whole_objects: bool,
+    /// Metadata of objects that were listed or read at their end, by full path. Writing an object removes
+    /// its entry.
     listed: Mutex<HashMap<Path, ObjectMeta>>,
 }
 
@@ -48,11 +52,13 @@ impl StoreFolder {
         path
     }
 
+    /// Returns the full path of `path` in the store, with special characters escaped.
     fn path(&self, path: &str) -> Path {
         let parts = path.split('/').filter(|part| !part.is_empty());
         self.prefix.parts().chain(parts.map(PathPart::from)).collect()
     }
 
+    /// Returns the name of an object or folder for errors, below the name of this folder.
     pub(super) fn error_name(&self, path: &str) -> String {
         format!("{}/{path}", self.name.trim_end_matches('/'))
     }
@@ -86,6 +92,7 @@ impl Folder for StoreFolder {
         let store = Arc::clone(&self.store);
         let listed = self.listed().get(&path).cloned();
         if self.whole_objects {
+            // The tag makes the request fail if the object was replaced after it was listed.
             let e_tag = listed.and_then(|object| object.e_tag);
             let read = object::get(&*store, &path, &ByteRange::Whole, e_tag).await;
             let (bytes, _) = read.map_err(|error| object::failed(&name, error))?;

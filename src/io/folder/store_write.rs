@@ -1,4 +1,11 @@
 //! Writing to a prefix of an object store.
+//!
+//! ```text
+//!   put       one request, which the store can refuse if the object exists
+//!   begin     a multipart upload ──append: 8 MiB parts, 4 at a time──▶ complete: the object appears
+//! ```
+//!
+//! Parts of an upload that is neither completed nor aborted may remain in the store, and cost money there.
 
 use std::sync::Arc;
 
@@ -13,9 +20,10 @@ use crate::error::{Error, Result};
 
 /// The size of each part of an object: at least the minimum that stores require, and the same for all parts.
 const PART_BYTES: usize = 8 << 20;
-/// The number of parts that are sent at the same time.
+/// The number of parts that are sent at the same time, which bounds the memory of an upload.
 const MAX_PARTS: usize = 4;
 
+/// Returns the error for a failed write: `Usage` if the object exists already, else `Io`.
 fn failed(name: &str, error: object_store::Error) -> Error {
     match error {
         object_store::Error::AlreadyExists { .. } => exists(name),
@@ -64,9 +72,11 @@ impl WritableFolder for StoreFolder {
 /// An object that is sent in parts.
 #[derive(Debug)]
 struct StoreUpload {
+    /// The name of the object, for errors.
     name: String,
     store: Arc<dyn ObjectStore>,
     path: Path,
+    /// Cuts the appended bytes into parts, and sends these concurrently.
     parts: WriteMultipart,
 }
 

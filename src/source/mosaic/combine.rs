@@ -1,4 +1,15 @@
 //! [`GridArray::combine`]: makes one array of the variables of several files.
+//!
+//! `ArrayOpener::table` and `GridTable::of_file` call it with opened arrays. No chunk is read here: everything
+//! follows from dimensions, labels and chunk grids.
+//!
+//! ```text
+//!   1  sort the variables of each file as in the first                         order_variables
+//!   2  variables of one file must have equal dimensions and labels             refuse_mixed_variables
+//!   3  files must agree in everything but labels                               refuse_mixed_files
+//!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
+//!   5  cut the table into chunks, and number the objects of all arrays         mosaic
+//! ```
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,6 +55,7 @@ impl GridArray {
         if files.len() > 1 {
             sort_files(&mut files, axis)?;
         }
+        // All files have the dimensions of the first, except for the labels and the length of `axis`.
         let mut dims = files[0].dims().to_vec();
         if files.len() > 1 {
             dims[axis] = dims[axis].with_labels(concat_labels(&files, axis)?);
@@ -61,6 +73,7 @@ impl GridArray {
 }
 
 /// Sorts the variables of each file in the order of the first file, because files may list them in any order.
+/// From here on, variable `v` is `arrays[v]` in every file.
 fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
     let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
@@ -126,7 +139,9 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
 fn values_of(arrays: &[GridArray]) -> Vec<Value> {
     let mut values = names_of(arrays);
     for CellFormat { width, fill, .. } in values.iter_mut().map(|value| &mut value.cells) {
-        // Stored chunks without a selected cell are not read; fill values take their place.
+        // Stored chunks without a selected cell are not read. Fill values take their place in the tile, so each
+        // variable needs one. Formats that store every chunk, such as `.tet`, have none: zeros will do, because
+        // no query selects these cells.
         if let (Some(width), true) = (width, fill.is_empty()) {
             fill.resize(*width, 0);
         }
@@ -159,6 +174,15 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
 }
 
 /// Makes the chunk source of compatible files, and cuts the table into chunks.
+///
+/// Two files with the variables `u` and `v` along `time` give these lists, if each file is one object:
+///
+/// ```text
+///   starts   [0, 365, 731]                          a file begins at each of them, and the last one ends at 731
+///   values   [u, v]                                 the columns: variable and number of the value in its array
+///   parts    u: [2023, 2024], v: [2023, 2024]       per variable and file: source and first member
+///   members  [2023, 2024]                           u and v of one file share their objects
+/// ```
 fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];
     for file in &files {
@@ -167,6 +191,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
     }
     let variables = files[0].arrays.len();
     let mut values = Vec::new();
+    // Bytes of a cell of each variable, over all its values.
     let mut widths = Vec::new();
     for (variable, array) in files[0].arrays.iter().enumerate() {
         let of_value = array.values().iter().map(|value| value.column.cell_bytes());
@@ -176,6 +201,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
             values.push(PartValue { variable, value: number, element });
         }
     }
+    // The objects of all arrays, and the objects of the previous array with the number of their first member.
     let mut members: Vec<Arc<Objects>> = Vec::new();
     let mut before: Option<(Arc<Objects>, u32)> = None;
     let mut parts: Vec<Vec<Part>> = (0..variables).map(|_| Vec::new()).collect();
@@ -194,6 +220,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
             parts[variable].push(Part { source, member });
         }
     }
+    // One object or folder needs no members: its locations keep the number 0.
     let objects = match members.as_slice() {
         [one] => Arc::clone(one),
         _ => Arc::new(Objects::Several { name: name.to_owned(), members }),
@@ -204,6 +231,7 @@ fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> 
 }
 
 /// Adds the objects of an array, or of each of its members, and returns the number of the first.
+/// A mosaic of mosaics has a flat list: its locations are renumbered by adding that number.
 fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Result<u32> {
     let first = u32::try_from(members.len());
     match &**objects {
@@ -214,6 +242,7 @@ fn add_members(members: &mut Vec<Arc<Objects>>, objects: &Arc<Objects>) -> Resul
 }
 
 /// Returns the type by which zone bounds compare, if the column keeps the order of its stored elements.
+/// `None` for packed numbers, for example: a negative factor would turn least and greatest round.
 fn element_of(column: &ValueColumn) -> Option<ElementType> {
     match column {
         _ if !column.is_as_stored() => None,

@@ -1,4 +1,14 @@
 //! Checks whether arrays can be combined, and names the difference if not.
+//!
+//! | check | between | compares |
+//! |---|---|---|
+//! | `variables_differ` | variables of one file | dimensions and labels |
+//! | `names_differ` | files | names, kinds and units of dimensions |
+//! | `labels_differ` | files | the labels of one dimension |
+//! | `values_differ` | files | columns: names, types, fill values, packing, categories |
+//!
+//! Each returns the difference as a part of a sentence about `b`, the second argument: "its dimensions are
+//! lat, not lon".
 
 use crate::array::{Dimension, GridArray, Value};
 
@@ -25,6 +35,7 @@ pub(super) fn names_differ(a: &[Dimension], b: &[Dimension]) -> Option<String> {
 /// Returns why the labels of two dimensions of one name cannot be concatenated; `None` if they can.
 fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     let name = a.name();
+    // Indices of one file and labels of another would mix two meanings in one column.
     if a.is_labelled() != b.is_labelled() {
         let has = if b.is_labelled() { "labels" } else { "no labels" };
         return Some(format!("its \"{name}\" has {has}, unlike the other \"{name}\""));
@@ -33,6 +44,8 @@ fn kinds_differ(a: &Dimension, b: &Dimension) -> Option<String> {
     if of_a != of_b {
         return Some(format!("its labels of \"{name}\" are of type {of_b}, not {of_a}"));
     }
+    // 5 in "days since 2000" and 5 in "days since 2001" are different times, although both are the number
+    // 5.
     let (of_a, of_b) = (a.unit(), b.unit());
     let text = |unit: Option<&str>| unit.unwrap_or("no unit").to_owned();
     (of_a != of_b)
@@ -66,6 +79,8 @@ pub(super) fn values_differ(a: &[Value], b: &[Value]) -> Option<String> {
         if of_a != of_b {
             return Some(format!("\"{}\" is of type {of_b}, not {of_a}", a.name));
         }
+        // The column has the fill value that is NULL and the packing; the format of cells has the fill
+        // value of missing cells.
         let same = a.column == b.column && a.cells == b.cells;
         (!same)
             .then(|| format!("\"{}\" has another fill value, packing or set of categories", a.name))

@@ -1,4 +1,11 @@
 //! Finds the dimension along which files are concatenated, sorts the files and joins their labels.
+//!
+//! ```text
+//!   b.tet   time 2024-01-01 … 2024-12-31   lat 0 … 90        axis 0, because only the labels of time differ
+//!   a.tet   time 2023-01-01 … 2023-12-31   lat 0 … 90        order a, b, by the least label of each
+//! ```
+//!
+//! `combine` calls `concat_axis`, `sort_files` and `concat_labels` in this order.
 
 use std::cmp::Ordering;
 
@@ -15,11 +22,15 @@ use crate::error::{Error, Result};
 pub(super) fn concat_axis(files: &[FileArrays], asked: Option<&str>) -> Result<usize> {
     let dims = files[0].dims();
     let asked = asked.map(|name| axis_of(dims, name)).transpose()?;
+    // Per axis, the first file whose labels differ from those of the first file. It is an example for
+    // messages.
     let differs = |axis: usize| {
         let differs = |file: &&FileArrays| labels_differ(&dims[axis], &file.dims()[axis]).is_some();
         files[1..].iter().find(differs).map(|file| (axis, file))
     };
     let differing: Vec<(usize, &FileArrays)> = (0..dims.len()).filter_map(differs).collect();
+    // Files with the same labels everywhere may be concatenated on request only: they may as well be
+    // copies.
     match (asked, differing.as_slice()) {
         (Some(axis), differing) if differing.iter().all(|(other, _)| *other == axis) => Ok(axis),
         (None, [(axis, _)]) => Ok(*axis),
@@ -65,7 +76,11 @@ fn several_differ(
 
 /// Sorts the files by their least label on `axis`, or by name if the axis has no labels. The order is
 /// descending if the labels of all files are.
+///
+/// Latitudes often descend: files with 90 … 46 and 45 … 0 are then in this order, so that the whole
+/// descends, too. Files with one label have no direction, so they follow the others.
 pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()> {
+    // The order by label is stable, so files with equal least labels stay in the order of their names.
     files.sort_by(|a, b| a.name.cmp(&b.name));
     if !files[0].dims()[axis].is_labelled() {
         return Ok(());
@@ -84,6 +99,7 @@ pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()>
     if files.iter().all(descends) && files.iter().any(|file| file.dims()[axis].len() > 1) {
         order.reverse();
     }
+    // Arrays cannot be cloned, so each file is moved out of its old place.
     let mut taken: Vec<Option<FileArrays>> = files.drain(..).map(Some).collect();
     files.extend(order.into_iter().filter_map(|at| taken[at].take()));
     Ok(())
@@ -98,6 +114,12 @@ fn least(file: &FileArrays, axis: usize) -> Result<ArrayRef> {
 }
 
 /// Concatenates the labels of all files on `axis`.
+///
+/// Counted labels that continue from file to file stay counted, of any number: 0 … 9 and 10 … 19 are 0 …
+/// 19. All others are copied into one array. Axes without labels are counted again from 0.
+///
+/// # Errors
+/// `Unsupported` for more than 2²⁸ labels in memory; `Usage` if two files share a label.
 pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels> {
     /// The most labels to hold in memory.
     const MOST: u64 = 1 << 28;
@@ -116,6 +138,7 @@ pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels>
     let of_file = |file: &FileArrays| file.dims()[axis].labels().slice(0..file.dims()[axis].len());
     let labels =
         Labels::from_array(joined(&files.iter().map(of_file).collect::<Result<Vec<_>>>()?)?)?;
+    // Labels in strict order do not repeat.
     if labels.order() == LabelOrder::Unsorted {
         refuse_repeated(&labels, files, axis)?;
     }
@@ -123,7 +146,11 @@ pub(super) fn concat_labels(files: &[FileArrays], axis: usize) -> Result<Labels>
 }
 
 /// Fails if two files share a label, because queries would count its cells twice.
+///
+/// Sorting brings equal labels together, so two neighbours from different files prove it. A label that
+/// repeats within one file is no fault here. NULLs are not equal to one another.
 fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result<()> {
+    // The number of the file of each label.
     let mut of_element = Vec::new();
     for (number, file) in files.iter().enumerate() {
         of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);

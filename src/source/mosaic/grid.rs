@@ -1,4 +1,12 @@
 //! The chunk grid of a mosaic: cut at borders that all its parts share, unless such chunks are too large.
+//!
+//! ```text
+//!   u             0 ─ ─ ─ 4 ─ ─ ─ 8 ─ ─ ─ 12 ─ ─ ─ 16 ─ ─ ─ 20 ─ ─ ─ 24
+//!   v             0 ─ ─ ─ ─ ─ 6 ─ ─ ─ ─ ─ 12 ─ ─ ─ ─ ─ 18 ─ ─ ─ ─ ─ 24
+//!   1 common      0 ───────────────────── 12 ───────────────────── 24     each stored chunk in one
+//!   2 coarser     0 ───────── 6 ───────── 12 ───────── 18 ──────── 24     u's second and fifth chunk in two
+//!   3 first       0 ───── 4 ───── 8 ───── 12 ───── 16 ──── 20 ──── 24     v's chunks in two each, but fewer bytes
+//! ```
 
 use std::num::NonZeroU64;
 
@@ -15,17 +23,23 @@ use crate::grid::{AxisChunks, ChunkGrid};
 ///    once.
 /// 2. On each axis like the variable with the longest chunks. Chunks of other variables may be decoded more
 ///    than once.
-/// 3. Like the first variable, with as many of its chunks joined as fit.
+/// 3. Like the first variable, with as many of its chunks joined as fit. A chunk is never less than one of
+///    them, so it may exceed the limit.
+///
+/// # Errors
+/// `Unsupported` if the concatenated axis has more chunks than an axis can list.
 pub(super) fn table_grid(
     grids: &[Vec<ChunkGrid>],
     axis: usize,
     widths: &[u64],
     chunk_bytes: u64,
 ) -> Result<ChunkGrid> {
+    // The limit: stored chunks of that size must be decoded as a whole anyway.
     let stored = grids.iter().zip(widths).flat_map(|(files, width)| {
         files.iter().map(move |grid| largest_chunk(grid).saturating_mul(*width))
     });
     let most = stored.max().unwrap_or_default().max(chunk_bytes);
+    // A chunk of the table holds all variables, but a query may read only some of them.
     let width = widths.iter().copied().fold(0, u64::saturating_add);
     let bytes = |grid: &ChunkGrid| largest_chunk(grid).saturating_mul(width);
     let common = grid_by(grids, axis, AxisChunks::common, &[])?;
@@ -43,9 +57,12 @@ pub(super) fn table_grid(
 
 /// Returns how many chunks of `fine` to join on each axis, at most `room` in all and at most to the size of
 /// `coarse`. Larger chunks cut fewer stored chunks, which are then decoded less often.
+/// Leading axes come first: fine chunks of 1 × 1024, coarse ones of 1048576 × 1024 and room for 8192 give
+/// 8192 × 1.
 fn times_within(fine: &ChunkGrid, coarse: &ChunkGrid, mut room: u64) -> Vec<NonZeroU64> {
     let edges = fine.chunk_shape().zip(coarse.chunk_shape()).zip(fine.shape());
     let times = edges.map(|((edge, wanted), len)| {
+        // As many chunks as make up one of `coarse`, but none beyond the end of the axis.
         let wanted = wanted.min(*len).div_ceil(edge);
         let times = NonZeroU64::new(wanted.min(room)).unwrap_or(NonZeroU64::MIN);
         room /= times;
@@ -63,6 +80,7 @@ fn largest_chunk(grid: &ChunkGrid) -> u64 {
 /// A function that merges two ways to cut an axis; the last argument is the length of the axis.
 type Pick = fn(&AxisChunks, &AxisChunks, u64) -> AxisChunks;
 
+/// Takes the cut with longer chunks; of equal ones the first, so the result does not depend on later variables.
 fn coarser(a: &AxisChunks, b: &AxisChunks, _: u64) -> AxisChunks {
     if b.edge() > a.edge() { b.clone() } else { a.clone() }
 }
@@ -73,6 +91,10 @@ fn first(a: &AxisChunks, _: &AxisChunks, _: u64) -> AxisChunks {
 
 /// Cuts the table at the borders that `pick` makes of the variables' borders. Then joins `times` chunks into
 /// one on each axis; an empty `times` joins none.
+///
+/// First the cuts of all variables in one file are merged. Then the files are put one after the other on
+/// the axis `along`. On all other axes they are merged too, because the table has one cut there for all
+/// files.
 fn grid_by(
     grids: &[Vec<ChunkGrid>],
     along: usize,

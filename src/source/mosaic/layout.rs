@@ -1,4 +1,14 @@
 //! [`Layout`]: maps chunks of the table to stored chunks of files and variables.
+//!
+//! ```text
+//!   chunks of the table     │ 0  │ 1  │2│ 3  │ 4  │ 5  │6│        on the axis along which files are concatenated
+//!   indices                 0    4    8 10   14   18   22 23
+//!   files                   │ 2023      │ 2024             │      starts [0, 10, 23], firsts [0, 3, 0]
+//! ```
+//!
+//! A chunk of the table lies in one file, because each file ends at a border. So chunk 4 is in file 1
+//! (`file_of`). Its indices 14..18 are 4..8 of that file. In a variable with stored chunks of 6, that
+//! overlaps the chunks 0 and 1.
 
 use super::overlap::{AxisOverlap, Overlap, axis_overlaps};
 use crate::grid::{AxisSelection, ChunkGrid, Selection, ravel, unravel};
@@ -12,11 +22,12 @@ pub(super) struct Layout {
     axis: usize,
     /// The index at which each file begins on `axis`, and the end of the last one.
     starts: Vec<u64>,
-    /// The table's chunk on `axis` with which each file begins.
+    /// The table's chunk on `axis` with which each file begins; 0 where no chunk follows.
     firsts: Vec<u64>,
     /// Per variable and file: the chunk grid of the stored array.
     grids: Vec<Vec<ChunkGrid>>,
-    /// Per variable and file: whether its chunks are the table's chunks there. Most are.
+    /// Per variable and file: whether its chunks are the table's chunks there. Most are, so looking up their
+    /// statistics needs no overlaps.
     are_same: Vec<Vec<bool>>,
 }
 
@@ -32,6 +43,7 @@ impl Layout {
         let len = grid.shape()[axis];
         let first = |start: &u64| if *start < len { grid.chunk_of(axis, *start) } else { 0 };
         let firsts: Vec<u64> = starts.iter().map(first).collect();
+        // `is_same` needs the other fields, so its results are added last.
         let mut this = Self { grid, axis, starts, firsts, grids, are_same: vec![] };
         let of_variable = |files: &Vec<ChunkGrid>| {
             files.iter().enumerate().map(|(file, grid)| this.is_same(file, grid)).collect()
@@ -41,6 +53,7 @@ impl Layout {
     }
 
     /// Whether the chunks of a file, which `grid` describes, are chunks of the table.
+    /// Compares the ranges of each axis: a few numbers per axis instead of one per chunk.
     fn is_same(&self, file: usize, grid: &ChunkGrid) -> bool {
         (0..grid.rank()).all(|axis| {
             let (first, start) = match axis == self.axis {
@@ -48,6 +61,7 @@ impl Layout {
                 false => (0, 0),
             };
             (0..grid.chunks_per_axis()[axis]).all(|chunk| {
+                // The range in the table, and that in the file, which begins at `start` in the table.
                 let (here, there) =
                     (self.grid.axis_range(axis, first + chunk), grid.axis_range(axis, chunk));
                 here == (start + there.start..start + there.end)
@@ -124,12 +138,14 @@ impl Layout {
         let axes: Vec<Vec<AxisOverlap>> = (0..grid.rank())
             .map(|axis| {
                 let range = self.grid.axis_range(axis, coordinates[axis]);
+                // The range of the table's chunk on this axis, as indices of the stored array.
                 let before = if axis == self.axis { self.starts[file] } else { 0 };
                 let of_part = range.start - before..range.end - before;
                 let wanted = selection.map(|selection| &selection[axis]);
                 axis_overlaps(grid, axis, &of_part, wanted)
             })
             .collect();
+        // The overlapping chunks are all combinations of those of each axis, in row-major order.
         let counts: Vec<u64> = axes.iter().map(|axis| axis.len() as u64).collect();
         let combinations = 0..counts.iter().product();
         let overlap = |number| {

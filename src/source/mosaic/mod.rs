@@ -10,9 +10,16 @@
 //!         365    ⋮    ⋮    ⋮      ⋮  ⋮  ⋮  ⋮  ⋮    ⋮    ⋮    ⋮
 //! ```
 //!
-//! A mosaic is a [`GridArray`](crate::array::GridArray) like any other, so pruning, reductions and declared orders
-//! work across its files. Only its `ChunkSource` handles the parts: it locates their stored chunks and places
-//! them in the chunks of the table.
+//! A mosaic is a [`GridArray`](crate::array::GridArray) like any other, so pruning, reductions and declared
+//! orders work across its files. Only its `ChunkSource` handles the parts: it locates their stored chunks and
+//! places them in the chunks of the table.
+//!
+//! | made once, by `combine` | used by every query |
+//! |---|---|
+//! | `compat`: may these arrays be one table? | `source`: the chunk source, which asks the parts |
+//! | `concat_axis`: the axis, the order of the files, the labels | `layout`: which file and stored chunks? |
+//! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
+//! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
 
 mod combine;
 mod compat;

@@ -1,4 +1,17 @@
 //! [`Overlap`]: the cells that a stored chunk shares with a chunk of the table.
+//!
+//! ```text
+//!   stored array      0         6         12        18       chunks of 6
+//!                     ├─────────┼─────────┼─────────┤
+//!   chunk of table        4 ├───────────┤ 10                 `range` 4..10
+//!
+//!                     coordinate  extent  region  origin
+//!   first overlap     0           6       0..2    4          2 cells, from cell 4 of the stored chunk
+//!   second overlap    1           6       2..6    0          4 cells, from cell 0 of the stored chunk
+//! ```
+//!
+//! `region` counts from the begin of the table's chunk, and `origin` from the begin of the stored one. Both
+//! become a [`Placement`], which decoding follows when it copies the cells into the tile.
 
 use std::ops::Range;
 
@@ -22,10 +35,15 @@ pub(super) struct Overlap {
 
 /// An [`Overlap`] along one axis.
 pub(super) struct AxisOverlap {
+    /// The coordinate of the stored chunk on this axis of its grid.
     coordinate: u64,
+    /// The length of the stored chunk.
     extent: u64,
+    /// The shared indices, from the begin of `range`.
     region: Range<u64>,
+    /// The first shared index, from the begin of the stored chunk.
     origin: u64,
+    /// Whether the stored chunk is `range`.
     is_same: bool,
 }
 
@@ -44,10 +62,12 @@ pub(super) fn axis_overlaps(
         let first = grid.chunk_of(axis, range.start + indices.start);
         let last = grid.chunk_of(axis, range.start + indices.end - 1);
         for coordinate in first..=last {
+            // The selected ranges ascend, so only the last chunk of the range before can come again.
             if overlaps.last().is_some_and(|overlap| overlap.coordinate >= coordinate) {
                 continue;
             }
             let chunk = grid.axis_range(axis, coordinate);
+            // The whole overlap counts, selected or not: a stored chunk is decoded as a whole.
             let (start, end) = (chunk.start.max(range.start), chunk.end.min(range.end));
             overlaps.push(AxisOverlap {
                 coordinate,
@@ -102,6 +122,9 @@ impl Overlap {
     }
 
     /// Returns the layers of the stored chunk, placed in the chunk of the table.
+    ///
+    /// A chunk with the same cells is returned as it is. So a raw chunk remains a view of its file, and a
+    /// decoded one needs no copy.
     pub(super) fn place(&self, stored: StoredChunk) -> StoredChunk {
         if self.is_same {
             return stored;
@@ -122,6 +145,16 @@ impl Overlap {
     }
 
     /// Converts a placement in the stored chunk to one in the chunk of the table; `None` if they share no cell.
+    ///
+    /// Stored chunks of TileDB have placements of their own, one per fragment. An example on one axis, for
+    /// the second overlap of the module's picture:
+    ///
+    /// ```text
+    ///   stored chunk, 6 cells            0  1  2  3  4  5
+    ///   `cells` of the fragment                3  4  5       first cell at 7 in the fragment's tile
+    ///   `shown` in the table's chunk     0  1  2  3          `within` 2..6
+    ///   both                                   3             region 5..6, origin 7
+    /// ```
     fn shifted(&self, placement: &Placement) -> Option<Placement> {
         let (mut region, mut origin) = (vec![], vec![]);
         let axes = placement.region.iter().zip(&placement.origin);

@@ -1,4 +1,13 @@
 //! [`Mosaic`]: the chunk source of a table of several arrays.
+//!
+//! ```text
+//!   tasks of the table ──requests──▶ PartRequest per variable and file ──locate──▶ stored chunks of the part
+//!                                                                                        │ Overlap::place
+//!       one StoredChunk per task and value ◀── layers of all overlaps, appended ◀────────┘
+//! ```
+//!
+//! Stored chunks of one variable never share cells, so the order in which their layers are appended does
+//! not matter. The order of the layers within a stored chunk remains.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,9 +85,11 @@ impl Mosaic {
     }
 
     /// Returns the chunks to locate in each stored array for `values` of `tasks`.
+    /// All tasks of a file share one request, because formats read their index once per request.
     fn requests(&self, tasks: &[ChunkTask], values: &[usize]) -> Vec<PartRequest> {
         let mut requests: Vec<PartRequest> = Vec::new();
         for (variable, at) in self.by_variable(values) {
+            // The requests of this variable begin here.
             let first = requests.len();
             for (at_task, task) in tasks.iter().enumerate() {
                 let file = self.layout.file_of(&task.coordinates);
@@ -109,6 +120,7 @@ impl Mosaic {
     }
 
     /// Returns, per variable, the positions of its values in the list of requested values.
+    /// For the values `[4, 0, 5]`, of which 4 and 5 are of variable 1, it returns `{0: [1], 1: [0, 2]}`.
     fn by_variable(&self, values: &[usize]) -> BTreeMap<usize, Vec<usize>> {
         let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, &value) in values.iter().enumerate() {
@@ -117,6 +129,7 @@ impl Mosaic {
         places
     }
 
+    /// Locates the chunks of one request, and places them in the chunks of the table.
     async fn locate_part(&self, request: PartRequest, values: &[usize]) -> Result<Vec<Located>> {
         let part = &self.parts[request.variable][request.file];
         let of_variable: Vec<usize> =
@@ -136,7 +149,8 @@ impl Mosaic {
 }
 
 impl Part {
-    /// Renumbers the members of a stored chunk's locations as the table numbers them.
+    /// Renumbers the members of a stored chunk's locations as the table numbers them. Formats always set 0, and a
+    /// mosaic within the mosaic counts from 0.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
         let layers = chunk.layers.iter_mut();
         layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);
@@ -176,6 +190,7 @@ impl ChunkSource for Mosaic {
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
         let PartValue { variable, value, element } = self.values[value];
+        // Bounds of several chunks can be merged only by comparing stored elements.
         let element = element?;
         let parts = &self.parts[variable];
         let touched = self.layout.files_of(selection);
@@ -190,6 +205,7 @@ impl ChunkSource for Mosaic {
         for (file, zones) in read {
             of_files[file] = zones;
         }
+        // Files that the query does not touch have no zones here, and none is requested.
         if of_files.iter().all(Option::is_none) {
             return None;
         }

@@ -1,4 +1,13 @@
 //! Zone maps of a mosaic, merged from the zone maps of the stored chunks.
+//!
+//! ```text
+//!   stored chunks     NULLs   bounds    sum          chunk of the table
+//!   [0, 0]            3       -5 … 7    20      ─▶   NULLs 5, bounds -5 … 9, sum 50
+//!   [0, 1]            2        0 … 9    30
+//! ```
+//!
+//! A merged value must be true for all cells of the table's chunk, or be missing. So one stored chunk
+//! without a zone leaves the table's chunk without a zone, and one without a sum leaves it without a sum.
 
 use std::sync::Arc;
 
@@ -10,8 +19,9 @@ use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 pub(super) struct MosaicZones {
     pub(super) layout: Arc<Layout>,
     pub(super) variable: usize,
-    /// Per file: the zone maps of the variable; `None` if there are none.
+    /// Per file: the zone maps of the variable; `None` if there are none, or if no cell of the file is selected.
     pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
+    /// The type by which bounds compare.
     pub(super) element: ElementType,
 }
 
@@ -31,6 +41,8 @@ impl Zones for MosaicZones {
             let zone = zones.zone(overlap.chunk_number(grid)).filter(|_| overlap.is_all())?;
             merged.add(&zone, zone.null_count < overlap.cells(), self.element);
         }
+        // Without stored bounds, a chunk may hold any value. If all its cells are NULL, it cannot widen the
+        // bounds.
         let bounds = merged.bounds.filter(|_| !merged.unbounded);
         Some(Zone { null_count: merged.null_count, bounds, sum: merged.sum.unwrap_or_default() })
     }
@@ -49,6 +61,7 @@ struct Merged {
 }
 
 impl Merged {
+    /// Adds the zone of a stored chunk; `has_values` if not all its cells are NULL.
     fn add(&mut self, zone: &Zone, has_values: bool, element: ElementType) {
         self.null_count = self.null_count.saturating_add(zone.null_count);
         self.sum = Some(match self.sum {

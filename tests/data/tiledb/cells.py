@@ -1,8 +1,8 @@
-"""Cells of dense TileDB arrays: Python values into buffers, buffers into expected JSON.
+"""Writes cells of dense TileDB arrays from Python values, and reads them as expected JSON.
 
-Both ways go through libtiledb's own buffers (data, offsets, validity), because the friendlier calls
-of TileDB-Py drop nulls in some places and trim strings in others. What `describe` gives is what
-libtiledb returned; README.md says how a cell is spelt.
+Both use libtiledb's own buffers (data, offsets, validity), because the friendlier calls of TileDB-Py
+drop nulls in some places and trim strings in others. `describe` returns the cells that libtiledb
+returned; README.md describes their encoding.
 """
 
 import time
@@ -25,7 +25,7 @@ ROW_MAJOR = "row-major over subarray (inclusive bounds)"
 
 
 def context(key=None):
-    """One that reads and writes arrays encrypted with `key`."""
+    """A context that reads and writes arrays encrypted with `key`."""
     if key is None:
         return tiledb.Ctx()
     return tiledb.Ctx({"sm.encryption_type": "AES_256_GCM", "sm.encryption_key": key})
@@ -41,7 +41,7 @@ def dates(low, high, tile, unit, name):
 
 
 def create(uri, dims, attrs, key=None, **options):
-    """Creates an array. Its schema file carries the clock's time, which later ones must exceed."""
+    """Creates an array. Waits, because later schema files must have a later time in their names."""
     schema = tiledb.ArraySchema(tiledb.Domain(*dims), attrs, ctx=context(key), **options)
     tiledb.Array.create(str(uri), schema, key=key, ctx=context(key))
     time.sleep(0.003)
@@ -113,7 +113,7 @@ def json_value(type_name, value):
 
 
 def json_cell(attr, raw):
-    """One cell as README.md spells it."""
+    """One cell, encoded as README.md describes."""
     type_name = attr._tiledb_dtype.name
     if type_name in TEXT:
         return raw.decode()
@@ -217,7 +217,7 @@ def describe_read(array, timestamp, box):
 
 
 def describe(uri, name, what, timestamps=(None,), boxes=(None,), key=None, **extra):
-    """What libtiledb says of an array: its schema, and its cells as of each timestamp."""
+    """The expected JSON of an array: its schema, and its cells as of each timestamp."""
     reads = []
     for timestamp in timestamps:
         with tiledb.open(str(uri), timestamp=timestamp, ctx=context(key)) as array:

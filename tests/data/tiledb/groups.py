@@ -1,8 +1,8 @@
-"""The two TileDB groups: `weather`, small and odd, and `stations`, the example's data once more.
+"""Makes the two TileDB groups: `weather`, with odd names, and `stations`, with the data of the example.
 
 The datasets of examples/data/stations.tet become arrays. The dimensions of a dense array have one
-type, so time and station cannot both label their own: the dimensions are positions, named like the
-index columns of the `.tet` tables, and two more arrays hold the labels.
+type, so times and stations cannot both be coordinates. The dimensions are indices instead, named like
+the index columns of the `.tet` tables, and two more arrays have the labels.
 
     stations.tet                         stations/
     temperature(time, station)    ->     temperature(time_idx, station_idx)    value f32 or NaN
@@ -41,7 +41,7 @@ def station(uri):
     write(uri, [(0, 2)], {"name": ["Bergen", "Oslo", "Tromsø"], "elevation": [12, 94, 10]})
 
 
-# The arrays of `stations` hold what examples/make_stations.rs writes to examples/data/stations.tet.
+# The arrays of `stations` hold the values that examples/make_stations.rs writes to examples/data/stations.tet.
 STATIONS = [
     ("Bergen", 12.0, 8.0, 7.0, 1.5), ("Helsinki", 51.0, 6.5, 12.0, 3.0),
     ("Oslo", 94.0, 7.0, 11.0, 3.5), ("Reykjavik", 52.0, 5.5, 6.0, 1.0),
@@ -132,7 +132,7 @@ STATION_DATASETS = {
 def make_group(uri, what, members):
     """A group and its members: {directory: (name in the group or None, what, maker)}.
 
-    Members without a `what` are not described: the `.tet` file is what to compare them with.
+    Members without a `what` get no expected JSON: tests compare them with the `.tet` file.
     """
     tiledb.Group.create(str(uri))
     expected = {"name": uri.name, "what": what, "metadata": {"source": uri.name}, "members": []}
@@ -149,7 +149,7 @@ def make_group(uri, what, members):
 
 
 def groups(root):
-    """Makes the groups below `root`; their names and what is expected of them."""
+    """Makes the groups below `root`; yields their names and expected JSON."""
     yield make_group(root / "weather", "one member under another name, one without a name", WEATHER)
     datasets = {name: (name, None, make) for name, make in STATION_DATASETS.items()}
     yield make_group(root / "stations", "the datasets of examples/data/stations.tet", datasets)

@@ -1,15 +1,16 @@
-"""Writes the TileDB arrays that the tests read, and what libtiledb reads from them.
+"""Writes the TileDB arrays that the tests read, and the cells that libtiledb reads from them.
 
     python3 tests/data/tiledb/make.py
 
-Needs TileDB-Py from PyPI (`pip install tiledb`; 0.36 wrote what is here) and numpy. What it made
-before is removed first. Contents are fixed, and so are timestamps but those of groups, of `enums`,
-`evolved` and `readded`; UUIDs and the clock's time in the names of schema files differ with every run.
+Needs numpy and TileDB-Py from PyPI (`pip install tiledb`; version 0.36 wrote these files). The script
+first removes the arrays of an earlier run. Contents are fixed, and so are most timestamps. The
+timestamps of groups, `enums`, `evolved` and `readded` differ with every run, as do UUIDs and the times
+in the names of schema files.
 
     <name>/                  an array        <name>.expected.json   its schema and cells
     weather/, stations/      groups          <name>.group.json      their members
 
-Each function below makes one array: its docstring says what for, and is the `what` of its JSON.
+Each function below makes one array. Its docstring gives the purpose, and is the `what` of its JSON.
 """
 
 import json
@@ -56,7 +57,7 @@ def dtypes(uri):
 
 
 def ordered(uri, tile_order, cell_order, dims, boxes):
-    """One array of an order: cells count up, each fragment from the next thousand."""
+    """Makes an array with these orders. Cells count up, each fragment from the next thousand."""
     create(uri, dims, [Attr("a", dtype="i4"), Attr("s", dtype="ascii")],
            tile_order=tile_order, cell_order=cell_order)
     for number, box in enumerate(boxes, 1):
@@ -495,7 +496,7 @@ def clear():
 
 
 def drop_empty_directories():
-    """Version control does not keep them, so no test may see them."""
+    """Removes empty directories, which version control does not keep, so tests cannot depend on them."""
     for parent, _, _ in sorted(os.walk(HERE), reverse=True):
         if not os.listdir(parent):
             os.rmdir(parent)

@@ -32,9 +32,9 @@ pub(crate) trait FormatUnderTest: Sync {
 
 /// The labels that a format can hold, and the statistics that it stores.
 pub(crate) struct Capabilities {
-    /// Whether a dimension can have these labels; otherwise it has none but the index.
+    /// Whether a dimension can have these labels; otherwise the suite leaves out its labels.
     pub(crate) holds: fn(&Labels) -> bool,
-    /// The type of labels that are hours.
+    /// The Arrow type of labels that are hours.
     pub(crate) hours: DataType,
     /// Whether the format stores the least and greatest value of chunks.
     pub(crate) notes_bounds: bool,

@@ -25,9 +25,9 @@ mod format;
 mod logical;
 /// One array in one format, and in memory.
 mod subject;
-/// `.tet` files.
+/// The `.tet` format in the suite.
 mod tet;
-/// TileDB arrays.
+/// The TileDB format in the suite.
 mod tiledb;
 /// Formats with one fault each, which a check must find.
 mod wrong;

@@ -121,7 +121,7 @@ impl<'a> Asked<'a> {
         self.query["group_by"]["by"] == "labels"
     }
 
-    /// The `WHERE` clause, or nothing.
+    /// The `WHERE` clause, or an empty text.
     pub(crate) fn condition(&self) -> String {
         let mut terms = Vec::new();
         let slices = self.query["selection"].as_array().map_or(&[][..], Vec::as_slice);

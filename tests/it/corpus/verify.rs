@@ -66,7 +66,7 @@ const FILES: &[(&str, &[&str], &str)] = &[
     (
         "reference/reject/duplicate_payload_offset.tet",
         &["payload_offsets"],
-        "\"a\", chunk [0, 1], byte 336: its payload is at the same place",
+        "\"a\", chunk [0, 1], byte 336: its payload begins at the same byte",
     ),
     (
         "reference/reject/inflated_stored_past_eof.tet",

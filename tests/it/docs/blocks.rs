@@ -1,18 +1,18 @@
 //! The code blocks of README.md and docs/*.md, and the comparison of their outputs. The tests of the
 //! program use this file, too.
 //!
-//! | block | is |
+//! | block | use |
 //! |---|---|
 //! | `sql` | run in one session per page; a `text` block right after it is its output |
 //! | `console` | commands after `$ `, each followed by its output, run in one folder per page |
 //! | `rust from: PATH` | a part of that file of the repository |
-//! | any of these with `no_run: REASON` | left alone |
+//! | any of these with `no_run: REASON` | not run |
 //!
 //! In an output, `…` stands for any text; all white space then counts as one blank. Rows may be in any
 //! order unless the SQL has `ORDER BY`. The time that a query took is not compared. An output begins with
 //! `Error: ` if the SQL must fail.
 //!
-//! With `UPDATE_DOCS=1` in the environment, outputs that differ are written into the pages instead.
+//! With `UPDATE_DOCS=1` in the environment, the tests write outputs that differ into the pages instead.
 
 use std::fs;
 use std::ops::Range;

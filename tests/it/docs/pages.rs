@@ -113,7 +113,7 @@ async fn outputs(page: &Page) -> (Vec<Output>, Vec<String>) {
 async fn sql_of_the_documentation() {
     let mut failures = vec![];
     let mut count = 0;
-    // Locations are relative to the repository, which is where cargo runs tests.
+    // Locations are relative to the repository, where cargo runs tests.
     for page in pages(Path::new(ROOT)) {
         let (outputs, failed) = outputs(&page).await;
         count += outputs.len();

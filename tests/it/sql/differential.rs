@@ -1,4 +1,4 @@
-//! Random arrays and random queries: the table against a MemTable that holds the same rows.
+//! Random queries over random arrays, compared with a `MemTable` of the same rows.
 
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt, IoMode};
@@ -80,7 +80,7 @@ async fn random_queries_agree_with_rows_in_memory() {
                 (Ok(found), Ok(expected)) => (found, expected),
                 (Err(_), Err(_)) => continue,
                 (found, expected) => panic!(
-                    "case {number}, {}: {sql}\nours: {:?}\ntheirs: {:?}",
+                    "case {number}, {}: {sql}\ngridfusion: {:?}\nin memory: {:?}",
                     case.description,
                     found.map(|_| ()),
                     expected.map(|_| ())
@@ -96,7 +96,7 @@ async fn random_queries_agree_with_rows_in_memory() {
     assert!(not_empty > 1_500, "only {not_empty} queries had rows; they test little");
 }
 
-/// Index columns show where a cell is, whatever its labels are.
+/// Index columns have the indices of a cell, whatever its labels are.
 #[tokio::test]
 async fn index_columns_agree_too() {
     let mut rng = StdRng::seed_from_u64(6);

@@ -1,5 +1,5 @@
-//! What people get wrong: a path, a name, an option, a call. The whole message is the test, at every
-//! door: it says what is wrong, where, and what would be right.
+//! Messages about common mistakes: wrong paths, names, options and calls. The tests compare whole messages,
+//! which must state what is wrong, where, and what to do.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::support::{F32, Layout, TestDataset, query, reducing, tet_bytes};
 const STATIONS: &str = "examples/data/stations.tet";
 const OVERLAP: &str = "tests/data/tiledb/overlap";
 
-/// A directory of files and folders that are not what they seem.
+/// A directory of files and folders that are empty, damaged or unsuitable.
 fn wrong_things() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -30,7 +30,7 @@ fn wrong_things() -> tempfile::TempDir {
     directory
 }
 
-/// Messages with a name for the directory, which is another one each time.
+/// Collects messages, with `DIR` for the directory, whose name differs from run to run.
 struct Mistakes<'a> {
     directory: &'a Path,
     messages: String,
@@ -137,7 +137,7 @@ async fn locations() {
     "#);
 }
 
-/// Files and folders of other formats, as far as signatures go.
+/// Files and folders with the signatures of other formats.
 fn foreign_things() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -179,7 +179,7 @@ async fn other_formats_are_named_at_every_door() {
         let location = format!("{directory}/{name}");
         let table = ctx.register_array("t", &location, ArrayOptions::default()).await;
         found.note(name, table);
-        // Every other door says the same.
+        // Every other interface gives the same message.
         let said = found.messages.trim_end().rsplit_once("    ").unwrap().1.to_owned();
         let mut others = Mistakes { directory: things.path(), messages: String::new() };
         let schema = ctx.register_array_schema("s", &location, ArrayOptions::default()).await;
@@ -219,7 +219,7 @@ async fn other_formats_are_named_at_every_door() {
         Error during planning: DIR/v3: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     "#);
     let sql = format!("SELECT a + b FROM '{directory}/rows.csv'");
-    assert!(query(&ctx, &sql).await.is_ok(), "rows are DataFusion's");
+    assert!(query(&ctx, &sql).await.is_ok(), "DataFusion reads CSV files");
 }
 
 #[tokio::test]
@@ -362,7 +362,7 @@ async fn queries_and_calls() {
     "#);
 }
 
-/// Who may read everything is not told that he may not.
+/// Does nothing for a user who may read all files.
 #[cfg(unix)]
 #[tokio::test]
 async fn no_permission() {
@@ -372,7 +372,7 @@ async fn no_permission() {
     let path = things.path().join("mixed.tet");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&path).is_ok() {
-        return eprintln!("file permissions mean nothing to this user; nothing is tested");
+        return eprintln!("this user may read all files; nothing is tested");
     }
     let mut found = Mistakes { directory: things.path(), messages: String::new() };
     let ctx = reducing(1, 8192);

@@ -1,8 +1,8 @@
-//! SQL and the ways into it, whatever the format.
+//! SQL and the interfaces that open tables, for all formats.
 
-/// Random queries against a table in memory.
+/// Random queries, compared with a table in memory.
 mod differential;
-/// Mistakes of users, with the whole message of each.
+/// Messages about mistakes of users.
 mod mistakes;
 /// The table of options.
 mod options;

@@ -1,4 +1,4 @@
-//! Options: one table of names, said in every way, and which of them counts.
+//! Options: their documentation, the interfaces that set them, and which setting wins.
 
 use datafusion::prelude::SessionContext;
 use gridfusion::options::SESSION;
@@ -22,8 +22,7 @@ async fn columns(ctx: &SessionContext, table: &str) -> Vec<String> {
 const PLAIN: [&str; 3] = ["time", "station", "value"];
 const INDEXED: [&str; 5] = ["time", "station", "value", "time_idx", "station_idx"];
 
-/// The document with its table of options replaced by what `OPTIONS` says; the table starts after the line
-/// that begins with `head`.
+/// The document, with the table that begins with the line `head` replaced by a table of `rows`.
 fn with_table(document: &str, head: &str, rows: &[String]) -> String {
     let start = document.find(head).unwrap_or_else(|| panic!("no table {head}"));
     let is_row = |line: &&str| line.starts_with('|');
@@ -33,7 +32,7 @@ fn with_table(document: &str, head: &str, rows: &[String]) -> String {
     format!("{before}{head}\n{rule}|\n{}{after}", rows.concat())
 }
 
-/// `UPDATE_DOCS=1` writes what it should be.
+/// `UPDATE_DOCS=1` updates the documents.
 #[test]
 fn the_documents_say_what_the_table_says() {
     let formats = Formats::default();
@@ -57,8 +56,7 @@ fn the_documents_say_what_the_table_says() {
     }
 }
 
-/// A row per option of any format or session: its default in each format where they differ, and where it
-/// may be set.
+/// A row per option of any format or session, with its defaults, and with marks for where it may be set.
 fn everywhere(formats: &Formats) -> Vec<String> {
     let mut options: Vec<&OptionInfo> = Vec::new();
     let of_formats = formats.iter().flat_map(|format| format.option_table().options());
@@ -82,7 +80,7 @@ fn everywhere(formats: &Formats) -> Vec<String> {
     options.iter().map(row).collect()
 }
 
-/// Built in, then the session, then what is said of the table: for each way to a table.
+/// The table's option wins over the session's, and that over the default, in every interface.
 #[tokio::test]
 async fn what_is_said_nearest_counts() {
     let ctx = reducing(1, 8192);
@@ -127,7 +125,7 @@ async fn what_is_said_nearest_counts() {
         ctx.register_array_schema(&schema, &location, ArrayOptions::default()).await.unwrap();
         assert_eq!(columns(&ctx, &format!("{schema}.temperature")).await, expected, "{set}");
     }
-    // What is open already stays as it is.
+    // Tables that are already open do not change.
     assert_eq!(columns(&ctx, "rust__1").await, INDEXED);
 }
 
@@ -171,7 +169,7 @@ async fn settings_are_shown_and_mistakes_explained() {
         let found = error(&ctx, sql).await;
         assert!(found.contains(expected), "{sql}: {found}");
     }
-    // A mistake changes nothing.
+    // A mistake does not change a setting.
     assert_eq!(rows_from(&ctx, "SHOW gridfusion.io").await, [["gridfusion.io", "pread"]]);
 }
 

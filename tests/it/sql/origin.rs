@@ -1,4 +1,4 @@
-//! Tables say where they are from, so that another process can open them too.
+//! The origin of a table (locations, format and options), from which another process can open it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ async fn origin_of(ctx: &SessionContext, name: &str) -> TableOrigin {
     table.downcast_ref::<GridTable>().unwrap().origin().expect(name).clone()
 }
 
-/// Opens the table `name` again by its origin, in another session, and compares all rows.
+/// Opens the table `name` again from its origin, in another session, and compares all rows.
 async fn opens_again(ctx: &SessionContext, name: &str) {
     let origin = origin_of(ctx, name).await;
     let other = reducing(2, 8192);
@@ -60,7 +60,7 @@ async fn tables_of_schemas_and_catalogs_open_again() {
     opens_again(&ctx, "climate.stations.elevation").await;
 }
 
-/// A table and a schema take the key as text, and keep it as a key.
+/// Tables and schemas take the encryption key as text, and never show it.
 #[tokio::test]
 async fn keys_stay_hidden() {
     let ctx = reducing(2, 8192);

@@ -1,4 +1,4 @@
-//! The ways into the library: Rust calls, `CREATE EXTERNAL TABLE`, schemas, options, mistakes.
+//! Registering arrays: Rust calls, `CREATE EXTERNAL TABLE`, schemas, options, and mistakes.
 
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
@@ -120,8 +120,8 @@ async fn awkward_names_work_quoted() {
     );
 }
 
-/// Where labels come from, in order: the footer by name, by axis number, a sibling in the group or
-/// above it, HDF5's `coordinates` attribute, the index.
+/// Labels come from the first of these sources that fits: the footer by name, the footer by axis number, a
+/// dataset in the group or above it, HDF5's attribute `coordinates`, the index.
 #[tokio::test]
 async fn labels_come_from_the_first_source_that_fits() {
     let line = |name: &str, values: &[i64]| {
@@ -160,7 +160,7 @@ async fn labels_come_from_the_first_source_that_fits() {
         ("wrong_length", "x, y", ["10", "0"], ["30", "1"]),
         ("\"g/sibling\"", "x, y", ["11", "0"], ["31", "1"]),
         ("\"h/hdf5\"", "lat, lon", ["-5", "100"], ["5", "200"]),
-        // `of_p` runs along p, so it cannot label q; `lat` says nothing of the kind.
+        // `of_p` has the dimension p, so it cannot label q. `lat` has no named dimension, and labels p.
         ("named", "p, q", ["-5", "0"], ["5", "1"]),
         ("no_fit", "dim_0, dim_1", ["0", "0"], ["2", "1"]),
     ] {
@@ -173,7 +173,7 @@ async fn labels_come_from_the_first_source_that_fits() {
     }
 }
 
-/// Packed integers are unpacked; packed floats only where the converter has not done it already.
+/// Packed integers are unpacked; packed floats only if the converter has not unpacked them already.
 #[tokio::test]
 async fn packing_is_applied_once() {
     let attrs = json!({"attrs": {"scale_factor": "0.5", "add_offset": "100"}});
@@ -211,7 +211,7 @@ async fn packed_times_are_unpacked() {
     assert_eq!(rows, [["2024-01-01T06:00:00"], ["2024-01-01T07:30:00"]]);
 }
 
-/// A zone map that says "no NULL here" spares the search for them, unless it is not to be trusted.
+/// If a zone map counts no NULLs, the scan does not look for any, unless `trust_zone_maps` is off.
 #[tokio::test]
 async fn zone_maps_are_believed_on_request() {
     let data: Vec<u8> =

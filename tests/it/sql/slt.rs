@@ -1,4 +1,4 @@
-//! Runs `tests/slt/*.slt`: SQL as a user sees it, over the files that ship with the project.
+//! Runs `tests/slt/*.slt`: SQL as a user sees it, over files of the repository.
 //!
 //! `UPDATE_SLT=1 cargo test slt` writes the answers found into the files.
 
@@ -13,7 +13,7 @@ use sqllogictest::{DBOutput, DefaultColumnType, Normalizer, Runner};
 
 use crate::support::{query, rows_of};
 
-/// One session with gridfusion's SQL parts.
+/// A session with gridfusion's SQL.
 struct Database(SessionContext);
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ fn database(partitions: usize, batch_size: usize) -> Database {
     Database(SessionContext::new_with_state(state))
 }
 
-/// Answers agree word by word; numbers with a point up to the rounding of another order of additions.
+/// Whether answers agree word by word. Numbers with a decimal point may differ by rounding.
 fn agrees(normalize: Normalizer, actual: &[Vec<String>], expected: &[String]) -> bool {
     let same = |(found, expected): (&str, &str)| {
         let float = |text: &str| text.contains('.').then(|| text.parse::<f64>().ok()).flatten();
@@ -100,7 +100,7 @@ fn agrees(normalize: Normalizer, actual: &[Vec<String>], expected: &[String]) ->
     actual.len() == expected.len() && found.zip(expected.iter().map(normalize)).all(same_words)
 }
 
-/// Every file, with one partition and with several and small batches: answers never depend on that.
+/// Runs every file with one partition, and with several partitions and small batches.
 #[tokio::test(flavor = "multi_thread")]
 async fn sql_logic_tests() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
@@ -111,7 +111,7 @@ async fn sql_logic_tests() {
         .collect();
     files.sort();
     assert!(!files.is_empty());
-    // Locations in the files are relative to the repository, which is where cargo runs tests.
+    // Locations in the files are relative to the repository, where cargo runs tests.
     for file in files {
         if std::env::var_os("UPDATE_SLT").is_some() {
             let mut runner = Runner::new(|| async { Ok(database(1, 8192)) });

@@ -40,7 +40,7 @@ fn package(at: &Path) {
     fs::write(at.join("CURRENT"), "1\n").unwrap();
 }
 
-/// Everything that may lie in a directory.
+/// A directory of files, packages, arrays and groups, good and bad.
 fn directory() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
@@ -56,11 +56,11 @@ fn directory() -> TempDir {
     dir
 }
 
-/// The files below a folder, in a store that knows no folders.
+/// Puts the files below a folder into an object store, as `memory://bucket/data`.
 pub(crate) async fn in_memory(ctx: &SessionContext, folder: &Path) {
     async fn put(store: &InMemory, at: &Path, prefix: &ObjectPath) {
         for entry in fs::read_dir(at).unwrap().map(Result::unwrap) {
-            // As it is, not escaped: that is how keys of a bucket are listed.
+            // The name is not escaped, like the keys in a list of a bucket.
             let name = entry.file_name().into_string().unwrap();
             let path = ObjectPath::parse(format!("{prefix}/{name}")).unwrap();
             match entry.path().is_dir() {
@@ -111,7 +111,7 @@ async fn quoted_paths_are_tables() {
         let found = cell(&ctx, &format!("SELECT count(*) FROM '{group}#station'")).await;
         assert_eq!(found, cell(&ctx, &expected).await, "{group}");
     }
-    // One of two readings is a file: the whole name.
+    // If the whole name is a file, `#` does not begin the name of a dataset.
     let odd = dir.path().join("x.tet#elevation.tet");
     fs::copy(shipped(STATIONS), &odd).unwrap();
     fs::copy(shipped(STATIONS), dir.path().join("x.tet")).unwrap();
@@ -190,7 +190,7 @@ async fn a_directory_is_a_catalog() {
     }
 }
 
-/// What is not asked for is not opened: it may even be gone.
+/// Files of a catalog are opened only when a query uses them; others may even be missing.
 #[tokio::test]
 async fn files_of_a_catalog_are_opened_when_they_are_asked_for() {
     let dir = directory();
@@ -201,11 +201,11 @@ async fn files_of_a_catalog_are_opened_when_they_are_asked_for() {
     assert_eq!(cell(&ctx, "SELECT count(*) FROM c.stations.elevation").await, "6");
     let message = error(&ctx, "SELECT * FROM c.\"twice.tet\".elevation").await;
     assert!(message.contains("twice.tet: cannot open the file"), "{message}");
-    // What was damaged and is repaired can be opened.
+    // A file that was damaged can be opened after a repair.
     assert!(error(&ctx, "SELECT * FROM c.broken.elevation").await.contains("broken.tet"));
     fs::copy(shipped(STATIONS), dir.path().join("broken.tet")).unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) FROM c.broken.elevation").await, "6");
-    // A table that is there stays there.
+    // A table that was opened keeps working without its file.
     fs::remove_file(dir.path().join("stations.tet")).unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) FROM c.stations.elevation").await, "6");
 }
@@ -280,7 +280,7 @@ async fn external_tables_as_in_datafusion() {
     assert!(message.contains("nowhere.tet: cannot open the file"), "{message}");
 }
 
-/// A place that somebody names is looked into, whatever it is called.
+/// A location with an unknown ending is recognised by its content.
 #[tokio::test]
 async fn places_with_names_that_promise_nothing() {
     let ctx = reducing(2, 8192);

@@ -115,7 +115,7 @@ pub(crate) fn positions(shape: &[u64]) -> Vec<Vec<u64>> {
     all
 }
 
-/// How the file around the datasets is laid out.
+/// The parts of the file around the datasets.
 #[derive(Clone, Default)]
 pub(crate) struct Layout {
     /// Shuffles index rows and payloads, and leaves gaps between payloads.

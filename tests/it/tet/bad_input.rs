@@ -1,8 +1,8 @@
-//! Damaged files: every truncation and every flipped byte of small files, and crafted lies.
+//! Damaged `.tet` files: every truncation and every flipped byte of small files, and impossible sizes.
 //!
-//! The rule: no panic, no hang, no huge allocation, and no wrong answer from a file whose structure
-//! still claims to be whole. A flip inside a payload changes a value, which no format without
-//! checksums can notice; so the *shape* of the answer is what is checked.
+//! The rule: no panic, no hang, no huge allocation, and never a wrong number of rows. A flipped byte in a
+//! payload changes a value, which a format without checksums cannot notice. The tests therefore check the
+//! number of rows, and not the values.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::support::{F32, I16, Layout, TestDataset, cell, query, session, tet_bytes};
 
-/// Opens bytes as a file and reads every dataset; the cells of each, or the first error.
+/// Opens bytes as a file and reads every dataset. Returns the rows of each, or the first error.
 async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
     let source = Arc::new(MemorySource::new("damaged.tet", bytes));
     let file = TetReader::open(source).await.map_err(|error| named(&error))?;
@@ -29,7 +29,7 @@ async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
         ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array))))
             .map_err(|e| e.to_string())?;
         if expected > 10_000 {
-            // A damaged shape may promise anything; counting must not need it to be there.
+            // A damaged shape may be of any size, so the rows are only counted.
             assert_eq!(cell(&ctx, "SELECT count(*) FROM t").await, expected.to_string());
             continue;
         }
@@ -41,14 +41,14 @@ async fn read_all(bytes: Vec<u8>) -> Result<Vec<usize>, String> {
     Ok(counts)
 }
 
-/// Every error names the file, and is not our bug.
+/// The text of an error, which must name the file and must not be `Internal`.
 fn named(error: &Error) -> String {
     assert_eq!(error.file(), Some("damaged.tet"), "{error}");
     assert_ne!(error.kind(), ErrorKind::Internal, "{error}");
     error.to_string()
 }
 
-/// Three small files: raw with labels, zstd with a version 1 footer, several without a footer.
+/// Three small files: raw data with labels, zstd with a footer of version 1, and no footer.
 fn small_files() -> [Vec<u8>; 3] {
     let floats = |n: usize| (0..n).flat_map(|i| (i as f32).to_le_bytes()).collect::<Vec<u8>>();
     let shorts = |n: usize| (0..n).flat_map(|i| (i as i16).to_le_bytes()).collect::<Vec<u8>>();
@@ -131,7 +131,7 @@ async fn lies_about_sizes_are_refused_with_their_place() {
     }
 }
 
-/// Shapes that no memory could hold open, answer what they can, and fail where they must.
+/// Arrays with shapes that no memory could hold open and count their rows; reading values is an error.
 #[tokio::test]
 async fn impossible_shapes_cost_nothing() {
     let file = tet_bytes(&[TestDataset::new("v", F32, &[1], &[1], vec![0; 4])], &Layout::default());
@@ -152,7 +152,7 @@ async fn impossible_shapes_cost_nothing() {
     }
 }
 
-/// Axes that no memory could list, where there are no cells or a single chunk.
+/// Axes that no memory could list are never listed, with no cells and with a single chunk.
 #[tokio::test]
 async fn long_axes_are_never_listed() {
     let dataset = TestDataset::new("v", F32, &[1, 1], &[1, 1], vec![0; 4]);
@@ -173,14 +173,14 @@ async fn long_axes_are_never_listed() {
     }
 }
 
-/// A tile that claims a terabyte and holds a few bytes allocates a few bytes.
+/// A tile that declares a terabyte, but has four megabytes, does not allocate a terabyte.
 #[tokio::test]
 async fn a_decompression_bomb_is_cut_off() {
     let zeros = vec![0_u8; 4_000_000];
     let dataset = TestDataset::new("v", F32, &[1_000_000], &[1_000_000], zeros).with_zstd(true);
     let file = tet_bytes(&[dataset], &Layout::default());
     let (shape, chunk, raw_len) = (64, 72, 80 + 32 + 80);
-    // The frame holds four megabytes, the file now says one kilobyte: the rest is not decoded.
+    // The frame has four megabytes, but the file now declares one kilobyte: the rest is not decoded.
     let small = with_u64(with_u64(with_u64(file.clone(), shape, 256), chunk, 256), raw_len, 1024);
     let error = read_all(small).await.unwrap_err();
     assert!(

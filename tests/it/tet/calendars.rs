@@ -1,4 +1,4 @@
-//! Times before the Gregorian calendar, dates that do not exist, and units in any case.
+//! Times before the Gregorian calendar, dates that do not exist, and units in upper and lower case.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::support::{I32, Layout, TempTet, TestDataset, query, reducing, rows_of
 use crate::tet::fills::logged;
 use crate::verify::tet::verify;
 
-/// What a table over a time with these units shows, what the log says, and whether `verify` has a finding.
+/// The result of a query over a time coordinate: its rows, the log, and the warnings of `verify`.
 struct Shown {
     rows: Vec<Vec<String>>,
     log: Vec<(log::Level, String)>,
@@ -43,7 +43,7 @@ async fn shown(units: &str, calendar: Option<&str>, labels: &[i32], sql: &str) -
     Shown { rows, log, warnings: check.warnings() }
 }
 
-/// The days around the reform, as `docs/time.md` has them.
+/// The days around the reform, as in `docs/time.md`.
 #[tokio::test]
 async fn times_before_the_reform_are_the_same_instants_under_other_dates() {
     let sql = "SELECT time, date_part('month', time), value FROM t ORDER BY time";
@@ -74,7 +74,7 @@ async fn times_before_the_reform_are_the_same_instants_under_other_dates() {
         assert_eq!(shown(units, None, &labels, &sql).await.rows.len(), rows, "{condition}");
     }
     let found = shown("days since 1582-10-01", Some("standard"), &[4, 5], sql).await;
-    assert_eq!((found.rows.len(), found.log), (2, vec![]), "none of them is before it");
+    assert_eq!((found.rows.len(), found.log), (2, vec![]), "no time is before the reform");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What is known of a file, against what was written into it.
+//! The table functions about files, compared with what was written into the files.
 
 use std::fs;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn bytes_of<const N: usize, T>(values: &[T], bytes: impl Fn(&T) -> [u8; N]) -> V
     values.iter().flat_map(bytes).collect()
 }
 
-/// 5 × 3 numbers in chunks of 2 × 2, and their coordinate.
+/// A dataset of 5 × 3 numbers in chunks of 2 × 2, and its coordinate.
 fn datasets() -> Vec<TestDataset> {
     let numbers: Vec<i64> = (0..15).map(|at| i64::MAX - at).collect();
     let levels = [1.5_f64, f64::NAN, -0.0];
@@ -129,7 +129,7 @@ async fn a_row_per_stored_chunk_whatever_their_order() {
         assert_eq!(found == expected, in_order, "rows come in the order of the index");
         let one = rows_from(&ctx, &call("tet_chunks", columns, &file, ", 'level'")).await;
         assert_eq!(one, expected[6..]);
-        // The payloads are where the rows say.
+        // The payloads are at the offsets in the rows.
         let place = "file_offset, stored_bytes";
         let rows = rows_from(&ctx, &call("tet_chunks", place, &file, ", 'level'")).await;
         let [at, len] = [0, 1].map(|part| rows[0][part].parse::<usize>().unwrap());
@@ -137,7 +137,7 @@ async fn a_row_per_stored_chunk_whatever_their_order() {
     }
 }
 
-/// 300 000 chunks of one element each.
+/// A file of 300 000 chunks of one element each.
 fn many_chunks() -> Vec<u8> {
     let len = 300_000;
     let data = TestDataset::new("many", I16, &[len], &[1], vec![1; 2 * len as usize]);
@@ -157,14 +157,14 @@ async fn chunks_are_streamed() {
     );
     let batches = query(&ctx, &call("tet_chunks", "chunk", &file, "")).await.unwrap();
     assert!(batches.len() > 30 && batches.iter().all(|batch| batch.num_rows() <= 8192));
-    assert_eq!(batches[0].num_columns(), 1, "columns that nobody asked for are not made");
+    assert_eq!(batches[0].num_columns(), 1, "columns that are not selected are not made");
     let first = query(&ctx, &(call("tet_chunks", "chunk", &file, "") + " LIMIT 3")).await.unwrap();
     assert_eq!(first.iter().map(|batch| batch.num_rows()).sum::<usize>(), 3);
 }
 
 #[tokio::test]
 async fn a_limit_ends_the_list_early() {
-    // Row 299 999 is damaged; whoever stops before it never learns.
+    // Row 299 999 is damaged, so only a query that reaches it fails.
     let mut bytes = many_chunks();
     let codec_at = |row: usize| bytes.len() - 600_000 - (300_000 - row) * 104 + 96;
     let at = codec_at(299_999);
@@ -219,7 +219,7 @@ async fn what_is_odd_is_said() {
     let rows_at = plain.windows(4).position(|bytes| bytes == b"TIDX").unwrap() + 32;
     let mut twice = plain.clone();
     twice.copy_within(rows_at..rows_at + 104, rows_at + 104);
-    assert_eq!(warnings(twice).await, "[]", "counting alone does not show it");
+    assert_eq!(warnings(twice).await, "[]", "counting rows does not show this");
 
     // One row more than there are chunks.
     let both = tet_bytes(&[&datasets()[..1], &datasets()[..1]].concat(), &Layout::default());
@@ -238,7 +238,7 @@ async fn what_is_odd_is_said() {
     assert_eq!(rows[0], ["n", "[]"]);
     assert_eq!(rows[1], ["n", "[queries read an earlier dataset with the same name]"]);
 
-    // Zone maps that cannot be right.
+    // Invalid zone maps.
     let wrong = [zone(0, &[9, 9], 4, 0, ["", ""])];
     let found = warnings(tet_bytes(&datasets(), &layout(&wrong))).await;
     assert!(found.contains("its zone maps are ignored") && found.contains("[9, 9]"), "{found}");
@@ -275,7 +275,7 @@ async fn rows_of_no_dataset_or_chunk_are_errors() {
             let error = query(&ctx, &call(function, "*", &file, "")).await.unwrap_err().to_string();
             assert!(error.contains(part) && error.contains(" at byte "), "{function}: {error}");
         }
-        // Those of another dataset are none of its business.
+        // They do not affect the chunks of another dataset.
         assert_eq!(cell(&ctx, &call("tet_chunks", "count(*)", &file, ", 'level'")).await, "1");
     }
 }
@@ -326,7 +326,7 @@ async fn dimensions_are_known_once() {
     assert_eq!(codecs, [Some(StoredCodec::Zstd), Some(StoredCodec::Raw)]);
 }
 
-/// Every truncation and every flipped bit is an error or an answer.
+/// Every truncation and every flipped bit gives an error or an answer, and no panic.
 #[tokio::test]
 async fn damaged_files_do_no_harm() {
     let zones = [zone(0, &[0, 0], 4, 0, ["0000000000000000", "ffffffffffffff7f"])];

@@ -1,5 +1,5 @@
-//! Fill values: in zone maps of a writer that does not know them, in the base64 that xarray writes into
-//! Zarr v3, and those that cannot be understood.
+//! Fill values: zone maps that count them as values, the base64 that xarray writes into Zarr v3, and
+//! attributes that cannot be parsed.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -15,12 +15,12 @@ use tetration::prelude::{TetDatasetStreamSpec, TetDatasetWrite, TetWriterSession
 use crate::support::{F32, F64, I16, Layout, TempTet, TestDataset, reducing, rows_from, tet_bytes};
 use crate::verify::tet::{failed, findings, verify};
 
-/// Cells per chunk, and chunks.
+/// The number of cells per chunk, and the number of chunks.
 const CHUNK: usize = 8;
 const CHUNKS: usize = 6;
 
-/// The numbers 60 to 109 in any order. Of the chunks, the first has no `fill`, the second nothing else, and
-/// the others have some.
+/// Numbers from 60 to 109, and `fill`. The first chunk has no fill value, the second has only fill values,
+/// and the others have some.
 fn numbers(fill: i64) -> Vec<i64> {
     let number = |cell: usize| match (cell / CHUNK, cell % 3) {
         (0, _) => 60 + (cell * 7 % 50) as i64,
@@ -49,7 +49,7 @@ fn types() -> [(&'static str, u32, Element); 10] {
     ]
 }
 
-/// A file of the reference crate whose tiles come from a callback; its zone maps take the fill for a value.
+/// A file that the reference crate writes by a callback: its zone maps count the fill value as a value.
 fn streamed(
     folder: &Path,
     tag: u32,
@@ -85,7 +85,7 @@ async fn numbers_of(ctx: &SessionContext, sql: &str) -> Vec<Vec<Option<f64>>> {
     rows.into_iter().map(|row| row.into_iter().map(number).collect()).collect()
 }
 
-/// Every kind of question whose answer a zone map could give.
+/// Checks all kinds of queries whose answers may come from zone maps.
 async fn assert_right(path: &str, expected: &[Option<f64>], what: &str) {
     let mut values: Vec<f64> = expected.iter().copied().flatten().collect();
     values.sort_by(f64::total_cmp);
@@ -137,7 +137,7 @@ async fn verified(path: &str, depth: Depth) -> Report {
 async fn zone_maps_that_take_the_fill_for_a_value_are_not_believed() {
     let folder = tempfile::tempdir().unwrap();
     for (name, tag, element) in types() {
-        // Below the values, above them, and among them.
+        // Fill values below the values, above them, and among them.
         for (fill, text) in [(3, "3"), (120, "120"), (81, "81")] {
             let what = format!("{name}, fill {fill}");
             let path = streamed(folder.path(), tag, element, &[("_FillValue", text)], fill);
@@ -173,7 +173,7 @@ async fn so_are_those_of_packed_values_and_of_other_attributes() {
     }
 }
 
-/// Chunks that the plan of a query over the file visits.
+/// The chunks that the plan of a query visits, as `EXPLAIN` shows them.
 async fn chunks_of(path: &str, condition: &str) -> String {
     let ctx = reducing(1, 8192);
     ctx.register_array("t", path, ArrayOptions::default()).await.unwrap();
@@ -197,7 +197,7 @@ async fn maps_of_chunks_without_the_fill_still_rule_out_chunks() {
     assert_eq!(chunks_of(known.to_str().unwrap(), "value > 200").await, "0/6");
 }
 
-/// NaN lies within no bounds, and is NULL anyway.
+/// A fill value of NaN is never within bounds, so zone maps are used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn zone_maps_beside_a_fill_of_nan_are_believed() {
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ async fn zone_maps_beside_a_fill_of_nan_are_believed() {
     assert_eq!(failed(&verified(&path, Depth::Cells).await), [""; 0]);
 }
 
-/// Lines of the log that are about a file of this name.
+/// Calls `run`; returns the log lines that contain `name`.
 pub(crate) async fn logged(name: &str, run: impl AsyncFnOnce()) -> Vec<(log::Level, String)> {
     static LINES: Mutex<Vec<(log::Level, String)>> = Mutex::new(vec![]);
     struct Listener;
@@ -222,14 +222,14 @@ pub(crate) async fn logged(name: &str, run: impl AsyncFnOnce()) -> Vec<(log::Lev
 
         fn flush(&self) {}
     }
-    // Another test may have been here first.
+    // Another test may have set the logger already.
     let _ = log::set_logger(&Listener).map(|()| log::set_max_level(log::LevelFilter::Warn));
     run().await;
     let lines = LINES.lock().unwrap();
     lines.iter().filter(|(_, line)| line.contains(name)).cloned().collect()
 }
 
-/// As xarray writes them into Zarr v3.
+/// Numbers in base64, as xarray writes them into Zarr v3.
 const MINUS_9999: &str = "AAAAAICHw8A=";
 const HALF: &str = "AAAAAAAA4D8=";
 const TEN: &str = "AAAAAAAAJEA=";

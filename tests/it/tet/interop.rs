@@ -1,4 +1,4 @@
-//! Files written by the reference crate, in every type, codec and rank, cell by cell.
+//! Files written by the reference crate, in every type, codec and rank, checked cell by cell.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn tag(name: &str) -> u32 {
     }
 }
 
-/// The element of cell `i`: small, and exact in every type.
+/// The element of cell `i`, as bytes and as a number: small, and exact in every type.
 fn element(name: &str, i: u64) -> (Vec<u8>, f64) {
     let value = (i * 37 % 120) as f64;
     let signed = if i.is_multiple_of(3) { -value } else { value };
@@ -179,7 +179,7 @@ async fn labels_fills_and_attributes_come_along() {
     assert!(values.contains(&-9.0) && values.iter().any(|value| value.is_nan()));
 }
 
-/// No value goes through a double on its way.
+/// Integers are never converted to doubles on the way.
 #[tokio::test]
 async fn integers_beyond_doubles_are_exact() {
     let big = 9_007_199_254_740_993_i64;

@@ -4,7 +4,7 @@
 mod bad_input;
 /// Old dates, dates that do not exist.
 mod calendars;
-/// What is known of a file.
+/// The table functions about files.
 mod facts;
 /// Fill values.
 mod fills;
@@ -12,5 +12,5 @@ mod fills;
 mod interop;
 /// `.tet.d` packages.
 mod package;
-/// `docs/tet-query.md`.
+/// The statements of `docs/tet-query.md`.
 mod parity;

@@ -1,4 +1,4 @@
-//! `.tet.d` packages: which generation is read, for how long, and the zone maps beside it.
+//! `.tet.d` packages: the generation that a table reads, and its `ZONE.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ use crate::support::{
     I32, Layout, TempTet, TestDataset, cell, query, reducing, rows_of, session, tet_bytes,
 };
 
-/// Every generation has as many chunks of as many cells; the value of a cell is its number, counted
-/// from a million times the generation's number.
+/// Every generation has this many chunks of `CELLS` cells. Its values count up from a million times the
+/// number of the generation.
 const CHUNKS: u64 = 8;
 const CELLS: u64 = 8192;
 const CHUNK_BYTES: u64 = CELLS * 4;
@@ -49,7 +49,7 @@ fn zones(generation: u64) -> Value {
         "chunks": (0..CHUNKS).map(zone).collect::<Vec<Value>>()})
 }
 
-/// Zone maps that claim that every chunk holds nothing but the generation's first value.
+/// Wrong zone maps: the bounds of every chunk are the generation's first value.
 fn lies(generation: u64) -> Value {
     let mut zones = zones(generation);
     let first = zones["chunks"][0]["min_le"].clone();
@@ -142,7 +142,7 @@ async fn open(location: &str, options: ArrayOptions) -> SessionContext {
     ctx
 }
 
-/// The generation that a table shows all of.
+/// The generation that a table shows, whose rows must be complete.
 async fn generation_of(ctx: &SessionContext, table: &str) -> u64 {
     let sql = format!("SELECT sum(value::bigint), min(value), count(value) FROM {table}");
     let [row] = &rows_of(&query(ctx, &sql).await.unwrap())[..] else { panic!("{sql}: rows") };
@@ -153,7 +153,7 @@ async fn generation_of(ctx: &SessionContext, table: &str) -> u64 {
     least / 1_000_000
 }
 
-/// The rows of a query over `t`, and the chunks and bytes that its scan read.
+/// Runs a query over `t`; returns its rows, and the chunks and bytes that its scan read.
 async fn read(ctx: &SessionContext, sql: &str) -> (Vec<Vec<String>>, [u64; 2]) {
     fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         if plan.downcast_ref::<GridScanExec>().is_some() {
@@ -217,7 +217,7 @@ async fn current_may_be_json() {
     }
 }
 
-/// A table answers from the generation it was opened at, even when that is deleted.
+/// A table keeps reading the generation that was current when it was opened, even after its deletion.
 #[tokio::test]
 async fn later_generations_are_for_later_tables() {
     for io in [IoMode::Mmap, IoMode::Pread] {
@@ -281,7 +281,7 @@ async fn zone_files_prune_chunks() {
         ("no footer", Package::new(), one),
         ("footer 1", Package::new().with(&packed_file, packed(2, Some(1), None)), one),
         ("footer 2", Package::new().with(&packed_file, packed(2, Some(2), None)), one),
-        // Version 1 of the footer does not know what is embedded.
+        // A footer of version 1 has no zone maps, whatever is embedded.
         ("unknown", Package::new().with(&packed_file, packed(2, Some(1), Some(json!(1)))), one),
         ("neither", Package::new().without(&zone_file(2)), ALL),
         (
@@ -289,7 +289,7 @@ async fn zone_files_prune_chunks() {
             Package::new().without(&zone_file(2)).with(&packed_file, embedded(zones(2))),
             one,
         ),
-        // What is in the file comes first.
+        // Zone maps in the file win over `ZONE.json`.
         (
             "both",
             Package::new()
@@ -308,7 +308,7 @@ async fn zone_files_prune_chunks() {
     }
 }
 
-/// Whoever believes lies gets them: this shows that the zone file is what decides.
+/// Trusting wrong zone maps gives wrong answers, which proves that `ZONE.json` is used.
 #[tokio::test]
 async fn lies_are_told_only_to_those_who_trust() {
     let package = Package::new().with(&zone_file(2), lies(2).to_string()).on_disk();
@@ -340,7 +340,7 @@ async fn zone_files_that_do_not_fit_are_ignored() {
     ] {
         let package = Package::new().with(&zone_file(2), content).on_disk();
         let ctx = open(package.location(), ArrayOptions::default()).await;
-        // A scan that reads less than the zone file costs does not look into it.
+        // An ignored zone file prunes no chunks.
         reads_two_cells(&ctx, ALL, how).await;
         assert_eq!(generation_of(&ctx, "t").await, 2, "{how}");
     }
@@ -354,7 +354,7 @@ async fn zone_files_that_do_not_fit_are_ignored() {
     reads_two_cells(&ctx, ALL, "gone before it was read").await;
 }
 
-/// What is said of one chunk has a few hundred bytes; some more are accepted, not any number.
+/// A zone file may have 1024 bytes per chunk and 1024 more; a longer one is ignored.
 #[tokio::test]
 async fn zone_files_are_no_longer_than_the_chunks_warrant() {
     let data = (0..100_000_i32).flat_map(i32::to_le_bytes).collect();
@@ -372,8 +372,8 @@ async fn zone_files_are_no_longer_than_the_chunks_warrant() {
     }
 }
 
-/// Zone maps that would take longer to read than the chunks are left alone, so lies do no harm, unless they
-/// are so few that it does not matter.
+/// A zone file that is longer than the chunks to be read is not read, so wrong zone maps in it do no harm. A
+/// small zone file is always read.
 #[tokio::test]
 async fn zone_files_are_read_only_where_they_pay() {
     let data = (0..8192_i32).flat_map(i32::to_le_bytes).collect();
@@ -474,7 +474,7 @@ async fn mistakes_about_packages_are_named() {
     }
 }
 
-/// What `CURRENT` is does not matter to who names a generation.
+/// With option `generation`, the content of `CURRENT` does not matter.
 #[tokio::test]
 async fn a_named_generation_needs_no_current_one() {
     let pinned = ArrayOptions::default().with_option("generation", 1);

@@ -1,7 +1,7 @@
 //! `docs/tet-query.md`: each operation of the reference's query engine as SQL.
 //!
-//! Its statements are run by `tests/slt/parity.slt`, over a file that is written here, and what they
-//! answer is what the reference answers to the documents beside them.
+//! `tests/slt/parity.slt` runs the statements over a file that this module writes. Their answers must be
+//! those of the reference engine to the query documents next to them.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::support::{
 const U8: u32 = 5;
 const DATA: &str = "tests/data/parity.tet";
 
-/// The file of the examples: labels that repeat, a missing value of either kind, and one complete matrix.
+/// The file of the examples: repeated labels, a fill value, a NaN, and a complete matrix.
 fn data() -> Vec<u8> {
     let mut cells: Vec<f32> = (0..24_u8).map(f32::from).collect();
     cells[5] = -999.0; // 2024-01-02, Oslo
@@ -55,7 +55,7 @@ fn the_data_is_what_is_written_here() {
     assert!(std::fs::read(path).unwrap() == data(), "run this test with UPDATE_SLT=1");
 }
 
-/// The document's text, without what separates words.
+/// The words of a text, with single blanks between them.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -64,7 +64,7 @@ fn document() -> String {
     std::fs::read_to_string(shipped("docs/tet-query.md")).unwrap()
 }
 
-/// The rows of the document's tables: what to ask the reference, and the same as SQL.
+/// The rows of the document's tables: an operation of the reference, and the same as SQL.
 fn operations(document: &str) -> Vec<(&str, &str)> {
     document
         .lines()
@@ -74,7 +74,7 @@ fn operations(document: &str) -> Vec<(&str, &str)> {
 
 /// The statements of the document's SQL blocks.
 fn statements(document: &str) -> Vec<&str> {
-    // The rest of a fence's line is for other readers.
+    // Skips the rest of the line of a fence.
     let blocks = document.split("```sql").skip(1).filter_map(|rest| rest.split_once('\n'));
     let blocks = blocks.map(|(_, rest)| rest.split("```").next().unwrap());
     let statements = blocks.flat_map(|block| block.split(";\n"));
@@ -94,9 +94,9 @@ fn every_statement_of_the_document_is_tested() {
         })
         .collect();
     let (operations, statements) = (operations(&document), statements(&document));
-    assert!(operations.len() > 60 && statements.len() > 5, "the document is not what it was");
+    assert!(operations.len() > 60 && statements.len() > 5, "too few statements in the document");
     for sql in operations.into_iter().map(|(_, sql)| sql).chain(statements) {
-        // What is written goes to a directory of the tests there.
+        // The tests write files into their own directory.
         let sql = words(sql).replace("TO '", "TO '$__TEST_DIR__/");
         assert!(tested.contains(&sql), "not in tests/slt/parity.slt: {sql}");
     }
@@ -119,9 +119,9 @@ fn dataset(sql: &str) -> &'static str {
     if words.any(|word| word == "m") { "m" } else { "t" }
 }
 
-/// What the reference answers to a document: numbers, or `None` for what is no number.
+/// The answer of the reference to a document: numbers, and `None` for everything else.
 fn ask_reference(file: &TetFile, document: &str) -> Result<Vec<Option<f64>>, String> {
-    // Transforms have no answer but the cells; elsewhere there is none of those to show.
+    // The answer of a transform is its cells, which are in the preview; others need no preview.
     let is_transform = document.contains("\"transform\"");
     let options = ExecuteQueryOptions { preview_max: Some(if is_transform { 100 } else { 0 }) };
     let response =
@@ -154,7 +154,7 @@ fn numbers(answer: &Value) -> Vec<Option<f64>> {
     }
 }
 
-/// The last column of a query's result in the same way.
+/// The last column of a query's result: numbers, and `None` for everything else.
 async fn ask_sql(ctx: &SessionContext, sql: &str) -> Vec<Option<f64>> {
     let number = |row: Vec<String>| match row.last().unwrap().as_str() {
         "true" => Some(1.0),

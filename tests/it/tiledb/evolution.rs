@@ -28,7 +28,7 @@ fn attribute(name: &str, code: u8) -> TestAttribute {
     }
 }
 
-/// Coordinates 0 to 9 in tiles of four.
+/// A schema with the coordinates 0 to 9, in tiles of four.
 fn schema(time: u64, attributes: &[TestAttribute]) -> TestSchema {
     let dimension = TestDimension { name: "x".into(), code: INT32, domain: (0, 9), extent: 4 };
     TestSchema {
@@ -110,7 +110,7 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
         let most = values.iter().max().unwrap().to_string();
         assert_eq!(rows_from(&ctx, "SELECT max(b) FROM t").await, [[most]]);
     }
-    // Neither of these two covers the older cells alone, so both hide nothing.
+    // Neither of these fragments covers the older one alone, so neither hides it.
     let halves = [write(30, 1, (0, 1), INT32), write(31, 1, (2, 3), INT32)];
     let mut fragments = vec![write(10, 0, (0, 3), INT32)];
     fragments.extend(halves);

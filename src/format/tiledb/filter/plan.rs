@@ -128,7 +128,7 @@ impl Filter {
             }
             Self::PositiveDelta => {
                 let is_reduced = is_window_integer(input, field) || is_positive_delta_byte(input);
-                is_reduced.then_some(Inverse::UndoDelta(width))
+                is_reduced.then_some(Inverse::UndoPositiveDelta(width))
             }
             Self::Byteshuffle => segments(SegmentInverse::Byteshuffle(width)),
             Self::Bitshuffle => segments(SegmentInverse::Bitshuffle(width)),
@@ -260,7 +260,7 @@ mod tests {
         let filters = [Filter::Delta { reinterpret }, Filter::PositiveDelta];
         let found = inverses(&filters, &field(Datatype::Float64));
         let delta = "Unpack(Delta(Deltas { width: Two, of_cells: true }))";
-        assert_eq!(found, ["AddUp(Two)", delta]);
+        assert_eq!(found, ["UndoPositiveDelta(Two)", delta]);
         let filters = [Filter::Xor, Filter::Delta { reinterpret }];
         let found = inverses(&filters, &field(Datatype::Int16));
         assert_eq!(found[0], delta.replace("true", "false"));

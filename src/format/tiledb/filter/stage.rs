@@ -32,7 +32,7 @@ pub(super) enum Inverse {
         is_signed: bool,
     },
     /// Undoes positive delta.
-    UndoDelta(Width),
+    UndoPositiveDelta(Width),
     Strings(StringEncoding),
 }
 
@@ -67,7 +67,7 @@ impl Stage {
             Inverse::Widen { width, is_signed } => {
                 window::widen(*width, *is_signed, chunk, targets.data)
             }
-            Inverse::UndoDelta(width) => window::undo_delta(*width, chunk, targets.data),
+            Inverse::UndoPositiveDelta(width) => window::undo_positive_delta(*width, chunk, targets.data),
             Inverse::Strings(encoding) => encoding.run(chunk, targets, offsets),
         }
     }

@@ -72,7 +72,7 @@ fn widen_window<const M: usize, const N: usize>(
 }
 
 /// Undoes positive delta, which stores the difference of each integer of a window to the one before.
-pub(super) fn undo_delta<'a>(
+pub(super) fn undo_positive_delta<'a>(
     width: Width,
     chunk: FilteredChunk<'a>,
     target: Target<'a>,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn sums(width: Width, chunk: FilteredChunk<'_>, target: Target<'_>) -> Result<Vec<u8>> {
-        undo_delta(width, chunk, target).map(|chunk| chunk.data.to_vec())
+        undo_positive_delta(width, chunk, target).map(|chunk| chunk.data.to_vec())
     }
 
     fn run(inverse: Inverse, metadata: &[&[u8]], data: &[u8]) -> Result<Vec<u8>> {

@@ -17,7 +17,8 @@ pub(in crate::format::tiledb) struct TimedName {
     pub(in crate::format::tiledb) t1: u64,
     /// The time of the latest write, in milliseconds since 1970.
     pub(in crate::format::tiledb) t2: u64,
-    /// The format version; `None` for format 4 and older, and for schemas, metadata and groups.
+    /// The format version; `None` for fragments of format 4 and older, and for schemas and metadata. The
+    /// names of group files end in a version, too: that of the file (see docs/format-tiledb.md, section 6).
     pub(in crate::format::tiledb) version: Option<u32>,
 }
 
@@ -25,7 +26,16 @@ pub(in crate::format::tiledb) struct TimedName {
 const UUID_LEN: usize = 32;
 
 impl TimedName {
-    /// Parses a name, with or without an extension; `None` if it does not have this form.
+    /// Parses a name, with or without an extension; `None` if it does not have one of these forms:
+    ///
+    /// ```text
+    ///   __t1_t2_uuid_v    fragments since format 5, and files of groups
+    ///   __t1_t2_uuid      schemas and metadata, and fragments of formats 3 and 4
+    ///   __uuid_t1_t2      fragments of formats 1 and 2
+    ///   __uuid_t          the same, with t1 = t2
+    /// ```
+    ///
+    /// Only a token of [`UUID_LEN`] characters is a UUID; times in milliseconds are far shorter.
     pub(in crate::format::tiledb) fn parse(name: &str) -> Option<Self> {
         let tokens: Vec<&str> = stem(name).strip_prefix("__")?.split('_').collect();
         let is_uuid = |token: &str| token.len() == UUID_LEN;
@@ -41,7 +51,7 @@ impl TimedName {
     }
 }
 
-/// A name without its extension.
+/// A name without its extension: `__5_5_uuid_22` of `__5_5_uuid_22.wrt`.
 pub(in crate::format::tiledb) fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
@@ -51,7 +61,7 @@ pub(in crate::format::tiledb) fn extension(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, extension)| extension)
 }
 
-/// The last part of a path or URI.
+/// The last part of a path or URI: `a` of `file:///x/__fragments/a/`.
 pub(in crate::format::tiledb) fn last_part(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |(_, last)| last)

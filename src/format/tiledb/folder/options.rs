@@ -8,6 +8,8 @@ use crate::format::tiledb::filter::EncryptionKey;
 pub(in crate::format::tiledb) const SCHEMA_FOLDER: &str = "__schema";
 
 /// Options for opening an array or a group. The default reads everything, without a key.
+///
+/// The window of time has both ends: a write at exactly `start` or `end` is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
     /// Leaves out writes before this time, in milliseconds since 1970.
@@ -20,12 +22,13 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Whether all times of `name` lie in the window.
+    /// Whether all times of `name` lie in the window. For a window from 5 to 9, times 5 to 9 do, and times
+    /// 4 to 6 do not.
     pub(in crate::format::tiledb) fn contains(&self, name: TimedName) -> bool {
         self.start <= name.t1 && !self.is_after(name.t2)
     }
 
-    /// Whether some time of `name` lies in the window.
+    /// Whether some time of `name` lies in the window: for a window from 5 to 9, also times 4 to 6.
     pub(in crate::format::tiledb) fn touches(&self, name: TimedName) -> bool {
         self.start <= name.t2 && !self.is_after(name.t1)
     }
@@ -46,6 +49,7 @@ pub enum FolderKind {
 }
 
 /// The kind of a folder with these `entries`; `None` if it is neither an array nor a group.
+/// A folder with the marks of both is an array.
 pub fn folder_kind(entries: &[Entry]) -> Option<FolderKind> {
     let has = |name: &str| entries.iter().any(|entry| entry.name == name);
     if has(SCHEMA_FOLDER) || has(OLD_SCHEMA_FILE) {

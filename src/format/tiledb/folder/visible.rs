@@ -28,13 +28,18 @@ const REGION: &str = "commits";
 pub(in crate::format::tiledb) struct Commit {
     /// The name of its folder.
     pub(in crate::format::tiledb) name: String,
-    /// The path of its folder.
+    /// The path of its folder in the array's folder: `__fragments/NAME`, or `NAME` in the old layout.
     pub(in crate::format::tiledb) folder: String,
+    /// The times and the format version in its name; the version is always present, and at least 5.
     pub(in crate::format::tiledb) time: TimedName,
 }
 
 impl Commit {
     /// The fragment that a file called `name` commits; its folder is in the array's root if `in_root`.
+    ///
+    /// # Errors
+    /// `Corrupt` for a name of another form, or with a `/`, which could lead out of the array's folder;
+    /// `Unsupported` for fragments before format 5.
     fn parse(name: &str, in_root: bool) -> Result<Self> {
         let fragment = stem(name);
         let time = TimedName::parse(fragment).filter(|_| !fragment.contains('/'));
@@ -49,7 +54,8 @@ impl Commit {
         Ok(Self { name: fragment.to_owned(), folder, time })
     }
 
-    /// The fragment that a line of a `.con` file commits.
+    /// The fragment that a line of a `.con` file commits: `__commits/NAME.wrt`, or `NAME.ok` for a fragment
+    /// in the array's root.
     fn parse_line(line: &str) -> Result<Self> {
         let name = line.trim_start_matches('/');
         match name.strip_prefix(COMMITS).and_then(|rest| rest.strip_prefix('/')) {
@@ -91,8 +97,10 @@ impl CommitFiles<'_> {
 
     /// All committed fragments, each once.
     fn committed(&self) -> Result<Vec<Commit>> {
+        // By folder, because a `.wrt` file and a line of a `.con` file may commit the same fragment.
         let mut commits = BTreeMap::new();
         let mut add = |commit: Commit| commits.insert(commit.folder.clone(), commit);
+        // `.ign` files repeat lines of `.con` files that no longer count, so whole lines are compared.
         let ignored: HashSet<&[u8]> = self.ignored.iter().flat_map(|file| lines(file)).collect();
         for line in consolidated_lines(&self.consolidated)? {
             if !ignored.contains(line.as_bytes()) {
@@ -111,6 +119,7 @@ impl CommitFiles<'_> {
             let is_folder = entry.size.is_none();
             if !is_folder && extension(&entry.name) == Some("ok") {
                 add(Commit::parse(&entry.name, true)?);
+            // A folder with times and no version in its name is a fragment of format 4 or older.
             } else if is_folder
                 && TimedName::parse(&entry.name).is_some_and(|name| name.version.is_none())
             {
@@ -134,7 +143,8 @@ impl CommitFiles<'_> {
 }
 
 /// Whether an open sees a file or fragment with these times. In sparse arrays since format 15 they must
-/// touch its window, otherwise lie wholly in it.
+/// touch its window, otherwise lie wholly in it: there a consolidated fragment may keep the time of each
+/// cell.
 fn is_in_time(time: TimedName, kind: ArrayKind, options: &OpenOptions) -> bool {
     let cells_have_times = kind == ArrayKind::Sparse && time.version.is_some_and(|at| at >= 15);
     if cells_have_times { options.touches(time) } else { options.contains(time) }
@@ -146,6 +156,7 @@ pub(in crate::format::tiledb) fn vacuumed_names(content: &[u8]) -> Result<Vec<&s
     lines(content).map(name).collect()
 }
 
+/// The lines of a file, without empty ones.
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }
@@ -157,7 +168,15 @@ fn text(line: &[u8]) -> Result<&str> {
 }
 
 /// The lines of `.con` files that commit fragments. Skips the delete conditions, which are stored as bytes
-/// between lines.
+/// between lines:
+///
+/// ```text
+///   __commits/__1_1_…_22.wrt\n
+///   __commits/__2_2_…_22.del\n  u64 4, then 4 bytes, which may contain \n
+///   __commits/__3_3_…_22.wrt\n
+/// ```
+///
+/// Splitting the file at its line ends would therefore break conditions apart.
 fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
     let mut commits = vec![];
     for file in files {
@@ -180,7 +199,7 @@ fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
     Ok(commits)
 }
 
-/// Splits off the first line, without its end.
+/// Splits off the first line, without its end. The last line of a file may have none.
 fn next_line(content: &[u8]) -> Result<(&str, &[u8])> {
     let len = content.iter().position(|byte| *byte == b'\n').unwrap_or(content.len());
     let (line, rest) = content.split_at(len);

@@ -23,34 +23,49 @@ use crate::format::tiledb::schema::{
 use crate::format::tiledb::text::{flag, numbers, text64};
 use crate::format::wire::{Reader, to_usize};
 
-/// The footer of a fragment.
+/// The footer of a fragment. `docs/format-tiledb.md`, section 7, has every byte.
 #[derive(Debug, Clone)]
 pub(in crate::format::tiledb) struct Footer {
     pub(in crate::format::tiledb) version: u32,
+    /// The file name of the schema that the fragment was written with. Footers before format 10 give none:
+    /// then it is that of the array's only schema.
     pub(in crate::format::tiledb) schema_name: String,
     pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
     pub(in crate::format::tiledb) is_dense: bool,
     /// The box that the fragment covers, both ends included; `None` unless all coordinates are whole numbers.
     pub(in crate::format::tiledb) non_empty_domain: Option<Vec<(i128, i128)>>,
+    /// The number of tiles of a sparse fragment. The tiles of a dense fragment follow from its box.
     pub(in crate::format::tiledb) sparse_tiles: u64,
+    /// The number of cells in the last tile of a sparse fragment.
     pub(in crate::format::tiledb) last_tile_cells: u64,
     pub(in crate::format::tiledb) fields: Fields,
-    /// The offsets of the blocks in the file, ascending.
+    /// The offsets of the blocks in the file, ascending. Offsets may repeat.
     blocks: Vec<u64>,
     /// The offset of the footer in the file, where the last block ends.
     start: u64,
 }
 
 /// File sizes and block offsets, each list with one per field. Lists that a format version lacks are empty.
+///
+/// Sizes are bytes of a field's files in the fragment's folder. All other lists have offsets of blocks in the
+/// metadata file.
 #[derive(Debug, Clone, Default)]
 pub(in crate::format::tiledb) struct Fields {
+    /// Sizes of the files of values or, if their length varies, of offsets.
     pub(in crate::format::tiledb) file_sizes: Vec<u64>,
+    /// Sizes of the files of content, 0 for fields of fixed size.
     pub(in crate::format::tiledb) var_file_sizes: Vec<u64>,
+    /// Since format 7: sizes of the files of validity bytes.
     pub(in crate::format::tiledb) validity_file_sizes: Vec<u64>,
+    /// Blocks: where each tile begins in the file of values.
     pub(in crate::format::tiledb) tile_offsets: Vec<u64>,
+    /// Blocks: where each tile begins in the file of content.
     pub(in crate::format::tiledb) var_tile_offsets: Vec<u64>,
+    /// Blocks: the decoded bytes of each tile of content.
     pub(in crate::format::tiledb) var_tile_sizes: Vec<u64>,
+    /// Since format 7, blocks: where each tile begins in the file of validity bytes.
     pub(in crate::format::tiledb) validity_tile_offsets: Vec<u64>,
+    /// Since format 11, blocks of tile statistics: this list and the next three.
     pub(in crate::format::tiledb) mins: Vec<u64>,
     pub(in crate::format::tiledb) maxs: Vec<u64>,
     pub(in crate::format::tiledb) sums: Vec<u64>,
@@ -65,6 +80,8 @@ const LENGTH_LEN: u64 = 8;
 ///
 /// `name_version`, the format version in the fragment's name, decides whether the file stores the length of
 /// the footer. `old_schema` is the schema of an array before format 10.
+///
+/// A file of 1000 bytes whose last 8 bytes are the number 300 has its footer at bytes 692 to 992.
 pub(in crate::format::tiledb) fn footer_range(
     tail: &[u8],
     file_len: u64,
@@ -72,6 +89,7 @@ pub(in crate::format::tiledb) fn footer_range(
     old_schema: Option<&ArraySchema>,
 ) -> Result<Range<u64>> {
     let corrupt = |message: String| Error::corrupt(REGION, file_len, message);
+    // `end` is where the footer ends, and `len` its length.
     let (end, len) = match old_schema {
         Some(schema) if name_version < 10 && !has_text(schema) => {
             (file_len, computed_len(schema, name_version))
@@ -100,11 +118,17 @@ fn computed_len(schema: &ArraySchema, version: u32) -> u64 {
     let fields = schema.attributes.len() as u64 + 1 + schema.dimensions.len() as u64;
     let domain: u64 = schema.dimensions.iter().map(|at| 2 * at.datatype.size()).sum();
     let per_field = if version < 7 { 2 + 3 } else { 3 + 4 };
+    // Version, two flags, domain, tiles, cells of the last tile, lists, R-tree.
     4 + 1 + 1 + domain + 8 + 8 + per_field * fields * 8 + 8
 }
 
 impl Footer {
-    /// Parses the footer in `bytes`, which begins at byte `start` of its file.
+    /// Parses the footer in `bytes`, which begins at byte `start` of its file. `schemas` are those of the
+    /// array, by file name.
+    ///
+    /// # Errors
+    /// `Corrupt` if the footer is malformed, or names a schema that is not there; `Unsupported` for unknown
+    /// versions.
     pub(in crate::format::tiledb) fn parse(
         bytes: &[u8],
         start: u64,
@@ -124,6 +148,7 @@ impl Footer {
         let last_tile_cells = reader.u64()?;
         let has_timestamps = version >= 14 && flag(&mut reader, "timestamps")?;
         let has_deletions = version >= 15 && flag(&mut reader, "deletions")?;
+        // The number of fields: see the module's documentation.
         let count = schema.attributes.len()
             + 1
             + schema.dimensions.len()
@@ -154,6 +179,7 @@ impl Footer {
                 format!("a block at byte {offset}, expected before the footer at {}", self.start);
             return Err(Error::corrupt(REGION, self.start, message));
         }
+        // A block's length is stored nowhere in the footer. Blocks follow one another without gaps.
         let next = self.blocks.partition_point(|block| *block <= offset);
         let end = self.blocks.get(next).map_or(self.start, |next| *next).min(self.start);
         Ok(offset..end)
@@ -173,6 +199,7 @@ fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
 impl Fields {
     /// Parses the lists of `count` fields each, and also returns the offsets of all blocks.
     fn parse(reader: &mut Reader<'_>, version: u32, count: u64) -> Result<(Self, Vec<u64>)> {
+        // Reads a list of the format versions from `since` on; in older footers, it takes no bytes.
         let mut column = |since: u32| match version >= since {
             true => numbers(reader, count),
             false => Ok(vec![]),
@@ -202,6 +229,7 @@ impl Fields {
                 blocks.push(reader.u64()?);
             }
         }
+        // The end of any block may be the beginning of any other, so the offsets of all of them are needed.
         let columns = [
             &fields.tile_offsets,
             &fields.var_tile_offsets,

@@ -37,7 +37,7 @@ pub struct Fragment {
     /// The least and greatest coordinate that it covers on each axis, both included; `None` unless all
     /// are whole numbers.
     pub non_empty_domain: Option<Vec<(i128, i128)>>,
-    /// The number of its tiles.
+    /// The number of its tiles. Each attribute has as many in its files.
     pub tiles: u64,
     /// The number of its cells; `None` if there are 2⁶⁴ or more.
     pub cells: Option<u64>,
@@ -45,13 +45,16 @@ pub struct Fragment {
     pub files: BTreeMap<String, u64>,
     /// The path of its folder in the array's folder.
     pub(in crate::format::tiledb) folder: String,
+    /// The schema that it was written with. The positions of attributes in it are the fields of the footer,
+    /// and the numbers in names of files.
     pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
     pub(in crate::format::tiledb) footer: Footer,
     /// The tiles of a dense fragment; empty for sparse ones.
     pub(in crate::format::tiledb) tile_box: TileBox,
 }
 
-/// A box of tiles: per axis, the number of the first tile and the count of tiles.
+/// A box of tiles: per axis, the number of the first tile and the count of tiles. Tiles are numbered from the
+/// low end of the domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct TileBox {
     pub(in crate::format::tiledb) first: Vec<u64>,
@@ -59,9 +62,13 @@ pub(in crate::format::tiledb) struct TileBox {
 }
 
 impl TileBox {
-    /// Returns the position of a tile among those of the box, in `order`.
+    /// Returns the position of a tile among those of the box, in `order`. The tile must lie in the box.
+    ///
+    /// The box of the picture above begins at tile (0, 0) and has 2 × 3 tiles. There, tile (1, 0) is at
+    /// place 3 in row-major order, and at place 1 in column-major order.
     pub(in crate::format::tiledb) fn place(&self, tile: &[u64], order: CellOrder) -> u64 {
         let within = tile.iter().zip(&self.first).map(|(at, first)| at.saturating_sub(*first));
+        // Column-major order is row-major order of the reversed axes.
         if order == CellOrder::ColumnMajor {
             let (within, count): (Vec<u64>, Vec<u64>) =
                 within.zip(self.count.clone()).rev().unzip();
@@ -87,6 +94,10 @@ const REGION: &str = "fragment footer";
 impl Fragment {
     /// Makes the fragment of a `commit` to an array of `schema`. `files` are the names and sizes of the
     /// files in the fragment's folder.
+    ///
+    /// # Errors
+    /// `Corrupt` if the footer contradicts the schema of the array, or gives a box outside the domain or with
+    /// too many tiles. `Unsupported` for a fragment of loose cells in a dense array.
     pub(in crate::format::tiledb) fn new(
         commit: &Commit,
         files: BTreeMap<String, u64>,
@@ -127,6 +138,9 @@ impl Fragment {
 
     /// Fails if the fragment has more tiles than its metadata file can describe. Each tile takes 8
     /// bytes of a block, which decoding makes at most [`MAX_RATIO`] times longer.
+    ///
+    /// A footer of few bytes can give a box of 2^60 tiles. Without this check, loops over the tiles would
+    /// hardly end.
     fn check_tiles(&self) -> Result<()> {
         let len = self.files.get(METADATA_FILE).copied().unwrap_or(0);
         if self.tiles / (MAX_RATIO / 8) <= len {
@@ -136,6 +150,8 @@ impl Fragment {
         Err(Error::corrupt_region(REGION, message))
     }
 
+    /// Returns the number of cells of a sparse fragment: all tiles but the last have as many as the schema's
+    /// capacity.
     fn sparse_cells(&self) -> Option<u64> {
         match self.tiles.checked_sub(1) {
             None => Some(0),
@@ -145,7 +161,8 @@ impl Fragment {
         }
     }
 
-    /// Computes which tiles a dense fragment has, and how many cells it covers.
+    /// Computes which tiles a dense fragment has, and how many cells it covers. On an axis from 1 to 7 in
+    /// tiles of 3, a box from 3 to 7 has tiles 0 to 2, and 5 positions.
     fn cover_tiles(&mut self) -> Result<()> {
         let corrupt = |message: String| Error::corrupt_region(REGION, message);
         let covered = self.non_empty_domain.as_deref().unwrap_or_default();
@@ -173,6 +190,9 @@ impl Fragment {
 
     /// Returns the name of a file of attribute number `field` of the fragment's own schema. `suffix` is
     /// [`VALUES`], [`CONTENT`] or [`VALIDITY`].
+    ///
+    /// For the content of the first attribute "a/b", this is `a0_var.tdb` since format 9, `a%2Fb_var.tdb` in
+    /// format 8 and `a/b_var.tdb` before.
     pub(in crate::format::tiledb) fn data_file(&self, field: usize, suffix: &str) -> String {
         let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
         match self.version {
@@ -200,9 +220,11 @@ impl Fragment {
     pub fn attribute_raw_bytes(&self, name: &str) -> Option<u64> {
         let Some(field) = self.schema.attribute_index(name) else { return Some(0) };
         let attribute = &self.schema.attributes[field];
+        // Bytes per cell: the value, and the validity byte.
         let cell = attribute.cell_size()?.checked_add(u64::from(attribute.nullable))?;
         let cells = match self.schema.kind {
             ArrayKind::Sparse => self.cells?,
+            // Tiles are stored whole, so they have more cells than the fragment's box.
             ArrayKind::Dense => {
                 let axes = self.schema.tile_axes().ok()?;
                 axes.iter().try_fold(self.tiles, |cells, axis| cells.checked_mul(axis.extent))?

@@ -1,5 +1,11 @@
 //! Fragments: the folders that writes add to an array. Each has files of tiles, and metadata with a
 //! footer that gives the box of cells that the fragment covers.
+//!
+//! ```text
+//!   footer.rs       the end of the metadata: box, file sizes, offsets of blocks; read on open
+//!   fragment.rs     the fragment: which tiles it has, and the names of its files
+//!   tile_index.rs   blocks of the metadata: where each tile is; read when a query needs it
+//! ```
 
 mod footer;
 mod fragment;

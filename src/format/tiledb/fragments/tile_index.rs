@@ -8,7 +8,12 @@
 //!   ├ offsets of validity tiles ┤ ───────────▶  aI_validity.tdb  a byte per cell, 0 for NULL
 //! ```
 //!
-//! The blocks are read when a query first needs a tile of the attribute.
+//! The blocks are read when a query first needs a tile of the attribute. With them, a tile's number gives its
+//! bytes: if tiles begin at 0 and 60 in a file of 100 bytes, tile 1 is at bytes 60 to 100.
+//!
+//! Only content tiles need a block of lengths: decoded, they have as many bytes as their values have
+//! together. All other tiles of a file have one length, because a tile is stored whole: its cells times the
+//! size of a value, of an offset (8 bytes) or of a validity byte.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,8 +33,11 @@ use crate::format::{Codec, Location, Payload};
 /// The positions of the tiles of one attribute in the files of one fragment.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct TileIndex {
+    /// Values or, if their length varies, offsets of cells in the content.
     values: TileFile,
+    /// `None` for values of fixed size.
     content: Option<ContentTiles>,
+    /// `None` if the attribute is not nullable.
     validity: Option<TileFile>,
 }
 
@@ -49,9 +57,10 @@ struct TileFile {
     /// The length of a decoded tile in bytes; 0 for content, whose tiles differ in length
     /// ([`ContentTiles::raw_lens`]).
     raw_len: u64,
-    /// The offset of each tile in the file, and then the end of the last tile.
+    /// The offset of each tile in the file, and then the end of the last tile. Never descending.
     offsets: Vec<u64>,
-    /// The size of the file in bytes; `None` if the file is missing.
+    /// The size of the file in bytes; `None` if the file is missing. Only locating a tile makes that an
+    /// error.
     len: Option<u64>,
 }
 
@@ -61,7 +70,11 @@ pub(in crate::format::tiledb) type Payloads = (Payload, Option<Payload>, Option<
 const REGION: &str = "tile index";
 
 /// Returns the locations of the blocks that [`TileIndex::parse`] needs for attribute number `field` of
-/// the fragment.
+/// the fragment: two of content for values of variable length, one of validity for nullable ones.
+///
+/// # Errors
+/// `Corrupt` if an offset lies in or after the footer, or if nullable cells cannot have files in this
+/// version.
 pub(in crate::format::tiledb) fn block_locations(
     fragment: &Fragment,
     field: usize,
@@ -116,6 +129,8 @@ impl TileIndex {
         blocks: &[Bytes],
         key: Option<&EncryptionKey>,
     ) -> Result<Self> {
+        // Parses one block after the other, in the order of `block_locations`: each `column()` below takes
+        // the next.
         let mut columns = locations.iter().zip(blocks).map(|(at, block)| {
             let parsed = parse_block(block, at.start(), fragment.tiles, key);
             parsed.map_err(|error| error.about(&at.object))
@@ -137,6 +152,9 @@ impl TileIndex {
     }
 
     /// Returns the payloads of tile number `tile` of the fragment.
+    ///
+    /// # Errors
+    /// `Corrupt` if a file is missing, or too short for the tile.
     pub(in crate::format::tiledb) fn payloads(&self, tile: u64) -> Result<Payloads> {
         let content = self.content.as_ref().map(|content| {
             let place = usize::try_from(tile).ok();
@@ -150,7 +168,7 @@ impl TileIndex {
     }
 }
 
-/// Parses a block of one number per tile.
+/// Parses a block of one number per tile, which begins at byte `offset` of the metadata file.
 fn parse_block(
     block: &[u8],
     offset: u64,
@@ -182,6 +200,7 @@ impl TileFileBuilder<'_> {
         let schema = &self.fragment.schema;
         let end = self.file_len(&self.fragment.footer.fields.file_sizes);
         let Some(cell_size) = self.attribute.cell_size() else {
+            // The values of this file are offsets: one of 8 bytes per cell.
             let raw_len = if self.drops_offsets() { 0 } else { self.tile_len(8)? };
             let pipeline = &schema.offsets_pipeline;
             let codec = self.codec(pipeline, Datatype::UInt64, 8, false)?;
@@ -216,6 +235,8 @@ impl TileFileBuilder<'_> {
         drops_offsets(&self.attribute.pipeline, self.attribute.datatype, version)
     }
 
+    /// Makes the codec of one file. `datatype` and `cell_size` are those of the file's values.
+    /// `var_strings` means that the values' encoding contains their offsets.
     fn codec(
         &self,
         pipeline: &Pipeline,
@@ -230,7 +251,7 @@ impl TileFileBuilder<'_> {
         Ok(Codec::Custom(Arc::new(codec.map_err(|error| error.about(&about()))?)))
     }
 
-    /// Returns the length of a decoded tile whose cells have `cell_size` bytes.
+    /// Returns the length of a decoded tile whose cells have `cell_size` bytes. Tiles are stored whole.
     fn tile_len(&self, cell_size: u64) -> Result<u64> {
         let axes = self.fragment.schema.tile_axes()?;
         let len = axes.iter().try_fold(cell_size, |len, axis| len.checked_mul(axis.extent));
@@ -242,7 +263,8 @@ impl TileFileBuilder<'_> {
         sizes.get(self.field).copied().unwrap_or(0)
     }
 
-    /// Makes a file of tiles that begin at `offsets`; the last tile ends at `end`.
+    /// Makes a file of tiles that begin at `offsets`; the last tile ends at `end`. The file may be longer,
+    /// since only the footer gives the end of the last tile.
     fn file(
         &self,
         suffix: &str,
@@ -280,6 +302,7 @@ impl TileFile {
         Ok(Payload::new(at, raw_len, self.codec.clone()))
     }
 
+    /// Returns the bytes of a tile in the file; `None` if there is no such tile.
     fn range(&self, tile: u64) -> Option<Range<u64>> {
         let place = usize::try_from(tile).ok()?;
         Some(*self.offsets.get(place)?..*self.offsets.get(place.checked_add(1)?)?)

@@ -5,6 +5,9 @@
 //!   │ pipelines: coordinates, offsets, validity │ dimensions │ attributes
 //!   │ dimension labels │ enumerations: name and file │ current domain
 //! ```
+//!
+//! `docs/format-tiledb.md`, section 6, has every byte. Each change of an array adds a schema, and each
+//! fragment names the one that it was written with. Dimensions and orders never change.
 
 use std::fmt;
 
@@ -19,9 +22,21 @@ use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::Reader;
 
 /// The dimensions, attributes, orders and filters of an array.
+///
+/// The two orders together give the place of a cell in a fragment's file of values. With tiles of 2 × 2
+/// cells, cells are stored in these orders:
+///
+/// ```text
+///   row-major tiles and cells     row-major tiles, column-major cells
+///      0  1 │  4  5                  0  2 │  4  6
+///      2  3 │  6  7                  1  3 │  5  7
+///     ──────┼──────                 ──────┼──────
+///      8  9 │ 12 13                  8 10 │ 12 14
+///     10 11 │ 14 15                  9 11 │ 13 15
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArraySchema {
-    /// The format version that the schema was written in.
+    /// The format version that the schema was written in, 5 to 23.
     pub version: u32,
     /// Dense or sparse.
     pub kind: ArrayKind,
@@ -97,7 +112,7 @@ impl fmt::Display for CellOrder {
     }
 }
 
-/// The oldest format version that this reader supports.
+/// The oldest format version that this reader supports. Names of fragments give their version since then.
 pub(in crate::format::tiledb) const OLDEST_VERSION: u32 = 5;
 const REGION: &str = "array schema";
 
@@ -129,7 +144,11 @@ impl ArraySchema {
         self.dimensions.iter().map(DimensionSchema::tile_axis).collect()
     }
 
-    /// Parses a file of the folder `__schema`.
+    /// Parses a file of the folder `__schema`, or the only schema of an old array.
+    ///
+    /// # Errors
+    /// `Corrupt` if the schema is malformed or breaks a rule of the format. `Unsupported` for unknown
+    /// versions, types and filters. `Usage` if the key does not fit.
     pub(in crate::format::tiledb) fn parse(
         stored: &[u8],
         key: Option<&EncryptionKey>,
@@ -146,6 +165,7 @@ impl ArraySchema {
         let version = known_version(reader.u32()?)?;
         let allows_duplicates = flag(reader, "allowing duplicates")?;
         let sparse = flag(reader, "sparse")?;
+        // Rust evaluates these fields as they are written here, which is the order of the bytes.
         Ok(Self {
             version,
             kind: if sparse { ArrayKind::Sparse } else { ArrayKind::Dense },
@@ -167,6 +187,8 @@ impl ArraySchema {
         })
     }
 
+    /// Parses dimensions, attributes and all later fields. Each list begins with its count, and nothing is
+    /// reserved for it: a wrong count fails where the bytes end.
     fn parse_rest(mut self, reader: &mut Reader<'_>) -> Result<Self> {
         let version = self.version;
         for _ in 0..reader.u32()? {
@@ -196,6 +218,7 @@ impl ArraySchema {
         Ok(self)
     }
 
+    /// Parses the current domain, which must lie in the domain. `None` if the schema does not set it.
     fn parse_current_domain(&self, reader: &mut Reader<'_>) -> Result<Option<Vec<(i128, i128)>>> {
         let version = reader.u32()?;
         if version != 0 {
@@ -212,6 +235,7 @@ impl ArraySchema {
             return Err(Error::unsupported(message));
         }
         let ranges = read_ranges(&self.dimensions, reader)?;
+        // `ranges` is `None` if some coordinates are not whole numbers; then nothing is compared.
         let inside = |(range, dimension): (&(i128, i128), &DimensionSchema)| match dimension.domain
         {
             DimensionDomain::Integer { low, high, .. } => low <= range.0 && range.1 <= high,
@@ -244,6 +268,7 @@ pub(in crate::format::tiledb) fn read_ranges(
     dimensions: &[DimensionSchema],
     reader: &mut Reader<'_>,
 ) -> Result<Option<Vec<(i128, i128)>>> {
+    // Reads all ranges, even where an early one is `None`: the reader must stand after them.
     let ranges = dimensions.iter().map(|dimension| dimension.range(reader));
     Ok(ranges.collect::<Result<Vec<_>>>()?.into_iter().collect())
 }

@@ -1,4 +1,13 @@
 //! Attributes: TileDB's word for the variables of an array.
+//!
+//! The files of a fragment that hold an attribute's cells depend on two properties of it:
+//!
+//! ```text
+//!   values per cell    files without NULL        nullable
+//!   a fixed number     aI.tdb: values            aI_validity.tdb, too
+//!   any number         aI.tdb: offsets of cells  aI_validity.tdb, too
+//!                      aI_var.tdb: values
+//! ```
 
 use std::fmt;
 
@@ -8,7 +17,8 @@ use crate::format::tiledb::filter::Pipeline;
 use crate::format::tiledb::text::{flag, text32};
 use crate::format::wire::{Reader, to_usize};
 
-/// Cells with more values than this need a fill value in the schema.
+/// Cells with more values than this need a fill value in the schema. Otherwise, a damaged count of values
+/// could make a fill value of 32 GiB; this allows 512 KiB.
 const MAX_DEFAULT_FILL: u32 = 1 << 16;
 
 /// A variable of an array: its name, type, filters and fill value.
@@ -22,11 +32,12 @@ pub struct Attribute {
     pub values_per_cell: ValuesPerCell,
     /// Whether cells can be NULL.
     pub nullable: bool,
-    /// The fill value: the bytes of a cell that was never written.
+    /// The fill value: the bytes of a cell that was never written. If the cells have any number of values, so
+    /// has the fill value.
     pub fill: Vec<u8>,
     /// Whether the fill value is a value; if not, a cell that was never written is NULL.
     pub fill_valid: bool,
-    /// The name of the enumeration that its values index.
+    /// The name of the enumeration that its values index; `None` if they stand for themselves.
     pub enumeration: Option<String>,
     /// Its filters.
     pub pipeline: Pipeline,
@@ -74,6 +85,7 @@ impl Attribute {
         self.values_per_cell == ValuesPerCell::Variable
     }
 
+    /// Parses an attribute of a schema of format `version`. Fields that the version lacks get their defaults.
     pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
         let name = text32(reader, "the attribute's name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
@@ -104,6 +116,7 @@ impl Attribute {
         Ok(attribute)
     }
 
+    /// Reads the fill value, which must have the size of a cell: `cell_size` bytes, or any number of values.
     fn parse_fill(&self, reader: &mut Reader<'_>, version: u32) -> Result<Vec<u8>> {
         if version < 6 {
             return self.default_fill();
@@ -122,7 +135,8 @@ impl Attribute {
         Ok(reader.take(to_usize(len))?.to_vec())
     }
 
-    /// Returns TileDB's fill value for schemas before format 6, which store none.
+    /// Returns TileDB's fill value for schemas before format 6, which store none: the least signed number,
+    /// the greatest unsigned number, NaN, 0x80 for characters, and 0 for everything else.
     fn default_fill(&self) -> Result<Vec<u8>> {
         let size = to_usize(self.datatype.size());
         let mut value = match self.datatype {
@@ -131,6 +145,7 @@ impl Attribute {
             unsigned if unsigned.is_unsigned() => vec![0xff; size],
             _ => vec![0; size],
         };
+        // The highest byte comes last: INT32 gets 00 00 00 80, the least number of four bytes.
         if (self.datatype.is_signed() || self.datatype == Datatype::Char)
             && let Some(last) = value.last_mut()
         {

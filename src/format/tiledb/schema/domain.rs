@@ -1,4 +1,7 @@
 //! Dimensions: the types, domains and tile extents of an array's axes.
+//!
+//! Coordinates are `i128` throughout: that holds all values of `i64` and `u64`, and sums and differences of
+//! coordinates cannot overflow it.
 
 use crate::error::{Error, Result};
 use crate::format::tiledb::datatype::{Datatype, VARIABLE};
@@ -56,7 +59,12 @@ impl DimensionSchema {
 }
 
 /// An axis of a dense array: whole numbers from `low` to `high`, in tiles of `extent` that begin at
-/// `low`.
+/// `low`. The last tile may end after `high`; writers fill it up.
+///
+/// ```text
+///   low -5, high 5, extent 4     -5 -4 -3 -2 │ -1  0  1  2 │  3  4  5 (6)
+///   tile                              0      │      1      │      2
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct TileAxis {
     pub(in crate::format::tiledb) low: i128,
@@ -77,6 +85,11 @@ impl TileAxis {
 }
 
 impl DimensionSchema {
+    /// Parses a dimension of a schema of format `version`.
+    ///
+    /// # Errors
+    /// `Corrupt` if the domain has the wrong size, ends before it begins, or has an extent of 0 or less.
+    /// `Unsupported` for types that are no numbers, dates, times or text.
     pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
         let name = text32(reader, "the dimension's name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
@@ -112,7 +125,11 @@ impl DimensionSchema {
         }
     }
 
-    /// Reads a range of coordinates; `None` unless the coordinates are whole numbers.
+    /// Reads a range of coordinates, low end first; `None` unless the coordinates are whole numbers. Ranges
+    /// of other coordinates are skipped, because only dense arrays are read.
+    ///
+    /// # Errors
+    /// `Corrupt` if the range ends before it begins.
     pub(in crate::format::tiledb) fn range(
         &self,
         reader: &mut Reader<'_>,
@@ -133,6 +150,7 @@ impl DimensionSchema {
                 Ok(None)
             }
             DimensionDomain::Text => {
+                // u64 bytes of both ends, u64 bytes of the low end, and then both ends.
                 let len = reader.u64()?;
                 reader.u64()?;
                 reader.take(to_usize(len))?;
@@ -143,6 +161,8 @@ impl DimensionSchema {
 }
 
 impl DimensionDomain {
+    /// Parses low end, high end, and the extent after its flag. Text has no ends, and its extent means
+    /// nothing.
     fn parse(reader: &mut Reader<'_>, datatype: Datatype, is_text: bool) -> Result<Self> {
         let at_extent = |reader: &mut Reader<'_>| flag(reader, "null tile extent");
         if is_text {
@@ -178,7 +198,9 @@ pub(in crate::format::tiledb) fn integer(
     Ok(integer_of(bytes, datatype.is_signed()))
 }
 
-/// Decodes a little-endian whole number of at most 8 bytes.
+/// Decodes a little-endian whole number of at most 8 bytes, by its bytes from the highest to the lowest.
+///
+/// The sign is there before the first byte: for the signed byte 0xfe, the result is -1 · 256 + 254 = -2.
 pub(in crate::format::tiledb) fn integer_of(bytes: &[u8], signed: bool) -> i128 {
     let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let padding = if negative { -1 } else { 0 };

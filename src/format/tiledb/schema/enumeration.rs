@@ -1,4 +1,10 @@
 //! Enumerations: lists of values that the integers of an attribute index.
+//!
+//! ```text
+//!   values    "Mon"  ""  "Tue"          cells of the attribute   0 0 2
+//!   data      MonTue                    SQL shows                Mon Mon Tue
+//!   offsets   0  3  3  6
+//! ```
 
 use super::attribute::ValuesPerCell;
 use crate::error::{Error, Result};
@@ -19,6 +25,7 @@ pub struct Enumeration {
     pub values_per_cell: ValuesPerCell,
     /// Whether the order of the list is the order of its values.
     pub ordered: bool,
+    /// The bytes of all values, one after the other.
     data: Vec<u8>,
     /// The offset of each value in `data`, and then the end of the last value.
     offsets: Vec<usize>,
@@ -42,6 +49,10 @@ impl Enumeration {
         self.data.get(*self.offsets.get(i)?..*self.offsets.get(i.checked_add(1)?)?)
     }
 
+    /// Parses a file of the folder `__schema/__enumerations`.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is malformed, `Unsupported` for unknown versions, and `Usage` if the key does not fit.
     pub(in crate::format::tiledb) fn parse(
         stored: &[u8],
         key: Option<&EncryptionKey>,
@@ -53,6 +64,7 @@ impl Enumeration {
             return Err(Error::unsupported(format!("a TileDB enumeration of version {version}")));
         }
         let name = text32(&mut reader, "the enumeration's name")?;
+        // The name of this file, which the schema lists, too.
         text32(&mut reader, "the enumeration's file name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
         let values_per_cell = ValuesPerCell::parse(&mut reader)?;
@@ -71,7 +83,8 @@ impl Enumeration {
     }
 }
 
-/// Returns the offsets of values of `size` bytes each, and then the end of the last value.
+/// Returns the offsets of values of `size` bytes each, and then the end of the last value: 0, 4 and 8 for
+/// `len` 8 and `size` 4.
 fn regular_offsets(reader: &Reader<'_>, len: usize, size: usize) -> Result<Vec<usize>> {
     if !len.is_multiple_of(size) {
         return Err(reader.corrupt(format!("{len} bytes of values, not a multiple of {size}")));

@@ -1,4 +1,12 @@
 //! Array schemas: dimensions, attributes and cell orders.
+//!
+//! ```text
+//!   array_schema.rs   a file of __schema, which contains the next three
+//!   domain.rs         its dimensions: ranges of coordinates, and their tiles
+//!   attribute.rs      its attributes: types, fill values and filters
+//!   label.rs          its dimension labels, which are only listed
+//!   enumeration.rs    a file of __schema/__enumerations
+//! ```
 
 mod array_schema;
 mod attribute;
