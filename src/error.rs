@@ -15,6 +15,7 @@
 //! ```
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The crate's result type.
@@ -148,7 +149,7 @@ impl Error {
     #[must_use]
     pub fn in_folder(self, folder: &str) -> Self {
         match &self.0.file {
-            Some(file) if file.starts_with(folder) => self,
+            Some(file) if is_absolute(file) || path_within(file, folder).is_some() => self,
             Some(file) => {
                 let file = format!("{}/{file}", folder.trim_end_matches('/'));
                 self.edit(|inner| inner.file = Some(file))
@@ -230,9 +231,35 @@ impl std::error::Error for Error {
     }
 }
 
+/// Whether a name is an absolute path or a URL.
+fn is_absolute(name: &str) -> bool {
+    Path::new(name).is_absolute() || name.contains("://")
+}
+
+/// Returns the part of a path or URL below `folder`; an empty text for the folder itself, `None` for a path that is not
+/// within it. `C/CURRENT` is within `C`, and `CURRENT` is not.
+pub(crate) fn path_within<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
+    if rest.is_empty() || rest.starts_with('/') { Some(rest.trim_start_matches('/')) } else { None }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_compared_by_whole_names() {
+        assert_eq!(path_within("C/CURRENT", "C"), Some("CURRENT"));
+        assert_eq!(path_within("s3://b/C//x", "s3://b/C/"), Some("x"));
+        assert_eq!(path_within("C", "C"), Some(""));
+        assert_eq!(path_within("/a", "/"), Some("a"));
+        assert_eq!(path_within("CURRENT", "C"), None);
+        assert_eq!(path_within("D/C", "C"), None);
+        let named = |file: &str| Error::usage("x").in_file(file).in_folder("C").to_string();
+        assert_eq!(named("CURRENT"), "C/CURRENT: x");
+        assert_eq!(named("C/CURRENT"), "C/CURRENT: x");
+        assert_eq!(named("s3://b/x"), "s3://b/x: x");
+    }
 
     #[test]
     fn display_has_file_place_and_cause() {

@@ -29,6 +29,7 @@ pub(crate) fn meant<'a>(
     }
 }
 
+/// Returns `the KIND are A, B and 3 more`.
 pub(crate) fn list(kind: &str, names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(LISTED);
     let listed = names.take(LISTED).collect::<Vec<_>>().join(", ");
@@ -36,6 +37,8 @@ pub(crate) fn list(kind: &str, names: impl ExactSizeIterator<Item = String>) -> 
     format!("the {kind} are {listed}{rest}")
 }
 
+/// Returns the candidate with the fewest wrong letters, if one is similar to `name`. Ties go to the first in
+/// the alphabet.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -52,6 +55,7 @@ pub(crate) fn is_like(name: &str, candidate: &str) -> bool {
     wrong <= length.div_ceil(3) && wrong < length
 }
 
+/// Returns how many letters must be added, removed or replaced to make one name the other, in any case.
 pub(crate) fn distance(name: &str, candidate: &str) -> usize {
     levenshtein(&name.to_lowercase(), &candidate.to_lowercase())
 }

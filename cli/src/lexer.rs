@@ -2,6 +2,12 @@
 //!
 //! The parser's tokenizer fails at an open quote, and a line at the prompt often has one while the user
 //! types.
+//!
+//! ```text
+//!   SELECT "a b", 'it''s' -- done        Word Space Name Symbol Space Text Space Comment
+//! ```
+//!
+//! `prompt` and `summarize` use it. Statements are split by the parser's tokenizer, in `statement`.
 
 /// The kind of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +102,7 @@ fn quoted(text: &str, quote: char, kind: Kind) -> (Kind, usize, bool) {
     (kind, text.len(), false)
 }
 
+/// Measures a comment from `/*` to the matching `*/`, or to the end of the text.
 fn block_comment(text: &str) -> (Kind, usize, bool) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {

@@ -70,8 +70,10 @@ pub(crate) fn advice(error: &DataFusionError) -> Option<&'static str> {
     }
 }
 
-/// The shares of a memory limit.
+/// The shares of a memory limit. On 16 cores, 512 MiB are 16 partitions of 32 MiB. Each keeps 8 MiB free
+/// for merging, and merges 10 files at once; a row group has 64 MiB.
 struct Shares {
+    /// The most partitions that get [`PARTITION`] bytes each.
     partitions: usize,
     /// Bytes that a sort keeps free for merging.
     merge: usize,
@@ -88,7 +90,8 @@ impl Shares {
         Self {
             partitions,
             merge: (partition / 4).min(10 << 20),
-            // A file takes four batches, and most batches have less than 256 KiB.
+            // A file takes four batches, and most batches have less than 256 KiB. So all files take a third
+            // of the partition.
             fan_in: (partition / (3 << 20)).clamp(4, 128),
             row_group: (limit / 8).max(1),
         }

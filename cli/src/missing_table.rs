@@ -1,4 +1,14 @@
 //! Hints for the names of missing tables and schemas.
+//!
+//! A missing name may be one of several mistakes, which are tested in turn:
+//!
+//! | user's SQL | hint |
+//! |---|---|
+//! | `FROM stations.tet` | put a path in single quotes |
+//! | `FROM stations`, beside the file `stations.tet` | name a file by its path |
+//! | `FROM years.temperature`, with a catalog that has the schema `years` | the full name |
+//! | `FROM temprature` | the table with the most similar name |
+//! | `FROM zzz` | the tables of the schema, or else the schemas |
 
 use std::path::Path;
 
@@ -26,6 +36,7 @@ pub(crate) fn schema_hint(name: &str, ctx: &SessionContext) -> Option<String> {
 fn path(name: &str, ctx: &SessionContext) -> Option<String> {
     let config = ctx.copied_config();
     let names = &config.options().catalog;
+    // Messages name a table in full, although the user mostly wrote only its last part.
     let mut written = name;
     for default in [&names.default_catalog, &names.default_schema] {
         let rest = written.strip_prefix(default.as_str()).and_then(|rest| rest.strip_prefix('.'));
@@ -79,6 +90,7 @@ struct Tables {
 }
 
 impl Tables {
+    /// Lists the tables of all schemas by name, without opening them.
     fn of(ctx: &SessionContext) -> Option<Self> {
         let config = ctx.copied_config();
         let names = &config.options().catalog;
@@ -110,6 +122,7 @@ impl Tables {
         let all = self.schemas.iter().flat_map(|(schema, tables)| {
             tables.iter().map(move |table| (schema.as_str(), table.as_str()))
         });
+        // Schema and table must both be similar; the best pair has the fewest wrong letters in all.
         let near = all
             .filter(|(of, candidate)| is_like(schema, of) && is_like(table, candidate))
             .min_by_key(|(of, candidate)| (distance(schema, of) + distance(table, candidate), *of));
@@ -124,7 +137,8 @@ impl Tables {
         }
     }
 
-    /// Splits a name into schema and table. Its parts may contain dots, because messages do not quote names.
+    /// Splits a name into schema and table. Its parts may contain dots, because messages do not quote names:
+    /// a known schema `a.b` splits `a.b.c` into `a.b` and `c`.
     fn split<'a>(&'a self, name: &'a str) -> (&'a str, &'a str) {
         let name = name.strip_prefix(&*format!("{}.", self.catalog)).unwrap_or(name);
         let known = self

@@ -1,7 +1,14 @@
 //! Explains comparisons of a column with a value of the wrong type.
 //!
 //! The optimizer's error names its own rule and the text. The plan has the column, so the message can name
-//! that.
+//! that:
+//!
+//! ```text
+//!   SELECT * FROM t WHERE time > 'May'      time is of type Timestamp(µs), and 'May' is not a time; write …
+//! ```
+//!
+//! The statement is planned again without the optimizer, and its expressions are searched for the first
+//! comparison that fails. Only errors that such a comparison may cause (`SIGNS`) are worth this work.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -47,6 +54,7 @@ pub(crate) async fn with_column(
 async fn first_wrong_comparison(ctx: &SessionContext, text: &str) -> Result<Option<String>> {
     for statement in parse(ctx, text)? {
         let plan = Box::pin(ctx.state().statement_to_plan(statement)).await?;
+        // A comparison that always fails explains the error better than one that fails for some rows.
         for check in [is_wrong, may_be_wrong] {
             let mut found = None;
             plan.apply_with_subqueries(|node| {
@@ -69,6 +77,7 @@ fn next(found: &Option<String>) -> TreeNodeRecursion {
 type Check = fn(&Expr, &DFSchema) -> Option<String>;
 
 fn in_node(node: &LogicalPlan, check: Check) -> Result<Option<String>> {
+    // Expressions refer to the columns of the inputs. A scan has none; its filters refer to its own columns.
     let mut schema = DFSchema::empty();
     node.inputs().iter().for_each(|input| schema.merge(input.schema()));
     if let LogicalPlan::TableScan(scan) = node {

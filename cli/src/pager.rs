@@ -77,6 +77,7 @@ pub(crate) struct Screen<'a> {
     /// The pager's command, and the number of lines that starts it. `None` without a pager, or if its start
     /// failed.
     paged: Option<(&'a str, usize)>,
+    /// Output that is not printed yet; always empty without a pager.
     held: Vec<u8>,
     /// Line feeds in `held`.
     lines: usize,

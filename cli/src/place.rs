@@ -38,6 +38,7 @@ impl Place {
         let place = opener.place(path)?;
         let (said, formats) = (options.for_arrays(), opener.formats());
         let looked = opener.format_at(&place).await;
+        // A folder that is no array may be a directory of arrays. If it is not, the first error is reported.
         if !matches!(looked, Ok(Some(_))) && may_be_folder(path, formats) {
             match GridCatalog::find(path, said, &opener).await {
                 Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),

@@ -70,6 +70,7 @@ impl Drop for Progress {
     }
 }
 
+/// Draws the line until `stopped` is disconnected, then clears it. Nothing is drawn during `delay`.
 fn draw(
     target: ProgressDrawTarget,
     delay: Duration,
@@ -110,6 +111,7 @@ fn style(done: Done, text: String) -> ProgressStyle {
         .with_key("text", move |_: &ProgressState, to: &mut dyn Write| _ = to.write_str(&text))
 }
 
+/// Returns the text after the bar, such as `8/20 chunks, 1.2 MiB, 600 KiB/s, 2 s`.
 fn message(done: Done, elapsed: Duration) -> String {
     let mut parts = vec![];
     if done.of > 0 {

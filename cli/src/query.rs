@@ -136,6 +136,7 @@ impl Query {
         Ok(count)
     }
 
+    /// Prints batch by batch to `out`, and adds their rows to `count`.
     async fn print_each(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -160,6 +161,8 @@ impl Query {
     }
 
     /// Collects all rows, then prints them. Rows beyond the printed ones are only counted.
+    ///
+    /// The memory of the collected batches counts towards `--memory-limit`.
     async fn print_collected(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -171,6 +174,7 @@ impl Query {
         let mut batches: Vec<RecordBatch> = vec![];
         let mut count = 0_usize;
         while let Some(batch) = rows.try_next().await? {
+            // Not `<`: one batch beyond the printed rows shows the printer that there are more.
             let is_shown = count <= most;
             count += batch.num_rows();
             if is_shown {

@@ -42,6 +42,8 @@ impl Reads {
     }
 
     /// Returns the progress, on the assumption that reading payloads takes most of the time.
+    ///
+    /// With 30 chunks, of which the plan pruned 10, a dynamic filter 5, and 3 were read: 8 of 20 are done.
     fn done(&self) -> Done {
         let by_run = self.pruned - self.pruned_by_plan + self.answered;
         let chunks = by_run + self.read;

@@ -1,4 +1,6 @@
 //! Runs the statements of SQL text, one after the other.
+//!
+//! Each statement is planned only after the ones before have run: it may read a table that they create.
 
 use std::time::Instant;
 

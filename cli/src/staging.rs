@@ -41,6 +41,11 @@ pub(crate) struct Staging {
 }
 
 /// An upload shared by its writer and the staging, which aborts the upload of an interrupted writer.
+///
+/// ```text
+///   Open ──complete()──▶ Complete ──commit, abort──▶ Ended
+///     └──────────────── abort ───────────────────────▲
+/// ```
 type Shared = Arc<Mutex<State>>;
 
 #[derive(Debug)]
@@ -112,6 +117,7 @@ impl Staging {
         Ok(upload)
     }
 
+    /// Takes the states of all uploads. Afterwards, no upload can begin or be completed.
     fn take(&self) -> impl Iterator<Item = State> + use<> {
         let uploads = lock(&self.uploads).take().unwrap_or_default();
         uploads.into_iter().map(|upload| take_state(&upload))
@@ -135,6 +141,7 @@ impl Staging {
         outcome
     }
 
+    /// Removes all uploads, complete or not.
     async fn abort(&self) {
         for state in self.take() {
             if let State::Open(upload) | State::Complete(upload) = state {

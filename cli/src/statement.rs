@@ -59,6 +59,7 @@ fn split(sql: &str, dialect: &dyn Dialect) -> Result<Vec<Range<usize>>> {
     let semicolons: HashSet<(u64, u64)> =
         semicolons.map(|token| (token.span.start.line, token.span.start.column)).collect();
 
+    // Tokens have lines and columns, but no byte offsets: the loop counts both, in characters.
     let mut statements = Vec::new();
     let mut start = 0;
     let (mut line, mut column) = (1, 1);

@@ -85,11 +85,13 @@ fn no_store(location: &str, error: &object_store::Error) -> Error {
     Error::usage(format!("no object store for '{location}': {error}"))
 }
 
+/// Returns the URL of a location that needs a store; `None` for paths, files and standard input.
 fn remote_url(location: &str) -> Option<Url> {
     let url = location.contains("://").then(|| Url::parse(location).ok()).flatten()?;
     (!["file", Stdin::SCHEME].contains(&url.scheme())).then_some(url)
 }
 
+/// Makes the store of a URL, with these options over those of the environment.
 fn build(
     url: &Url,
     options: &HashMap<String, String>,

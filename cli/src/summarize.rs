@@ -5,6 +5,14 @@
 //! - If the rows are few, or not those of an array, one pass computes the statistics of all columns.
 //! - For the dimensions of a large array, each label is weighted by its number of cells. These numbers need
 //!   no chunk, and no row is made per cell.
+//!
+//! ```text
+//!   SUMMARIZE t        columns time, station, value; 10 000 × 200 cells
+//!
+//!   time               10 000 labels × 200 cells each  ┐
+//!   station               200 labels × 10 000 cells    ├ UNION ALL ──▶ ORDER BY place
+//!   value              one pass over 2 000 000 rows    ┘
+//! ```
 
 use std::sync::Arc;
 
@@ -16,7 +24,7 @@ use datafusion::datasource::source_as_provider;
 use datafusion::error::Result;
 use datafusion::execution::context::SQLOptions;
 use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::{LogicalPlan, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, lit};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::{DataFrame, SessionContext};
@@ -108,10 +116,16 @@ fn along_axes(plan: &LogicalPlan) -> Vec<bool> {
     let Ok(provider) = source_as_provider(&scan.source) else { return vec![] };
     let Some(table) = provider.downcast_ref::<GridTable>() else { return vec![] };
     let columns = table.array().columns();
-    if !is_whole || projection.expr.len() != columns.len() {
+    if !is_whole {
         return vec![];
     }
-    columns.iter().map(|column| table.array().labels_of(*column).is_some()).collect()
+    let is_along_axis = |expr: &Expr| {
+        let Expr::Column(column) = expr else { return false };
+        let Some(at) = scan.projected_schema.maybe_index_of_column(column) else { return false };
+        let at = scan.projection.as_ref().map_or(at, |projection| projection[at]);
+        columns.get(at).is_some_and(|column| table.array().labels_of(*column).is_some())
+    };
+    projection.expr.iter().map(is_along_axis).collect()
 }
 
 /// Returns the number of rows, if it is known without reading them.
@@ -243,6 +257,9 @@ impl Column {
     }
 
     /// Returns a query for the column's row, over the labels and their numbers of cells.
+    ///
+    /// `x` is a label, `w` its number of cells, and `m` the mean of the column. The innermost query counts
+    /// cells per label, the next adds the mean to each label, and the outer one aggregates with weights.
     fn by_label(&self, source: &str) -> String {
         let Self { place, .. } = self;
         let x = self.number("x").unwrap_or_else(|| null("DOUBLE"));
@@ -279,6 +296,9 @@ struct Aggregates {
 }
 
 /// Returns a query for the rows of several columns, with one pass over the source.
+///
+/// All aggregates are computed as the columns of one row: an array of one struct per column. `unnest` makes
+/// the array into rows.
 fn all_by_row(columns: &[Column], source: &str, is_exact: bool) -> String {
     let rows = columns.iter().map(|column| {
         let row = column.row(&column.of_rows(is_exact));
@@ -396,6 +416,14 @@ mod tests {
         let by_label = summary(&ctx, &query, 0).await.unwrap();
         assert!(!exact.contains("approx_") && by_label.contains("approx_"));
         assert_eq!(by_label.matches("GROUP BY").count(), 3, "{by_label}");
+        // In another order, the dimensions are the same columns.
+        let other =
+            format!("SELECT tp + 1 AS more, t2m, lon, time FROM read_tet('{file}', 't2m, tp')");
+        let other = summary(&ctx, &other, 0).await.unwrap();
+        for place in 0..4 {
+            let is_by_label = other.contains(&format!("GROUP BY c{place})"));
+            assert_eq!(is_by_label, place > 1, "{place} of {other}");
+        }
         let (exact, by_label) = (answer(&ctx, &exact).await, answer(&ctx, &by_label).await);
         assert_eq!(exact.len(), 5);
         for (exact, by_label) in exact.iter().zip(&by_label) {

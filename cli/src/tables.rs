@@ -1,4 +1,12 @@
 //! Registers the paths of the command line as schemas, and their datasets as tables with bare names.
+//!
+//! ```text
+//!   gridfusion 2023.tet 2024.tet years/     each file has the dataset temperature
+//!
+//!   "2023".temperature, "2024".temperature  a schema per file, in the default catalog
+//!   temperature                             ambiguous, so it is no table; only one file may have the name
+//!   years.january.temperature               a catalog per directory, with a schema per file
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -179,7 +187,7 @@ impl SchemaProvider for BareNames {
         self.inner.register_table(name, table)
     }
 
-    /// Removes a bare name, for `DROP TABLE` and `CREATE OR REPLACE`. The dataset stays in its file and in
+    /// Removes a bare name, for `DROP TABLE` and `CREATE OR REPLACE`. The dataset remains in its file and in
     /// the file's schema.
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if self.inner.table_exist(name) {

@@ -6,6 +6,11 @@
 //!
 //! Aggregates and group keys can also clash inside the plan, where aliases do not help. There, casts become
 //! `arrow_cast`, which names do show.
+//!
+//! | statement | becomes |
+//! |---|---|
+//! | `SELECT count(*), count(*)` | `SELECT count(*), count(*) AS "count(*)_2"` |
+//! | `SELECT sum(x::INT), sum(x)` | `SELECT sum(arrow_cast(x, 'Int32')) AS "sum(x::INT)", sum(x)` |
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -136,6 +141,7 @@ impl VisitorMut for Namer {
             if !is_chosen {
                 continue;
             }
+            // The name that the planner would give, or the text with a number if that is taken.
             let text = if this.is_column { this.name.clone() } else { expr.to_string() };
             let name = first_free(&text, |name| {
                 let mut others = items.iter().enumerate().filter(|(place, _)| *place != at);
@@ -259,6 +265,7 @@ impl VisitorMut for Bare {
 /// Collects the SQL types of casts. When their Arrow types are known, replaces the casts by `arrow_cast`.
 #[derive(Default)]
 struct Casts {
+    /// Arrow types by SQL types; `None` until they are known.
     types: BTreeMap<String, Option<String>>,
 }
 

@@ -21,12 +21,12 @@ use super::GridScanExec;
 /// A physical optimizer rule that makes a filtered top-k query read its best chunks first, such as
 /// `WHERE value IS NOT NULL ORDER BY value DESC LIMIT 10`.
 ///
-/// DataFusion pushes an order down to a scan, but not through a filter. Without the rule such a query reads
-/// its chunks in the order of the grid, and its TopK excludes fewer of them. Of 256 chunks whose values
-/// rise, it reads 128 instead of 3 (`benches/prune.rs`).
+/// DataFusion pushes an order down to a scan, but not through a filter. Without the rule such a query
+/// reads its chunks in the order of the grid, and its TopK excludes fewer of them. Of 256 chunks whose
+/// values rise, it reads 128 instead of 3 (`benches/prune.rs`).
 ///
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds the rule. It works at
-/// any place before the rule that pushes down the filters of TopKs.
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) adds the rule. It works
+/// at any place before the rule that pushes down the filters of TopKs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -81,6 +81,7 @@ fn prioritized(
     if let Some(scan) = plan.downcast_ref::<GridScanExec>() {
         return Ok(Some(Arc::new(scan.reading_first(column, options))));
     }
+    // The position of the sort key's column below this operator; `None` if the operator computes it.
     let below = if let Some(filter) = plan.downcast_ref::<FilterExec>() {
         match filter.projection() {
             Some(kept) => kept.get(column).copied(),

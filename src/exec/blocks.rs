@@ -15,7 +15,11 @@ pub(super) fn values_of(columns: &[ColumnSource]) -> Vec<usize> {
     values
 }
 
-/// Returns the values of `columns` in the rows of a block.
+/// Returns the values of `columns` in the rows of a block, in the order of `columns`.
+///
+/// # Errors
+/// If the reader did not read one of the variables, or the values do not fit their Arrow type. The
+/// message names the column and the file.
 pub(super) fn columns(
     array: &GridArray,
     assembler: &mut Assembler,
@@ -33,6 +37,7 @@ pub(super) fn columns(
     Ok(arrays)
 }
 
+/// Returns the values of the variable `value` in the rows of a block.
 fn values(
     array: &GridArray,
     value: usize,

@@ -3,7 +3,13 @@
 //! ```text
 //!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ a tile per variable
 //!          (groups)                (read ahead)           (one at a time)
+//!
+//!   tasks ─prune─▶ `located` ─reserve─▶ `in_flight` ─▶ `OpenChunk` ─release─▶ `workspace`
+//!                  up to 256            up to 3         of the caller          memory for the next tiles
 //! ```
+//!
+//! If a filter changes, `located` and `in_flight` are pruned again before the next chunk is opened. A
+//! reader without variables makes no requests: its chunks have tasks and no tiles.
 //!
 //! CPU work runs where the reader is polled, one chunk at a time. Only fetches that wait run as spawned
 //! tasks. Dropping the reader cancels them, except that a local read in progress finishes. Payloads in
@@ -28,9 +34,10 @@ use crate::grid::ChunkTask;
 use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::{Request, Tile, leave_out_absent};
 
-/// The number of chunks to locate at once.
+/// The number of chunks to locate at once, and to check against filters at once.
 const LOCATE_GROUP: usize = 256;
-/// The number of chunks to fetch ahead of the one being decoded, if fetches have to wait.
+/// The number of chunks to fetch ahead of the one being decoded, if fetches have to wait. Sources in
+/// memory and mappings never wait.
 const READ_AHEAD: usize = 2;
 /// Memory for chunks in flight per scan, in bytes, if neither the file nor the pool sets it.
 const DEFAULT_BUDGET: u64 = 1 << 28;
@@ -53,7 +60,9 @@ pub(super) struct ChunkReader {
     pruner: Option<RuntimePruner>,
     /// Sort keys of these tasks, so that the filters become strict early; used before the first chunk.
     priorities: Option<(Vec<Priority>, TaskNumbers)>,
+    /// Chunks that are located and not yet requested, with one `StoredChunk` per variable.
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
+    /// Chunks whose memory is reserved and whose fetch has started.
     in_flight: VecDeque<Fetch>,
     /// Memory of the last tiles, which the next ones reuse.
     workspace: Workspace,
@@ -80,6 +89,7 @@ struct Fetch {
 enum Payloads {
     /// In memory or mapped: read when the chunk is opened.
     Resident,
+    /// Fetched by a task that runs already: one result per payload, `None` for an absent object.
     Coming(SpawnedTask<crate::Result<Vec<Option<Bytes>>>>),
 }
 
@@ -90,13 +100,16 @@ pub(super) struct OpenChunk {
     tiles: Vec<OpenTile>,
     /// The locations of the payloads.
     locations: Vec<Location>,
+    /// The bytes of `ChunkReader::held` that belong to this chunk, until it is released.
     reserved: usize,
 }
 
 /// The decoded elements of one variable of a chunk.
 pub(super) struct OpenTile {
+    /// The number of the variable.
     value: usize,
     pub(super) tile: Tile,
+    /// False if the column cannot hold NULL, or a zone map excludes it; then no pass looks for NULLs.
     pub(super) may_hold_nulls: bool,
 }
 
@@ -163,6 +176,7 @@ impl ChunkReader {
         if self.filters.is_empty() {
             return Ok(());
         }
+        // Taken, so that the second call returns above.
         let filters = std::mem::take(&mut self.filters);
         self.pruner = Some(RuntimePruner::new(&self.array, &self.plan, filters).await?);
         if let Some((priorities, tasks)) = self.priorities.take() {
@@ -172,7 +186,11 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Returns the next chunk, or `None` at the end.
+    /// Returns the next chunk, or `None` at the end. Callers must give each chunk back with
+    /// [`release`](Self::release).
+    ///
+    /// # Errors
+    /// If a chunk cannot be located, read or decoded, or if the memory pool refuses even one chunk.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
         self.prepare().await?;
         self.prune_fetched(metrics)?;
@@ -184,6 +202,7 @@ impl ChunkReader {
         }
         self.start_fetches(metrics).await?;
         let Some(fetch) = self.in_flight.pop_front() else {
+            // At the end, memory that was kept for later chunks goes back to the pool.
             self.reservation.shrink(self.reservation.size() - self.held);
             return Ok(None);
         };
@@ -229,7 +248,8 @@ impl ChunkReader {
         self.pruner.as_ref().is_some_and(RuntimePruner::may_change)
     }
 
-    /// Takes a chunk back to reuse its memory. Fails if a file of the chunk was written since it was opened.
+    /// Takes a chunk back to reuse its memory. Fails if a file of the chunk was written since it was
+    /// opened.
     pub(super) fn release(&mut self, chunk: OpenChunk) -> Result<()> {
         self.held -= chunk.reserved;
         self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
@@ -248,6 +268,7 @@ impl ChunkReader {
     /// A scan needs one chunk to make progress, and cannot spill it. So the `first` chunk takes the scan's
     /// share even from an exhausted pool: other operators notice and spill.
     fn reserve(&mut self, bytes: usize, first: bool) -> Result<()> {
+        // `held` is what chunks need now; the reservation may still be larger from earlier ones.
         let held = self.held.saturating_add(bytes);
         let more = held.saturating_sub(self.reservation.size());
         match self.reservation.try_grow(more) {
@@ -283,6 +304,7 @@ impl ChunkReader {
     /// Starts to fetch the next chunk, and a few more if there is memory for them.
     async fn start_fetches(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let ahead = if self.array.objects().is_resident() { 0 } else { READ_AHEAD };
+        // One chunk to open next, and `ahead` more. Only the first may exceed the budget.
         while self.in_flight.len() <= ahead {
             if self.located.is_empty() {
                 self.locate_group(metrics).await?;
@@ -343,6 +365,8 @@ impl ChunkReader {
             if !left.is_empty() {
                 return Ok(left);
             }
+            // The whole group was pruned. A query that prunes thousands of groups must not block its
+            // thread.
             tokio::task::yield_now().await;
         }
     }
@@ -399,6 +423,7 @@ impl ChunkReader {
         usize::try_from(held).unwrap_or(usize::MAX)
     }
 
+    /// Starts to fetch the payloads of a chunk, unless they are in memory or mapped.
     fn fetch(&self, stored: &[StoredChunk]) -> Payloads {
         if self.array.objects().is_resident() {
             return Payloads::Resident;

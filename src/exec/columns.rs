@@ -1,4 +1,13 @@
 //! The columns that expressions of a query use.
+//!
+//! Expressions refer to columns by position. To evaluate one over a few columns only, its positions
+//! change:
+//!
+//! ```text
+//!   scan         [time, station, level, value]      value@3 > 0 AND station@1 = 'A'
+//!   columns_of   [1, 3]
+//!   batch        [station, value]                   value@1 > 0 AND station@0 = 'A'      over_columns
+//! ```
 
 use std::sync::Arc;
 
@@ -30,13 +39,15 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef
     columns
 }
 
-/// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend.
+/// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend and include all
+/// columns of `expr`.
 pub(super) fn over_columns(expr: &PhysicalExprRef, columns: &[usize]) -> Result<PhysicalExprRef> {
     Arc::clone(expr)
         .transform(|expr| {
             let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
                 return Ok(Transformed::no(expr));
             };
+            // A missing column would fail when the expression is evaluated.
             let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
             Ok(
                 Transformed::yes(

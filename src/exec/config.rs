@@ -58,6 +58,10 @@ impl GridfusionConfig {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
+    /// Sets a setting. The value `default` resets it.
+    ///
+    /// # Errors
+    /// `Usage` if no format has the setting, or it does not accept the value.
     fn try_set(&mut self, name: &str, value: &str) -> GridResult<()> {
         let option = self.formats.setting(name)?;
         let is_default = value == DEFAULT;
@@ -72,6 +76,7 @@ impl GridfusionConfig {
                     _ => return Err(Error::internal(format!("setting '{name}' is not stored"))),
                 }
             }
+            // All other settings are options of tables, which this type stores without knowing them.
             table_option if is_default => self.tables.remove(table_option),
             table_option => {
                 let value = option.value(&value.into())?;

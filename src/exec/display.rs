@@ -1,4 +1,4 @@
-//! The text of a scan in `EXPLAIN`.
+//! The text of a scan in `EXPLAIN`. Reductions share most of it.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -33,6 +33,7 @@ pub(super) fn parts(array: &GridArray, plan: &ScanPlan) -> Vec<String> {
 
 /// Returns `order=[time DESC, station]` if the plan reads rows in a pushed-down order.
 pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
+    // Labels that descend along the axis ascend when they are read backwards.
     let of_axis = |(axis, backwards): (usize, &bool)| {
         let dim = &array.dims()[axis];
         let descends = (dim.labels().order() == LabelOrder::Descending) != *backwards;
@@ -70,6 +71,7 @@ fn label_range(labels: &Labels, range: &Range<u64>) -> String {
     format!("{first}..{}", label(labels, range.end - 1))
 }
 
+/// Returns a label as text; its index, as in `#17`, if it cannot be read or shown.
 fn label(labels: &Labels, at: u64) -> String {
     let text = labels.slice(at..at + 1).map(|one| array_value_to_string(&one, 0));
     match text {

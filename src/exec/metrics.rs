@@ -43,6 +43,7 @@ impl ScanMetrics {
         let pruning = |name: &'static str| MetricBuilder::new(set).pruning_metrics(name, partition);
         let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
         let time = |name: &'static str| MetricBuilder::new(set).subset_time(name, partition);
+        // Each reason prunes chunks that the reasons before it have left.
         let mut left = grid.chunks();
         let mut planned = |name: &'static str, without: u64| {
             let metrics = pruning(name);

@@ -53,9 +53,13 @@ pub(super) fn equivalences(
 }
 
 /// Returns the orders of the rows, each as columns with sort options. An axis with one label may stand
-/// anywhere in an order. So one order has the axis in its place, and another leaves it out. (An order that
-/// begins with the axis would be true too, but when DataFusion projects orders, it loses those that contain
-/// each other's first key.)
+/// anywhere in an order. So one order has the axis in its place, and another leaves it out. (An order
+/// that begins with the axis would be true too, but when DataFusion projects orders, it loses those that
+/// contain each other's first key.)
+///
+/// An array over `time, station, level` with one station selected has two orders: `time, station, level`,
+/// and `time, level`. The same hold for index columns. A column that the scan does not show ends an
+/// order.
 fn orderings(
     array: &GridArray,
     plan: &ScanPlan,
@@ -68,6 +72,7 @@ fn orderings(
     for of_axis in [ColumnSource::Label as fn(usize) -> ColumnSource, ColumnSource::Index] {
         let key = |axis: usize| {
             let at = columns.iter().position(|column| *column == of_axis(axis))?;
+            // Labels that descend along the axis ascend in rows that are read backwards.
             let descending = match (is_single(axis), order.get(axis)) {
                 (true, _) => false,
                 (false, Some(backwards)) => descending(array, of_axis(axis))? != *backwards,
@@ -86,6 +91,10 @@ fn orderings(
 
 /// Returns the directions of the leading axes that give rows in `order`: per axis, whether its index
 /// descends. `None` unless `order` names axes with sorted labels in sequence, from the first on.
+///
+/// For an array over `time, station` whose labels ascend, `ORDER BY time DESC, station` gives
+/// `[true, false]`. `ORDER BY station` gives `None`, unless one time is selected: then it gives
+/// `[false, false]`.
 pub(super) fn by_axes(
     array: &GridArray,
     plan: &ScanPlan,
@@ -118,6 +127,9 @@ pub(super) fn by_axes(
 }
 
 /// Returns the partitioning by ranges of labels; an unknown one if partitions are not such ranges.
+///
+/// DataFusion describes ranges by the keys between them: `n` partitions have `n - 1` split points. Each
+/// is the first label of the partition behind it.
 pub(super) fn partitioning(
     array: &GridArray,
     plan: &ScanPlan,

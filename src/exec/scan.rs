@@ -1,4 +1,18 @@
 //! [`GridScanExec`]: the operator that yields the selected part of an array as record batches.
+//!
+//! The table makes a scan with a finished plan. DataFusion's optimizer then offers the scan more, and
+//! each answer is a new scan over a changed plan or with more fields:
+//!
+//! ```text
+//!   projection    fewer columns                       try_swapping_with_projection
+//!   order         rows in order, or best chunks first try_pushdown_sort
+//!   limit         fewer chunks                        with_fetch
+//!   filters       chunks skipped while running        handle_child_pushdown_result
+//! ```
+//!
+//! Some exclude each other. A limit counts rows in one order and before filters, so with a limit the scan
+//! accepts neither. Filters drop chunks one by one, so they do not go together with slabs of interleaved
+//! chunks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,8 +63,8 @@ use crate::plan::ScanPlan;
 /// GridScanExec: dataset=temperature, chunks=1/64, selection=[station=ST00007], projection=[time, value]
 /// ```
 ///
-/// The scan checks each chunk against dynamic filters (of a TopK or a hash join) before it reads the chunk.
-/// These filters only save work: the operator above evaluates them again.
+/// The scan checks each chunk against dynamic filters (of a TopK or a hash join) before it reads the
+/// chunk. These filters only save work: the operator above evaluates them again.
 #[derive(Debug, Clone)]
 pub struct GridScanExec {
     array: Arc<GridArray>,
@@ -101,8 +115,8 @@ impl GridScanExec {
         })
     }
 
-    /// Sets the session's memory limit. The scan accepts a pushed-down order only if the slabs of chunks
-    /// that it must hold for that order fit.
+    /// Sets the session's memory limit. For a pushed-down order the scan must hold slabs of chunks. It
+    /// accepts the order only if they fit into its share of the limit.
     #[must_use = "the scan is not changed in place"]
     pub fn with_memory_limit(self, limit: &MemoryLimit) -> Self {
         Self { budget: budget(&self.array, limit), ..self }
@@ -159,6 +173,7 @@ impl GridScanExec {
     /// Returns the sort key whose best chunks are read first.
     fn priority(&self) -> Option<Priority> {
         let mut priority = self.priority?;
+        // If NULL rows are not needed, chunks that may hold them are not the best ones.
         priority.options.nulls_first &= !self.non_null_columns.contains(&priority.column);
         Some(priority)
     }
@@ -171,10 +186,12 @@ impl GridScanExec {
         if slab.axes == self.array.grid().rank() {
             return true; // a slab is one chunk
         }
+        // All chunks of a slab are open at once, whole, with every variable of the query.
         let values = values_of(&self.columns());
         let width = |&value: &usize| self.array.value(value).cell_bytes();
         let bytes = slab.cells.saturating_mul(values.iter().map(width).sum());
         let bytes = bytes.saturating_add(slab.chunks.saturating_mul(PER_CHUNK));
+        // Nothing bounds the bytes of texts and lists before they are decoded.
         let is_fixed =
             |&value: &usize| self.array.value(value).data_type().primitive_width().is_some();
         bytes <= self.budget / self.plan.partition_count() as u64 && values.iter().all(is_fixed)
@@ -191,6 +208,8 @@ impl GridScanExec {
     }
 }
 
+/// Returns what the scan declares to DataFusion: the order of its rows, and whether its partitions are
+/// ranges.
 fn properties(
     array: &GridArray,
     plan: &ScanPlan,
@@ -283,6 +302,7 @@ impl ExecutionPlan for GridScanExec {
             priority: self.priority(),
         };
         let stream = GridStream::new(input, partition, &context, metrics);
+        // Nothing runs before the first poll. The stream owns the state and passes it from batch to batch.
         let batches = futures::stream::try_unfold(stream, |mut stream| async move {
             let batch = stream.next().await?;
             Ok(batch.map(|batch| (batch, stream)))
@@ -302,6 +322,7 @@ impl ExecutionPlan for GridScanExec {
     ) -> Result<Arc<Statistics>> {
         let statistics =
             stats::statistics(&self.array, &self.plan, &self.columns(), args.partition())?;
+        // With dynamic filters, some of the planned rows do not come.
         let exact = self.filters.is_empty();
         Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
     }
@@ -347,16 +368,19 @@ impl ExecutionPlan for GridScanExec {
         order: &[PhysicalSortExpr],
     ) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
         if self.plan.limit().is_some() || !self.filters.is_empty() {
-            // A limit has chosen rows in the current order, and filters need chunks that are read one by one.
+            // A limit has chosen rows in the current order, and filters need chunks that are read one by
+            // one.
             return Ok(SortOrderPushdownResult::Unsupported);
         }
         let columns = self.columns();
+        // Exact: the plan reads in this order, and DataFusion removes its sort.
         if let Some(descending) = order::by_axes(&self.array, &self.plan, &columns, order)
             && self.fits(descending.len())
         {
             let scan = self.ordered(self.plan.in_order(descending), order.to_vec())?;
             return Ok(SortOrderPushdownResult::Exact { inner: Arc::new(scan) });
         }
+        // Inexact: the sort stays, and its filter becomes strict sooner if the best chunks come first.
         let first =
             order.first().and_then(|key| Some((key, key.expr.downcast_ref::<PhysicalColumn>()?)));
         Ok(match first {
@@ -374,6 +398,8 @@ impl ExecutionPlan for GridScanExec {
         Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
     }
 
+    /// Returns a scan of fewer or reordered columns, which replaces the projection; `None` if the
+    /// projection computes or renames anything.
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,

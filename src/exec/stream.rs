@@ -1,4 +1,12 @@
 //! The stream of one partition of a scan: cuts chunks into pieces and blocks, and makes batches of them.
+//!
+//! ```text
+//!   slab      chunks whose rows are interleaved; a single chunk unless rows are read in another order
+//!    └ piece     a box of one chunk; opens the chunk if it is the first of it
+//!       └ block     at most a batch of rows ─▶ columns ─▶ coalescer ─▶ batch
+//! ```
+//!
+//! After the last piece all chunks of the slab are released together.
 
 use std::sync::Arc;
 
@@ -42,7 +50,8 @@ pub(super) struct GridStream {
     batch_size: u64,
     chunks: ChunkReader,
     slab: OpenSlab,
-    /// Tasks of later slabs; unused if chunks are read one by one.
+    /// Tasks of later slabs; unused if chunks are read one by one. The reader opens the same tasks in the
+    /// same order: without filters it leaves none out.
     later: TaskRange,
     assembler: Assembler,
     /// Joins batches of small chunks; passes large ones through.
@@ -56,9 +65,11 @@ pub(super) struct GridStream {
 /// The current slab: chunks of the plan whose rows are interleaved.
 #[derive(Default)]
 struct OpenSlab {
-    /// The chunks that are open so far.
+    /// The chunks that are open so far, in the order of the slab's tasks.
     open: Vec<OpenChunk>,
+    /// The pieces that are left; `None` before the first slab.
     pieces: Option<Pieces>,
+    /// The current piece, with the blocks of it that are left.
     piece: Option<(Piece, Blocks)>,
 }
 
@@ -73,6 +84,7 @@ impl GridStream {
         let StreamInput { array, plan, columns, schema, filters, priority } = input;
         let batch_size = context.session_config().batch_size();
         let coalescer = BatchCoalescer::new(Arc::clone(&schema), batch_size)
+            // Larger batches pass through without a copy.
             .with_biggest_coalesce_batch_size(Some(batch_size / 2));
         let tasks = plan.tasks(partition);
         let chunks = ChunkReader::new(
@@ -103,7 +115,7 @@ impl GridStream {
         }
     }
 
-    /// Returns the next batch, or `None` at the end.
+    /// Returns the next batch, or `None` at the end. Cuts the last batch off at the limit.
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let batch = self.next_batch().await?;
         Ok(batch.map(|batch| {
@@ -114,6 +126,7 @@ impl GridStream {
         }))
     }
 
+    /// Returns the next batch, without regard to how many of its rows the limit allows.
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.remaining == 0 {
             return Ok(None);
@@ -123,6 +136,8 @@ impl GridStream {
                 return Ok(Some(batch));
             }
             if let Some(batch) = self.next_block().await? {
+                // Without columns, as for `count(*)`, a batch is a number of rows: there is nothing to
+                // join.
                 if self.columns.is_empty() {
                     return Ok(Some(batch));
                 }
@@ -148,7 +163,8 @@ impl GridStream {
                 self.slab.piece = None;
             }
             let Some(piece) = self.slab.pieces.as_mut().and_then(Iterator::next) else {
-                // By now most consumers have dropped the last batch, so the next tile can reuse its memory.
+                // By now most consumers have dropped the last batch, so the next tile can reuse its
+                // memory.
                 let cells = self.slab.open.iter().map(|chunk| chunk.task.cells()).sum();
                 for chunk in self.slab.open.drain(..) {
                     self.chunks.release(chunk)?;
@@ -156,6 +172,7 @@ impl GridStream {
                 self.yields.spend(cells).await;
                 return Ok(None);
             };
+            // Pieces name chunks in order, so the next chunk of the reader is the one that is needed.
             while self.slab.open.len() <= piece.task {
                 let Some(chunk) = self.chunks.next(&self.metrics).await? else {
                     return internal_err!("a slab has more chunks than the plan");
@@ -174,6 +191,8 @@ impl GridStream {
         let open = &self.slab.open[chunk];
         let mut arrays = columns(&self.array, &mut self.assembler, &self.columns, open, block)?;
         if self.chunks.is_limited() {
+            // Consumers may hold the batch, and then must not keep the tile or all labels of the chunk
+            // alive.
             let columns = self.columns.iter().zip(arrays);
             let own = columns.map(|(column, array)| match column {
                 ColumnSource::Value(_) => copied(&array),
@@ -187,6 +206,7 @@ impl GridStream {
         if !backwards || self.columns.is_empty() {
             return Ok(batch);
         }
+        // Dimension columns and values are made in ascending order, whatever order is read.
         let reversed = UInt64Array::from_iter_values((0..rows).rev());
         Ok(take_record_batch(&batch, &reversed)?)
     }

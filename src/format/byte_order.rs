@@ -1,4 +1,7 @@
 //! Conversion of big-endian words to little-endian.
+//!
+//! Decoded payloads are converted once, before they become tiles, so no other module handles byte orders. A
+//! complex number of two `f32` has words of 4 bytes: each half is reversed on its own.
 
 use bytes::Bytes;
 

@@ -98,7 +98,8 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// The greatest ratio of tile to payload bytes at which a tile is allocated before it is decoded.
+/// The greatest ratio of tile to payload bytes at which a tile is allocated before it is decoded. Most data
+/// is compressed less. A payload of 1 KiB reserves at most 64 KiB, whatever length its index promises.
 const MAX_PREALLOCATED_RATIO: u64 = 64;
 
 impl Codec {
@@ -181,7 +182,8 @@ fn decode_at_once(
     Ok(tile)
 }
 
-/// Decodes into memory that grows with the output.
+/// Decodes into memory that grows with the output, so a false `raw_len` costs nothing. Slower, because the
+/// memory is moved when it grows.
 fn decode_growing(stored: &[u8], raw_len: u64) -> std::io::Result<Vec<u8>> {
     let mut tile = Vec::new();
     // One byte more than promised reveals a frame that is too long.

@@ -74,6 +74,8 @@ impl ElementType {
             _ if self.is_unsigned() => return Some(bits),
             _ => return Some(if bits >= sign { bits - 2 * sign } else { bits }),
         };
+        // Without the sign, the bits of floats ascend with their values, up to infinity; NaN is beyond it.
+        // Negative floats descend from -1, which is the rank of -0.
         let magnitude = bits & (sign - 1);
         (magnitude <= infinity).then_some(if bits >= sign { -magnitude - 1 } else { magnitude })
     }

@@ -1,13 +1,18 @@
 //! Reads little-endian integers from byte slices; errors give the offset in the file.
+//!
+//! Machines parse headers and tables with [`Reader`]. It never panics, because the bytes of a file may be
+//! hostile: a read beyond the end of its region is a `Corrupt` error.
 
 use crate::error::{Error, Result};
 
 /// A forward reader over one region of a file.
 pub(in crate::format) struct Reader<'a> {
+    /// The part of the file, for errors.
     region: &'static str,
     /// Absolute offset of `bytes[0]` in the file.
     base: u64,
     bytes: &'a [u8],
+    /// The number of bytes already read.
     at: usize,
 }
 
@@ -25,10 +30,12 @@ impl<'a> Reader<'a> {
         self.at == self.bytes.len()
     }
 
+    /// Returns a `Corrupt` error at the next byte.
     pub(in crate::format) fn corrupt(&self, message: impl Into<String>) -> Error {
         Error::corrupt(self.region, self.offset(), message)
     }
 
+    /// Reads the next `len` bytes; fails if the region has fewer.
     pub(in crate::format) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         let taken = rest.get(..len).ok_or_else(|| {
@@ -38,6 +45,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// Reads the next `N` bytes.
     pub(in crate::format) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let taken = self.take(N)?;
         taken.try_into().map_err(|_| Error::internal("a slice of the wrong length"))
@@ -106,7 +114,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Rounds `n` up to a multiple of 8; `None` if that overflows.
+/// Rounds `n` up to a multiple of 8, as 9 to 16; `None` if that overflows.
 pub(in crate::format) fn align8(n: u64) -> Option<u64> {
     Some(n.checked_add(7)? & !7)
 }

@@ -1,7 +1,8 @@
 //! A local file, read by positioned reads.
 //!
-//! A reader must not mix bytes of two versions of a file. So each file has a [`Stamp`] from when it was
-//! opened, and reads compare it with the present one. `mmap.rs` and `reopened.rs` use the same stamps.
+//! A query must not mix bytes of two versions of a file. So each file keeps a `Stamp` from when it was
+//! opened, and `unchanged` compares it with the present one after the bytes were used. `mmap.rs` also
+//! compares before each read, and `reopened.rs` when it opens a file again.
 
 use std::fs::File;
 use std::ops::Range;

@@ -144,17 +144,17 @@ mod tests {
     #[test]
     fn a_long_name_keeps_its_end() {
         let long = format!("{}/é/last.tet", "ü".repeat(NAME_BYTES));
-        let noted = Registration::new(&long, 1_000..2_000);
+        let registration = Registration::new(&long, 1_000..2_000);
         let name = name_at(1_500).unwrap();
         assert!(name.len() <= NAME_BYTES && name.ends_with("ü/é/last.tet"), "{name}");
-        drop(noted);
+        drop(registration);
     }
 
     #[test]
     fn places_are_used_again() {
         for round in 0..3 * PLACES {
-            let noted = Registration::new("c.tet", 5_000..6_000);
-            assert!(noted.0.is_some(), "{round}");
+            let registration = Registration::new("c.tet", 5_000..6_000);
+            assert!(registration.0.is_some(), "{round}");
         }
         assert_eq!(name_at(5_500), None);
     }

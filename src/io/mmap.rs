@@ -70,8 +70,8 @@ fn map(name: &str, file: &File) -> Result<Mapping> {
     let mapped = unsafe { MmapOptions::new().map(file) }
         .map_err(|error| Error::io("cannot map the file", error).in_file(name))?;
     let addresses = mapped.as_ptr_range();
-    let noted = Registration::new(name, addresses.start as usize..addresses.end as usize);
-    Ok(Mapping(Arc::new((noted, mapped))))
+    let registration = Registration::new(name, addresses.start as usize..addresses.end as usize);
+    Ok(Mapping(Arc::new((registration, mapped))))
 }
 
 #[cfg(unix)]

@@ -9,7 +9,10 @@ mod folder;
 mod lru;
 mod mappings;
 mod memory;
-#[expect(unsafe_code, reason = "mapping a file is unsafe by nature; the SAFETY comment says when")]
+#[expect(
+    unsafe_code,
+    reason = "mapping a file is unsafe by nature; the SAFETY comment gives the conditions"
+)]
 mod mmap;
 mod object;
 mod path;

@@ -97,7 +97,7 @@ impl ByteSource for ObjectSource {
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
         let fetch = |range| self.fetch(range);
-        // Ranges with gaps of at most 1 MiB share a request: waiting costs more than bytes that nobody needs.
+        // Ranges with gaps of at most 1 MiB share a request: waiting costs more than unused bytes.
         let replies = coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
         let replies = replies.map_err(|error| failed(&self.name, error))?;
         let is_complete =

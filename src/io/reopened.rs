@@ -130,8 +130,8 @@ impl ByteSource for ReopenedSource {
     }
 
     fn unchanged(&self) -> Result<()> {
-        // A closed file is checked when it is opened again.
-        self.files.held.get(self.path.as_path()).map_or(Ok(()), |held| held.source.unchanged())
+        // If the pool has closed the file since a read, opening it again finds a later change.
+        self.source()?.unchanged()
     }
 
     fn forget(&self, range: &Range<u64>) {
@@ -181,6 +181,13 @@ mod tests {
             let error = a.read(std::slice::from_ref(&(0..1))).await.unwrap_err().to_string();
             assert!(error.contains("written after the table was created"), "{error}");
         }
+        // A read before the change is found too late only by this check, even after the pool closed the file.
+        let b = ReopenedSource::open(&path("b"), &files).unwrap();
+        b.read(std::slice::from_ref(&(0..1))).await.unwrap();
+        std::fs::write(path("b"), "123456").unwrap();
+        std::fs::write(path("c"), "1").unwrap();
+        ReopenedSource::open(&path("c"), &files).unwrap();
+        assert!(b.unchanged().is_err());
         // A new source accepts the present file.
         let now = ReopenedSource::open(&path("a"), &files).unwrap();
         assert_eq!(now.read(std::slice::from_ref(&(4..5))).await.unwrap()[0].as_ref(), b"5");

@@ -118,7 +118,8 @@ impl ArrayOpener {
         let first = self.place(places.first())?;
         let format = self.format_of(&first, format).await?;
         let resolved = self.formats.resolve(&format, options, &self.defaults)?;
-        let mosaic = mosaic_options(&resolved, resolved.flag("index_columns").unwrap_or_default());
+        let has_index_columns = resolved.read(&format.read_defaults()).index_columns;
+        let mosaic = mosaic_options(&resolved, has_index_columns);
         let table = match places {
             Places::One(_) => {
                 GridTable::of_file(self.formats.table(&format, &first, &resolved).await?, &mosaic)?

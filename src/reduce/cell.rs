@@ -69,7 +69,7 @@ macro_rules! cells {
     )*};
 }
 
-// Per type: its size in bytes, the type of its wrapping sums with its array, the least and the greatest
+// Per type: its size in bytes, and the type of its sums with its array. Then the least and the greatest
 // element, the addition of sums, and the comparison of bits.
 cells! {
     f32, 4, f64, Float64Array, f32::NEG_INFINITY, f32::INFINITY, |a, b| a + b, |a: f32, b: f32| a.to_bits() == b.to_bits();

@@ -120,8 +120,8 @@ where
         })
     }
 
-    /// Adds the cells of `batch` that count to every state except `counts`, which already include all
-    /// cells of the chunk, and subtracts the others from `counts`.
+    /// Adds the cells of `batch` that count to every state except `counts`. These already include all
+    /// cells of the chunk, so the cells that do not count are subtracted.
     fn add_batch(&mut self, batch: Batch<'_, T::Native>, may_hold_nulls: bool) {
         match self.keep {
             Keep::Nothing => {}
@@ -277,14 +277,15 @@ where
         }
         let Requested { sum, wide_sum, min, max, spread } = self.requested;
         // The zone has bounds if extremes are requested, and a sum if sums are. No zone has a spread.
-        let noted = zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
+        let is_stored =
+            zone.bounds.is_some() | !(min | max) && zone.sum.is_some() | !(sum | wide_sum);
         // Zone maps hold stored elements. Packed values would have to be computed from them, and halves
         // have another type in the states. A range may exclude some of the cells that a zone covers.
         let as_stored = self.value.form() == Some(Form::Stored)
             && self.value.element() != ElementType::F16
             && !self.ranged;
         let whole = task.rows == task.cells();
-        as_stored && noted && !spread && whole && chunk.only_place().is_some()
+        as_stored && is_stored && !spread && whole && chunk.only_place().is_some()
     }
 
     fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone) {

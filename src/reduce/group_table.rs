@@ -9,9 +9,9 @@
 //!   place = month × 250 + station
 //! ```
 //!
-//! A partition's table holds only the groups that its chunks can contain. If a partition has the months 5
-//! to 7, these have the *local* numbers 0 to 2 in its table, and keep the *global* numbers 5 to 7 on the
-//! axis. Output keys are looked up by global number.
+//! A partition's table holds only the groups that its chunks can contain. The months 5 to 7 of a
+//! partition have the *local* numbers 0 to 2 in its table. On the axis they keep the *global* numbers 5
+//! to 7, by which output keys are looked up.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -171,7 +171,7 @@ impl GroupTable {
         let mut place = 0;
         for axis in (0..self.axes.len()).filter(|axis| self.is_keyed(*axis)) {
             let segments = self.segments(axis, grid, task);
-            // Places of an axis differ only if its cells are in several groups.
+            // Compares the place of every cell on this axis with the first one.
             let mut places =
                 segments.iter().flat_map(|at| (0..at.len).map(|cell| at.places.at(cell)));
             let first = places.next()?;
@@ -267,8 +267,8 @@ impl LocalGroups {
     }
 }
 
-/// The shortest average run of one group for which cells are added run by run. In shorter runs, the start
-/// of a fold costs more than looking up the place of each cell.
+/// The shortest average run of one group for which cells are added run by run. A run is folded in 16
+/// states, which are merged at its end. Shorter runs are not worth that.
 const WORTHWHILE_RUN: usize = 8;
 
 /// Appends segments for the cells from `start` on, whose groups are `local`.

@@ -19,7 +19,8 @@ use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::Block;
 
 /// An axis' part of the pattern of a block. For an axis in a key, the chunk and the positions matter;
-/// for another axis, only the number of positions.
+/// for another axis, only the number of positions. All tasks at one chunk coordinate must select the same
+/// indices, as those of a plan do: the selection is not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AxisPattern {
     Keyed { chunk: u64, positions: Range<u64> },

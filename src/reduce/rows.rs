@@ -1,7 +1,7 @@
 //! Rows per group, computed from the sizes of selections without reading cells.
 //!
-//! A chunk of 4 times × 3 stations adds 4 to each station's group. Axes that do not move the place are
-//! multiplied first, so the work is that of the groups, not that of the cells.
+//! With `GROUP BY station`, a chunk of 4 times × 3 stations adds 4 to the group of each station. An axis
+//! in no key only multiplies the count, so the work is that of the other axes.
 
 use super::grouped_chunk::GroupedChunk;
 use super::kernel::{GroupPlaces, Segment};

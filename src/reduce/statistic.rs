@@ -91,8 +91,8 @@ impl<T: Cell> Statistic<T> for Max {
     }
 }
 
-/// The [`Moments`] of the cells, for variances. A sum of squares would be simpler, but loses all digits if
-/// the mean is large and the spread small.
+/// The [`Moments`] of the cells, for variances. A sum of squares would be simpler, but loses its digits
+/// where the mean is large and the spread is small.
 pub(super) struct Spread;
 
 /// The count, the mean and the spread of some values.

@@ -5,7 +5,7 @@
 //! holds as many counters as cells.
 //!
 //! No count becomes negative: before a batch, all cells of its chunk have been added. Wrapping operations
-//! leave out the checks for overflow, which cannot happen here and would slow the loops down.
+//! leave out the checks for overflow, which release builds of this crate have.
 
 use super::cell::Cell;
 use super::kernel::{Batch, GroupPlaces, add_row};

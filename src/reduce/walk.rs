@@ -5,9 +5,9 @@
 //! The innermost axis decides the loop.
 //!
 //! ```text
-//!   chunk of 4 times × 3 stations
-//!   GROUP BY month     time 0 0 1 1, station in no key     one axis of 12 cells: 6 of place 0, 6 of place 1
-//!   GROUP BY station   time in no key, station 0 1 2       outer axis of 4, stride 3; rows of 3 cells
+//!   chunk of 48 hours × 3 stations
+//!   GROUP BY day       time 24 × 0, 24 × 1; station in no key   one axis of 144: 72 of place 0, 72 of 1
+//!   GROUP BY station   time in no key; station 0 1 2            outer axis of 48, stride 3; rows of 3
 //! ```
 
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Walk {
         Self { outer: folded, strips: strips(inner) }
     }
 
-    /// Calls `visit` with batches of rows and the selected cells of each. A batch has about 8192 cells:
+    /// Calls `visit` with batches of rows and the selected cells of each. A batch has at most 8192 cells:
     /// many short rows, or part of a long one.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
         let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
@@ -84,7 +84,7 @@ fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
     selection.is_all() && matches!(segments, [Segment { places: GroupPlaces::Fixed(0), .. }])
 }
 
-/// Whether longer runs stay valid: cells of an axis behind would all be in the group of their index here.
+/// Whether each segment is in one group, so that the cells of the next axis may lengthen its runs.
 fn all_fixed(segments: &[Segment]) -> bool {
     segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
 }

@@ -226,8 +226,9 @@ pub trait ArrayGroup: Debug + Send + Sync {
         describe_arrays(self.location(), &opened(self).await, self.left_out(), detail)
     }
 
-    /// Verifies the arrays, and returns a report per file or array, with its path or URL. By default, one report
-    /// covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks decoded.
+    /// Verifies the arrays, and returns a report per file or array, with its path or URL. By default, one
+    /// report covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks
+    /// decoded.
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
         let (location, arrays) = (self.location(), opened(self).await);
         let report = verify_arrays(location, arrays, self.left_out(), depth, progress).await;

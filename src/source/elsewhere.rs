@@ -68,8 +68,8 @@ pub(super) async fn first_bytes(place: &Place) -> Result<Vec<u8>> {
     Ok(read.concat())
 }
 
-/// The number of first bytes that signatures need. HDF5 may begin with a block of the user, at 512, 1024, …, so
-/// a few bytes are not enough.
+/// The number of first bytes that signatures need. An HDF5 file may begin with a user block of 512, 1024, …
+/// bytes before its signature.
 const HEAD: u64 = 64 * 1024;
 
 /// Reads the first bytes of a local file, up to 64 KiB. Returns no bytes for a place in an object store.

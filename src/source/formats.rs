@@ -329,8 +329,8 @@ impl Formats {
     /// queries.
     pub(crate) fn settings(&self) -> Vec<&'static OptionInfo> {
         let mut settings: Vec<&'static OptionInfo> = Vec::new();
-        // A setting applies to all formats. So a common option that a format redeclares with its own default is
-        // shown with the common one.
+        // A setting applies to all formats. So a common option that a format redeclares with its own
+        // default is shown with the common one.
         let own = self.iter().flat_map(|format| format.options().iter());
         for option in own.chain(COMMON).filter(|it| it.session) {
             let is_common = COMMON.iter().find(|it| it.name == option.name);
@@ -418,8 +418,9 @@ impl Formats {
         }
     }
 
-    /// Explains `error`, which came from opening `place` in the `expected` format. For a place of another format,
-    /// the message names the format and how to read it. Without arrays, the message names the files found.
+    /// Explains `error`, which came from opening `place` in the `expected` format. For a place of another
+    /// format, the message names the format and how to read it. Without arrays, the message names the files
+    /// found.
     async fn explain(&self, error: Error, place: &Place, expected: &Arc<dyn ArrayFormat>) -> Error {
         // CSV and JSON files have no signature. If the first byte is wrong, the file name identifies them.
         let from_the_start = error.kind() == ErrorKind::Corrupt && error.offset() == Some(0);

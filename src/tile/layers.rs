@@ -94,13 +94,29 @@ pub(crate) fn bytes_decoded(stored: &StoredChunk, cells: u64, format: &CellForma
     let made = |width: usize| cells.saturating_mul((width + usize::from(format.nullable)) as u64);
     // If a layer turns out to be absent, the tile is made of fill values.
     let is_tile = stored.is_whole() && !stored.layers.iter().any(|layer| layer.may_be_absent);
+    let span = size_of::<Range<u64>>();
     let tile = match (format.width, is_tile) {
         (Some(_), true) => 0,
         (Some(width), false) => made(width),
-        (None, true) => made(size_of::<Range<u64>>()),
-        (None, false) => made(size_of::<Range<u64>>()).saturating_add(contents),
+        (None, true) => made(span),
+        (None, false) => made(span).saturating_add(contents),
     };
-    layers.saturating_add(tile)
+    // The offsets of a layer become numbers, and for merging spans, beside those of the tile.
+    let temporary = match (format.width, is_tile) {
+        (Some(_), _) => 0,
+        (None, true) => cells.saturating_mul(size_of::<u64>() as u64),
+        (None, false) => {
+            let cells = stored.layers.iter().map(|layer| stored_cells(layer, cells)).max();
+            cells.unwrap_or_default().saturating_mul((size_of::<u64>() + span) as u64)
+        }
+    };
+    layers.saturating_add(tile).saturating_add(temporary)
+}
+
+/// Returns the cells of a layer as stored, in a chunk of `cells` cells.
+fn stored_cells(layer: &Layer, cells: u64) -> u64 {
+    let shape = layer.placement.as_ref().map(|placement| placement.tile_shape.as_slice());
+    shape.map_or(cells, |shape| shape.iter().copied().fold(1, u64::saturating_mul))
 }
 
 /// A decoder of layers, which takes their payloads in order.
@@ -554,6 +570,30 @@ mod tests {
             decode(&stored, &mut fetched.into_iter(), &extents, &format, vec![], scratch).unwrap();
         let expected: Vec<u8> = (0..1 << 16).map(|at| (at >> 12) as u8).collect();
         assert_eq!(tile.bytes(), expected);
+    }
+
+    #[test]
+    fn values_of_any_length_are_accounted_with_their_offsets() {
+        let mut fetched = vec![];
+        let layer = |fetched: &mut Vec<Bytes>| Layer {
+            content: Some(payload(vec![b'a'; 100], false, fetched)),
+            ..Layer::whole(payload(vec![0; 80], false, fetched))
+        };
+        let format = CellFormat { width: None, ..CellFormat::fixed(1) };
+        let whole = StoredChunk { layers: vec![layer(&mut fetched)] };
+        // Payloads of 180 bytes; per cell 16 bytes of spans, and 8 of offsets as numbers.
+        assert_eq!(bytes_decoded(&whole, 10, &format), 180 + 10 * (16 + 8));
+        let placement = Placement {
+            region: vec![0..5],
+            tile_shape: vec![10],
+            origin: vec![0],
+            order: StorageOrder::RowMajor,
+        };
+        let placed = Layer { placement: Some(placement), ..layer(&mut fetched) };
+        let merged = StoredChunk { layers: vec![placed] };
+        // The tile of 5 cells has spans and contents; the layer of 10 cells has offsets and spans.
+        let expected = 180 + 5 * 16 + 100 + 10 * (8 + 16);
+        assert_eq!(bytes_decoded(&merged, 5, &format), expected);
     }
 
     #[test]

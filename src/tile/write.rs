@@ -79,7 +79,7 @@ impl WriteSession {
                 Write::Append(content) => self.append(content).await?,
                 Write::Complete(object) => {
                     self.upload(&object)?.complete(Existing::Refuse).await?;
-                    note(&self.put, object);
+                    record(&self.put, object);
                 }
                 Write::Rename { from, to } => {
                     self.folder.rename(&from, &to).await?;
@@ -100,6 +100,10 @@ impl WriteSession {
             true => Existing::Replace,
             false => Existing::Refuse,
         });
+        // Without an upload, nothing can become visible, and the written objects stay recorded.
+        if let Publish::Complete { object, .. } = &publish {
+            self.check_begun(object)?;
+        }
         // Without a reply, or if this future is dropped, the objects may already be visible. They are
         // removed only if the folder reports that the published name is taken.
         let put = self.take_put();
@@ -134,8 +138,12 @@ impl WriteSession {
 
     /// Takes the upload of an object; fails if nothing was appended to it.
     fn upload(&mut self, object: &str) -> Result<Box<dyn Upload>> {
-        let upload = self.uploads.remove(object);
-        upload.ok_or_else(|| Error::internal(format!("nothing was appended to \"{object}\"")))
+        self.uploads.remove(object).ok_or_else(|| not_begun(object))
+    }
+
+    /// Fails if nothing was appended to an object.
+    fn check_begun(&self, object: &str) -> Result<()> {
+        if self.uploads.contains_key(object) { Ok(()) } else { Err(not_begun(object)) }
     }
 
     /// Takes the recorded objects. Afterwards, neither a drop nor `abort` removes them.
@@ -168,16 +176,20 @@ impl Drop for WriteSession {
     }
 }
 
+fn not_begun(object: &str) -> Error {
+    Error::internal(format!("nothing was appended to \"{object}\""))
+}
+
 /// Puts objects concurrently, and records those that are written.
 async fn put(
     folder: &Arc<dyn WritableFolder>,
-    noted: &Mutex<Vec<Arc<str>>>,
+    written: &Mutex<Vec<Arc<str>>>,
     objects: Vec<Content>,
 ) -> Result<()> {
     let put = objects.into_iter().map(|Content { object, bytes }| async move {
         let put = folder.put(&object, bytes, Existing::Refuse).await;
         // Record it at once: if the session is dropped, nothing awaits the other puts.
-        put.map(|()| note(noted, object))
+        put.map(|()| record(written, object))
     });
     // Await all puts even after an error, so that none writes after the objects are removed.
     let put: Vec<Result<()>> =
@@ -185,8 +197,8 @@ async fn put(
     put.into_iter().collect()
 }
 
-fn note(noted: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {
-    noted.lock().unwrap_or_else(PoisonError::into_inner).push(object);
+fn record(written: &Mutex<Vec<Arc<str>>>, object: Arc<str>) {
+    written.lock().unwrap_or_else(PoisonError::into_inner).push(object);
 }
 
 /// Removes objects and uploads that were not published.
@@ -343,6 +355,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn publishing_an_object_without_content_removes_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = local(dir.path());
+        let mut session = WriteSession::new(Arc::clone(&folder) as _);
+        let put = Write::Put(vec![Content::new("a", Bytes::from_static(b"1"))]);
+        session.write(vec![put]).await.unwrap();
+        let publish = Publish::Complete { object: "log".into(), replace: false };
+        let error = session.publish(publish).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+        session.abort().await;
+        assert!(objects(&*folder, "").await.is_empty());
     }
 
     #[tokio::test]

@@ -1,4 +1,7 @@
 //! The statistics that a writer should have stored for a tile, computed from its elements.
+//!
+//! The deep verification of both formats compares them with the stored ones. The code is simple and separate
+//! from the kernels of queries, so that one fault cannot hide in both.
 
 use arrow::array::ArrowNativeTypeOp;
 
@@ -27,6 +30,7 @@ impl CellStatistics {
     }
 }
 
+/// Computes the statistics by one pass over the elements. A missing validity byte counts as valid.
 fn scan<T: Element>(
     elements: &[u8],
     fill: Option<Bound>,
@@ -60,6 +64,7 @@ pub(crate) fn is_same(element: ElementType, a: &Bound, b: &Bound) -> bool {
 
 fn is_zero(element: ElementType, stored: &Bound) -> bool {
     let size = element.size() as usize;
+    // The last stored byte is the highest, which has the sign.
     let Some((sign, rest)) = stored[..size].split_last() else { return false };
     let sign = if element.is_integer() { *sign } else { sign & 0x7f };
     sign == 0 && rest.iter().all(|byte| *byte == 0)

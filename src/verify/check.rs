@@ -2,7 +2,8 @@
 
 use super::finding::{Finding, Severity};
 
-/// The most findings of one severity that a check lists; further ones are only counted.
+/// The most findings of one severity that a check lists; further ones are only counted. A damaged index may
+/// have a million.
 const MOST_LISTED: u64 = 20;
 
 /// A check of a verification, with its findings.
@@ -10,8 +11,11 @@ const MOST_LISTED: u64 = 20;
 pub struct Check {
     name: &'static str,
     detail: String,
+    /// At most [`MOST_LISTED`] of each severity, in the order in which they were found.
     findings: Vec<Finding>,
+    /// The number of failures, listed or not.
     failures: u64,
+    /// The number of warnings, listed or not.
     warnings: u64,
 }
 
@@ -34,6 +38,7 @@ impl Check {
         self
     }
 
+    /// Counts a finding, and lists it if the list of its severity has room.
     pub(crate) fn add(&mut self, finding: Finding) {
         let count = self.count(finding.severity);
         *count += 1;

@@ -1,4 +1,11 @@
 //! Parallel decoding of chunks, to check their payloads and their stored statistics.
+//!
+//! ```text
+//!   add(chunk) ──▶ batch ──full──▶ Pool: a task per batch ──▶ Outcome ──▶ two checks
+//!                                  read all, then decode one after the other
+//! ```
+//!
+//! `add` waits while a task per core is running, so memory is bounded by the cores and the batch size.
 
 use std::sync::Arc;
 
@@ -43,8 +50,11 @@ pub(crate) struct Decoding<T> {
     /// Chunks that wait for a full batch, and their stored bytes.
     batch: Vec<T>,
     bytes: u64,
+    /// The number of chunks decoded so far.
     decoded: u64,
+    /// The check of payloads.
     payloads: Check,
+    /// The check of stored statistics.
     statistics: Check,
 }
 
@@ -78,7 +88,7 @@ impl<T: Decodable> Decoding<T> {
         }
     }
 
-    /// Reads chunks from `objects` from now on.
+    /// Reads chunks from `objects` from now on. Chunks that wait are first started with the old objects.
     pub(crate) async fn set_objects(&mut self, objects: &Arc<Objects>) -> Result<()> {
         self.start().await?;
         self.objects = Arc::clone(objects);
@@ -108,6 +118,7 @@ impl<T: Decodable> Decoding<T> {
         Ok(())
     }
 
+    /// Adds the result of a batch to the checks.
     fn note(&mut self, outcome: Outcome) {
         self.decoded += outcome.decoded;
         self.payloads.extend(outcome.payloads);

@@ -1,4 +1,6 @@
 //! A pool of tasks that decode in parallel.
+//!
+//! Results come in the order in which tasks end, not in that of their start.
 
 use std::future::Future;
 use std::thread::available_parallelism;

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::finding::Finding;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, path_within};
 
 /// How thorough a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,14 +37,12 @@ impl Report {
         Self { depth, checks }.relative_to(location)
     }
 
-    /// Makes paths relative to `location`; omits the path of the verified file itself.
+    /// Makes paths relative to `location`; omits the path of the verified file itself. In a report on
+    /// `x.tet.d`, the file `x.tet.d/CURRENT` becomes `CURRENT`.
     pub(crate) fn relative_to(mut self, location: &str) -> Self {
         let relative = |file: String| {
-            let within = match file.strip_prefix(location) {
-                Some(within) => within.trim_start_matches('/').to_owned(),
-                None => file,
-            };
-            Some(within).filter(|within| !within.is_empty())
+            let within = path_within(&file, location).unwrap_or(&file);
+            Some(within.to_owned()).filter(|within| !within.is_empty())
         };
         let findings = self.checks.iter_mut().flat_map(Check::findings_mut);
         findings.for_each(|finding| finding.file = finding.file.take().and_then(relative));

@@ -7,6 +7,7 @@ const NOTHING: &str = "-";
 
 /// A table without borders: a header, and cells as wide as the widest cell of their column.
 pub(super) struct Columns {
+    /// The name of each column, and the side to which its cells are aligned.
     header: Vec<(&'static str, Side)>,
     rows: Vec<Vec<String>>,
 }
@@ -58,7 +59,7 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Escapes control characters, because names come from files and the terminal would run_command them.
+/// Escapes control characters, because names come from files and a terminal would obey them.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,7 +1,15 @@
 //! Titles for the columns of a query: their aliases, or else the attributes of the table columns they come
 //! from.
+//!
+//! | column | title | unit |
+//! |---|---|---|
+//! | `value` of `temperature`, with `long_name` and `units` | the long name | `degC` |
+//! | `max(value)` | `max(` the long name `)` | `degC` |
+//! | `avg(value) AS mean` | `mean` | `degC` |
+//! | `value * 2` | the text of the expression | none |
 
 use datafusion::arrow::datatypes::Field;
+use datafusion::common::JoinType;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use gridfusion_plot::Title;
@@ -34,8 +42,10 @@ pub(super) fn of(plan: &LogicalPlan) -> Vec<Title> {
 /// The origin of a column of a query.
 #[derive(Debug)]
 struct Trace<'a> {
+    /// The field of the table column, whose metadata has the attributes.
     field: &'a Field,
     table: &'a str,
+    /// The aggregate over the column; at most one.
     aggregate: Option<&'a str>,
     is_renamed: bool,
 }
@@ -58,9 +68,15 @@ impl<'a> Trace<'a> {
                 is_renamed: false,
             }),
             LogicalPlan::Join(join) => {
+                use JoinType::{LeftAnti, LeftMark, LeftSemi, RightAnti, RightMark, RightSemi};
                 let left = join.left.schema().fields().len();
-                let right = || Self::of(&join.right, at - left);
-                if at < left { Self::of(&join.left, at) } else { right() }
+                match join.join_type {
+                    // These have the columns of one side, and perhaps a mark after them.
+                    RightSemi | RightAnti | RightMark => Self::of(&join.right, at),
+                    LeftSemi | LeftAnti | LeftMark => Self::of(&join.left, at),
+                    _ if at < left => Self::of(&join.left, at),
+                    _ => Self::of(&join.right, at - left),
+                }
             }
             LogicalPlan::Distinct(Distinct::All(input)) => Self::of(input, at),
             LogicalPlan::Filter(_)
@@ -72,6 +88,7 @@ impl<'a> Trace<'a> {
         }
     }
 
+    /// Follows an expression over the columns of `input`; `None` if it computes other values.
     fn of_expr(expr: &'a Expr, input: &'a LogicalPlan) -> Option<Self> {
         match expr {
             Expr::Column(column) => Self::of(input, input.schema().maybe_index_of_column(column)?),

@@ -9,6 +9,7 @@ use datafusion::error::Result;
 /// Prints rows as objects with all keys. A NULL is `null`, because a missing key would remove the column
 /// from that object.
 pub(super) struct Json {
+    /// Whether rows are elements of one array, instead of lines.
     is_array: bool,
     is_begun: bool,
 }

@@ -14,7 +14,13 @@ use super::max_rows::MaxRows;
 /// Number of lines with dots that stand for the rows not shown.
 const DOTS: usize = 3;
 
-/// Prints the first `maxrows` rows, and dots if there are more.
+/// Prints the first `maxrows` rows, and dots if there are more:
+///
+/// ```text
+/// | 3  |
+/// | .  |
+/// +----+
+/// ```
 pub(super) fn write(
     out: &mut dyn Write,
     schema: SchemaRef,
@@ -43,6 +49,7 @@ pub(super) fn write(
     Ok(writeln!(out, "{body}\n{}{border}", dots.repeat(DOTS))?)
 }
 
+/// Returns the first `most` rows, as slices of the batches.
 fn first_rows(batches: &[RecordBatch], most: usize) -> Vec<RecordBatch> {
     let mut left = most;
     let mut shown = vec![];

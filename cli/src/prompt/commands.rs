@@ -1,4 +1,6 @@
 //! Commands of the prompt: lines that are not SQL.
+//!
+//! [`COMMANDS`] is the only list of them. The prompt runs, completes and documents commands from it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -178,7 +180,7 @@ fn functions(ctx: &SessionContext, name: &str) -> String {
     sql + " ORDER BY name"
 }
 
-/// Sets or prints the settings of printed results.
+/// Sets or prints the settings of printed results: `\pset`, `\pset format`, `\pset format csv`.
 fn set(name: &str, argument: &str, output: &mut Output) -> Result<()> {
     let (what, value) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let value = value.trim();

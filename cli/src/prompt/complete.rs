@@ -1,4 +1,14 @@
 //! Completes names, keywords, commands and paths when the user presses Tab.
+//!
+//! | before the cursor | candidates |
+//! |---|---|
+//! | `\ti` | commands |
+//! | `FROM te` | tables, schemas, catalogs and table functions |
+//! | `FROM 'sta` | paths |
+//! | `t.va` | the columns of `t` in this statement, else the tables of schema `t` |
+//! | `SELECT va … FROM t` | the columns of `t`, functions and keywords |
+//!
+//! `cursor.rs` finds which of these it is. Columns come from planning `SELECT * FROM t`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -64,17 +74,21 @@ impl Completions {
             let names = names.filter(|name| name.starts_with(&before[begin..]));
             return Ok((begin, pairs(names.map(|name| (*name).to_owned()).collect())));
         };
-        let start = before.rfind(char::is_whitespace).map_or(begin, |at| at + 1);
+        // The word at the cursor, after the last blank.
+        let blank = before.char_indices().rfind(|(_, c)| c.is_whitespace());
+        let start = blank.map_or(begin, |(at, c)| at + c.len_utf8());
         let of = COMMANDS.iter().find(|known| known.names.contains(&command));
         match of.map(|of| of.argument) {
             Some("FILE") => self.files.complete_path(before, before.len()),
             Some("[TABLE]") => {
+                // The argument is completed as if it were SQL after TABLE, then moved back by that word.
                 let cursor = Cursor::of(&format!("TABLE {}", &before[start..]));
                 let Place::Table(parts) = cursor.place else { return Ok((start, vec![])) };
                 let start = start + cursor.start - "TABLE ".len();
                 Ok((start, pairs(self.tables(&parts, &cursor.prefix, false))))
             }
             Some(argument) => {
+                // The lower-case words of the argument's help are what users type, such as `on` and `off`.
                 let words = argument.split(|c: char| !c.is_alphanumeric() && c != '-');
                 let words = words.filter(|word| {
                     word.starts_with(char::is_lowercase) && word.starts_with(&before[start..])
@@ -135,11 +149,13 @@ impl Completions {
         names.filter(|name| name != INFORMATION_SCHEMA).collect()
     }
 
+    /// Returns the schemas with this prefix, each with a dot: a table's name follows.
     fn schemas_of(&self, catalog: &str, prefix: &str) -> Vec<String> {
         let schemas = self.schema_names(catalog).into_iter().filter(|name| is_begun(name, prefix));
         schemas.map(|name| format!("{}.", quote_identifier(&name))).collect()
     }
 
+    /// Returns the tables with this prefix, with quotes where SQL needs them.
     fn tables_of(&self, catalog: &str, schema: &str, prefix: &str) -> Vec<String> {
         let schema = self.ctx.catalog(catalog).and_then(|catalog| catalog.schema(schema));
         let tables = schema.map(|schema| schema.table_names()).unwrap_or_default().into_iter();
@@ -267,6 +283,7 @@ mod tests {
             ("SELECT 1 -- sel|", 15, &[]),
             (".ta|", 0, &[".tables"]),
             ("\\pset form|", 6, &["format"]),
+            ("\\pset\u{a0}form|", 7, &["format"]),
         ] {
             let (at, found) = offered(&completions, line);
             assert_eq!(at, start, "{line}");

@@ -1,4 +1,13 @@
 //! Finds the kind of name at the cursor in unfinished SQL.
+//!
+//! The pieces before the cursor decide, from right to left: the word being typed, its qualifier, and the word
+//! before them. The bar is the cursor:
+//!
+//! ```text
+//!   SELECT * FROM s.te|          start 16, prefix "te", Table(["s"])
+//!   SELECT t.|                   start 9,  prefix "",   Member(["t"])
+//!   SELECT a, b|                 start 10, prefix "b",  Word
+//! ```
 
 use std::ops::Range;
 
@@ -41,6 +50,7 @@ impl Cursor {
         };
         let Some(last) = all.last().copied() else { return here(0, "", Place::Word) };
         let is_in_line_comment = last.kind == Kind::Comment && last.text.starts_with("--");
+        // The word being typed; if there is none, the cursor is where one may begin.
         let (start, prefix) = match last.kind {
             Kind::Text if !last.is_closed => {
                 return here(last.start + 1, &last.text[1..], Place::Path);
@@ -120,6 +130,7 @@ fn clause<'a, 'p>(pieces: &'a [Piece<'p>]) -> Option<&'a Piece<'p>> {
     None
 }
 
+/// Whether a word begins a clause, so that commas after it belong to that clause.
 fn is_clause(piece: &Piece<'_>) -> bool {
     const CLAUSES: [&str; 9] =
         ["select", "from", "where", "by", "having", "on", "using", "values", "limit"];

@@ -40,6 +40,7 @@ impl PromptHelper {
 impl Helper for PromptHelper {}
 
 impl Validator for PromptHelper {
+    /// Lets Enter begin another line while the statement is unfinished.
     fn validate(&self, ctx: &mut ValidationContext<'_>) -> Result<ValidationResult> {
         Ok(match Input::of(ctx.input()) {
             Input::Unfinished => ValidationResult::Incomplete,
@@ -81,6 +82,7 @@ impl Completer for PromptHelper {
     }
 }
 
+// Codes of terminals for bright foreground colours.
 const RED: &str = "91";
 const GREEN: &str = "92";
 const GREY: &str = "90";

@@ -1,4 +1,11 @@
 //! Reports as text: a line per check with its findings below, and the verdict at the end.
+//!
+//! ```text
+//!   stations.tet
+//!     ok       superblock    layout version 1
+//!     FAILED   chunk_decode  19 chunks
+//!                "temperature", chunk [0, 1]: …
+//! ```
 
 use gridfusion::verify::{Check, Depth, Severity, counted};
 

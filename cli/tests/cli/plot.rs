@@ -150,6 +150,21 @@ fn titles_and_units_come_from_attributes() {
         "SELECT station, max(value) AS wettest, count(*) AS n FROM precipitation GROUP BY station";
     let texts = svg(sql, &[]).texts().join("|");
     assert!(texts.contains("wettest|n|") && !texts.contains("[mm"), "{texts}");
+    // The columns of a semi join are those of one side.
+    for (side, other, unit) in
+        [("RIGHT", "temperature", "[mm h-1]"), ("LEFT", "elevation", "[degC]")]
+    {
+        let (left, right) = match side {
+            "RIGHT" => (other, "precipitation"),
+            _ => ("temperature", other),
+        };
+        let of = if side == "RIGHT" { "b" } else { "a" };
+        let sql = format!(
+            "SELECT {of}.time, {of}.value FROM {left} AS a {side} SEMI JOIN {right} AS b ON a.station = b.station WHERE {of}.station = 'Oslo'"
+        );
+        let texts = svg(&sql, &[]).texts().join("|");
+        assert!(texts.contains(unit), "{sql}: {texts}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use half::f16;
 
 use super::temporal::{NOT_A_TIME, Temporal};
 use crate::array::element::{arrow_type, elements_of, for_element_type};
@@ -41,14 +42,16 @@ impl Scalar {
         }
     }
 
-    /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none. Half-precision
-    /// floats are not checked.
+    /// Marks as NULL those little-endian values that are NaN or NaT; `None` if there are none.
     pub(super) fn present(self, values: &Buffer) -> Option<NullBuffer> {
         /// Returns a null buffer in which values of `N` bytes are valid unless `is_missing`.
         fn kept<const N: usize>(values: &[u8], is_missing: impl Fn([u8; N]) -> bool) -> NullBuffer {
             values.as_chunks::<N>().0.iter().map(|bytes| !is_missing(*bytes)).collect()
         }
         let present = match self {
+            Self::Number(ElementType::F16) => {
+                kept(values, |bytes| f16::from_le_bytes(bytes).is_nan())
+            }
             Self::Number(ElementType::F32) => {
                 kept(values, |bytes| f32::from_le_bytes(bytes).is_nan())
             }
@@ -83,4 +86,23 @@ fn numbers(element: ElementType, values: Buffer, nulls: Option<NullBuffer>) -> R
         Ok(Arc::new(PrimitiveArray::<T>::new(elements_of::<T>(values)?, nulls)))
     }
     for_element_type!(element, T => typed::<T>(values, nulls))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nan_of_every_float_type_is_missing() {
+        fn present(element: ElementType, values: &[u8]) -> Vec<bool> {
+            let nulls = Scalar::Number(element).present(&Buffer::from(values)).unwrap();
+            nulls.iter().collect()
+        }
+        let halves = [f16::ONE, f16::NAN].map(f16::to_le_bytes).concat();
+        assert_eq!(present(ElementType::F16, &halves), [true, false]);
+        let singles = [f32::NAN, 1.0].map(f32::to_le_bytes).concat();
+        assert_eq!(present(ElementType::F32, &singles), [false, true]);
+        let doubles = [1.0, f64::NAN].map(f64::to_le_bytes).concat();
+        assert_eq!(present(ElementType::F64, &doubles), [true, false]);
+    }
 }

@@ -1,4 +1,12 @@
 //! Statistics of some chunks, in the form that DataFusion's pruning uses.
+//!
+//! Each array has one entry per chunk. NULL means that nothing is known of the chunk, which is then kept:
+//!
+//! ```text
+//!   chunks 3     bounds["value"]        [250, NULL, 280], [310, NULL, 295]
+//!                null_counts["value"]   [0, NULL, 4]
+//!                cells                  [1440, 1440, 720]
+//! ```
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,6 +21,7 @@ pub(super) struct ContainerStatistics {
     pub(super) chunks: usize,
     /// The least and the greatest label or value of each chunk.
     pub(super) bounds: HashMap<String, (ArrayRef, ArrayRef)>,
+    /// The number of NULLs of each chunk. A chunk in which they are as many as the cells has no value.
     pub(super) null_counts: HashMap<String, UInt64Array>,
     /// The number of cells of each chunk; `None` without statistics of a variable.
     pub(super) cells: Option<ArrayRef>,
@@ -40,6 +49,7 @@ impl PruningStatistics for ContainerStatistics {
         self.cells.clone()
     }
 
+    // Chunks have no lists or Bloom filters of their values.
     fn contained(&self, _: &ColumnName, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         None
     }

@@ -1,6 +1,13 @@
 //! Dynamic filters, which operators make while a query runs: the threshold of a TopK, the keys of a hash
 //! join's build side, the least value found so far. The operator that pushed such a filter down needs no
 //! row for which the filter is not true.
+//!
+//! Such a filter is an expression whose content changes. A *snapshot* is its content at one moment:
+//!
+//! ```text
+//!   ORDER BY value DESC LIMIT 10      true  ▶  value > 290.5  ▶  value > 311.0  ▶ …
+//!   JOIN stations USING (station)     true  ▶  station IN ('A', 'F')
+//! ```
 
 use std::sync::Arc;
 
@@ -24,8 +31,10 @@ use datafusion::physical_plan::filter_pushdown::{
 use crate::array::ColumnSource;
 use crate::exec::columns::columns_of;
 
-/// Passes the filters that may still change to `take`, which returns a node with them. Reports every filter
-/// as not applied, so that the operator above evaluates it again.
+/// Passes the filters that may still change to `take`, which returns a node with them. Reports every
+/// filter as not applied, so that the operator above evaluates it again.
+///
+/// Only the `Post` phase pushes down dynamic filters: then no rule replaces the operators that make them.
 pub(crate) fn dynamic_filters<N: ExecutionPlan>(
     phase: FilterPushdownPhase,
     pushed: ChildPushdownResult,
@@ -50,6 +59,7 @@ pub(crate) fn dynamic_filters<N: ExecutionPlan>(
 /// Dynamic filters that were pushed down to a scan.
 #[derive(Debug, Clone)]
 pub(crate) struct DynamicFilters {
+    /// A row is needed only if all filters are true for it.
     pub(crate) filters: Vec<PhysicalExprRef>,
     /// The sources of the scan's columns, to which the filters refer.
     pub(crate) columns: Vec<ColumnSource>,
@@ -81,7 +91,7 @@ impl DynamicFilters {
 ///
 /// DataFusion 55 makes one filter for `min(a), max(b)`. While one of the aggregates has no value, the
 /// filter leaves it out instead of letting every row pass. Such a filter uses fewer columns than the
-/// complete one.
+/// complete one. A filter that is still `true` uses none, and is complete.
 pub(crate) fn snapshot_filter(filter: &PhysicalExprRef) -> Result<Option<PhysicalExprRef>> {
     let now = snapshot_physical_expr(Arc::clone(filter))?;
     let columns = columns_of([&now]);
@@ -89,7 +99,8 @@ pub(crate) fn snapshot_filter(filter: &PhysicalExprRef) -> Result<Option<Physica
     Ok(is_whole.then_some(now))
 }
 
-/// Returns the columns whose NULL rows do not pass `filters`: operands of comparisons and of `IS NOT NULL`.
+/// Returns the columns whose NULL rows do not pass `filters`: operands of comparisons and of
+/// `IS NOT NULL`. Only whole columns count. `a + 1 > 3` excludes NULLs of `a` too, but is not recognised.
 pub(crate) fn never_null<'a>(filters: impl IntoIterator<Item = &'a PhysicalExprRef>) -> Vec<usize> {
     let mut columns = Vec::new();
     for conjunct in filters.into_iter().flat_map(split_conjunction) {
@@ -134,6 +145,7 @@ pub(super) fn without_nulls(
             {
                 return Ok(Transformed::yes(lit(false)));
             }
+            // Children come first, so by now `value IS NULL` is `false`, and can be taken out of an OR.
             let either = expr.downcast_ref::<BinaryExpr>().filter(|it| *it.op() == Operator::Or);
             let left = either.and_then(|either| match (either.left(), either.right()) {
                 (left, right) if is_false(left) => Some(Arc::clone(right)),

@@ -12,12 +12,18 @@ use datafusion::physical_expr::PhysicalExprRef;
 use crate::array::{ColumnSource, GridArray};
 use crate::grid::AxisSelection;
 
-/// The number of labels evaluated at once.
+/// The number of labels evaluated at once. A long axis never has all its labels in memory twice.
 const LABELS_PER_BATCH: u64 = 1 << 16;
 
 /// Returns the indices among `candidates` for which `predicate` is true. The predicate is over `columns`,
 /// which belong to one axis and have the fields of `schema`. Candidates are relative to index `start` of
 /// that axis.
+///
+/// If the candidates are 3, 4 and 7, and the predicate is true for the second and the third, the result
+/// is 4 and 7.
+///
+/// # Errors
+/// If the predicate fails on a label, or is not a condition.
 pub(super) fn select_labels(
     predicate: &PhysicalExprRef,
     array: &GridArray,
@@ -37,6 +43,7 @@ pub(super) fn select_labels(
             .map(|labels| labels.select(&part, start))
             .collect::<crate::Result<Vec<ArrayRef>>>()?;
         let batch = RecordBatch::try_new(SchemaRef::clone(schema), labels)?;
+        // Runs of true rows are positions among the candidates of this part.
         for (from, to) in satisfied(predicate, &batch)?.set_slices() {
             ranges.extend_from_slice(part.slice(from as u64..to as u64).ranges());
         }

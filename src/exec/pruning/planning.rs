@@ -3,6 +3,15 @@
 //! A predicate over one dimension becomes a set of indices, whatever its expression is. It is evaluated
 //! once over the labels of the axis: n labels instead of n × m × k rows. A predicate over several
 //! dimensions, or over variables, becomes a mask of the chunks that may hold matching rows.
+//!
+//! ```text
+//!   station LIKE 'B%'              one dimension       selection of the axis, exact
+//!   time > x AND lat < y           two conjuncts       a selection each
+//!   time > x OR lat < y            two dimensions      mask by least and greatest label
+//!   value > 300 OR time > x        a variable, too     mask by zone maps, if they are worth reading
+//! ```
+//!
+//! Masks only leave out chunks. DataFusion evaluates their filters again, row by row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,10 +33,15 @@ use crate::array::{ColumnSource, GridArray};
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
 
-/// The greatest number of combinations of chunks to examine.
+/// The greatest number of combinations of chunks to examine. With more, a query is planned without the
+/// mask.
 const MAX_COMBINATIONS: usize = 1 << 20;
 
 /// Plans which chunks and cells of `array` a scan with these filters reads.
+///
+/// # Errors
+/// If a filter over one dimension fails on a selected label. `Internal` for a filter that must be
+/// evaluated per row, because [`FilterScope::pushdown`] has refused it.
 pub(crate) async fn request(
     array: &Arc<GridArray>,
     filters: &[Expr],
@@ -79,6 +93,7 @@ async fn mask(
     let chunks = ReadExtent::of_selection(array.grid(), selection);
     let statistics = ChunkStatistics::gather(array, chunks, &columns, schema).await?;
     let of_values = columns.iter().any(|column| column.value().is_some());
+    // A filter over variables needs zone maps, and no mask may take long to make.
     let few = statistics.combinations().is_some_and(|count| count <= MAX_COMBINATIONS);
     if (of_values && !statistics.know_values()) || !few {
         return Ok(None);
@@ -94,7 +109,9 @@ async fn mask(
 
 /// A filter as a physical expression, over the columns that it uses.
 struct BoundFilter {
+    /// The sources of these columns, in the order of the array's schema.
     columns: Vec<ColumnSource>,
+    /// The fields of these columns.
     schema: SchemaRef,
     predicate: PhysicalExprRef,
 }
@@ -119,6 +136,7 @@ impl BoundFilter {
 /// Whether `filter`, which uses no column, is true.
 fn holds(filter: &Expr, array: &GridArray, session: &dyn Session) -> Result<bool> {
     let BoundFilter { schema, predicate, .. } = BoundFilter::of(filter, array, session)?;
+    // One row without columns is enough to evaluate a constant.
     let one_row = RecordBatchOptions::new().with_row_count(Some(1));
     let batch = RecordBatch::try_new_with_options(schema, vec![], &one_row)?;
     Ok(satisfied(&predicate, &batch)?.value(0))

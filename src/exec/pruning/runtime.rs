@@ -32,9 +32,12 @@ use crate::plan::ScanPlan;
 pub(crate) struct RuntimePruner {
     array: Arc<GridArray>,
     plan: Arc<ScanPlan>,
+    /// The sources of the scan's columns, and their schema; the filters refer to these.
     columns: Vec<ColumnSource>,
     schema: SchemaRef,
+    /// The filters, each with a watcher that shows whether it has changed.
     filters: Vec<(PhysicalExprRef, DynamicFilterTracking)>,
+    /// Bounds of the columns that the filters use, gathered once.
     statistics: ChunkStatistics,
     /// The positions of the statistics' columns among the scan's.
     of_statistics: Vec<usize>,
@@ -47,9 +50,10 @@ pub(crate) struct RuntimePruner {
 /// The expressions of the filters at one moment.
 #[derive(Default)]
 struct Snapshot {
-    /// Predicates on chunk statistics, which exclude whole chunks.
+    /// Predicates on chunk statistics, which exclude whole chunks; at most one per filter.
     predicates: Vec<Arc<PruningPredicate>>,
-    /// Predicates on labels, which select indices of one axis.
+    /// Predicates on labels, which select indices of one axis. They are kept per snapshot, with their
+    /// results.
     over_labels: Vec<LabelPredicate>,
 }
 
@@ -93,8 +97,9 @@ impl RuntimePruner {
         })
     }
 
-    /// Drops the snapshot if a filter has changed since. Returns whether there is no snapshot, so that tasks
-    /// that were kept before may now be pruned.
+    /// Drops the snapshot if a filter has changed since. Returns whether there is no snapshot, so that
+    /// tasks that were kept before may now be pruned. The next call of [`prune`](Self::prune) takes a new
+    /// one.
     pub(crate) fn refresh(&mut self) -> bool {
         for (filter, tracking) in &mut self.filters {
             if tracking.watcher().is_some_and(|watcher| watcher.changed()) {
@@ -111,13 +116,16 @@ impl RuntimePruner {
         self.filters.iter().any(|(_, tracking)| may_change(tracking))
     }
 
-    /// Returns each task, restricted by the current filters; `None` if it is pruned.
+    /// Returns each task, restricted by the current filters; `None` if it is pruned. The result has as
+    /// many entries as `tasks`, in the same order.
     pub(crate) fn prune(&mut self, tasks: Vec<ChunkTask>) -> Result<Vec<Option<ChunkTask>>> {
         self.refresh();
         let mut current = match self.current.take() {
             Some(current) => current,
             None => self.snapshot()?,
         };
+        // First the cheap check of whole chunks, for all tasks at once; then labels, for the tasks that
+        // are left.
         let mut left: Vec<Option<ChunkTask>> = tasks.into_iter().map(Some).collect();
         self.drop_chunks(&current, &mut left)?;
         for predicate in &mut current.over_labels {
@@ -131,11 +139,13 @@ impl RuntimePruner {
         Ok(left)
     }
 
+    /// Replaces the tasks of chunks in which no row can satisfy a predicate by `None`.
     fn drop_chunks(&self, current: &Snapshot, left: &mut [Option<ChunkTask>]) -> Result<()> {
         for predicate in &current.predicates {
             let chunks = left.iter().flatten().map(|task| task.coordinates.as_slice());
             let chunks = self.statistics.indices_of(&chunks)?;
             let Some(keep) = self.statistics.prune(predicate, &chunks) else { continue };
+            // `keep` has an entry per task that was still there, in order.
             let still_there = left.iter_mut().filter(|task| task.is_some());
             still_there.zip(keep).filter(|(_, keep)| !keep).for_each(|(task, _)| *task = None);
         }
@@ -147,6 +157,7 @@ impl RuntimePruner {
         let mut snapshot = Snapshot::default();
         for (filter, _) in &self.filters {
             let Some(filter) = snapshot_filter(filter)? else { continue };
+            // Then `value IS NULL OR value > 3` also excludes chunks with NULLs.
             let filter = without_nulls(filter, &self.non_null_columns)?;
             if self.statistics.know_anything() {
                 let predicate = over_columns(&filter, &self.of_statistics)?;
@@ -178,6 +189,8 @@ impl RuntimePruner {
 
     /// Restricts a task to the cells that a predicate keeps; `None` if it keeps none.
     fn restricted(&self, over: &mut LabelPredicate, mut task: ChunkTask) -> Option<ChunkTask> {
+        // All tasks at one coordinate of the axis have the same labels, so the predicate is evaluated
+        // once for all.
         let (axis, chunk) = (over.axis, task.coordinates[over.axis]);
         let selected = match over.selected.get(&chunk) {
             Some(selected) => selected,

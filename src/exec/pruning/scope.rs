@@ -1,4 +1,11 @@
 //! [`FilterScope`]: which columns a filter uses, and therefore where it is evaluated.
+//!
+//! ```text
+//!   station = 'Oslo'                Axis        by the scan, exactly
+//!   time > x OR lat < y             Axes        chunks by the scan, rows by DataFusion
+//!   value > 300                     Values      chunks by the scan, rows by DataFusion
+//!   random() < 0.5                  Rows        by DataFusion
+//! ```
 
 use std::collections::BTreeSet;
 
@@ -65,6 +72,7 @@ pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource
 }
 
 /// Whether the result depends only on the row's columns, and is always the same for the same row.
+/// Expressions that are not listed, such as subqueries, count as dependent on more.
 fn is_immutable(filter: &Expr) -> bool {
     let depends = filter.exists(|expr| {
         Ok(match expr {

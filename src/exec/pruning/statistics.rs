@@ -1,15 +1,25 @@
 //! [`ChunkStatistics`]: bounds of labels and values, by which a predicate excludes chunks before they are
 //! read.
 //!
-//! Each chunk has a least and a greatest label per dimension, and a least and a greatest value per variable
-//! if the writer stored them. DataFusion's `PruningPredicate` decides for many chunks at once whether the
-//! predicate may hold there:
+//! Each chunk has a least and a greatest label per dimension, and a least and a greatest value per
+//! variable if the writer stored them. DataFusion's `PruningPredicate` decides for many chunks at once
+//! whether the predicate may hold there:
 //!
 //! ```text
 //!   chunk   time          station   value          time > '2024-03-01' AND value > 300 OR station = 'A'
 //!   (0, 0)  01-01..01-31  A..C      250..310       may hold
 //!   (0, 1)  01-01..01-31  D..F      250..310       cannot
 //!   (3, 1)  04-01..04-30  D..F      280..295       cannot
+//! ```
+//!
+//! Labels are bounded per chunk coordinate of their axis, not per chunk: 64 × 64 chunks need 64 + 64
+//! pairs. The bounds of some chunks are then taken from these by position:
+//!
+//! ```text
+//!   touched      axis 0: chunks 0 2 3      axis 1: chunks 1 4
+//!   least        axis 0: Jan Mar Apr       axis 1: D K
+//!   chunks (0, 4), (3, 1)      positions   axis 0: 0 2     axis 1: 1 0
+//!                              least       axis 0: Jan Apr axis 1: K D
 //! ```
 
 use std::sync::Arc;
@@ -48,9 +58,11 @@ pub(super) struct ChunkStatistics {
 /// The least and the greatest label of each touched chunk of an axis.
 #[derive(Debug)]
 struct LabelBounds {
+    /// The name of the column.
     name: String,
     /// The position of the axis in `ChunkStatistics::axes`.
     at: usize,
+    /// One label per touched chunk, as is `greatest`; NULL if the chunk has no selected label but NULL.
     least: ArrayRef,
     greatest: ArrayRef,
     /// Whether a label may be NULL, which bounds do not show.
@@ -60,18 +72,25 @@ struct LabelBounds {
 /// The stored chunk statistics of one variable.
 #[derive(Debug)]
 struct ValueZones {
+    /// The name of the column.
     name: String,
+    /// The number of the variable.
     value: usize,
+    /// The statistics by row-major number of the chunk.
     zones: Arc<dyn Zones>,
 }
 
-/// A list of chunks: per axis of the statistics, the position of each chunk among the touched ones.
+/// A list of chunks: per axis of the statistics, the position of each chunk among the touched ones. All
+/// arrays have one entry per chunk of the list.
 #[derive(Debug, Clone)]
 pub(super) struct ChunkIndices(Vec<UInt64Array>);
 
 impl ChunkStatistics {
-    /// Gathers the statistics of `columns`, whose fields are in `schema`. Leaves out axes without a column,
-    /// unless there are statistics of a variable, which differ along every axis.
+    /// Gathers the statistics of `columns`, whose fields are in `schema`. Leaves out axes without a
+    /// column, unless there are statistics of a variable, which differ along every axis.
+    ///
+    /// # Errors
+    /// If labels cannot be compared. Zone maps that cannot be read only count as absent.
     pub(super) async fn gather(
         array: &Arc<GridArray>,
         chunks: ReadExtent<'_>,
@@ -124,6 +143,7 @@ impl ChunkStatistics {
         let mut inner = combinations;
         let repeated = self.touched.iter().map(|chunks| {
             let mut indices = Vec::with_capacity(combinations);
+            // Each position occurs `inner` times in succession, and the sequence repeats for outer axes.
             inner /= chunks.len().max(1);
             while indices.len() < combinations {
                 (0..chunks.len() as u64).for_each(|at| indices.resize(indices.len() + inner, at));
@@ -152,7 +172,8 @@ impl ChunkStatistics {
         Ok(ChunkIndices(indices))
     }
 
-    /// Translates a predicate into one on bounds; `None` if it cannot exclude a chunk.
+    /// Translates a predicate into one on bounds; `None` if it cannot exclude a chunk. `value > 300`
+    /// becomes "the greatest value is above 300", and parts that bounds do not decide become true.
     pub(super) fn predicate(&self, predicate: PhysicalExprRef) -> Option<Arc<PruningPredicate>> {
         if negates_integers(&predicate, &self.schema) {
             return None;
@@ -192,6 +213,7 @@ impl ChunkStatistics {
         Ok(bounds.map(|(least, greatest)| (least, greatest, nulls)))
     }
 
+    /// Returns the statistics of these chunks, for DataFusion's pruning.
     fn containers(&self, chunks: &ChunkIndices) -> Result<ContainerStatistics> {
         let count = chunks.len();
         let mut known = ContainerStatistics { chunks: count, ..ContainerStatistics::default() };
@@ -199,6 +221,7 @@ impl ChunkStatistics {
             let indices = &chunks.0[*at];
             let bounds = (take(least, indices, None)?, take(greatest, indices, None)?);
             known.bounds.insert(name.clone(), bounds);
+            // Where labels may be NULL, their number is not known.
             if !may_be_null {
                 known.null_counts.insert(name.clone(), UInt64Array::from(vec![0; count]));
             }
@@ -209,7 +232,7 @@ impl ChunkStatistics {
         let numbers = self.chunk_numbers(chunks);
         for of_value in &self.values {
             let name = of_value.name.clone();
-            match self.noted(of_value, &numbers) {
+            match self.stored_statistics(of_value, &numbers) {
                 Ok((bounds, null_counts)) => {
                     known.bounds.insert(name.clone(), bounds);
                     known.null_counts.insert(name, null_counts);
@@ -222,7 +245,7 @@ impl ChunkStatistics {
     }
 
     /// Returns the stored statistics of the chunks `numbers`: least and greatest values, and NULL counts.
-    fn noted(
+    fn stored_statistics(
         &self,
         of_value: &ValueZones,
         numbers: &[u64],
@@ -246,6 +269,7 @@ impl ChunkStatistics {
         let of_axes = chunks.0.iter().zip(&self.touched).zip(self.array.grid().chunks_per_axis());
         for ((indices, touched), len) in of_axes {
             for (number, &at) in numbers.iter_mut().zip(indices.values()) {
+                // Horner's scheme: after the last axis, the number is the row-major one.
                 *number = *number * len + touched[at as usize];
             }
         }

@@ -29,9 +29,11 @@ impl<'a> ReadExtent<'a> {
         Self { selection, cells: touched_cells(grid, selection).1 }
     }
 
-    /// Counts the chunks of a plan. If masks or a limit leave some out, the others count with average size.
+    /// Counts the chunks of a plan. If masks or a limit leave some out, the others count with average
+    /// size.
     pub(crate) fn of_plan(plan: &'a ScanPlan) -> Self {
         let (chunks, cells) = touched_cells(plan.grid(), plan.selection());
+        // The share of the chunks that are left, of the cells of all touched chunks.
         let share = u128::from(cells) * u128::from(plan.chunks()) / u128::from(chunks.max(1));
         Self { selection: plan.selection(), cells: u64::try_from(share).unwrap_or(u64::MAX) }
     }

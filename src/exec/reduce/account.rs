@@ -63,13 +63,15 @@ impl Account {
         Ok(())
     }
 
-    /// Whether the accumulators may hold much more than at the last measurement, after `bytes` more of input.
+    /// Whether the accumulators may hold much more than at the last measurement, after `bytes` more of
+    /// input.
     fn needs_measurement(&self, bytes: usize) -> bool {
         /// Less input is not worth a measurement.
         const LEAST: usize = 1 << 14;
         self.since + bytes > (self.held / 16).max(LEAST)
     }
 
+    /// Takes in a measurement: the accumulators hold `held` bytes now.
     fn learn(&mut self, held: usize) {
         let given = self.given..self.given + self.since;
         (self.held, self.given, self.since) = (held, given.end, 0);
@@ -82,8 +84,8 @@ impl Account {
     fn expected(&self, bytes: usize) -> usize {
         let more = self.since + bytes;
         let given = self.given + more;
-        // Accumulators that hold all values double within this range of input. If they have not grown by its
-        // end, they do not hold all values.
+        // Accumulators that hold all values double within this range of input. If they have not grown by
+        // its end, they do not hold all values.
         let doubles = given > 2 * self.growth.given.start && given <= 3 * self.growth.given.end;
         self.held + (2 * more).max(if doubles { self.held } else { 0 })
     }
@@ -97,8 +99,8 @@ mod tests {
 
     use super::*;
 
-    /// Feeds an accumulator four times the limit, or until the pool refuses; returns the bytes that it holds
-    /// and its input.
+    /// Feeds an accumulator four times the limit, or until the pool refuses; returns the bytes that it
+    /// holds and its input.
     fn peak(limit: usize, batch: usize, mut grow: impl FnMut(usize) -> usize) -> (usize, usize) {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit));
         let reservation = MemoryConsumer::new("test").register(&pool);

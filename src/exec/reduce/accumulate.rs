@@ -1,5 +1,13 @@
 //! Aggregates without a dense kernel: DataFusion's own accumulators over batches of rows, with computed
 //! group numbers instead of hashes.
+//!
+//! A table has a place for every possible group, but accumulators assume that every group has a row. So
+//! groups get a second number when their first row comes:
+//!
+//! ```text
+//!   place of each row    7 7 2 7        numbers   [_ _ 1 _ _ _ _ 0]     per place
+//!   number of its group  0 0 1 0        met       [7, 2]                per number
+//! ```
 
 use std::sync::Arc;
 
@@ -26,6 +34,7 @@ pub(super) struct AccumulatePlan {
     pub(super) schema: SchemaRef,
     /// The aggregates, over batches of `schema`, as is the predicate.
     pub(super) calls: Vec<Aggregate>,
+    /// The condition on rows; it is applied before the calls see them.
     predicate: Option<PhysicalExprRef>,
 }
 
@@ -64,7 +73,7 @@ impl AccumulatePlan {
         self.calls.iter().any(has_list)
     }
 
-    /// Estimates the bytes of the arguments of a row.
+    /// Estimates the bytes of the arguments of a row, which accumulators that hold values take.
     pub(super) fn bytes_per_row(&self) -> Result<usize> {
         /// The assumed bytes of a text, or of another value without a fixed width.
         const TEXT: usize = 32;
@@ -99,8 +108,8 @@ impl Accumulators {
         })
     }
 
-    /// Adds rows. `places` holds the place of each row's group. `repeated` means that they are the places of
-    /// the last batch.
+    /// Adds rows. `places` holds the place of each row's group. `repeated` means that they are the places
+    /// of the last batch.
     pub(super) fn update(
         &mut self,
         batch: &RecordBatch,
@@ -142,6 +151,7 @@ impl Accumulators {
 /// Accumulators of a single group, as DataFusion uses them for queries without keys.
 pub(super) struct Ungrouped {
     plan: AccumulatePlan,
+    /// One per call.
     accumulators: Vec<Box<dyn Accumulator>>,
 }
 
@@ -155,6 +165,7 @@ impl Ungrouped {
         Ok(Self { plan: plan.clone(), accumulators })
     }
 
+    /// Adds the rows that pass the predicate; for each call, those that pass its own filter too.
     fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let batch = match &self.plan.predicate {
             Some(predicate) => filter_record_batch(batch, &mask(predicate, batch)?)?,
@@ -172,6 +183,7 @@ impl Ungrouped {
         Ok(())
     }
 
+    /// Returns columns of one row: one per call if `last` is true, else one per part of its state.
     fn finish(self, last: bool) -> Result<Vec<ArrayRef>> {
         let mut columns = Vec::new();
         for mut accumulator in self.accumulators {
@@ -200,6 +212,7 @@ pub(super) struct Grouped {
     groups: Vec<usize>,
 }
 
+/// Stands for "no number yet" in `Grouped::numbers`.
 const UNMET: usize = usize::MAX;
 
 impl Grouped {
@@ -211,12 +224,14 @@ impl Grouped {
     }
 
     fn update(&mut self, batch: &RecordBatch, places: &[usize], repeated: bool) -> Result<()> {
+        // Without a predicate, equal places have equal group numbers, so `groups` may stay as it is.
         let Some(predicate) = self.plan.predicate.clone() else {
             if !repeated {
                 self.meet(places.iter().copied());
             }
             return self.add(batch);
         };
+        // Groups are met only by rows that pass: a group without one is not in the result.
         let mask = mask(&predicate, batch)?;
         self.meet(mask.values().set_indices().map(|row| places[row]));
         self.add(&filter_record_batch(batch, &mask)?)
@@ -235,6 +250,7 @@ impl Grouped {
         }
     }
 
+    /// Adds rows to the groups in `groups`, one per row.
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {
             return Ok(());
@@ -251,6 +267,7 @@ impl Grouped {
         Ok(())
     }
 
+    /// Returns the columns of the groups that were met, and the places of these groups.
     fn finish(self, last: bool) -> Result<(Vec<ArrayRef>, Vec<usize>)> {
         let mut columns = Vec::new();
         if self.met.is_empty() {

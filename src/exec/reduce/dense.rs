@@ -1,4 +1,17 @@
 //! [`DensePlan`]: the aggregations that the dense kernels support, and the columns made of their states.
+//!
+//! ```text
+//!   call           statistics           partial state      value
+//!   count(*)       rows, from extents   count              count
+//!   count(v)       counts               count              count
+//!   sum(v)         sums or wide_sums    sum                sum
+//!   avg(v)         counts, sums         count, sum         sum / count
+//!   min(v) max(v)  mins, maxs           extreme            extreme
+//!   variances      spreads              count, mean, m2    m2 / count or m2 / (count - 1), or its root
+//! ```
+//!
+//! Partial states have the columns and types of DataFusion's own functions, because its final stage
+//! merges them. Without a value in a group, counts are 0, and sums, averages and extremes are NULL.
 
 use std::sync::Arc;
 
@@ -28,6 +41,7 @@ use crate::reduce::{GroupStats, Limit, Moments, Number, Requested, ValueRange, r
 /// A plan to compute aggregates of plain variables with the dense kernels.
 #[derive(Debug, Clone)]
 pub(super) struct DensePlan {
+    /// The aggregates, in the order of the query.
     pub(super) calls: Vec<DenseCall>,
     /// The variables that the calls use, each once.
     pub(super) columns: Vec<DenseColumn>,
@@ -46,11 +60,16 @@ pub(super) struct DenseCall {
 /// A variable of the array, and the statistics that the calls need of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DenseColumn {
+    /// The number of the variable.
     pub(super) value: usize,
     pub(super) requested: Requested,
 }
 
 /// An aggregate in terms of the statistics that the kernels compute.
+///
+/// `CountRows` is `count(*)`, or the count of an expression that is never NULL. `Sum` has the type
+/// `Float64`, and `WideSum` `Int64` or `UInt64`. A `sample` variance divides by `count - 1`; its `root`
+/// is a standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     CountRows,
@@ -73,6 +92,7 @@ impl DensePlan {
             }
             None => (None, None),
         };
+        // The variables that are read. That of the predicate is needed even if no aggregate is over it.
         let mut values: Vec<usize> = ranged.into_iter().collect();
         let mut calls = Vec::new();
         for aggregate in &query.aggregates {
@@ -97,6 +117,7 @@ impl DensePlan {
             let of_column = calls.iter().filter(|call| call.column == Some(column));
             let requested = requested_by(of_column.map(|call| call.call));
             let number = scan.array().value(value).as_number()?;
+            // Makes a reducer without groups, only to learn whether the kernels support the column.
             reducer(number, requested, range.as_ref(), 0)?;
             Some(DenseColumn { value, requested })
         });
@@ -136,6 +157,7 @@ impl Call {
         if aggregate.filter.is_some() || function.is_distinct() {
             return None;
         }
+        // `count(*)` has the constant 1 as its argument.
         let [arg] = aggregate.args.as_slice() else { return None };
         let fun = function.fun();
         if *fun == *count_udaf() && is_never_null(arg, scan) {
@@ -146,6 +168,8 @@ impl Call {
         Some((call, Some(value)))
     }
 
+    /// Translates `function` over the variable `value`, which is cast to `number_type`. `None` if a type
+    /// is not the one that the kernels compute in, such as doubles for an average.
     fn of_value(
         function: &AggregateFunctionExpr,
         value: usize,
@@ -275,6 +299,7 @@ fn seen(counts: &[u64]) -> Option<NullBuffer> {
     Some(counts.iter().map(|&count| count > 0).collect())
 }
 
+/// Returns the array with these NULLs. The elements there are neutral ones, which nothing reads.
 fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     Ok(match nulls {
         None => Arc::clone(array),
@@ -304,6 +329,9 @@ fn is_never_null(expr: &PhysicalExprRef, scan: &GridScanExec) -> bool {
 
 /// Returns the variable of `expr`, and the type of `expr`: the variable's own, or a wider one that it is
 /// cast to. Such a cast never overflows, and never changes which values are NULL.
+///
+/// DataFusion adds such casts: `avg(value)` of singles is `avg(CAST(value AS Float64))`. The kernels read
+/// stored elements and widen them one by one.
 fn number_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, DataType)> {
     let type_of = |value: usize| scan.array().value(value).data_type();
     if let Some(value) = plain_value(expr, scan) {
@@ -329,9 +357,12 @@ fn is_narrow_unsigned(data_type: &DataType) -> bool {
 
 /// Returns the variable that `predicate` is over, and the interval for which `predicate` is true. `None`
 /// unless it consists of comparisons of one variable with numbers, joined by AND.
+///
+/// `value > 5 AND 10 >= value AND value IS NOT NULL` is the interval from 5, exclusive, to 10, inclusive.
 fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
     let mut range = ValueRange::default();
     let mut over: Option<usize> = None;
+    // `None` as soon as a conjunct is over another variable.
     let mut same = |value: usize| (*over.get_or_insert(value) == value).then_some(());
     for conjunct in split_conjunction(predicate) {
         if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
@@ -368,8 +399,11 @@ fn value_range(predicate: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usiz
     Some((over?, range))
 }
 
-/// Returns the variable of `side`, if its elements compare with `number` exactly as `side` does: nothing is
-/// rounded.
+/// Returns the variable of `side`, if its elements compare with `number` exactly as `side` does: nothing
+/// is rounded.
+///
+/// DataFusion compares both sides in one type. `CAST(value AS Float64) > 0.1` is exact for singles and for
+/// integers of up to 4 bytes. An `Int64` may be rounded to a double, so the kernels do not take it.
 fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec) -> Option<usize> {
     let (value, compared_as) = number_of(side, scan)?;
     let from = scan.array().value(value).data_type();

@@ -1,16 +1,17 @@
 //! [`Extremes`]: skips chunks that can no longer change a least or greatest value.
 //!
-//! `SELECT max(value) … WHERE station < 'S010'` needs a chunk only if its zone map allows a value above the
-//! greatest so far. That is a dynamic filter like that of a TopK, except that the reduction applies it to
-//! its own chunks:
+//! `SELECT max(value) … WHERE station < 'S010'` needs a chunk only if its zone map allows a value above
+//! the greatest so far. That is a dynamic filter like that of a TopK, except that the reduction applies
+//! it to its own chunks:
 //!
 //! ```text
 //!   found so far   312.5        filter   value > 312.5        chunk 250..310   not read
 //! ```
 //!
 //! The most promising chunks come first. `benches/prune.rs` measures the effect. Of 256 chunks that a
-//! selection cuts, `max(value)` reads 3 and `min(value), max(value)` reads 5, in 0.03 of the time for all.
-//! Over rows the query takes ten times as long: DataFusion has such a filter too, but does not sort chunks.
+//! selection cuts, `max(value)` reads 3 and `min(value), max(value)` reads 5, in 0.03 of the time for
+//! all. Over rows the query takes ten times as long: DataFusion has such a filter too, but does not sort
+//! chunks.
 
 use std::sync::Arc;
 
@@ -35,7 +36,10 @@ pub(super) struct Extremes {
     array: Arc<GridArray>,
     /// The numbers of the variables, in the order of the plan's columns.
     values: Vec<usize>,
+    /// The columns of these variables, to which the filter refers.
     schema: Arc<Schema>,
+    /// `value < least OR value > greatest`, joined by OR for several variables; `true` until each has a
+    /// value.
     filter: Arc<DynamicFilterPhysicalExpr>,
     /// Per variable, the least and the greatest value that the current filter is made of.
     known: Vec<(Option<Bound>, Option<Bound>)>,
@@ -99,7 +103,8 @@ impl Extremes {
         self.priorities.clone()
     }
 
-    /// Updates the filter with the least and greatest values that the reducers have found so far.
+    /// Updates the filter with the least and greatest values that the reducers have found so far. A
+    /// filter that changes makes the reader check its chunks again, so equal values change nothing.
     pub(super) fn update(&mut self, reducers: &[Box<dyn Reducer>]) -> Result<()> {
         let found: Vec<_> = reducers.iter().map(|reducer| reducer.extremes(0)).collect();
         if found == self.known {
@@ -123,6 +128,7 @@ impl Extremes {
         better.map_or(Ok(()), |better| self.filter.update(better))
     }
 
+    /// Returns the comparison of a variable with a stored element, in the type of the column.
     fn compared(&self, at: usize, operator: Operator, bound: Bound) -> Result<PhysicalExprRef> {
         let bounds = self.array.value(self.values[at]).bounds([Some(bound)].into_iter());
         let bound = ScalarValue::try_from_array(&bounds?, 0)?;

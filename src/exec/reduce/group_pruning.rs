@@ -28,6 +28,9 @@ use crate::reduce::AxisGroups;
 
 /// Returns, per axis, the indices that `filters` over a reduction's output keep; `None` if they keep all.
 /// The keys are numbered over the selection of `plan`.
+///
+/// # Errors
+/// If the current expression of a filter cannot be taken.
 pub(super) fn needed_elements(
     filters: &[PhysicalExprRef],
     keys: &Keys,
@@ -82,6 +85,7 @@ fn elements(needed: &[bool], groups: &AxisGroups, selection: &AxisSelection) -> 
         AxisGroups::Each => needed[rank as usize],
         AxisGroups::Numbered { numbers, .. } => needed[numbers[rank as usize] as usize],
     };
+    // Runs of needed ranks, which become ranges of indices below.
     let mut ranks: Vec<Range<u64>> = Vec::new();
     for rank in (0..selection.count()).filter(|rank| is_needed(*rank)) {
         match ranks.last_mut() {

@@ -42,19 +42,23 @@ use crate::exec::pruning::dynamic::dynamic_filters;
 /// DataFusion's partial aggregation, which the final stage merges. In `mode=whole` it yields final values.
 /// If the memory pool refuses memory for the groups, the partition is aggregated over rows instead, unless
 /// rows would take as much.
+///
+/// The operator has no children: it holds the scan's array and plan. Optimizer rules that run later
+/// cannot change either.
 #[derive(Debug, Clone)]
 pub struct GridReduceExec {
     reduction: Arc<Reduction>,
-    /// Dynamic filters over the output; groups for which one is not true may be left out.
+    /// Dynamic filters over the output; groups for which one is not true may be left out. Each is over a
+    /// key at least in part.
     filters: Vec<PhysicalExprRef>,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
 
 impl GridReduceExec {
-    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final values
-    /// of the schema `whole` if that is given and partitions share no group. Otherwise it yields partial
-    /// states.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final
+    /// values of the schema `whole` if that is given and partitions share no group. Otherwise it yields
+    /// partial states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
@@ -63,6 +67,8 @@ impl GridReduceExec {
         let Some(reduction) = Reduction::replacing(aggregate, whole, config)? else {
             return Ok(None);
         };
+        // Declares no order, and no partitioning by key: DataFusion sorts the groups itself if a query
+        // needs that.
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&reduction.schema)),
             Partitioning::UnknownPartitioning(reduction.partitions.len()),
@@ -83,6 +89,7 @@ impl GridReduceExec {
         self.reduction.whole
     }
 
+    /// Returns the parts of the text in `EXPLAIN`.
     fn parts(&self) -> Vec<String> {
         let Reduction { array, plan, keys, strategy, whole, predicate, rows, .. } =
             self.reduction.as_ref();
@@ -173,6 +180,7 @@ impl ExecutionPlan for GridReduceExec {
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         Ok(dynamic_filters(phase, pushed, |filters| {
             let keys = self.reduction.keys.columns.len();
+            // Filters over aggregates alone cannot skip cells: an aggregate is known only at the end.
             let of_keys = |filter: &PhysicalExprRef| {
                 columns_of([filter]).first().is_some_and(|at| *at < keys)
             };
@@ -199,6 +207,7 @@ impl ExecutionPlan for GridReduceExec {
     ) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.reduction.schema);
         if args.partition().is_none() {
+            // Groups without rows are not in the output, so this is an upper bound for final values.
             statistics.num_rows = Precision::Inexact(self.reduction.keys.groups as usize);
         }
         Ok(Arc::new(statistics))

@@ -31,7 +31,7 @@ pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
 }
 
 /// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
-/// array cannot be cut this way.
+/// array cannot be cut this way. The first axis in a key that has suitable cuts is cut, and no other.
 pub(super) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
@@ -53,6 +53,10 @@ pub(super) fn without_shared_groups(
 
 /// Returns the ranks at which to cut the selected indices of `axis`, both ends included; `None` if there
 /// are no suitable ranks.
+///
+/// Of 1440 indices in chunks of 240, two partitions are cut at 720: the ideal rank, and a chunk's border.
+/// If a group has cells on both sides, there is no cut: no other border is near enough, between 630 and
+/// 809.
 fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
     /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
@@ -61,6 +65,7 @@ fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
     let count = plan.partition_count() as u64;
+    // Many chunks per partition: then a cut may be anywhere.
     let may_split = plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
     let splits_no_group = group_borders(groups, len);
     let mut cuts = vec![0];
@@ -101,7 +106,8 @@ fn is_chunk_border(plan: &ScanPlan, axis: usize, selection: &AxisSelection, rank
     rank > 0 && rank < selection.count() && chunk(rank - 1) != chunk(rank)
 }
 
-/// Returns, per rank, whether a cut before it splits no group; `None` if no cut splits any.
+/// Returns, per rank, whether a cut before it splits no group; `None` if no cut splits any. The result has
+/// `len + 1` entries. For the groups 0 0 1 0 2 2, cuts before ranks 0, 4 and 6 split none.
 fn group_borders(groups: &AxisGroups, len: u64) -> Option<Vec<bool>> {
     let AxisGroups::Numbered { numbers, groups } = groups else { return None };
     let mut last = vec![0; *groups as usize];
@@ -110,6 +116,7 @@ fn group_borders(groups: &AxisGroups, len: u64) -> Option<Vec<bool>> {
     }
     let mut borders = Vec::with_capacity(len as usize + 1);
     borders.push(true);
+    // A group is open from its first rank to its last one. A cut is possible where none is open.
     let mut open_until = 0;
     for (rank, &group) in numbers.iter().enumerate() {
         open_until = open_until.max(last[group as usize]);

@@ -30,7 +30,7 @@ use crate::exec::columns::over_columns;
 /// An aggregation over a scan; every expression is over the scan's output columns.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
-    /// The scan, which has no limit.
+    /// The scan, which has no limit. Its dynamic filters are ignored, because they only save work.
     pub(super) scan: Arc<dyn ExecutionPlan>,
     /// Group keys, in order.
     pub(super) keys: Vec<PhysicalExprRef>,
@@ -69,6 +69,8 @@ impl Aggregate {
 impl Query {
     /// Translates `aggregate`. `None` if it has grouping sets, ordered aggregates or volatile expressions,
     /// or if an operator below cannot be taken out.
+    ///
+    /// Volatile expressions must be evaluated once per row, and a reduction evaluates keys once per label.
     pub(super) fn of(aggregate: &AggregateExec) -> Result<Option<Self>> {
         let group_by = aggregate.group_expr();
         if group_by.has_grouping_set() {
@@ -113,11 +115,17 @@ struct InputOperators {
 }
 
 impl InputOperators {
+    /// Walks down from the input of the aggregation to the scan. `None` if another operator is in
+    /// between, or if a limit keeps only some rows.
+    ///
+    /// Also `None` for a scan that took over a sort. A query may rely on that order of the groups, and a reduction
+    /// has another. Such scans are seen only if the rule runs after DataFusion has pushed sorts down.
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
         if let Some(scan) = plan.downcast_ref::<GridScanExec>() {
-            if scan.plan().limit().is_some() {
+            if scan.plan().limit().is_some() || scan.plan().reordered().is_some() {
                 return Ok(None);
             }
+            // At the scan, every column is itself. Each operator on the way back up rewrites them.
             let fields = plan.schema();
             let column = |(at, field): (usize, &Arc<_>)| column(field, at);
             let columns = fields.fields().iter().enumerate().map(column).collect();

@@ -23,13 +23,15 @@ use crate::plan::ScanPlan;
 #[derive(Debug)]
 pub(super) struct Reduction {
     pub(super) array: Arc<GridArray>,
-    /// The plan of the scan; keys are numbered over its selection, and partitions are parts of it.
+    /// The plan of the scan; keys are numbered over its selection, and partitions are parts of it. It
+    /// must read chunks one by one, as a plan does before sorts are pushed down: groups are found by
+    /// ascending indices.
     pub(super) plan: Arc<ScanPlan>,
     pub(super) partitions: Vec<ReducePartition>,
     pub(super) keys: Keys,
     pub(super) strategy: ReduceStrategy,
-    /// Whether the reduction yields final values, because no group is in two partitions; otherwise it yields
-    /// partial states.
+    /// Whether the reduction yields final values, because no group is in two partitions; otherwise it
+    /// yields partial states.
     pub(super) whole: bool,
     /// The predicate for `EXPLAIN`; strategies hold it in their own form.
     pub(super) predicate: Option<PhysicalExprRef>,
@@ -39,9 +41,9 @@ pub(super) struct Reduction {
 }
 
 impl Reduction {
-    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final values
-    /// of the schema `whole` if that is given and partitions share no group. Otherwise it yields partial
-    /// states.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final
+    /// values of the schema `whole` if that is given and partitions share no group. Otherwise it yields
+    /// partial states.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
         whole: Option<SchemaRef>,
@@ -52,6 +54,7 @@ impl Reduction {
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
         let Some(strategy) = ReduceStrategy::of(&query, scan)? else { return Ok(None) };
         let plan = Arc::clone(scan.plan());
+        // With the schema of final values, tries partitions that need no final stage.
         let apart =
             whole.and_then(|schema| Some((without_shared_groups(&plan, &keys.axes)?, schema)));
         let whole = apart.is_some();
@@ -79,7 +82,9 @@ impl Reduction {
         self.strategy.bytes_per_group(&self.keys)
     }
 
-    /// Returns the replaced aggregation over the rows of one partition of the reduction.
+    /// Returns the replaced aggregation over the rows of one partition of the reduction. It yields final
+    /// values or partial states, as the reduction does, so its batches can take the place of the
+    /// reduction's.
     pub(super) fn over_rows(&self, partition: usize) -> Result<Arc<dyn ExecutionPlan>> {
         let partition = &self.partitions[partition];
         let input = Arc::clone(self.rows.input())
@@ -95,6 +100,7 @@ impl Reduction {
                 })
             })
             .data()?;
+        // A single stage per partition is final, because no other partition has its groups.
         let mode = if self.whole { AggregateMode::Single } else { AggregateMode::Partial };
         Ok(Arc::new(AggregateExec::try_new(
             mode,

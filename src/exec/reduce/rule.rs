@@ -1,4 +1,11 @@
 //! [`GridReduceRule`]: replaces aggregations over scans by reductions.
+//!
+//! ```text
+//!   plan node                 if partitions share no group    otherwise
+//!   Final over Partial        mode=whole replaces both        mode=partial replaces Partial
+//!   Single                    mode=whole                      unchanged: nothing would merge the states
+//!   Partial, met on its own   mode=partial                    mode=partial
+//! ```
 
 use std::sync::Arc;
 
@@ -17,9 +24,9 @@ use crate::exec::config::GridfusionConfig;
 /// are each over one dimension, into a [`GridReduceExec`].
 ///
 /// The best place is before `EnsureRequirements`, where
-/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts the rule: a reduction
-/// that needs no final stage then replaces both stages. After all other rules, a reduction still replaces
-/// the first stage.
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts the rule: a
+/// reduction that needs no final stage then replaces both stages. After all other rules, a reduction
+/// still replaces the first stage.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -70,6 +77,7 @@ fn reduced(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let node: Arc<dyn ExecutionPlan> = match aggregate.mode() {
+        // The final stage is elsewhere, such as above a repartitioning.
         AggregateMode::Partial => {
             let Some(node) = GridReduceExec::replacing(aggregate, None, config)? else {
                 return Ok(None);

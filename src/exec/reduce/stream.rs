@@ -1,5 +1,17 @@
 //! The stream of one partition of a reduction: aggregates chunks into a table of groups, and yields it in
 //! batches.
+//!
+//! ```text
+//!   filters over keys ─▶ cells that they keep ─▶ table of groups ─▶ memory reserved
+//!
+//!   dense          zone maps, or chunks ─▶ a Reducer per variable ─▶ GroupStats ─▶ columns
+//!   accumulators   chunks ─▶ blocks ─▶ rows, and the place of each ─▶ accumulators ─▶ columns
+//!
+//!   keys of the groups, columns ─▶ batches
+//! ```
+//!
+//! "Places" are places in the table of groups. Where they are optional, `None` stands for all of them in
+//! order.
 
 use std::sync::Arc;
 
@@ -72,11 +84,13 @@ pub(super) fn reduce(
     Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
 }
 
+/// Whether the memory pool refused memory, directly or below other errors.
 fn is_exhausted(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-/// Restricts a partition to the cells that the filters currently keep.
+/// Restricts a partition to the cells that the filters currently keep. Filters are evaluated only here,
+/// before the first chunk. Later changes of them have no effect.
 fn restricted(
     part: &ReducePartition,
     reduction: &Reduction,
@@ -86,6 +100,7 @@ fn restricted(
     if filters.is_empty() {
         return Ok(part.clone());
     }
+    // The keys stay numbered over the whole plan, so the restricted plan needs no new numbers.
     let mut plan = part.plan.partition(part.partition);
     let before = plan.chunks();
     let needed = needed_elements(filters, &reduction.keys, &reduction.plan)?;
@@ -113,7 +128,7 @@ struct PartitionReducer {
 }
 
 impl PartitionReducer {
-    /// Reserves memory for the groups. Fails if the memory pool refuses it.
+    /// Makes the table of groups, and reserves memory for it. Fails if the memory pool refuses it.
     fn new(
         reduction: &Arc<Reduction>,
         filters: &[PhysicalExprRef],
@@ -132,6 +147,7 @@ impl PartitionReducer {
         Ok(Self { reduction, number, part, table, reservation, metrics, context })
     }
 
+    /// Aggregates the partition, and returns its groups as a stream that does no more work.
     async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
         let batch_size = self.context.session_config().batch_size();
         let reduction = Arc::clone(&self.reduction);
@@ -157,6 +173,7 @@ impl PartitionReducer {
         self.part.plan.tasks(self.part.partition)
     }
 
+    /// Makes a reader of the variables `values` for `tasks`.
     fn reader(
         &self,
         tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
@@ -173,8 +190,9 @@ impl PartitionReducer {
         )
     }
 
-    /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks whose
-    /// chunks must be read.
+    /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
+    /// whose chunks must be read. A chunk counts as answered only if all variables are: then nothing of
+    /// it is read.
     async fn unanswered(
         &self,
         dense: &DensePlan,
@@ -186,6 +204,7 @@ impl PartitionReducer {
         for column in &dense.columns {
             match worthwhile_zones(&self.reduction.array, column.value, chunks).await {
                 Some(of_column) => zones.push(of_column),
+                // Every variable needs its zone maps.
                 None => return Ok(tasks.collect()),
             }
         }
@@ -212,6 +231,7 @@ impl PartitionReducer {
         Ok(unanswered)
     }
 
+    /// Returns the chunk of `task` together with the table of groups.
     fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
         GroupedChunk { table: &self.table, grid: self.reduction.array.grid(), task }
     }
@@ -220,6 +240,9 @@ impl PartitionReducer {
     /// `None` if they are all groups of the table.
     async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
         let groups = self.table.len();
+        // A group is in the result if it has a row. With a predicate, rows are the values that pass it,
+        // so `counts` shows which groups have any. Without one, extents do, and if the whole selection is
+        // visited, no group of the final result is without rows.
         let by_cells = plan.range.is_some();
         let every_group_has_rows = self.part.plan.is_selection();
         let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
@@ -232,6 +255,7 @@ impl PartitionReducer {
         for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
             let stats = column.map_or(&mut nothing, |column| &mut stats[column]);
             if self.reduction.whole {
+                // Averages are computed in the memory of the sums, if no later call needs these.
                 let same = |later: &DenseCall| later.column == *column && later.call.needs_sums();
                 let last = !plan.calls[at + 1..].iter().any(same);
                 columns.push(call.value(stats, &rows, last)?);
@@ -247,6 +271,7 @@ impl PartitionReducer {
             Some(stats) if by_cells => &stats.counts,
             _ => &rows,
         };
+        // Leaves out the groups without rows.
         let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
         let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
         let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
@@ -268,6 +293,7 @@ impl PartitionReducer {
             return Ok(vec![]);
         }
         let table_bytes = self.reservation.size();
+        // Chunks answered by zone maps come first, so that extremes start with good values.
         let tasks = self.unanswered(plan, &mut reducers).await?;
         let values = plan.columns.iter().map(|column| column.value).collect();
         let mut extremes = match self.reduction.keys.columns.as_slice() {
@@ -277,6 +303,7 @@ impl PartitionReducer {
         let mut reader = self.reader(tasks.clone().into_iter(), values);
         if let Some(extremes) = &mut extremes {
             extremes.update(&reducers)?;
+            // Without keys and with extremes alone, a chunk that cannot improve any of them is skipped.
             reader = reader.filtered(extremes.filters());
             reader = reader.prioritized(extremes.priorities(), tasks);
         }
@@ -292,6 +319,7 @@ impl PartitionReducer {
             }
             timer.done();
             let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
+            // Converted tiles take memory that was not planned.
             self.reservation.try_resize(table_bytes + scratch)?;
             yields.spend(open.task.cells() * plan.columns.len() as u64).await;
             reader.release(open)?;
@@ -299,7 +327,7 @@ impl PartitionReducer {
         Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
     }
 
-    /// Counts the rows of each group, from selection sizes alone.
+    /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
     fn rows_per_group(&self) -> Vec<u64> {
         let mut rows = vec![0; self.table.len()];
         for task_number in self.tasks() {
@@ -335,6 +363,7 @@ impl PartitionReducer {
                 let (places, repeated) =
                     places.of(&self.table, reduction.array.grid(), &open.task, &block);
                 let bytes = bytes_per_row * batch.num_rows();
+                // Reserves memory before the accumulators take it.
                 let (met, held) = (accumulators.groups(), || accumulators.size());
                 account.admit(&self.reservation, table_bytes, bytes, met, held)?;
                 accumulators.update(&batch, places, repeated)?;
@@ -364,6 +393,8 @@ impl PartitionReducer {
             let (axis, values) = (key.axis, &key.values);
             let numbers = match places {
                 Some(places) => self.table.numbers_of(axis, places.iter().copied()),
+                // If every index of one axis is a group, the keys are a slice of their values: nothing is
+                // copied.
                 None => match self.table.whole_axis(axis) {
                     Some(groups) => {
                         arrays.push(values.slice(groups.start as usize, len));

@@ -1,4 +1,11 @@
 //! The dataset directory: name, element type, shape and chunk shape of every dataset.
+//!
+//! See docs/format-tet.md, section 3. A record with a name of 4 bytes and 2 axes has 56 bytes:
+//!
+//! ```text
+//!   0         4      8      12         16     20        24      40            56
+//!   ├ name len┼ type ┼ rank ┼ reserved ┼ name ┼ padding ┼ shape ┼ chunk shape ┤
+//! ```
 
 use super::superblock::SUPERBLOCK_LEN;
 use crate::error::{Error, Result};
@@ -20,7 +27,9 @@ const MIN_RECORD_LEN: u64 = 16 + 16;
 pub struct Dataset {
     name: String,
     shape: Vec<u64>,
+    /// The error if the type tag is undefined.
     element: Result<ElementType>,
+    /// The error of `element`, or of an impossible chunk shape or size.
     grid: Result<ChunkGrid>,
 }
 
@@ -52,6 +61,11 @@ impl Dataset {
         self.grid.as_ref().map_err(Clone::clone)
     }
 
+    /// Parses the next record.
+    ///
+    /// # Errors
+    /// `Corrupt` if the record is cut off, or has an impossible rank or a name that is not UTF-8. They refuse
+    /// the whole file. Other faults become errors of this dataset alone.
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let name_len = reader.u32()? as usize;
         let tag = reader.u32()?;
@@ -101,7 +115,8 @@ fn element_type(tag: u32) -> Result<ElementType> {
     })
 }
 
-/// Builds the chunk grid; fails unless all its indices and byte counts fit in an `i64`.
+/// Builds the chunk grid; fails unless all its indices and byte counts fit in an `i64`, the type of index
+/// columns.
 fn grid_of(element: ElementType, shape: &[u64], chunk_shape: &[u64]) -> Result<ChunkGrid> {
     let grid = ChunkGrid::new(shape, chunk_shape)?;
     let bytes = grid.cells().checked_mul(element.size());
@@ -115,6 +130,7 @@ fn grid_of(element: ElementType, shape: &[u64], chunk_shape: &[u64]) -> Result<C
 /// Parses the records of the directory, which fill `bytes` exactly.
 pub(super) fn parse(bytes: &[u8], count: u32) -> Result<Vec<Dataset>> {
     let mut reader = Reader::new("dataset directory", RECORDS_OFFSET, bytes);
+    // Before allocating: a damaged count could ask for any amount of memory.
     if u64::from(count) > bytes.len() as u64 / MIN_RECORD_LEN {
         return Err(reader.corrupt(format!("{} bytes cannot hold {count} datasets", bytes.len())));
     }

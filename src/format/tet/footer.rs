@@ -17,13 +17,19 @@ pub(super) const TAIL_LEN: u64 = 16;
 /// The tail: the position of the JSON before it, and the version of the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
+    /// The version of the footer, 1 or 2.
     pub(super) version: u32,
     /// The JSON's bytes in the file.
     pub(super) json: Range<u64>,
 }
 
 impl Tail {
+    /// Parses the tail of a file of `file_len` bytes. `bytes` are its last [`TAIL_LEN`].
+    ///
+    /// # Errors
+    /// `Corrupt` for another magic, an unknown version, or JSON that would begin before the file.
     pub(super) fn parse(bytes: &[u8], file_len: u64) -> Result<Self> {
+        // The magic comes last. It is checked first, so that a file without a footer gets that error.
         let tail_at = file_len - TAIL_LEN;
         let magic_at = bytes.len().saturating_sub(4);
         Reader::new("footer", tail_at + magic_at as u64, &bytes[magic_at..])
@@ -40,6 +46,7 @@ impl Tail {
         }
     }
 
+    /// Parses the JSON before the tail. Unknown keys are ignored.
     pub(super) fn parse_json(&self, bytes: &[u8]) -> Result<FooterJson> {
         serde_json::from_slice(bytes).map_err(|error| {
             // An error, because without the footer labels and fill values would silently be lost.

@@ -1,4 +1,9 @@
 //! The chunk index: a header and one fixed-size row per stored chunk.
+//!
+//! See docs/format-tet.md, section 6, for the bytes. Rows may be in any order, but known writers use
+//! *writer's order*: dataset by dataset, and the chunks of each in row-major order. With 9 chunks of
+//! dataset 0 and 4 of dataset 1, chunk 2 of dataset 1 is then row 11. Locating reads this row and compares
+//! it with the chunk. If it is the row of another chunk, the whole index is read, and a [`RowMap`] built.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +26,7 @@ pub(super) const ROW_LEN: u64 = 104;
 pub(super) struct Index {
     /// The absolute offset of row 0.
     rows_at: u64,
+    /// The number of rows, which fill the index exactly.
     pub(super) row_count: u64,
     pub(super) memory_budget: MemoryBudget,
     /// The row of each dataset's chunk 0 in writer's order, after all chunks of the datasets before. Empty if
@@ -29,6 +35,10 @@ pub(super) struct Index {
 }
 
 impl Index {
+    /// Parses the header of the index whose bytes are `region` of the file.
+    ///
+    /// # Errors
+    /// `Corrupt` for another magic or version, and for a number of rows that does not fill `region`.
     pub(super) fn parse(header: &[u8], region: &Range<u64>, datasets: &[Dataset]) -> Result<Self> {
         let mut reader = Reader::new("chunk index", region.start, header);
         reader.magic(b"TIDX", "a chunk index")?;
@@ -83,11 +93,17 @@ fn first_rows(datasets: &[Dataset], row_count: u64) -> Vec<u64> {
 pub(super) struct Row {
     /// The absolute offset of the row itself.
     pub(super) offset: u64,
+    /// The id of a dataset, which may not exist.
     dataset: u64,
+    /// The chunk's coordinates; those beyond the dataset's rank are unused.
     coordinates: [u64; MAX_RANK],
+    /// The absolute offset of the payload.
     payload_offset: u64,
+    /// Bytes of the tile after decoding.
     raw_len: u64,
+    /// Bytes of the payload in the file.
     stored_len: u64,
+    /// The tag of the codec: 0 raw, 1 zstd.
     codec: u32,
 }
 
@@ -206,6 +222,7 @@ impl Row {
         }
     }
 
+    /// Returns the error for the field at this offset in the row.
     fn corrupt(&self, field: u64, message: String) -> Error {
         Error::corrupt("chunk index", self.offset + field, message)
     }
@@ -238,6 +255,7 @@ impl RowMap {
             }
         }
         for (dataset, rows) in map.iter_mut().enumerate() {
+            // `false` sorts before `true`: first the row at its expected place, then the first in the index.
             rows.sort_unstable_by_key(|&(chunk, row)| {
                 (chunk, index.expected_row(dataset, chunk) != Some(row), row)
             });

@@ -1,4 +1,12 @@
 //! The names of a dataset's axes, and the sources of their labels.
+//!
+//! Files differ in how they name axes and where they keep labels, so several sources are tried in turn. For
+//! the dataset `obs/temperature` with `dim_names` time, station:
+//!
+//! ```text
+//!   time      too long for the footer: the dataset obs/time, else time ──▶ its values, with units
+//!   station   the footer's coords under "station", else under "1"      ──▶ text
+//! ```
 
 use std::collections::HashSet;
 
@@ -88,6 +96,8 @@ impl TetFile {
         listed
     }
 
+    /// Returns one name per axis. Empty names become `dim_0`, `dim_1`, …, and repeated ones get their axis
+    /// number: `x`, `x` become `x`, `x_1`. Returns no names for an unknown id.
     fn dimension_names(
         &self,
         dataset: usize,
@@ -128,6 +138,8 @@ impl TetFile {
         names
     }
 
+    /// Returns the labels in the footer's `coords`, under the axis' name or else its number. Adds a warning
+    /// for a list of the wrong length, and ignores it.
     fn footer_labels(
         &self,
         dataset: usize,
@@ -171,7 +183,8 @@ impl TetFile {
         fits.then_some(LabelSource::Dataset(id))
     }
 
-    /// Finds the 1-d dataset `name` of `len` elements in the group of `dataset` or a parent group.
+    /// Finds the 1-d dataset `name` of `len` elements in the group of `dataset` or a parent group. For `x`
+    /// and the dataset `a/b/t`, the names are `a/b/x`, `a/x` and `x`.
     fn sibling<'a>(&'a self, dataset: usize, name: &str, len: u64) -> Option<usize> {
         let parent = |group: &&'a str| group.rsplit_once('/').map(|(parent, _)| parent);
         let groups = std::iter::successors(parent(&self.name_of(dataset)), parent);
@@ -189,6 +202,7 @@ impl TetFile {
             return None;
         }
         let find = |(name, &len): (&&str, &u64)| {
+            // Coordinates may be in a group of this name, else beside the dataset.
             self.line(&join("coordinates", name), len).or_else(|| self.sibling(dataset, name, len))
         };
         names.iter().zip(shape).map(find).collect()

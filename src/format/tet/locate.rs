@@ -6,6 +6,9 @@
 //!                                    ▼
 //!                     read the whole index, build the row map ──▶ read the mapped rows ──▶ Done
 //! ```
+//!
+//! The usual file costs one round trip for the rows of all chunks, 104 bytes each. The row map belongs to the
+//! [`TetFile`], so a file in another order pays for its whole index once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,6 +72,7 @@ impl Machine for Locate {
             State::WholeIndex => {
                 let index = replies.first().map(AsRef::as_ref).unwrap_or_default();
                 let map = Arc::new(RowMap::build(index, self.file.datasets(), &self.file.index)?);
+                // Another query may have built the map meanwhile; then its map is used.
                 let map = Arc::clone(self.file.row_map.get_or_init(|| map));
                 self.read_mapped(&map)
             }
@@ -90,6 +94,7 @@ impl Locate {
         Self { file, dataset, grid, chunks, state: State::Start }
     }
 
+    /// Requests the expected rows, or the mapped ones if an earlier query has built the map.
     fn start(&mut self) -> Result<Step<Vec<StoredChunk>>> {
         if let Some(map) = self.file.row_map.get().cloned() {
             return self.read_mapped(&map);
@@ -110,6 +115,10 @@ impl Locate {
         Step::read([index.bytes_of(0..index.row_count)])
     }
 
+    /// Requests the rows that the map has for the chunks.
+    ///
+    /// # Errors
+    /// `Corrupt` if a chunk has no row: its cells are unknown, and not the fill value.
     fn read_mapped(&mut self, map: &RowMap) -> Result<Step<Vec<StoredChunk>>> {
         let row_of = |&chunk: &u64| {
             map.row(self.dataset, chunk).ok_or_else(|| {
@@ -144,6 +153,7 @@ impl Locate {
         Ok(rows)
     }
 
+    /// Returns the chunks, each as one whole layer; fails if a row has a wrong length, codec or position.
     fn finish(&self, rows: &[Row]) -> Result<Step<Vec<StoredChunk>>> {
         let object: Arc<str> = "".into();
         let stored = self.chunks.iter().zip(rows).map(|(&chunk, row)| {
@@ -177,7 +187,8 @@ impl TetFile {
     }
 }
 
-/// Merges row numbers into ranges, in the same order; consecutive rows share a range.
+/// Merges row numbers into ranges, in the same order; consecutive rows share a range. The rows 4, 5, 6, 2 are
+/// 4..7 and 2..3.
 fn merge_neighbours(rows: &[u64]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for &row in rows {

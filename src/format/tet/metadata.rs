@@ -1,4 +1,14 @@
 //! The footer's JSON: history, per-dataset metadata, and references to spills.
+//!
+//! See docs/format-tet.md, section 9. All keys are optional, and unknown ones are ignored:
+//!
+//! ```text
+//!   { "history": [ … ],
+//!     "metadata": { "file": { … },
+//!                   "datasets": { "wind": { "dim_names": ["y", "x"], "attrs": { … },
+//!                                           "coords": { "x": { "labels": ["a", "b"] } } } } },
+//!     "zone_maps_ref": { "offset": 360, "len": 342 } }
+//! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -71,6 +81,7 @@ impl Metadata {
 pub(super) struct FooterJson {
     pub(super) history: Vec<HistoryEvent>,
     pub(super) metadata: Option<Metadata>,
+    /// Replaces `metadata` if that would make the JSON too long.
     pub(super) metadata_ref: Option<SpillRef>,
     pub(super) zone_maps_ref: Option<SpillRef>,
     pub(super) secondary_index_ref: Option<SpillRef>,
@@ -113,7 +124,9 @@ impl From<EventJson> for HistoryEvent {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpillRef {
+    /// The absolute offset in the file.
     pub(super) offset: u64,
+    /// The length in bytes.
     pub(super) len: u64,
 }
 

@@ -4,8 +4,11 @@
 //!  Start ──▶ Ends (head and tail, 64 KiB each) ──▶ Directory and index header ──▶ Footer ──▶ Spill ──▶ Done
 //! ```
 //!
-//! The machine does not request bytes that it already has, so a file with a modest directory and footer
-//! opens with one request.
+//! The machine does not request bytes that an earlier reply holds, so a file with a modest directory and
+//! footer opens with one request.
+//!
+//! These phases have no states. After every reply, the parser starts at the beginning. Where it lacks bytes,
+//! it stops with [`Pause::Need`], and these bytes are the next request.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,7 +25,8 @@ use super::superblock::{SUPERBLOCK_LEN, Superblock};
 use crate::error::{Error, Result};
 use crate::format::{Foreign, Machine, Replies, Step};
 
-/// Bytes read from either end of the file at first.
+/// Bytes read from either end of the file at first. Writers limit the footer's JSON to the same length, and
+/// few come near it.
 const GUESS_LEN: u64 = 64 * 1024;
 
 /// A machine that opens a `.tet` file of a known length.
@@ -76,7 +80,7 @@ impl Machine for OpenFile {
         if self.known.is_empty() {
             return self.read_ends();
         }
-        // Parsing starts over with each reply: it is cheap, and there are four replies at most.
+        // Parsing starts over with each reply: it is cheap, and there are few replies.
         match self.parse() {
             Ok(file) => Ok(Step::Done(file)),
             Err(Pause::Need(range)) => {
@@ -112,6 +116,7 @@ struct FooterParts {
 }
 
 impl OpenFile {
+    /// Requests both ends of the file; one range if they meet.
     fn read_ends(&mut self) -> Result<Step<TetFile>> {
         if self.file_len < SUPERBLOCK_LEN {
             let message = format!(
@@ -136,6 +141,7 @@ impl OpenFile {
         held.ok_or(Pause::Need(range))
     }
 
+    /// Parses the file from the bytes known so far.
     fn parse(&self) -> Result<TetFile, Pause> {
         let superblock = match Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN)?) {
             Ok(superblock) => superblock,
@@ -167,6 +173,7 @@ impl OpenFile {
         Foreign::of_bytes(head).map(Foreign::error)
     }
 
+    /// Parses the directory and the header of the chunk index, which follows it directly.
     fn directory_and_index(
         &self,
         superblock: &Superblock,
@@ -193,6 +200,7 @@ impl OpenFile {
             );
             return Err(Error::corrupt("dataset directory", SUPERBLOCK_LEN, message).into());
         }
+        // Directory and index header are neighbours, so they are one request.
         let header_end = index.start + HEADER_LEN;
         let bytes = self.bytes(records_at..header_end)?;
         let records = bytes.slice(..records_len as usize);
@@ -202,6 +210,7 @@ impl OpenFile {
         Ok((datasets, index))
     }
 
+    /// Parses the footer, from its tail backwards. Without a footer, payloads end at the end of the file.
     fn footer(&self, superblock: &Superblock) -> Result<FooterParts, Pause> {
         if !superblock.has_footer {
             return Ok(FooterParts { payload_end: self.file_len, ..Default::default() });
@@ -221,6 +230,7 @@ impl OpenFile {
                 ));
                 continue;
             };
+            // Spills are stored between the payloads and the JSON, whether they are used or not.
             parts.payload_end = parts.payload_end.saturating_sub(spill.len);
             if what == "zone maps" {
                 parts.zone_maps_at = Some(range);
@@ -255,6 +265,7 @@ impl OpenFile {
     }
 }
 
+/// Returns the id of each name; the first id of a repeated name, with a warning.
 fn ids_by_name(
     datasets: &[directory::Dataset],
     warnings: &mut Vec<String>,

@@ -10,6 +10,9 @@
 //!
 //! A writer adds a generation and then moves `CURRENT`, so an open generation never changes. Queries ignore
 //! everything else in a package: parts that are being written, manifests, indexes.
+//!
+//! Three round trips find a generation: list the root, read the texts, list the folder of the generation.
+//! See docs/format-tet.md, section 13.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -71,6 +74,7 @@ pub struct Generation {
 /// ```
 #[derive(Debug)]
 pub struct OpenPackage {
+    /// The generation to open; `None` means the current one.
     wanted: Option<u64>,
     state: State,
 }
@@ -78,6 +82,7 @@ pub struct OpenPackage {
 #[derive(Debug)]
 enum State {
     Start,
+    /// Listing the package itself.
     Root,
     /// Reading `PROTOCOL`, and `CURRENT` unless a generation is wanted.
     Texts,
@@ -170,6 +175,7 @@ impl Machine for OpenPackage {
     }
 }
 
+/// Returns the folder of a generation: `generations/00000007`, with more digits for a longer number.
 fn folder_of(generation: u64) -> String {
     format!("{GENERATIONS}/{generation:08}")
 }

@@ -46,6 +46,7 @@ impl ReadIndex {
         Self { file, rows: rows.start.min(end)..end, dataset }
     }
 
+    /// Returns the entry of a row; `None` for a row of another dataset, or of one that cannot be read.
     fn entry(&self, row: &Row, object: &Arc<str>) -> Result<Option<IndexEntry>> {
         let id = usize::try_from(row.dataset()).unwrap_or(usize::MAX);
         if self.dataset.is_some_and(|wanted| wanted != id) {
@@ -67,6 +68,7 @@ impl Machine for ReadIndex {
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let bytes = self.file.index.bytes_of(self.rows.clone());
         let replies = replies.into_bytes();
+        // Without replies, this is the first step.
         let Some(rows) = replies.first() else {
             return Ok(if self.rows.is_empty() { Step::Done(vec![]) } else { Step::read([bytes]) });
         };

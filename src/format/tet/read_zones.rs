@@ -1,4 +1,7 @@
 //! Reading zone maps from a `.tet` file, or from the zone file beside it in a package.
+//!
+//! Both are the same JSON, which has the maps of all datasets. A query keeps the maps of one dataset
+//! ([`ReadZoneMaps`]). A caller who needs those of all datasets parses the JSON once ([`ReadAllZoneMaps`]).
 
 use super::file::TetFile;
 use super::open_package::Generation;
@@ -35,6 +38,7 @@ impl TetFile {
         Ok(Some(ReadAllZoneMaps::new(text, self.zone_targets())))
     }
 
+    /// Returns the location of the zone maps in the file itself, if it has any.
     pub(super) fn embedded_zones(&self) -> Option<ZoneMapsLocation> {
         let at = Location::new("", self.zone_maps_at()?);
         Some(ZoneMapsLocation { at, generation: None })
@@ -55,6 +59,10 @@ impl TetFile {
         Ok(ReadZoneMaps::new(self.zones_beside(at, generation)?, self.zone_target(dataset)?))
     }
 
+    /// Returns the location of the zone maps in the zone file `at`, which must describe `generation`.
+    ///
+    /// # Errors
+    /// `Corrupt` if the zone file is too long for the chunks of this file.
     pub(super) fn zones_beside(&self, at: Location, generation: u64) -> Result<ZoneMapsLocation> {
         /// More bytes than the map of one chunk with eight axes has, and more than precede the maps.
         const MOST_PER_CHUNK: u64 = 1024;
@@ -66,6 +74,7 @@ impl TetFile {
         Ok(ZoneMapsLocation { at, generation: Some(generation) })
     }
 
+    /// Returns what the zone maps of each dataset must fit; an error for a dataset that cannot be read.
     pub(super) fn zone_targets(&self) -> Vec<Result<Target>> {
         (0..self.datasets.len()).map(|dataset| self.zone_target(dataset)).collect()
     }
@@ -122,6 +131,7 @@ impl ReadAllZoneMaps {
 
     fn parse(&self, json: &[u8]) -> Result<Vec<Result<ZoneMaps>>> {
         let mut entries = self.text.parse(json)?;
+        // Sorted by dataset, the maps of each are neighbours: one search per dataset, not one pass.
         entries.sort_by_key(|entry| entry.dataset_id);
         let targets = (0_u64..).zip(&self.targets).map(|(dataset, target)| {
             let first = entries.partition_point(|entry| entry.dataset_id < dataset);

@@ -1,4 +1,11 @@
 //! The first 32 bytes: magic, version, flags, and the position of the chunk index.
+//!
+//! ```text
+//!   0      4         8       12      16             24             32
+//!   ├ TETR ┼ version ┼ count ┼ flags ┼ index offset ┼ index length ┤
+//! ```
+//!
+//! See docs/format-tet.md, section 2.
 
 use std::ops::Range;
 
@@ -16,6 +23,7 @@ const FLAG_FOOTER: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Superblock {
+    /// Records in the directory. 0 means that there is neither directory nor index.
     pub(super) dataset_count: u32,
     pub(super) has_footer: bool,
     index_offset: u64,
@@ -23,6 +31,10 @@ pub(super) struct Superblock {
 }
 
 impl Superblock {
+    /// Parses the superblock from its bytes.
+    ///
+    /// # Errors
+    /// `Corrupt` for another magic or layout version.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let mut reader = Reader::new("superblock", 0, bytes);
         reader.magic(MAGIC, "a .tet file")?;

@@ -3,7 +3,14 @@
 //! They are JSON without a checksum. The maps of a dataset are used only if all of them are well-formed and
 //! fit their chunks. The option `trust_zone_maps` can turn their use off.
 //!
-//! Zone maps are a spill of the footer or, in a package, a file of their own.
+//! Zone maps are a spill of the footer or, in a package, a file of their own. A map of a chunk of two f32:
+//!
+//! ```text
+//!   {"dataset_id":0, "chunk_index":[0,1], "element_count":2, "null_count":1,
+//!    "min_le":"0000c040", "max_le":"0000c040"}            the bytes 00 00 c0 40 are 6.0
+//! ```
+//!
+//! See docs/format-tet.md, section 10.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,6 +68,7 @@ impl Zones for ZoneMaps {
     }
 }
 
+/// The JSON of zone maps. Other members, such as hashes, are ignored.
 #[derive(Deserialize)]
 struct ZoneJson {
     version: u32,
@@ -70,11 +78,15 @@ struct ZoneJson {
     chunks: Vec<ZoneEntry>,
 }
 
+/// The zone map of one chunk, as stored and not yet checked.
 #[derive(Deserialize)]
 pub(super) struct ZoneEntry {
     pub(super) dataset_id: u64,
+    /// The chunk's coordinates.
     pub(super) chunk_index: Vec<u64>,
+    /// The number of cells in the chunk.
     element_count: u64,
+    /// The number of cells that are NaN or the fill value.
     null_count: u64,
     /// The hexadecimal digits of the stored element's bytes.
     min_le: Option<String>,
@@ -90,6 +102,10 @@ pub(super) struct ZoneMapsLocation {
 }
 
 impl ZoneMapsLocation {
+    /// Parses the maps of all datasets, without checking them against datasets.
+    ///
+    /// # Errors
+    /// `Corrupt` for other JSON, another version, or another generation.
     pub(super) fn parse(&self, json: &[u8]) -> Result<Vec<ZoneEntry>> {
         let json: ZoneJson = serde_json::from_slice(json)
             .map_err(|error| self.corrupt(format!("not zone maps ({error})")))?;
@@ -142,6 +158,9 @@ impl Target {
     }
 
     /// Returns the number of the entry's chunk, and its zone.
+    ///
+    /// # Errors
+    /// `Corrupt` if the chunk does not exist, or the counts or bounds are impossible for it.
     pub(super) fn zone(&self, entry: &ZoneEntry, text: &ZoneMapsLocation) -> Result<(u64, Zone)> {
         let at = &entry.chunk_index;
         let number = self

@@ -42,7 +42,6 @@ impl TileDbArray {
         fragments: Vec<Fragment>,
         enumerations: Vec<Option<Arc<Enumeration>>>,
     ) -> Self {
-        // 16 bytes per fragment and attribute, where a footer has 88. So empty cells cost little.
         let none_yet = || schema.attributes.iter().map(|_| OnceLock::new()).collect();
         let tile_indexes = fragments.iter().map(|_| none_yet()).collect();
         Self { options, schema, fragments, enumerations, tile_indexes }

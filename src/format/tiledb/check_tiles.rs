@@ -1,5 +1,10 @@
 //! Access to the single tiles of one attribute of one fragment, for verification. The attribute is one of
 //! the fragment's own schema, which may differ from the array's schema.
+//!
+//! Queries go from a chunk to the tiles that it shows (`tiles/locate.rs`). Verification goes from a
+//! fragment to all its tiles: also to those that newer fragments hide, or that lie outside the table. So
+//! there is neither a window nor an overlay here. A tile is addressed by its number in the fragment, from 0
+//! to the fragment's count of tiles.
 
 use std::sync::Arc;
 
@@ -17,7 +22,9 @@ use crate::grid::unravel;
 #[derive(Debug)]
 pub struct FragmentTiles {
     array: Arc<TileDbArray>,
+    /// The number of the fragment in the array.
     fragment: usize,
+    /// The position of the attribute in the fragment's schema.
     field: usize,
     axes: Vec<TileAxis>,
     index: TileIndex,
@@ -73,6 +80,7 @@ impl FragmentTiles {
         let statistics = self.statistics.as_ref().ok()?.as_ref()?;
         let covered = self.fragment().non_empty_domain.as_deref()?;
         let coordinates = self.coordinates(place);
+        // The tile lies wholly in the fragment's box and in the domain.
         let whole = self.axes.iter().zip(&coordinates).zip(covered).all(|((axis, tile), range)| {
             let first = axis.first_of(*tile);
             let last = first + i128::from(axis.extent) - 1;
@@ -88,7 +96,9 @@ pub struct ReadTiles {
     array: Arc<TileDbArray>,
     fragment: usize,
     field: usize,
+    /// The blocks of the tile index.
     blocks: Vec<Location>,
+    /// The blocks of statistics; empty if there are none that can be used.
     statistics: Vec<Location>,
 }
 
@@ -112,6 +122,7 @@ impl ReadTiles {
             .ok_or_else(|| Error::internal("blocks were asked for and not delivered"))?;
         let key = self.array.options.key.as_ref();
         let index = TileIndex::parse(fragment, self.field, &self.blocks, blocks, key)?;
+        // Malformed statistics are a finding, and no reason to leave the tiles unchecked.
         let statistics = match self.statistics.is_empty() {
             true => Ok(None),
             false => {
@@ -166,6 +177,8 @@ impl Fragment {
         let fields = &self.footer.fields;
         let mut misfits = vec![];
         for (field, attribute) in self.schema.attributes.iter().enumerate() {
+            // Suffix, sizes in the footer, and whether the attribute has such a file. The footer gives 0
+            // for others.
             let files = [
                 (VALUES, &fields.file_sizes, true),
                 (CONTENT, &fields.var_file_sizes, attribute.is_variable()),
@@ -192,7 +205,7 @@ impl Fragment {
 }
 
 impl TileBox {
-    /// The coordinates of tile number `place` of the box.
+    /// The coordinates of tile number `place` of the box: the inverse of [`TileBox::place`].
     fn coordinates(&self, place: u64, order: CellOrder) -> Vec<u64> {
         let mut count = self.count.clone();
         let column_major = order == CellOrder::ColumnMajor;

@@ -6,6 +6,14 @@
 //!   └── __group/__t1_t2_uuid_v     version 2: members that were added or removed
 //!                                  version 1: all members at that time
 //! ```
+//!
+//! The members are those that remain after all files, oldest first:
+//!
+//! ```text
+//!   time 10, version 1: a, b            a, b
+//!   time 20, version 2: + c, - a        b, c
+//!   time 30, version 1: d               d
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -18,7 +26,7 @@ use crate::format::{Machine, Replies, Step};
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupMember {
-    /// Its name in the group, if it has one.
+    /// Its name in the group, if it has one. A member without a name is identified by its URI.
     pub name: Option<String>,
     /// The path or URL of its folder.
     pub uri: String,
@@ -51,6 +59,7 @@ impl Machine for ReadGroup {
     }
 }
 
+/// Applies all files, which come oldest first, and returns the remaining members. Errors name the file.
 fn merge(files: Vec<TimedFile>) -> Result<Vec<GroupMember>> {
     let mut members = BTreeMap::new();
     for file in files {
@@ -84,7 +93,8 @@ fn unknown_version(version: u32) -> Error {
 }
 
 impl GroupMember {
-    /// Parses a member, and the flag that marks it as removed.
+    /// Parses a member, and the flag that marks it as removed. `docs/format-tiledb.md`, section 6, "Group",
+    /// has the bytes.
     fn parse(reader: &mut Reader<'_>) -> Result<(Self, bool)> {
         let version = reader.u32()?;
         if !(1..=2).contains(&version) {

@@ -1,4 +1,14 @@
 //! Array metadata: keys and values, in files of which newer ones override older ones.
+//!
+//! ```text
+//!   a file of __meta   entries until its end: text32 key, flag deleted,
+//!                      and if not deleted: u8 type, u32 count, values
+//!
+//!   time 10: units = "m", scale = 2           units = "m", scale = 2
+//!   time 20: units deleted, scale = 3         scale = 3
+//! ```
+//!
+//! The SQL function `tiledb_metadata` and `gridfusion info` show it. Metadata of groups is not read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,13 +27,13 @@ use crate::format::{Machine, Replies, Step};
 pub enum MetadataValue {
     /// Text.
     Text(String),
-    /// Whole numbers; dates and times count their unit.
+    /// Whole numbers of any type; dates and times count their unit. A single number is a list of one.
     Integers(Vec<i128>),
     /// Floating-point numbers.
     Floats(Vec<f64>),
     /// Truth values.
     Booleans(Vec<bool>),
-    /// Anything else.
+    /// Anything else: text in other encodings, text that is not UTF-8, and bytes without a meaning.
     Bytes(Vec<u8>),
 }
 
@@ -57,6 +67,7 @@ impl Machine for ReadMetadata {
     }
 }
 
+/// Applies all files, which come oldest first. Errors name the file.
 fn merge(files: Vec<TimedFile>) -> Result<Vec<(String, MetadataValue)>> {
     let mut merged = BTreeMap::new();
     for file in files {
@@ -80,10 +91,12 @@ fn apply(content: &[u8], metadata: &mut BTreeMap<String, MetadataValue>) -> Resu
 }
 
 impl MetadataValue {
+    /// Parses type, count and values. The count is of values, not of bytes: for text, these are the same.
     fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let datatype = Datatype::from_code(reader.u8()?)?;
         let count = u64::from(reader.u32()?);
         let at = reader.offset();
+        // At most 2^32 values of 8 bytes, so the product cannot overflow.
         let bytes = reader.take(to_usize(count * datatype.size()))?;
         let mut values = Reader::new(REGION, at, bytes);
         if datatype.is_float() {

@@ -327,8 +327,8 @@ impl Machine for OpenArray {
     type Output = TileDbArray;
 
     fn step(&mut self, replies: Replies) -> Result<Step<TileDbArray>> {
-        // Takes the state out, because its lists are needed while the methods change the machine. Each method
-        // sets the next state.
+        // Takes the state out, because its lists are needed while the methods change the machine. A method
+        // that makes another request sets the next state.
         match std::mem::replace(&mut self.state, State::Start) {
             State::Start => Ok(self.list_folders()),
             State::Folders => self.read_texts(replies.into_listings()),

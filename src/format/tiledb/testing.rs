@@ -1,5 +1,15 @@
 //! Builders of small arrays for tests: they make bytes from the description of the format, without the
 //! reader.
+//!
+//! Most tests use the schema of [`SchemaBytes::dense_2d`] and fragments of [`Folder::write`]. Rows `y` go
+//! from 1 to 5 in tiles of 2, and columns `x` from 1 to 7 in tiles of 3:
+//!
+//! ```text
+//!          x 1 2 3 │ 4 5 6 │ 7 (8 9)
+//!   y 1, 2   tile 0│ tile 1│ tile 2
+//!   y 3, 4   tile 3│ tile 4│ tile 5
+//!   y 5 (6)  tile 6│ tile 7│ tile 8
+//! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,6 +42,7 @@ pub(super) fn tile(content: &[u8]) -> Vec<u8> {
     [&1_u64.to_le_bytes()[..], &len, &len, &[0; 4], content].concat()
 }
 
+/// Makes a generic tile of `content`: format 22, type CHAR, cells of 1 byte, not encrypted, without filters.
 pub(super) fn generic_tile(content: &[u8]) -> Vec<u8> {
     let tile = tile(content);
     let mut bytes = 22_u32.to_le_bytes().to_vec();
@@ -81,6 +92,8 @@ pub(super) fn attribute(
 /// Makes the attribute "v" of 4-byte integers, as format `version` stores it.
 fn plain_attribute(version: u32) -> Vec<u8> {
     let all = attribute("v", 0, 1, &(-7_i32).to_le_bytes(), false, "");
+    // Older formats lack fields at the end: the fill value (length and 4 bytes), two flags, the order, and
+    // the length of the enumeration's name.
     let left_out = match version {
         ..6 => 12 + 2 + 1 + 4,
         6 => 2 + 1 + 4,
@@ -254,6 +267,7 @@ impl Folder {
         self.0.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
     }
 
+    /// Returns the entries of a folder. Paths are sorted, so those of one subfolder follow one another.
     pub(super) fn list(&self, folder: &str) -> Vec<Entry> {
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
         let mut entries: Vec<Entry> = vec![];
@@ -300,7 +314,10 @@ impl Folder {
         unreachable!()
     }
 
-    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value` returns.
+    /// Adds the fragment of one write at time `t` over `domain`, with the values that `value` returns for a
+    /// row and a column. `orders` are those of tiles and cells, which must be the schema's.
+    ///
+    /// Cells of its tiles outside `domain` get a value that no test expects, and no part in the statistics.
     pub(super) fn write(
         &mut self,
         t: u64,

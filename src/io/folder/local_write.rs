@@ -84,7 +84,11 @@ impl Draft {
                 self.draft = None;
             }
             // Linking fails if the file exists. Dropping the draft removes the temporary name.
-            Existing::Refuse => fs::hard_link(draft, &self.path)?,
+            Existing::Refuse => {
+                fs::hard_link(draft, &self.path)?;
+                // A caller that gets an error may rely on there being no file.
+                return sync_folder_of(&self.path).inspect_err(|_| remove(&self.path));
+            }
         }
         sync_folder_of(&self.path)
     }
@@ -92,11 +96,16 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        if let Some(draft) = &self.draft
-            && let Err(error) = fs::remove_file(draft)
-        {
-            log::warn!("cannot remove the temporary file {}: {error}", draft.display());
+        if let Some(draft) = &self.draft {
+            remove(draft);
         }
+    }
+}
+
+/// Removes a file that is of no more use, and logs a warning if that fails.
+fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        log::warn!("cannot remove the temporary file {}: {error}", path.display());
     }
 }
 

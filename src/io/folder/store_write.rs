@@ -5,7 +5,7 @@
 //!   begin     a multipart upload ──append: 8 MiB parts, 4 at a time──▶ complete: the object appears
 //! ```
 //!
-//! Parts of an upload that is neither completed nor aborted may remain in the store, and cost money there.
+//! Parts of an upload that is neither completed nor aborted may remain in the store.
 
 use std::sync::Arc;
 

@@ -125,9 +125,11 @@ fn files_differ(a: &FileArrays, b: &FileArrays) -> Option<String> {
         [array] if array.name() == last_part(&file.name) => String::new(),
         arrays => arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", "),
     };
-    let (of_a, of_b) = (names(a), names(b));
-    if of_a != of_b || a.arrays.len() != b.arrays.len() {
-        return Some(format!("its variables are {of_b}, not {of_a}"));
+    if names(a) != names(b) || a.arrays.len() != b.arrays.len() {
+        let list = |file: &FileArrays| {
+            file.arrays.iter().map(GridArray::name).collect::<Vec<_>>().join(", ")
+        };
+        return Some(format!("its variables are {}, not {}", list(b), list(a)));
     }
     names_differ(a.dims(), b.dims()).or_else(|| {
         let pairs = a.arrays.iter().zip(&b.arrays);
@@ -178,10 +180,10 @@ fn names_along(files: &[FileArrays], axis: usize) -> Result<Labels> {
 /// Two files with the variables `u` and `v` along `time` give these lists, if each file is one object:
 ///
 /// ```text
-///   starts   [0, 365, 731]                          a file begins at each of them, and the last one ends at 731
-///   values   [u, v]                                 the columns: variable and number of the value in its array
-///   parts    u: [2023, 2024], v: [2023, 2024]       per variable and file: source and first member
-///   members  [2023, 2024]                           u and v of one file share their objects
+///   starts   [0, 365, 731]                       the start of each file, and the end of the last
+///   values   [u, v]                              the columns: variable, and number of the value in its array
+///   parts    u: [2023, 2024], v: [2023, 2024]    per variable and file: source and first member
+///   members  [2023, 2024]                        u and v of one file share their objects
 /// ```
 fn mosaic(name: &str, files: Vec<FileArrays>, axis: usize, chunk_bytes: u64) -> Result<Mosaic> {
     let mut starts = vec![0];

@@ -3,9 +3,9 @@
 //! ```text
 //!   u             0 ─ ─ ─ 4 ─ ─ ─ 8 ─ ─ ─ 12 ─ ─ ─ 16 ─ ─ ─ 20 ─ ─ ─ 24
 //!   v             0 ─ ─ ─ ─ ─ 6 ─ ─ ─ ─ ─ 12 ─ ─ ─ ─ ─ 18 ─ ─ ─ ─ ─ 24
-//!   1 common      0 ───────────────────── 12 ───────────────────── 24     each stored chunk in one
-//!   2 coarser     0 ───────── 6 ───────── 12 ───────── 18 ──────── 24     u's second and fifth chunk in two
-//!   3 first       0 ───── 4 ───── 8 ───── 12 ───── 16 ──── 20 ──── 24     v's chunks in two each, but fewer bytes
+//!   1 common      0 ───────────────────── 12 ───────────────────── 24     each stored chunk lies in one
+//!   2 coarser     0 ───────── 6 ───────── 12 ───────── 18 ──────── 24     two chunks of u lie in two
+//!   3 first       0 ───── 4 ───── 8 ───── 12 ───── 16 ──── 20 ──── 24     each chunk of v lies in two
 //! ```
 
 use std::num::NonZeroU64;

@@ -1,9 +1,9 @@
 //! [`Layout`]: maps chunks of the table to stored chunks of files and variables.
 //!
 //! ```text
-//!   chunks of the table     │ 0  │ 1  │2│ 3  │ 4  │ 5  │6│        on the axis along which files are concatenated
+//!   chunks of the table     │ 0  │ 1  │2│ 3  │ 4  │ 5  │6│     on the axis of the files
 //!   indices                 0    4    8 10   14   18   22 23
-//!   files                   │ 2023      │ 2024             │      starts [0, 10, 23], firsts [0, 3, 0]
+//!   files                   │ 2023      │ 2024           │     starts [0, 10, 23], firsts [0, 3, 0]
 //! ```
 //!
 //! A chunk of the table lies in one file, because each file ends at a border. So chunk 4 is in file 1
@@ -53,7 +53,7 @@ impl Layout {
     }
 
     /// Whether the chunks of a file, which `grid` describes, are chunks of the table.
-    /// Compares the ranges of each axis: a few numbers per axis instead of one per chunk.
+    /// Compares the chunks of each axis, not their combinations.
     fn is_same(&self, file: usize, grid: &ChunkGrid) -> bool {
         (0..grid.rank()).all(|axis| {
             let (first, start) = match axis == self.axis {

@@ -10,7 +10,7 @@
 //!   second overlap    1           6       2..6    0          4 cells, from cell 0 of the stored chunk
 //! ```
 //!
-//! `region` counts from the begin of the table's chunk, and `origin` from the begin of the stored one. Both
+//! `region` counts from the start of the table's chunk, and `origin` from the start of the stored one. Both
 //! become a [`Placement`], which decoding follows when it copies the cells into the tile.
 
 use std::ops::Range;
@@ -39,9 +39,9 @@ pub(super) struct AxisOverlap {
     coordinate: u64,
     /// The length of the stored chunk.
     extent: u64,
-    /// The shared indices, from the begin of `range`.
+    /// The shared indices, from the start of `range`.
     region: Range<u64>,
-    /// The first shared index, from the begin of the stored chunk.
+    /// The first shared index, from the start of the stored chunk.
     origin: u64,
     /// Whether the stored chunk is `range`.
     is_same: bool,

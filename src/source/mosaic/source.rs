@@ -149,8 +149,8 @@ impl Mosaic {
 }
 
 impl Part {
-    /// Renumbers the members of a stored chunk's locations as the table numbers them. Formats always set 0, and a
-    /// mosaic within the mosaic counts from 0.
+    /// Renumbers the members of a stored chunk's locations as the table numbers them. Formats always set 0, and
+    /// a mosaic within the mosaic counts from 0.
     fn owned(&self, mut chunk: StoredChunk) -> StoredChunk {
         let layers = chunk.layers.iter_mut();
         layers.flat_map(|layer| layer.payloads_mut()).for_each(|it| it.at.member += self.member);

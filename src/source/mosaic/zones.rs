@@ -19,7 +19,8 @@ use crate::format::{Bound, ElementType, Sum, Zone, Zones};
 pub(super) struct MosaicZones {
     pub(super) layout: Arc<Layout>,
     pub(super) variable: usize,
-    /// Per file: the zone maps of the variable; `None` if there are none, or if no cell of the file is selected.
+    /// Per file: the zone maps of the variable; `None` if there are none, or if the query selects no cell of
+    /// the file.
     pub(super) of_files: Vec<Option<Arc<dyn Zones>>>,
     /// The type by which bounds compare.
     pub(super) element: ElementType,

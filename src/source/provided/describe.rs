@@ -1,4 +1,7 @@
 //! The default description of a group, for arrays of any format.
+//!
+//! It shows only facts that every array has: dimensions, chunk grid and columns. A format that knows more,
+//! such as stored sizes, overrides `ArrayGroup::describe`.
 
 use super::Named;
 use crate::array::{ColumnSource, GridArray};
@@ -47,7 +50,9 @@ pub(crate) fn describe_arrays(
     Ok(Description { document: Fact::Record(fields), pages: vec![page] })
 }
 
+/// The facts about one array.
 struct KnownArray<'a> {
+    /// The name in the group.
     name: &'a str,
     array: &'a GridArray,
     dimensions: Vec<KnownDimension>,
@@ -63,6 +68,7 @@ impl<'a> KnownArray<'a> {
         self.array.grid().chunk_shape().collect()
     }
 
+    /// Returns the record of the array in the document; `docs/info.md` lists its fields.
     fn document(&self) -> Fact {
         let grid = self.array.grid();
         let dimensions = self.dimensions.iter().map(|it| Fact::Record(it.fields()));
@@ -99,6 +105,7 @@ impl<'a> KnownArray<'a> {
     }
 }
 
+/// Makes the table with a row per array.
 fn array_table(arrays: &[KnownArray<'_>]) -> PageTable {
     let columns = [
         ("ARRAY", Side::Left),

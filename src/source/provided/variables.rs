@@ -8,6 +8,9 @@ use crate::source::axes::{mixed, with_axes};
 
 /// Returns the arrays that do not hold coordinates.
 ///
+/// `time (time)` has the name of its only dimension, so it is left out. `temperature (time, station)` and
+/// `elevation (station)` stay, and are an error together, because their dimensions differ.
+///
 /// # Errors
 /// `Usage` if there are none, or if they have different dimensions.
 pub(crate) fn data_variables(location: &str, mut arrays: Vec<Named>) -> Result<Vec<GridArray>> {

@@ -1,4 +1,13 @@
 //! The default verification of a group: opens each array, and locates, reads and decodes each chunk.
+//!
+//! ```text
+//!   per array    chunks 0 … 255, 256 … 511, …    chunk_locations
+//!                  │ locate: one call for 256 chunks; if it fails, one per chunk
+//!                  ▼
+//!                ArrayChunk per chunk and value ──▶ Decoding: batches, in parallel    chunk_decode
+//! ```
+//!
+//! Nothing is known about stored statistics of unknown formats, so they are not compared.
 
 use std::sync::Arc;
 
@@ -51,7 +60,7 @@ fn finding_of(error: &Error) -> Finding {
 async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Vec<Check> {
     let Some(first) = arrays.first() else { return vec![] };
     for array in arrays {
-        progress.expect(array.grid().chunks().saturating_mul(array.values().len() as u64));
+        progress.expect(payloads(array));
     }
     let mut cells = Cells {
         located: Check::new("chunk_locations"),
@@ -59,6 +68,7 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
         progress,
         chunks: 0,
     };
+    // An error that is no finding: a task of the decoding has failed, so its findings are lost.
     let mut died = None;
     for array in arrays {
         if let Err(error) = cells.each_chunk(array).await {
@@ -67,6 +77,7 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
         }
     }
     let located = cells.located.with_detail(counted(cells.chunks, "chunk"));
+    // The second check, of stored statistics, has no findings here and is dropped.
     let finished = match died {
         Some(error) => Err(error),
         None => cells.decoding.finish("chunk").await,
@@ -74,6 +85,11 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
     let decoded = finished.map(|[payloads, _]| payloads);
     let failed = |error| Check::new("chunk_decode").with(Finding::of_error(&error));
     vec![located, decoded.unwrap_or_else(failed)]
+}
+
+/// Returns the number of chunks of an array, counted once for each value.
+fn payloads(array: &GridArray) -> u64 {
+    array.grid().chunks().saturating_mul(array.values().len() as u64)
 }
 
 /// The most chunks of an array to verify. A small header may declare any number of chunks that do not exist.
@@ -84,10 +100,13 @@ struct Cells<'a> {
     located: Check,
     decoding: Decoding<ArrayChunk>,
     progress: &'a Progress,
+    /// The number of located chunks, counted once for each value.
     chunks: u64,
 }
 
 impl Cells<'_> {
+    /// Locates all chunks of an array and queues them for decoding. Errors of chunks are findings; an error
+    /// here ends the verification.
     async fn each_chunk(&mut self, array: &Arc<GridArray>) -> Result<()> {
         self.decoding.set_objects(array.shared_objects()).await?;
         let grid = array.grid();
@@ -97,6 +116,7 @@ impl Cells<'_> {
                 grid.chunks()
             );
             self.located.add(Finding::warning(message).in_dataset(array.name()));
+            self.progress.advance(payloads(array), 0);
             return Ok(());
         }
         let mut next = 0;
@@ -106,6 +126,7 @@ impl Cells<'_> {
             next = end;
             match locate(array, &tasks).await {
                 Ok(chunks) => self.add(array, tasks, chunks).await?,
+                // One bad chunk fails the call for all 256.
                 Err(_) => self.each_alone(array, tasks).await?,
             }
         }
@@ -173,6 +194,7 @@ fn whole(grid: &ChunkGrid, chunk_number: u64) -> ChunkTask {
 struct ArrayChunk {
     array: Arc<GridArray>,
     task: Arc<ChunkTask>,
+    /// The number of the value in the array.
     value: usize,
     stored: StoredChunk,
 }
@@ -189,6 +211,8 @@ impl Decodable for ArrayChunk {
         scratch: &mut Scratch,
     ) -> Result<(Option<Finding>, Vec<u8>)> {
         let Self { array, task, value, stored } = self;
+        // Layers whose objects are absent are left out. A chunk without any other layer is all fill, which
+        // needs no decoding.
         let mut present = [stored.clone()];
         let mut payloads = leave_out_absent(&mut present, payloads).into_iter();
         let [stored] = present;

@@ -1,4 +1,10 @@
 //! The rows of `tet_attributes`: the attributes of the datasets and of the file.
+//!
+//! | dataset | key | value |
+//! |---|---|---|
+//! | temperature | units | degC |
+//! | NULL | tool | tet convert |
+//! | NULL | history.1.op | convert |
 
 use std::sync::Arc;
 
@@ -12,6 +18,7 @@ use crate::error::Result;
 /// datasets and of the file, and the history of the file.
 pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<RecordBatch> {
     let tet = file.tet();
+    // Dataset, key and value of each row.
     let mut rows: Vec<(Option<&str>, String, &str)> = Vec::new();
     for (id, dataset) in tet.datasets().iter().enumerate() {
         let name = dataset.name();
@@ -24,6 +31,7 @@ pub(super) fn attributes(file: &TetReader, only: Option<usize>) -> Result<Record
     if only.is_none() {
         let own = tet.file_attributes().iter();
         rows.extend(own.map(|(key, value)| (None, key.clone(), &**value)));
+        // Each non-empty part of an event is a row, with the number of the event in its key.
         for (number, event) in (1..).zip(tet.history()) {
             let parts = [("op", &event.op), ("source", &event.source), ("at", &event.at)];
             let parts = parts.into_iter().filter(|(_, value)| !value.is_empty());

@@ -37,8 +37,10 @@ pub struct ChunkList {
     zones: WantedZones,
 }
 
+/// The zone maps of a list, which are read with the first chunks.
 #[derive(Debug)]
 enum WantedZones {
+    /// Requested, but not read yet.
     NotYetRead,
     /// Indexed by dataset id; empty if zone maps are not requested, or do not exist.
     Known(Vec<Option<ZoneMaps>>),
@@ -72,6 +74,7 @@ impl ChunkList {
         Ok(Some(entries.into_iter().map(|entry| self.info(entry)).collect()))
     }
 
+    /// Reads the zone maps of all datasets; `None` for a dataset whose maps are invalid.
     async fn read_zones(&self) -> Vec<Option<ZoneMaps>> {
         let ignored = |error| log::warn!("{}: zone maps are ignored: {error}", self.file.name());
         let all = self.file.zone_maps().await.map_err(ignored).ok().flatten();
@@ -89,6 +92,7 @@ impl ChunkList {
         trusted.collect()
     }
 
+    /// Adds the name of the dataset and the zone map of the chunk to an index entry.
     fn info(&self, entry: IndexEntry) -> ChunkInfo {
         let IndexEntry { dataset, coordinates, payload } = entry;
         let described = &self.file.tet().datasets()[dataset];
@@ -98,6 +102,7 @@ impl ChunkList {
         };
         let number = described.grid().ok().and_then(|grid| grid.chunk_number(&coordinates));
         let zone = zone.zip(number).and_then(|(maps, number)| maps.zone(number));
+        // Two steps of `unzip` split the zone into columns: a zone may have a NULL count without bounds.
         let (null_count, bounds) = zone.map(|zone| (zone.null_count, zone.bounds)).unzip();
         let (min, max) = bounds.flatten().unzip();
         let text = |bound: Option<Bound>| decimal(described.element().ok()?, &bound?);

@@ -1,4 +1,5 @@
-//! The rows of `tet_chunks`: one per stored chunk, in a stream, because a file may have millions.
+//! The rows of `tet_chunks`: one per stored chunk, in a stream, because a file may have millions. Each call
+//! of `ChunkList::next` becomes a batch, of at most 8192 rows.
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ enum Fact {
 }
 
 impl Fact {
+    /// All columns in the order of the schema, so that a column's index in the schema is its index here.
     const ALL: [Self; 9] = [
         Self::Dataset,
         Self::Chunk,
@@ -49,6 +51,7 @@ impl Fact {
         Self::MaxValue,
     ];
 
+    /// Returns the column's name and type. Bounds are text, because each dataset has a type of its own.
     fn field(self) -> Field {
         let numbers = DataType::new_list(DataType::UInt64, true);
         match self {
@@ -64,6 +67,7 @@ impl Fact {
         }
     }
 
+    /// Whether the column needs zone maps, which are one JSON text for the whole file.
     fn is_of_zone_map(self) -> bool {
         matches!(self, Self::NullCount | Self::MinValue | Self::MaxValue)
     }
@@ -116,6 +120,7 @@ impl FactTable for ChunkTable {
             async move {
                 let Some(chunks) = list.next().await? else { return Ok(None) };
                 let columns = facts.iter().map(|fact| fact.column(&chunks)).collect();
+                // `count(*)` requests no columns, so the batch cannot take its number of rows from them.
                 let options = RecordBatchOptions::new().with_row_count(Some(chunks.len()));
                 let batch = RecordBatch::try_new_with_options(schema, columns, &options);
                 Ok(Some((batch.map_err(failed_to("make rows of facts"))?, list)))

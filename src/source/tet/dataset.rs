@@ -1,4 +1,13 @@
 //! A dataset of a `.tet` file as a [`GridArray`]: its dimensions, its values and its stored chunks.
+//!
+//! ```text
+//!   directory ──▶ grid, element                          ┐
+//!   footer    ──▶ names and labels of dimensions         ├─▶ GridArray
+//!   footer    ──▶ fill value, packing ──▶ NumberColumn   │
+//!   TetDataset: locates chunks, reads zone maps          ┘
+//! ```
+//!
+//! Labels are read here, because planning needs them. Everything about single chunks is read by queries.
 
 use std::sync::Arc;
 
@@ -68,6 +77,7 @@ async fn open_by_id(
     let file = reader.tet();
     let dataset = &file.datasets()[id];
     let (grid, element) = (reader.readable_grid(id)?, dataset.element()?);
+    // A spec has the source of the labels, so equal specs have equal labels.
     let (specs, odd) = file.dimensions(id);
     let mut remarks = Remarks { odd, ..Remarks::default() };
     let mut dims = Vec::with_capacity(specs.len());
@@ -89,6 +99,7 @@ async fn open_by_id(
         NumberColumn::new(element, attributes, file.is_packed(id), options);
     remarks.misunderstood.extend(misunderstood);
     let fill = column.fill();
+    // The value column is `value`, unless a dimension has that name.
     let taken = dims.iter().any(|dim: &Dimension| dim.name() == "value");
     let value = Value {
         name: if taken { dataset.name() } else { "value" }.to_owned(),
@@ -116,6 +127,7 @@ struct TetDataset {
     /// The element that stands for NULL.
     fill: Option<Bound>,
     options: ReadOptions,
+    /// Set after the first query that found them worth reading; `None` if they are absent or invalid.
     zone_maps: OnceCell<Option<Arc<dyn Zones>>>,
 }
 
@@ -131,12 +143,14 @@ impl ChunkSource for TetDataset {
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
         let chunks = tasks.iter().map(|task| task.chunk_number).collect();
+        // A dataset has one value, so every entry of `values` is 0.
         let stored = self.file.locate(self.dataset, chunks).await?.into_iter();
         Ok(stored.map(|chunk| vec![chunk; values.len()]).collect())
     }
 
     async fn zones(&self, _: usize, _: &Selection, bytes_to_read: u64) -> Option<Arc<dyn Zones>> {
-        /// Parsing a byte of JSON costs as much as searching this many payload bytes for NULLs.
+        /// Parsing a byte of JSON costs as much as searching this many payload bytes for NULLs. So zone maps of
+        /// 1 MiB are read if the query would read 64 MiB of payloads.
         const RELATIVE_COST: u64 = 64;
         /// Zone maps of up to this many bytes are always read: that takes a fraction of a millisecond,
         /// once per table.
@@ -153,6 +167,7 @@ impl ChunkSource for TetDataset {
 }
 
 impl TetDataset {
+    /// Reads the zone maps. Queries are right without them, so an error is only a warning.
     async fn read_zone_maps(&self) -> Option<Arc<dyn Zones>> {
         match self.file.read_zone_maps(self.dataset).await.and_then(|maps| self.trusted(maps)) {
             Ok(zones) => zones,
@@ -163,6 +178,7 @@ impl TetDataset {
         }
     }
 
+    /// Adds the facts that decide which maps queries may use.
     fn trusted(&self, maps: Option<ZoneMaps>) -> Result<Option<Arc<dyn Zones>>> {
         let Some(maps) = maps else { return Ok(None) };
         let dataset = &self.file.tet().datasets()[self.dataset];

@@ -1,4 +1,17 @@
 //! The description of a `.tet` file for `gridfusion info`.
+//!
+//! ```text
+//!   stations.tet                                                         title
+//!     .tet file, layout version 1, 90.4 KiB, 4 datasets, zone maps       line
+//!     DATASET   TYPE   SHAPE   CHUNKS   CODEC   STORED   RATIO   …       dataset_table
+//!     DIMENSION   LENGTH   TYPE   FIRST   LAST   UNITS                   KnownDimension::table
+//!     HISTORY   OPERATION   SOURCE                                       history_table
+//!     ATTRIBUTE   OF   VALUE                                             with --metadata
+//!     CHUNK   DATASET   OFFSET   STORED   RAW   CODEC   …                chunk_table, with --chunks
+//! ```
+//!
+//! The document has the same facts under the names that `docs/info.md` lists. Both are made from one
+//! `KnownFile`, so they cannot differ.
 
 use super::chunk_list::{ChunkInfo, ChunkList};
 use super::info::{DatasetInfo, DimensionInfo, dataset_info, dimension_info};
@@ -38,8 +51,10 @@ pub(super) async fn describe(
     Ok(Description { document: known.document(), pages: vec![known.page()] })
 }
 
+/// The facts about a file, from which page and document are made.
 struct KnownFile<'a> {
     file: &'a TetReader,
+    /// The path or URL as it was given.
     location: &'a str,
     datasets: Vec<DatasetInfo>,
     dimensions: Vec<KnownDimension>,
@@ -50,6 +65,7 @@ struct KnownFile<'a> {
     chunks: Option<Vec<ChunkInfo>>,
 }
 
+/// Returns all warnings: of the file first, then of each dataset and each dimension, with their names.
 fn warnings(
     file: &TetReader,
     datasets: &[DatasetInfo],
@@ -67,6 +83,7 @@ fn warnings(
     all
 }
 
+/// Returns the attributes of the file, and then those of each dataset.
 fn attributes(file: &TetReader, datasets: &[DatasetInfo]) -> Vec<KnownAttribute> {
     let known = |of: Option<&str>, (key, value): (&String, &String)| KnownAttribute {
         of: of.map(str::to_owned),
@@ -80,6 +97,7 @@ fn attributes(file: &TetReader, datasets: &[DatasetInfo]) -> Vec<KnownAttribute>
     own.chain(theirs).collect()
 }
 
+/// Converts the facts to the form that all formats share.
 fn dimension(known: DimensionInfo) -> KnownDimension {
     KnownDimension {
         length: Some(known.len),
@@ -165,6 +183,7 @@ impl KnownFile<'_> {
     fn history_table(&self) -> PageTable {
         let columns = [("HISTORY", Side::Left), ("OPERATION", Side::Left), ("SOURCE", Side::Left)];
         let rows = self.file.tet().history().iter().map(|event| {
+            // Writers store seconds since 1970. Any other text is shown as it is.
             let date = event.at.parse().ok().and_then(utc_seconds);
             let time = date.unwrap_or_else(|| event.at.clone());
             [Some(time), Some(event.op.clone()), Some(event.source.clone())]
@@ -197,6 +216,7 @@ impl KnownFile<'_> {
                 it.max.clone(),
             ]
         });
+        // The table lists the first chunks only, and ends with the number of the others.
         let stored = self.datasets.iter().map(|it| it.stored.chunks).fold(0, u64::saturating_add);
         PageTable::new(columns, rows).of_all(stored)
     }

@@ -39,8 +39,9 @@ pub(super) async fn dimension(
     Ok(Dimension::new(name, labels, len, attributes))
 }
 
-/// Whether a coordinate is small enough to read, compared with the size of the file. Opening a table
-/// reads all labels, and all rows of a damaged index may point at the same payload.
+/// Whether a coordinate is small enough to read, compared with the size of the file. Opening a table reads
+/// all labels, and all rows of a damaged index may point at the same payload. Without this, a file of some
+/// kilobytes could make a table allocate gigabytes.
 fn is_plausible_coordinate(reader: &TetReader, id: usize) -> bool {
     /// Any file may have up to this many bytes of labels.
     const ALWAYS: u64 = 1 << 26;
@@ -52,11 +53,13 @@ fn is_plausible_coordinate(reader: &TetReader, id: usize) -> bool {
     bytes <= reader.size().saturating_mul(RATIO).max(ALWAYS)
 }
 
-/// Reads all elements of a one-dimensional dataset.
+/// Reads all elements of a one-dimensional dataset. Its chunks follow one another without gaps, so the elements
+/// are those of the tiles, one after the other.
 async fn read_line(reader: &TetReader, id: usize) -> Result<Buffer> {
     let grid = reader.readable_grid(id)?;
     let format = CellFormat::fixed(reader.tet().datasets()[id].element()?.size() as usize);
     let stored = reader.locate(id, (0..grid.chunks()).collect()).await?;
+    // A `.tet` chunk is one layer with one payload, so there is one location per chunk.
     let locations: Vec<Location> = stored
         .iter()
         .flat_map(|chunk| &chunk.layers)

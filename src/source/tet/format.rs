@@ -30,6 +30,7 @@ use crate::verify::{Depth, Progress, Report};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tet;
 
+// The names of the functions with facts.
 const INFO: &str = "tet_info";
 const CHUNKS: &str = "tet_chunks";
 const ATTRIBUTES: &str = "tet_attributes";
@@ -64,6 +65,7 @@ impl ArrayFormat for Tet {
         head.starts_with(MAGIC)
     }
 
+    /// `generation` belongs to a place, because other packages of a catalog have other generations.
     fn options(&self) -> &'static [OptionInfo] {
         const GENERATION: OptionInfo = OptionInfo::new(
             "generation",
@@ -99,6 +101,7 @@ impl ArrayFormat for Tet {
 #[derive(Debug)]
 struct TetGroup {
     file: TetReader,
+    /// The path or URL as it was given. For a package it is the folder, and `file.name()` the file in it.
     location: String,
     read: ReadOptions,
 }
@@ -123,6 +126,7 @@ impl ArrayGroup for TetGroup {
         self.file.dataset_names().into_iter().filter(is_readable).collect()
     }
 
+    /// Includes unreadable datasets, so that a query of one fails with the reason.
     fn has(&self, name: &str) -> bool {
         self.file.tet().dataset_id(name).is_some()
     }
@@ -132,6 +136,8 @@ impl ArrayGroup for TetGroup {
         Ok(arrays.into_iter().map(OpenedArray::from).collect())
     }
 
+    /// Compares names and lengths of dimensions before any dataset is opened: opening reads labels, and the
+    /// message needs none.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         let names = self.file.data_variables();
         let mut axes = names.iter().map(|name| self.axes_of(name));

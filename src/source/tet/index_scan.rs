@@ -1,4 +1,9 @@
 //! A sequential scan of the chunk index of a file.
+//!
+//! ```text
+//!   index rows   0 ─── 256 ─────── 768 ─────────────── 1792 ─── … ─── 8192 rows per read
+//!                read 1   read 2         read 3
+//! ```
 
 use std::ops::Range;
 
@@ -8,7 +13,7 @@ use crate::format::tet::IndexEntry;
 
 /// Rows of the first read, which is small because some callers need only a few chunks.
 const FIRST_ROWS: u64 = 256;
-/// The most rows per read: less than a megabyte.
+/// The most rows per read: less than a megabyte, because a row has 104 bytes.
 const MOST_ROWS: u64 = 8192;
 
 /// A reader of the stored chunks in the order of the chunk index. Its memory does not grow with the
@@ -20,6 +25,7 @@ pub struct IndexScan {
     dataset: Option<usize>,
     /// Rows still to be read.
     rows: Range<u64>,
+    /// The number of rows of the next read, which doubles up to `MOST_ROWS`.
     at_once: u64,
 }
 
@@ -35,6 +41,7 @@ impl IndexScan {
     /// # Errors
     /// `Corrupt` for an invalid row, see [`ReadIndex`](crate::format::tet::ReadIndex).
     pub async fn next(&mut self) -> Result<Option<Vec<IndexEntry>>> {
+        // Reads that find no chunk of the wanted dataset are followed by the next one.
         while !self.rows.is_empty() {
             let end = self.rows.end.min(self.rows.start.saturating_add(self.at_once));
             let rows = std::mem::replace(&mut self.rows.start, end)..end;

@@ -1,4 +1,5 @@
 //! Facts about the datasets and dimensions of a `.tet` file. Cells other than labels are not read.
+//! `tet_info` and `gridfusion info` show them.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -80,10 +81,12 @@ impl StoredInfo {
         (self.bytes > 0).then(|| self.raw_bytes as f64 / self.bytes as f64)
     }
 
+    /// Adds a row of the index to the totals.
     fn add(&mut self, entry: &IndexEntry) {
         let payload = &entry.payload;
         let codec = match payload.codec {
             Codec::Zstd => StoredCodec::Zstd,
+            // Only other formats have codecs of their own.
             Codec::Raw | Codec::Custom(_) => StoredCodec::Raw,
         };
         self.chunks += 1;
@@ -132,6 +135,7 @@ pub async fn dataset_info(reader: &TetReader, only: Option<usize>) -> Result<Vec
     Ok(wanted.map(|id| info_of(reader, id, stored[id], &zones)).collect())
 }
 
+/// Collects the facts about one dataset. `zones` is the result of reading the zone maps of all datasets.
 fn info_of(
     reader: &TetReader,
     id: usize,
@@ -156,11 +160,13 @@ fn info_of(
         let (packed, options) = (file.is_packed(id), ReadOptions::default());
         warnings.extend(NumberColumn::new(element, &attributes, packed, &options).1);
     }
+    // There are two kinds of errors: one of the whole text of zone maps, and one of this dataset's maps.
     let zones = match zones {
         Ok(None) => Ok(None),
         Ok(Some(all)) => all[id].as_ref().map(Some),
         Err(error) => Err(error),
     };
+    // Without a grid, the maps of a dataset have nothing to fit, and the warning about the grid is enough.
     if let (Err(error), Ok(_)) = (&zones, dataset.grid()) {
         warnings.push(format!("its zone maps are ignored: {error}"));
     }
@@ -193,6 +199,7 @@ pub async fn dimension_info(reader: &TetReader, options: &ReadOptions) -> Vec<Di
                 continue;
             }
             seen.insert(spec.clone());
+            // Dimensions beyond the limit are listed without labels.
             let read = match labels_left.checked_sub(labels_read(&spec)) {
                 Some(left) => {
                     labels_left = left;
@@ -206,6 +213,7 @@ pub async fn dimension_info(reader: &TetReader, options: &ReadOptions) -> Vec<Di
     known
 }
 
+/// Reads the labels of a dimension, and returns its facts.
 async fn known_dimension(
     reader: &TetReader,
     spec: DimSpec,
@@ -242,6 +250,7 @@ fn labels_read(spec: &DimSpec) -> u64 {
     if matches!(spec.labels, LabelSource::Dataset(_)) { spec.len } else { 0 }
 }
 
+/// Returns the facts about a dimension whose labels cannot be read.
 fn without_labels(spec: DimSpec, error: &Error) -> DimensionInfo {
     DimensionInfo {
         name: spec.name,

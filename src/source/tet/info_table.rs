@@ -1,4 +1,5 @@
-//! The rows of `tet_info`: the facts about each dataset.
+//! The rows of `tet_info`: the facts about each dataset. They are those of the field `datasets` in the document
+//! of `gridfusion info --json`, in the same order, and the warnings.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub(super) fn number_lists<'a>(lists: impl Iterator<Item = Option<&'a [u64]>>) -
     Arc::new(builder.finish())
 }
 
+/// Returns a list array with one list of texts per row.
 fn text_lists<'a>(lists: impl Iterator<Item = &'a [String]>) -> ArrayRef {
     let mut builder = ListBuilder::new(StringBuilder::new());
     for list in lists {
@@ -31,6 +33,7 @@ fn text_lists<'a>(lists: impl Iterator<Item = &'a [String]>) -> ArrayRef {
 
 /// Returns the rows of `tet_info`, one per dataset.
 pub(super) fn info_table(known: &[DatasetInfo]) -> Result<RecordBatch> {
+    // Makers of columns, each from a function that returns one fact of a dataset.
     let number = |of: fn(&DatasetInfo) -> u64| -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(known.iter().map(of)))
     };

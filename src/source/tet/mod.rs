@@ -1,4 +1,17 @@
 //! `.tet` files and packages of them as arrays.
+//!
+//! The bytes are parsed in `crate::format::tet`. This module reads them, and makes tables, facts and
+//! reports of them.
+//!
+//! ```text
+//!   format ──▶ reader ──┬─▶ dataset, dimension, trusted_zones ──▶ GridArray           queries
+//!              package  ├─▶ info, chunk_list, index_scan ──▶ info_table, chunk_table  tet_info, tet_chunks
+//!                       │                               └──▶ describe                 gridfusion info
+//!                       ├─▶ attributes                                                tet_attributes
+//!                       └─▶ verify                                                    gridfusion verify
+//! ```
+//!
+//! A dataset is named by its *id*, its number in the directory, because names may repeat.
 
 mod attributes;
 mod chunk_list;

@@ -1,4 +1,9 @@
 //! An opened `.tet.d` package: its folder and the generation that was found in it.
+//!
+//! ```text
+//!   x.tet.d/generations/00000002/packed.tet    the opened file, held by `TetReader`
+//!                                ZONE.json     `zone_file`, read when a query first benefits
+//! ```
 
 use std::sync::Arc;
 
@@ -27,10 +32,12 @@ impl Package {
         Ok((Self { folder, generation }, file))
     }
 
+    /// The number of the opened generation.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.number
     }
 
+    /// The folder of the package, through which verification opens other generations.
     pub(crate) fn folder(&self) -> &Arc<dyn Folder> {
         &self.folder
     }

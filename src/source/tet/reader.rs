@@ -19,7 +19,7 @@ use crate::tile::{Objects, drive};
 pub struct TetReader {
     file: Arc<TetFile>,
     objects: Arc<Objects>,
-    /// Set after the first lookup in the chunk index.
+    /// Set after the first lookup in the chunk index. Shared by all tables of the file.
     looked_up: Arc<OnceCell<()>>,
     /// Bytes of the file.
     size: u64,
@@ -29,7 +29,7 @@ pub struct TetReader {
 
 /// A grid with more chunks than this opens only if the chunk index has at least as many rows.
 ///
-/// Planning lists the chunks of an axis, so a damaged directory with 2^60 chunks must be refused.
+/// Planning lists the chunks of an axis, so a damaged directory with 2⁶⁰ chunks must be refused.
 /// Smaller grids open even if most of their chunks are missing.
 const MAX_MISSING_CHUNKS: u64 = 1 << 22;
 
@@ -158,11 +158,16 @@ impl TetReader {
     }
 
     /// Finds where `chunks` (row-major chunk numbers) of a dataset are stored, in the same order.
+    ///
+    /// # Errors
+    /// `Corrupt` if a chunk has no row in the index, or an impossible one.
     pub(crate) async fn locate(
         &self,
         dataset: usize,
         chunks: Vec<u64>,
     ) -> Result<Vec<StoredChunk>> {
+        // The first lookup takes the chunks and sets `located`. If another task was first, both stay as
+        // they are.
         let mut chunks = Some(chunks);
         let mut located = None;
         // The first lookup reads and maps the whole index if its rows are out of order. Concurrent
@@ -178,6 +183,7 @@ impl TetReader {
         }
     }
 
+    /// Finds chunks without waiting for others.
     async fn drive_locate(&self, dataset: usize, chunks: Vec<u64>) -> Result<Vec<StoredChunk>> {
         self.run(self.file.locate(dataset, chunks)?).await
     }

@@ -2,6 +2,16 @@
 //!
 //! Most writers count NaN and the declared fill value as NULL. An exception is the reference's
 //! `TetWriterSession::commit_with_fill`: it does not know the fill value and counts it as a value.
+//!
+//! A chunk with the cells `-9, 4, 5`, of which -9 is the fill value, may have either map:
+//!
+//! | writer | NULLs | bounds | used |
+//! |---|---|---|---|
+//! | knows the fill value | 1 | 4 … 5 | yes |
+//! | does not | 0 | -9 … 5 | no: -9 lies within the bounds, so it may have been counted |
+//!
+//! If the fill value lies outside the bounds, no cell was counted wrongly. See docs/format-tet.md, section
+//! 10.
 
 use crate::array::ReadOptions;
 use crate::format::tet::ZoneMaps;
@@ -17,7 +27,7 @@ pub(crate) struct TrustedZones {
     /// The element that stands for NULL.
     fill: Option<Bound>,
     /// Whether the table shows as NULL what writers count as NULL. Otherwise only maps without NULLs
-    /// are used.
+    /// are used: bounds leave out NULLs, which would then be ordinary values.
     same_nulls: bool,
 }
 

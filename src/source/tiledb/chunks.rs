@@ -1,4 +1,8 @@
 //! The chunk source of a TileDB array: the locations of its tiles, and their stored statistics.
+//!
+//! A chunk of the table is a tile of the array, clipped to the window that the table shows. Statistics pass
+//! two filters: `format::tiledb` rejects those that cannot be true, and this module those that are wrong
+//! for the table's NULLs.
 
 use std::sync::Arc;
 
@@ -19,9 +23,10 @@ use crate::tile::{Objects, drive};
 pub(super) struct TileDbChunks {
     pub(super) array: Arc<TileDbArray>,
     pub(super) objects: Arc<Objects>,
+    /// The part of the array that the table shows. Coordinates of tasks count its tiles.
     pub(super) window: Arc<Window>,
     pub(super) view: TileDbView,
-    /// Statistics that were read, per attribute.
+    /// Statistics that were read, per attribute; `None` in a cell if there are none that can be used.
     pub(super) zones: Vec<OnceCell<Option<Arc<dyn Zones>>>>,
     /// Held while tiles are located, so that concurrent partitions read the tile offsets only once.
     pub(super) looking_up: Mutex<()>,
@@ -46,9 +51,10 @@ impl ChunkSource for TileDbChunks {
         _: &Selection,
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
-        /// Bytes of statistics per tile.
+        /// Bytes of statistics per tile: the least and the greatest value, the sum and the NULL count, at
+        /// most 8 bytes each.
         const NOTED: u64 = 32;
-        /// Statistics of up to this many bytes are always read.
+        /// Statistics of up to this many bytes, or 2048 tiles, are always read.
         const CHEAP: u64 = 1 << 16;
         if let Some(zones) = self.zones[value].get() {
             return zones.clone();
@@ -63,6 +69,8 @@ impl ChunkSource for TileDbChunks {
 }
 
 impl TileDbChunks {
+    /// Reads the statistics of an attribute. `None` for text and booleans, which are not compared by
+    /// bounds, and if the statistics cannot be read.
     async fn read_zones(&self, value: usize) -> Option<Arc<dyn Zones>> {
         let attribute = &self.array.schema().attributes[value];
         let element = match scalar(attribute.datatype, &self.view)? {
@@ -78,6 +86,7 @@ impl TileDbChunks {
                 return None;
             }
         };
+        // Elements that the table shows as NULL, but that writers count as values.
         let mut nulls = Vec::new();
         if self.view.read.fill_as_null {
             nulls.push(bound(&attribute.fill));
@@ -94,6 +103,7 @@ impl TileDbChunks {
 struct WithoutPossibleNulls<Z> {
     zones: Z,
     element: ElementType,
+    /// The elements that the table shows as NULL, besides stored NULLs.
     nulls: Vec<Bound>,
 }
 
@@ -111,6 +121,7 @@ impl<Z: Zones> Zones for WithoutPossibleNulls<Z> {
                 (_, None, _) => false, // NaN is never between bounds
                 _ => true,
             },
+            // Without bounds and sum, all cells are stored NULLs.
             None => zone.sum.is_some(),
         };
         if self.nulls.iter().any(may_hold) { None } else { Some(zone) }

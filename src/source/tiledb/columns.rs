@@ -1,4 +1,16 @@
 //! Converts TileDB dimensions to labels, and TileDB attributes to columns of values.
+//!
+//! | stored | cell | column |
+//! |---|---|---|
+//! | dimension of whole numbers, dates, times | | labels that count up by one |
+//! | attribute of numbers | 1 value | `NumberColumn` |
+//! | dates, times, booleans | 1 value | `CellKind::Scalar` |
+//! | numbers, dates, times, booleans | n values | `CellKind::FixedList` |
+//! | numbers, dates, times, booleans | any number of values | `CellKind::List` |
+//! | text, bytes | n characters | `CellKind::FixedBytes` |
+//! | text | any number of characters | `CellKind::Text`, or bytes by option |
+//! | bytes | any number | `CellKind::Bytes` |
+//! | whole numbers with an enumeration | 1 index | `CellKind::Enumerated` |
 
 use std::collections::BTreeMap;
 
@@ -18,6 +30,12 @@ use crate::format::{ElementType, bound};
 use crate::grid::AxisSelection;
 use crate::tile::{CellFormat, Tile};
 
+/// Returns the dimension of a table with `len` labels from coordinate `low` on. Coordinates of dense arrays
+/// are not stored: they count up by one.
+///
+/// # Errors
+/// `Unsupported` for dimensions of floats or text, which only sparse arrays have, and for labels beyond
+/// Arrow's types.
 pub(super) fn table_dimension(
     dimension: &DimensionSchema,
     low: i128,
@@ -45,6 +63,11 @@ fn attributes_of(datatype: Datatype, scalar: Scalar) -> BTreeMap<String, String>
     tell.into_iter().collect()
 }
 
+/// Returns the column of an attribute. The anonymous attribute becomes the column `value`.
+///
+/// # Errors
+/// `Unsupported` for cells that are too large, and for enumerations with indices that are not whole
+/// numbers.
 pub(super) fn table_value(
     attribute: &Attribute,
     enumeration: Option<&Enumeration>,
@@ -72,6 +95,7 @@ pub(super) fn table_value(
 /// Makes the column of an attribute without an enumeration.
 fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
     let scalar = scalar(attribute.datatype, view);
+    // A number per cell, the usual case, takes the same fast path as `.tet` files.
     if let (Some(Scalar::Number(element)), ValuesPerCell::Fixed(1)) =
         (scalar, attribute.values_per_cell)
     {
@@ -91,6 +115,7 @@ fn column(attribute: &Attribute, view: &TileDbView) -> Result<ValueColumn> {
     Ok(ValueColumn::Cells(column.with_missing_items(view.read.nan_as_null)))
 }
 
+/// Returns how a cell of this type and number of values becomes a value of a column.
 fn cell_kind(
     datatype: Datatype,
     values_per_cell: ValuesPerCell,
@@ -114,6 +139,7 @@ fn cell_kind(
                 Err(_) => return Err(Error::unsupported(format!("cells of {width} bytes"))),
             }
         }
+        // A list of more items than Arrow can count.
         (ValuesPerCell::Fixed(len), ..) => {
             return Err(Error::unsupported(format!("cells of {len} values")));
         }
@@ -138,6 +164,7 @@ pub(super) fn scalar(datatype: Datatype, view: &TileDbView) -> Option<Scalar> {
     })
 }
 
+/// Returns the type of plain numbers; `None` for all other types.
 pub(super) fn element(datatype: Datatype) -> Option<ElementType> {
     Some(match datatype {
         Datatype::Int8 => ElementType::I8,
@@ -174,6 +201,9 @@ fn enumerated(
 }
 
 /// Returns the values of an enumeration as an Arrow array, in order.
+///
+/// Makes a tile of the values, as if they were cells of an attribute, and decodes it like one. So the
+/// values have the type that a column of them would have.
 fn values_of(enumeration: &Enumeration, view: &TileDbView) -> Result<ArrayRef> {
     let kind = cell_kind(enumeration.datatype, enumeration.values_per_cell, view)?;
     let mut content = Vec::new();

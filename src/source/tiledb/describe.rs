@@ -1,4 +1,8 @@
 //! The description of TileDB arrays and groups for `gridfusion info`.
+//!
+//! A place that is one array gets the page and the document of that array ([`DescribedArray`]). A group or
+//! folder gets a page with a line per array, and a document with the documents of all arrays. Arrays that
+//! cannot be opened are warnings there.
 
 use super::described::DescribedArray;
 use super::members::Members;
@@ -34,6 +38,7 @@ pub(super) async fn describe(
             Err(error) => warnings.push(format!("array \"{name}\": {error}")),
         }
     }
+    warnings.extend(members.left_out.iter().map(|error| format!("left out: {error}")));
     let document = Fact::Record(vec![
         ("path", place.location().into()),
         ("format", "tiledb_folder".into()),
@@ -53,6 +58,7 @@ pub(super) async fn describe(
     Ok(Description { document, pages })
 }
 
+/// Opens and describes one array.
 async fn array(
     name: &str,
     place: &Place,
@@ -63,6 +69,7 @@ async fn array(
     DescribedArray::of(name, place.location(), opened, &reading.view, detail).await
 }
 
+/// Makes the table of a group, with a row per array.
 fn table(arrays: &[DescribedArray]) -> PageTable {
     let columns = [
         ("ARRAY", Side::Left),

@@ -1,4 +1,17 @@
 //! The description of one TileDB array.
+//!
+//! ```text
+//!   arrays/overlap                                                   title
+//!     dense TileDB array, format version 22, 16.7 KiB, 3 fragments …
+//!     row-major tiles of 3 × 3 row-major cells
+//!     DIMENSION   TYPE   LENGTH   FIRST   LAST   TILE   DOMAIN       dimension_table
+//!     ATTRIBUTE   TYPE   VALUES   NULL   STORED   RATIO   FILTERS    attribute_table
+//!     ATTRIBUTE   OF   VALUE                                         metadata, with --metadata
+//!     FRAGMENT   FROM   TO   TILES   CELLS   STORED                  fragment_table, with --chunks
+//! ```
+//!
+//! Facts of the schema and of the fragments are always there. Facts of the table (shape, first and last
+//! labels) are missing for arrays that SQL cannot query, such as sparse ones.
 
 use super::reader::TileDbReader;
 use super::view::TileDbView;
@@ -13,10 +26,12 @@ use crate::verify::counted;
 /// An array to describe, with its fragments and metadata.
 pub(super) struct DescribedArray {
     name: String,
+    /// The path or URL.
     location: String,
     opened: TileDbReader,
     /// `None` if the array cannot be shown as a table.
     table: Option<GridArray>,
+    /// In the order of the schema.
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
     /// `None` unless requested.
@@ -26,6 +41,10 @@ pub(super) struct DescribedArray {
 }
 
 impl DescribedArray {
+    /// Collects the facts about an opened array.
+    ///
+    /// # Errors
+    /// If the metadata or a label cannot be read. An array that cannot be a table is only a warning.
     pub(super) async fn of(
         name: &str,
         location: &str,
@@ -72,10 +91,12 @@ impl DescribedArray {
         self.table.as_ref().map(|table| table.grid().shape().to_vec())
     }
 
+    /// Cells per axis of a tile; `None` if there is no table.
     pub(super) fn tile_shape(&self) -> Option<Vec<u64>> {
         self.table.as_ref().map(|table| table.grid().chunk_shape().collect())
     }
 
+    /// Bytes of all visible fragments, metadata included.
     pub(super) fn stored_bytes(&self) -> u64 {
         self.fragments().iter().map(Fragment::bytes).fold(0, u64::saturating_add)
     }
@@ -87,6 +108,7 @@ impl DescribedArray {
         [from, to].map(|time| time.map(utc_milliseconds))
     }
 
+    /// The fragments to list, the oldest ones; `None` if no list is requested.
     fn listed(&self) -> Option<&[Fragment]> {
         self.listed.map(|most| &self.fragments()[..most.min(self.fragments().len())])
     }
@@ -120,6 +142,7 @@ impl DescribedArray {
         Fact::Record(fields)
     }
 
+    /// Adds the domain and the extent of tiles to the common facts about a dimension.
     fn dimension_fact(&self, known: &KnownDimension, dimension: &DimensionSchema) -> Fact {
         let mut fields = known.fields();
         let domain = self.opened.domain_text(dimension);
@@ -211,6 +234,7 @@ impl DescribedArray {
             ("ENUMERATION", Side::Left),
         ];
         let mut attributes = self.schema().attributes.iter();
+        // If every cell of every attribute has one value, the column VALUES stays empty and is not printed.
         let one_value = attributes.all(|it| it.values_per_cell.to_string() == "1");
         let rows = self.stored().map(|it| {
             let values = it.attribute.values_per_cell.to_string();
@@ -229,6 +253,7 @@ impl DescribedArray {
     }
 }
 
+/// Reads the metadata of the array as attributes of the array itself.
 async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
     let pairs = opened.metadata().await?.into_iter();
     let known =
@@ -236,6 +261,7 @@ async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
     Ok(known.collect())
 }
 
+/// Returns the facts about a dimension. Its labels come from the table, if there is one.
 fn dimension(
     dimension: &DimensionSchema,
     axis: usize,
@@ -258,13 +284,16 @@ fn dimension(
 /// The stored sizes of an attribute, over all fragments.
 struct StoredAttribute<'a> {
     attribute: &'a Attribute,
+    /// The name of its enumeration.
     enumeration: Option<String>,
+    /// Bytes of its files.
     bytes: u64,
     /// Bytes of its decoded tiles; `None` if cells vary in length, or if the number does not fit.
     raw_bytes: Option<u64>,
 }
 
 impl StoredAttribute<'_> {
+    /// Decoded bytes per stored byte; `None` if one of them is not known, or nothing is stored.
     fn ratio(&self) -> Option<f64> {
         let raw_bytes = self.raw_bytes.filter(|_| self.bytes > 0);
         raw_bytes.map(|raw_bytes| raw_bytes as f64 / self.bytes as f64)

@@ -1,4 +1,12 @@
 //! The rows of `tiledb_info`, `tiledb_fragments` and `tiledb_metadata`.
+//!
+//! `tiledb_info` is in long form, because arrays, dimensions and attributes have different properties:
+//!
+//! | item | name | property | value |
+//! |---|---|---|---|
+//! | array | | tile order | row-major |
+//! | dimension | r | domain | 0 to 6 |
+//! | attribute | a | filters | none |
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,6 +30,7 @@ impl Facts {
         self.rows.push([item.into(), name.into(), property.into(), value.to_string()]);
     }
 
+    /// Makes the columns `item`, `name`, `property` and `value`, all of them text.
     fn into_batch(self) -> Result<RecordBatch> {
         let column = |at: usize| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(self.rows.iter().map(|row| &row[at])))
@@ -62,6 +71,7 @@ pub(super) fn info(opened: &TileDbReader) -> Result<RecordBatch> {
     facts.into_batch()
 }
 
+/// Adds the facts about the array as a whole.
 fn of_schema(opened: &TileDbReader, facts: &mut Facts) {
     let schema = opened.tiledb().schema();
     facts.add("array", "", "kind", &schema.kind);
@@ -87,6 +97,7 @@ fn of_dimension(dimension: &DimensionSchema, opened: &TileDbReader, facts: &mut 
     }
     // Coordinates of dense arrays are not stored.
     if schema.kind == ArrayKind::Sparse {
+        // A dimension without filters of its own has those of all coordinates.
         let own = !dimension.pipeline.is_empty();
         let filters = if own { &dimension.pipeline } else { &schema.coords_pipeline };
         facts.add("dimension", name, "filters", &filters);

@@ -20,6 +20,9 @@ use crate::source::place::Place;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TileDb;
 
+/// The options of TileDB alone, and a common one with another default.
+///
+/// Time and key belong to arrays, so a session cannot set them. The others are about showing arrays.
 const OPTIONS: &[OptionInfo] = &[
     OptionInfo::new("timestamp", ValueKind::Time, "now", "read as of this time"),
     OptionInfo::new(
@@ -69,6 +72,8 @@ impl ArrayFormat for TileDb {
         &["TileDB array"]
     }
 
+    /// Most arrays have no ending. Arrays with one are still recognised by their entries (`what` is
+    /// `None`), but the ending is left out of names of schemas.
     fn endings(&self) -> &'static [Ending] {
         &[
             Ending { ending: ".tdb", folder: true, what: None },
@@ -126,6 +131,7 @@ impl ArrayFormat for TileDb {
         };
         let group = TileDbGroup::find(place, reading).await?;
         match alone {
+            // The place is an array after all, so the first error has the reason why it cannot be a table.
             Some(error) if group.is_array() => Err(error),
             _ => {
                 let group: &dyn ArrayGroup = &group;

@@ -27,14 +27,20 @@ use crate::verify::{Depth, Progress, Report};
 pub(super) struct TileDbGroup {
     pub(super) place: Place,
     pub(super) members: Members,
+    /// The options, which apply to each array.
     pub(super) reading: Reading,
 }
 
+// The names of the functions with facts.
 pub(super) const INFO: &str = "tiledb_info";
 pub(super) const FRAGMENTS: &str = "tiledb_fragments";
 pub(super) const METADATA: &str = "tiledb_metadata";
 
 impl TileDbGroup {
+    /// Finds the arrays at `place` without opening them.
+    ///
+    /// # Errors
+    /// As [`Members::find`].
     pub(super) async fn find(place: &Place, reading: Reading) -> Result<Self> {
         let members = Members::find(place, &reading.open).await?;
         Ok(Self { place: place.clone(), members, reading })
@@ -82,7 +88,8 @@ impl ArrayGroup for TileDbGroup {
         Ok(arrays)
     }
 
-    /// Opens all arrays that are not coordinates of other arrays.
+    /// Opens all arrays, up to 32 at a time, and returns those that are not coordinates of other arrays.
+    /// Only an opened array shows whether it is one.
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
         let each: Vec<_> = self
             .members
@@ -106,6 +113,7 @@ impl ArrayGroup for TileDbGroup {
     }
 
     async fn facts(&self, function: &str, dataset: Option<&str>) -> Result<Arc<dyn FactTable>> {
+        // Facts are about one array: the named one, or the one at the place itself.
         let place = match dataset {
             Some(name) => self.place_of(name)?,
             None => self.place.clone(),
@@ -137,6 +145,7 @@ impl ArrayGroup for TileDbGroup {
             };
             reports.push((location.clone(), report));
         }
+        // Folders that could not be read may hold arrays, so each is a failed report.
         for error in &self.members.left_out {
             let location = error.file().unwrap_or_default().to_owned();
             let report = Report::of_error(&location, depth, error);

@@ -1,4 +1,14 @@
 //! The search for the arrays of a TileDB group or folder, with their table names and locations.
+//!
+//! ```text
+//!   project/                   a TileDB group or a plain folder        table
+//!   ├── forecast/              an array                                forecast
+//!   └── stations/              a TileDB group in it
+//!       └── wind/              an array                                stations/wind
+//! ```
+//!
+//! A group lists its members in its own files. In a plain folder, each subfolder is listed to see whether
+//! it is an array. The search does not go into plain folders below the first.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +52,11 @@ impl Members {
         Ok(members)
     }
 
+    /// Visits the groups one after the other, and adds their arrays. An error at `place` itself ends the
+    /// search; any other group is left out.
     async fn walk(&mut self, place: &Place, options: &OpenOptions) -> Result<()> {
+        // The locations of groups to visit, and the prefixes of names in them: empty for `place`, then
+        // `stations/`.
         let mut groups = vec![(place.location().to_owned(), String::new())];
         let mut visited = 0;
         while let Some((location, prefix)) = groups.pop() {
@@ -69,6 +83,7 @@ impl Members {
         Ok(())
     }
 
+    /// Adds an array. If its name is taken, its location becomes its name.
     fn add(&mut self, name: String, Member { location, .. }: Member) {
         if self.arrays.contains_key(&name) {
             log::warn!("two arrays are named \"{name}\"; the second is listed as \"{location}\"");
@@ -98,7 +113,7 @@ impl Members {
         let looks = folders.map(|entry| {
             let name = entry.name.clone();
             async move {
-                let folder = place.below(&name)?;
+                let folder = place.child(&name)?;
                 let location = folder.location().to_owned();
                 let entries = folder.entries().await.map_err(|it| it.in_folder(&location))?;
                 Ok(folder_kind(&entries).map(|kind| Member { name, location, kind }))
@@ -119,11 +134,15 @@ impl Members {
 
 /// An array or a group in a group or in a folder.
 struct Member {
+    /// Its name in the group, or that of its folder.
     name: String,
+    /// Its path or URL.
     location: String,
     kind: FolderKind,
 }
 
+/// Reads the members of a group in the order of their names. A member without a name has that of its
+/// folder. A member may be anywhere, even in another store.
 async fn group_members(place: &Place, options: &OpenOptions) -> Result<Vec<Member>> {
     let objects = Objects::many(place.folder()?);
     let members = drive(ReadGroup::new(options.clone()), &objects).await?;

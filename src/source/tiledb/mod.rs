@@ -1,4 +1,17 @@
 //! TileDB arrays, groups and folders of arrays.
+//!
+//! The bytes are parsed in `crate::format::tiledb`. This module finds the arrays of a place, and makes
+//! tables, facts and reports of them.
+//!
+//! ```text
+//!   format ──▶ group ──▶ members          which arrays are at the place?
+//!                │ reading                options, one array at a time
+//!                ▼
+//!              reader ──┬─▶ columns, chunks, view ──▶ GridArray    queries
+//!                       ├─▶ fact_rows                              tiledb_info, tiledb_fragments, …
+//!                       ├─▶ described ──▶ describe                 gridfusion info
+//!                       └─▶ verify                                 gridfusion verify
+//! ```
 
 mod chunks;
 mod columns;

@@ -110,6 +110,7 @@ impl TileDbReader {
         self.grid_array(view).map_err(|error| self.objects.named(error))
     }
 
+    /// Makes the table; errors do not name the array yet.
     fn grid_array(&self, view: &TileDbView) -> Result<GridArray> {
         let window = Arc::new(self.array.window(view.full_domain)?);
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();

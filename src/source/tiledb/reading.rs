@@ -1,4 +1,6 @@
 //! Opening of TileDB arrays with the options of a table.
+//!
+//! A group opens many arrays with the same options, so they are taken apart once.
 
 use super::reader::{TileDbReader, open_options};
 use super::view::TileDbView;

@@ -100,8 +100,8 @@ impl Reader<'_> {
             }
             self.group();
             let attribute = &self.tokens[begin..self.at];
-            let says = |word| attribute.iter().any(|token| token.is_word(word));
-            is_test |= says("cfg") && says("test") && !says("not");
+            let has_word = |word| attribute.iter().any(|token| token.is_word(word));
+            is_test |= has_word("cfg") && has_word("test") && !has_word("not");
         }
         const ITEMS: [&str; 15] = [
             "pub",

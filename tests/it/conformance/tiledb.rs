@@ -11,8 +11,8 @@ use rand::rngs::StdRng;
 use super::format::{Capabilities, FormatUnderTest};
 use super::logical::{Axis, Cell, Chunk, Element, Labels, Logical, Values};
 use crate::support::tiledb_writer::{
-    FLOAT32, FLOAT64, Filters, INT32, INT64, Noted, TestArray, TestAttribute, TestDimension,
-    TestFragment, TestSchema, put_in_folder,
+    FLOAT32, FLOAT64, Filters, INT32, INT64, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, TestStatistics, put_in_folder,
 };
 
 const DATETIME_HR: u8 = 22;
@@ -125,7 +125,7 @@ fn fragments(array: &Logical) -> Vec<TestFragment> {
             schema: 0,
             ranges: (0..chunk.shape.len()).map(range).collect(),
             cells: array.values.iter().map(cells).collect(),
-            noted: Noted::Figures,
+            statistics: TestStatistics::Right,
         }
     };
     (10..).zip(&written).map(fragment).collect()

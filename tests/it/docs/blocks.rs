@@ -39,7 +39,7 @@ impl Block {
     }
 
     /// The text after a keyword of the info string, such as the reason in `no_run: needs a bucket`.
-    pub(crate) fn says(&self, keyword: &str) -> Option<&str> {
+    pub(crate) fn keyword_text(&self, keyword: &str) -> Option<&str> {
         let (_, rest) = self.info.split_once(keyword)?;
         let rest = rest.strip_prefix(':').unwrap_or_default().trim();
         assert!(!rest.is_empty(), "```{}: add a text after `{keyword}:`", self.info);
@@ -47,7 +47,7 @@ impl Block {
     }
 
     pub(crate) fn is_run(&self, language: &str) -> bool {
-        self.language() == language && self.says("no_run").is_none()
+        self.language() == language && self.keyword_text("no_run").is_none()
     }
 }
 

@@ -28,7 +28,7 @@ fn pages(folder: &Path) -> HashMap<PathBuf, String> {
     pages
 }
 
-/// What is wrong with a link of a page, if anything.
+/// Returns the fault of a page's link; `None` if the link is right.
 fn fault(pages: &HashMap<PathBuf, String>, page: &Path, link: &str) -> Option<String> {
     let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
     let target = if file.is_empty() { page.to_owned() } else { page.with_file_name(file) };

@@ -128,7 +128,7 @@ async fn sql_of_the_documentation() {
 fn rust_of_the_documentation_is_in_the_examples() {
     for page in pages(Path::new(ROOT)) {
         let rust = page.blocks.iter().filter(|block| block.language() == "rust");
-        for (block, path) in rust.filter_map(|block| Some((block, block.says("from")?))) {
+        for (block, path) in rust.filter_map(|block| Some((block, block.keyword_text("from")?))) {
             let file = fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
             let line = page.line(block.at.start);
             assert!(file.contains(&page.text[block.at.clone()]), "{line}: not found in {path}");

@@ -207,7 +207,7 @@ fn sentences(text: &str) -> Vec<String> {
     sentences
 }
 
-/// What is wrong with a piece of prose.
+/// Returns the faults of a piece of prose.
 fn faults(prose: &Prose) -> Vec<String> {
     let mut faults = vec![];
     let mut fault = |what: String, sentence: &str| {

@@ -76,7 +76,7 @@ async fn accumulators_never_hold_more_than_the_pool_has() {
     let file = file(CELLS as u64, false);
     let ctx = limited(LIMIT, &file).await;
     let (most, made) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
-    let noted = Arc::clone(&most);
+    let recorded = Arc::clone(&most);
     let hold = create_udaf(
         "hold",
         vec![DataType::Float64],
@@ -84,7 +84,7 @@ async fn accumulators_never_hold_more_than_the_pool_has() {
         Volatility::Immutable,
         Arc::new(move |_| {
             let is_first = made.fetch_add(1, Ordering::Relaxed) == 0;
-            let most = is_first.then(|| Arc::clone(&noted));
+            let most = is_first.then(|| Arc::clone(&recorded));
             Ok(Box::new(Hold { values: vec![], most }))
         }),
         Arc::new(vec![DataType::Int64]),

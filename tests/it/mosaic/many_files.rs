@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 
 use crate::support::{
-    F32, I32, I64, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
+    F32, F64, I32, I64, Layout, TestDataset, cell, query, reducing, rows_from, session, tet_bytes,
 };
 
 /// A folder of files, one per year.
@@ -365,6 +365,23 @@ async fn dimensions_without_labels_do_not_follow_those_with() {
     let options = ArrayOptions::default().with_dataset("v").with_concat_dimension("x");
     let found = error(&ctx, years.text("*.tet"), options).await;
     assert!(found.contains("b.tet: its \"x\" has no labels, unlike the other \"x\""), "{found}");
+}
+
+/// Both zeros are one label in SQL, so two files may not have one each.
+#[tokio::test]
+async fn both_zeros_are_the_same_label() {
+    let years = Years::new(0);
+    let ctx = session(1, 8192);
+    for (name, label) in [("a.tet", -0.0_f64), ("b.tet", 0.0)] {
+        let values = TestDataset::new("v", I32, &[2], &[2], vec![0; 8])
+            .with_metadata(json!({"dim_names": ["x"]}));
+        let data = [label, if name == "a.tet" { -1.0 } else { 1.0 }];
+        let data = data.iter().flat_map(|label| label.to_le_bytes()).collect();
+        years.write(name, &[values, TestDataset::new("x", F64, &[2], &[2], data)]);
+    }
+    let options = ArrayOptions::default().with_dataset("v");
+    let found = error(&ctx, years.text("*.tet"), options).await;
+    assert!(found.contains("the files cannot be one table: \"x\" is"), "{found}");
 }
 
 /// Times in other calendars are numbers, so all files must count them from the same moment.

@@ -17,8 +17,8 @@ use crate::support::columns::Table;
 use crate::support::tiledb_cases::{OF_ONE_WRITE, QUERIED, limits, random_array};
 use crate::support::tiledb_model::Seen;
 use crate::support::tiledb_writer::{
-    Files, Filters, INT32, INT64, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
-    TestSchema, integer, put_in_folder,
+    Files, Filters, INT32, INT64, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, TestStatistics, integer, put_in_folder,
 };
 use crate::support::{reducing, rows_from, session};
 use crate::tiledb::random::magnitude;
@@ -150,7 +150,7 @@ async fn only_some_files_of_many_arrays_are_open() {
             schema: 0,
             ranges: vec![(0, 3)],
             cells: vec![(0..4).map(|value| Some(integer(INT32, value))).collect()],
-            noted: Noted::Nothing,
+            statistics: TestStatistics::Absent,
         }],
         vacuums: vec![],
         commit_list: false,

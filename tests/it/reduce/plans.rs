@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use arrow::util::pretty::pretty_format_batches;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{SessionConfig, SessionContext, col};
 use gridfusion::exec::{GridReduceExec, GridReduceRule};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt, GridfusionSessionStateBuilderExt};
 use insta::assert_snapshot;
@@ -229,6 +231,29 @@ async fn the_rule_works_in_the_last_place() {
             assert_eq!(rows_from(&last, sql).await, rows_from(&rows, sql).await, "{sql}");
         }
     }
+}
+
+/// A rule after all others meets scans in descending order, and leaves them alone.
+#[tokio::test]
+async fn a_scan_in_another_order_is_no_reduction() {
+    let file = file(false);
+    let config = SessionConfig::new().with_target_partitions(1);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(GridReduceRule))
+        .build();
+    let ctx = SessionContext::new_with_state(state);
+    register(&ctx, &file).await;
+    let sorted = ctx.table("t").await.unwrap().sort(vec![col("time").sort(false, false)]).unwrap();
+    let frame = sorted.aggregate(vec![col("time")], vec![count(col("value"))]).unwrap();
+    let plan = frame.clone().create_physical_plan().await.unwrap();
+    let plan = displayable(plan.as_ref()).indent(false).to_string();
+    assert!(plan.contains("order=[time DESC]") && !plan.contains("GridReduceExec"), "{plan}");
+    let batches = frame.collect().await.unwrap();
+    let times = pretty_format_batches(&batches).unwrap().to_string();
+    let times: Vec<&str> = times.lines().skip(3).filter(|line| line.starts_with('|')).collect();
+    assert!(times.len() > 2 && times.is_sorted_by(|a, b| a > b), "{times:#?}");
 }
 
 /// Without memory for the table of groups, the query aggregates rows instead.

@@ -12,10 +12,10 @@ mod sql;
 mod tet_writer;
 /// Random TileDB arrays.
 pub(crate) mod tiledb_cases;
-/// Tile statistics, computed as TileDB does.
-pub(crate) mod tiledb_figures;
 /// A naive model of a table over a TileDB array.
 pub(crate) mod tiledb_model;
+/// Tile statistics, computed as TileDB does.
+pub(crate) mod tiledb_statistics;
 /// TileDB arrays, byte by byte.
 pub(crate) mod tiledb_writer;
 /// Random `.tet` arrays with zone maps.

@@ -7,9 +7,9 @@ use rand::seq::{IndexedMutRandom, IndexedRandom};
 use crate::support::positions;
 use crate::support::tiledb_writer::{
     ASCII, BLOB, BOOL, CHAR, Cell, DATE_TIMES, FLOAT32, FLOAT64, Filters, INT8, INT16, INT32,
-    INT64, Noted, TIMES, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
-    TestVacuum, UINT8, UINT16, UINT32, UINT64, UTF8, UTF16, integer, is_integer, is_temporal,
-    is_unsigned, width,
+    INT64, TIMES, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
+    TestStatistics, TestVacuum, UINT8, UINT16, UINT32, UINT64, UTF8, UTF16, integer, is_integer,
+    is_temporal, is_unsigned, width,
 };
 
 const INTEGERS: [u8; 8] = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64];
@@ -313,12 +313,12 @@ fn random_fragment(
         positions(&shape).iter().map(|at| values.cell(rng, attribute, at)).collect()
     });
     let cells = cells.collect();
-    let noted = match times.0 == times.1 {
-        true if rng.random_bool(0.8) => Noted::Figures,
-        true => Noted::Nothing,
-        false => Noted::Lies,
+    let statistics = match times.0 == times.1 {
+        true if rng.random_bool(0.8) => TestStatistics::Right,
+        true => TestStatistics::Absent,
+        false => TestStatistics::Wrong,
     };
-    TestFragment { times, schema: number, ranges, cells, noted }
+    TestFragment { times, schema: number, ranges, cells, statistics }
 }
 
 /// A generator of the values of one attribute in one fragment.

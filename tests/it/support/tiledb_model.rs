@@ -19,7 +19,7 @@ use gridfusion::ArrayOptions;
 use crate::support::open::{open_options, view};
 
 use crate::support::positions;
-use crate::support::tiledb_figures::{float, whole};
+use crate::support::tiledb_statistics::{float, whole};
 use crate::support::tiledb_writer::{
     ASCII, BOOL, Cell, DATE_TIMES, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, TIMES, TestArray,
     TestAttribute, TestFragment, TestSchema, UINT8, UINT16, UINT32, UINT64, UTF8, UTF16,

@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::support::positions;
-use crate::support::tiledb_figures::{Block, blocks_of_figures};
+use crate::support::tiledb_statistics::{Block, blocks_of_statistics};
 
 pub(crate) const INT32: u8 = 0;
 pub(crate) const INT64: u8 = 1;
@@ -108,13 +108,13 @@ pub(crate) type Cell = Option<Vec<u8>>;
 
 /// The tile statistics that a fragment stores.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Noted {
-    Nothing,
+pub(crate) enum TestStatistics {
+    Absent,
     /// The statistics that TileDB computes.
-    Figures,
+    Right,
     /// Wrong statistics, which a reader must ignore: those of consolidated fragments include cells
     /// that no write made.
-    Lies,
+    Wrong,
 }
 
 #[derive(Debug, Clone)]
@@ -126,7 +126,7 @@ pub(crate) struct TestFragment {
     pub(crate) ranges: Vec<(i128, i128)>,
     /// Per attribute of the schema, the covered cells in row-major order.
     pub(crate) cells: Vec<Vec<Cell>>,
-    pub(crate) noted: Noted,
+    pub(crate) statistics: TestStatistics,
 }
 
 /// A vacuum file: it hides fragments from every open whose range of times includes `times`.
@@ -509,7 +509,7 @@ fn metadata(
     let figures: Vec<[Block; 4]> = (0..fields)
         .map(|field| match (schema.attributes.get(field), column(field)) {
             (Some(attribute), Some(column)) => {
-                blocks_of_figures(attribute, &column.written, fragment.noted, rng)
+                blocks_of_statistics(attribute, &column.written, fragment.statistics, rng)
             }
             _ => [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]],
         })

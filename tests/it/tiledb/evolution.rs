@@ -7,8 +7,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::support::tiledb_writer::{
-    Cell, FLOAT64, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
-    TestSchema, TestVacuum, integer,
+    Cell, FLOAT64, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, TestStatistics, TestVacuum, integer,
 };
 use crate::support::{query, rows_from, session};
 use crate::tiledb::random::Place;
@@ -66,7 +66,13 @@ fn write(time: u64, number: usize, (low, high): (i128, i128), code: u8) -> TestF
         _ => vec![numbers(1000), numbers(100)],
     };
     let ranges = vec![(low, high)];
-    TestFragment { times: (time, time), schema: number, ranges, cells, noted: Noted::Figures }
+    TestFragment {
+        times: (time, time),
+        schema: number,
+        ranges,
+        cells,
+        statistics: TestStatistics::Right,
+    }
 }
 
 async fn table(array: &TestArray, options: ArrayOptions) -> SessionContext {
@@ -121,8 +127,11 @@ async fn what_a_newer_fragment_covers_in_a_tile_is_gone() {
 /// After the drop, consolidation writes with the later schema, so earlier times lack the attribute, too.
 #[tokio::test]
 async fn consolidation_takes_dropped_attributes_from_the_past() {
-    let consolidated =
-        TestFragment { times: (10, 12), noted: Noted::Lies, ..write(10, 1, (0, 9), INT32) };
+    let consolidated = TestFragment {
+        times: (10, 12),
+        statistics: TestStatistics::Wrong,
+        ..write(10, 1, (0, 9), INT32)
+    };
     let mut array = array(
         INT32,
         vec![

@@ -78,6 +78,37 @@ async fn members_go_by_their_names() {
     assert_eq!(rows_from(&ctx, &sql).await, [["23"]]);
 }
 
+/// In a URL, names of folders are escaped.
+#[tokio::test]
+async fn folders_may_have_any_name() {
+    let ctx = reducing(1, 8192);
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["plain", "run#1", "50%25", "what?"] {
+        copy_folder(Path::new("tests/data/tiledb/weather/station"), &folder.path().join(name));
+    }
+    let path = folder.path().to_str().unwrap();
+    for location in [path.to_owned(), format!("file://{path}")] {
+        let group = ArrayOpener::of(&ctx.state()).group(&location, None, &options()).await.unwrap();
+        assert_eq!(group.names(), ["50%25", "plain", "run#1", "what?"], "{location}");
+        let sql = format!("SELECT count(*) FROM read_tiledb('{location}', 'run#1')");
+        assert_eq!(rows_from(&ctx, &sql).await, [["3"]], "{location}");
+    }
+}
+
+/// A folder with one array, which has not the name of its folder, beside an array.
+#[tokio::test]
+async fn variables_of_other_names_are_listed() {
+    let ctx = reducing(1, 8192);
+    let folder = tempfile::tempdir().unwrap();
+    for path in ["plain", "folder/other"] {
+        copy_folder(Path::new("tests/data/tiledb/weather/station"), &folder.path().join(path));
+    }
+    let path = folder.path().to_str().unwrap();
+    let sql = format!("SELECT * FROM read_tiledb(['{path}/plain', '{path}/folder'])");
+    let found = error(&ctx, &sql).await;
+    assert!(found.contains("its variables are other, not plain"), "{found}");
+}
+
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {

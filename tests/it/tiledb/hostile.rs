@@ -24,8 +24,8 @@ use rand::{Rng, SeedableRng};
 
 use crate::support::open::{open_options, open_tiledb, view};
 use crate::support::tiledb_writer::{
-    Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
-    TestSchema, UINT32, UTF8, generic_tile, integer, put_in_folder, words,
+    Files, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
+    TestStatistics, UINT32, UTF8, generic_tile, integer, put_in_folder, words,
 };
 use crate::support::{cell, query, session, shipped};
 
@@ -321,7 +321,8 @@ fn plain() -> TestArray {
         (0..35).map(|number| (number % 5 != 0).then(|| format!("s{number}").into())).collect(),
     ];
     let ranges = vec![(1, 5), (1, 7)];
-    let fragment = TestFragment { times: (2, 2), schema: 0, ranges, cells, noted: Noted::Figures };
+    let fragment =
+        TestFragment { times: (2, 2), schema: 0, ranges, cells, statistics: TestStatistics::Right };
     TestArray {
         schemas: vec![schema],
         fragments: vec![fragment],

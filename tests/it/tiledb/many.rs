@@ -16,8 +16,8 @@ use rand::{Rng, SeedableRng};
 
 use crate::support::tiledb_model::Seen;
 use crate::support::tiledb_writer::{
-    Cell, FLOAT64, Filters, INT16, INT32, INT64, Noted, TestArray, TestAttribute, TestDimension,
-    TestFragment, TestSchema, UTF8, put_in_folder,
+    Cell, FLOAT64, Filters, INT16, INT32, INT64, TestArray, TestAttribute, TestDimension,
+    TestFragment, TestSchema, TestStatistics, UTF8, put_in_folder,
 };
 use crate::support::{query, reducing, rows_of, session};
 
@@ -92,9 +92,9 @@ fn array(rng: &mut StdRng, ranges: [Range; 2], attribute_count: usize) -> TestAr
             .iter()
             .map(|attribute| (0..len).map(|_| cell(rng, attribute)).collect());
         let cells = cells.collect();
-        let noted = *[Noted::Nothing, Noted::Figures].choose(rng).unwrap();
+        let statistics = *[TestStatistics::Absent, TestStatistics::Right].choose(rng).unwrap();
         let time = 10 + number as u64;
-        TestFragment { times: (time, time), schema: 0, ranges, cells, noted }
+        TestFragment { times: (time, time), schema: 0, ranges, cells, statistics }
     });
     let fragments = fragments.collect();
     TestArray { schemas: vec![schema], fragments, vacuums: vec![], commit_list: false }

@@ -5,8 +5,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::support::tiledb_writer::{
-    FLOAT32, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
-    TestSchema, integer,
+    FLOAT32, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment, TestSchema,
+    TestStatistics, integer,
 };
 use crate::support::{query, rows_from, session};
 use crate::tiledb::random::Place;
@@ -42,8 +42,8 @@ fn array(code: u8, domain: (i128, i128), attributes: Vec<(TestAttribute, Vec<u8>
         offsets: Filters::None,
         validity: Filters::None,
     };
-    let noted = Noted::Nothing;
-    let fragment = TestFragment { times: (10, 10), schema: 0, ranges, cells, noted };
+    let statistics = TestStatistics::Absent;
+    let fragment = TestFragment { times: (10, 10), schema: 0, ranges, cells, statistics };
     TestArray {
         schemas: vec![schema],
         fragments: vec![fragment],

@@ -222,8 +222,10 @@ async fn what_writers_left_is_a_warning() {
     {
         std::fs::create_dir_all(dir.path().join(folder)).unwrap();
     }
+    std::fs::write(dir.path().join("generations/README"), "not a generation").unwrap();
     let report = verify(dir.path(), Depth::Structure).await;
     assert!(report.is_ok(), "{}", findings(&report));
+    assert_eq!(report.check("generations").unwrap().detail(), "4 folders");
     let warned = report.checks().iter().filter(|check| check.warnings() > 0);
     let warned: Vec<&str> = warned.map(|check| check.name()).collect();
     assert_eq!(warned, ["generations", "publishing", "staging"]);

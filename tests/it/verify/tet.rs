@@ -99,6 +99,21 @@ async fn good_files_pass() {
     }
 }
 
+/// Queries ignore a later dataset of the same name, so its faults are no failures.
+#[tokio::test]
+async fn later_datasets_of_the_same_name_do_not_fail() {
+    let fill = json!({"dim_names": ["x"], "attrs": {"_FillValue": "1e20"}});
+    let floats = TestDataset::new("v", F32, &[2], &[2], vec![0; 8]).with_metadata(fill.clone());
+    let integers = TestDataset::new("v", I32, &[2], &[2], vec![0; 8]).with_metadata(fill);
+    let layout = Layout { history_version: Some(1), ..Layout::default() };
+    let report =
+        verify(tet_bytes(&[floats.clone(), integers.clone()], &layout), Depth::Cells).await;
+    assert!(report.is_ok(), "{}", findings(&report));
+    // In the other order, queries read the one whose fill value is wrong.
+    let report = verify(tet_bytes(&[integers, floats], &layout), Depth::Cells).await;
+    assert_eq!(failed(&report), ["attributes"]);
+}
+
 /// A file of two datasets with two chunks each: `a` of 4 floats, and `b` of 2 × 3 integers. It has a footer
 /// if it has zone maps.
 fn small(zones: Option<Value>) -> Vec<u8> {

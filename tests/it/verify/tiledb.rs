@@ -13,8 +13,8 @@ use rand::{Rng, SeedableRng};
 use crate::support::open::open_tiledb;
 use crate::support::tiledb_cases::{OF_ONE_WRITE, QUERIED, SMALL, random_array};
 use crate::support::tiledb_writer::{
-    FLOAT64, Files, Filters, INT32, Noted, TestArray, TestAttribute, TestDimension, TestFragment,
-    TestSchema, integer, put_in_folder,
+    FLOAT64, Files, Filters, INT32, TestArray, TestAttribute, TestDimension, TestFragment,
+    TestSchema, TestStatistics, integer, put_in_folder,
 };
 use crate::tiledb::libtiledb::{Case, shipped_cases};
 use crate::verify::tet::{failed, findings};
@@ -111,7 +111,7 @@ fn array() -> TestArray {
         schema: 0,
         ranges: vec![(0, 3), (0, 5)],
         cells: vec![integers, doubles],
-        noted: Noted::Figures,
+        statistics: TestStatistics::Right,
     };
     TestArray {
         schemas: vec![schema],

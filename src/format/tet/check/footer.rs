@@ -41,6 +41,7 @@ pub struct CheckFooter {
     tail: Tail,
     payload_end: u64,
     /// The faults found before spilled metadata is read, and the offset of that metadata.
+    /// `None` before.
     checked: Option<(CheckedFooter, u64)>,
 }
 
@@ -53,6 +54,10 @@ impl CheckFooter {
         Error::corrupt("footer", self.tail.json.start, message)
     }
 
+    /// Checks the JSON. Returns the result, or requests spilled metadata, whose limits are checked too.
+    ///
+    /// # Errors
+    /// `Corrupt` if the JSON cannot be parsed; an opened file has passed this already.
     fn check_json(&mut self, bytes: &[u8]) -> Result<Step<CheckedFooter>> {
         let json = self.tail.parse_json(bytes)?;
         let text: Value = serde_json::from_slice(bytes).unwrap_or_default();
@@ -73,6 +78,7 @@ impl CheckFooter {
         Ok(Step::read([spilled]))
     }
 
+    /// Adds a fault if `what` has more than `most` bytes.
     fn check_len(&self, what: &str, len: u64, most: u64, checked: &mut CheckedFooter) {
         if len > most {
             let message = format!("{what} has {len} bytes, the format allows {most}");
@@ -80,6 +86,8 @@ impl CheckFooter {
         }
     }
 
+    /// Checks that spills lie one after the other between the payloads and the JSON, in any order of kinds.
+    /// Each must begin at or after the end of the one before.
     fn check_refs(&self, json: &FooterJson, checked: &mut CheckedFooter) {
         if json.metadata.is_some() && json.metadata_ref.is_some() {
             checked.misplaced.push(self.corrupt("metadata both in the JSON and in a spill"));
@@ -87,8 +95,8 @@ impl CheckFooter {
         let refs = [json.zone_maps_ref, json.secondary_index_ref, json.metadata_ref];
         let spills = self.tail.spills(json);
         let mut found: Vec<(&str, SpillRef)> = vec![];
-        for (what, (read, noted)) in NAMES.iter().zip(spills.into_iter().zip(refs)) {
-            match (read, noted) {
+        for (what, (read, listed)) in NAMES.iter().zip(spills.into_iter().zip(refs)) {
+            match (read, listed) {
                 (Some(spill), _) => found.push((what, spill)),
                 (None, Some(_)) => checked.ignored.push(self.corrupt(format!(
                     "{what}, which a footer of version {} does not have; ignored",
@@ -98,6 +106,7 @@ impl CheckFooter {
             }
         }
         found.sort_by_key(|(_, spill)| spill.offset);
+        // `end` is where the next spill may begin: after the payloads and the spills before it.
         let mut end = self.payload_end;
         for (what, spill) in found {
             match spill.range(self.tail.json.start) {
@@ -119,6 +128,7 @@ impl Machine for CheckFooter {
 
     fn step(&mut self, replies: Replies) -> Result<Step<CheckedFooter>> {
         let replies = replies.into_bytes();
+        // First without a reply, then with the JSON, and last with spilled metadata.
         let Some(bytes) = replies.first() else {
             return Ok(Step::read([self.tail.json.clone()]));
         };

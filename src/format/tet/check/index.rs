@@ -67,6 +67,7 @@ impl CheckIndex {
         Self { file, rows: rows.start.min(end)..end }
     }
 
+    /// Checks every field of a row, each independently of faults in the others where that is possible.
     fn check(&self, row: &Row, object: &Arc<str>) -> CheckedRow {
         let mut faults = Faults(vec![]);
         let datasets = self.file.datasets();
@@ -88,9 +89,11 @@ impl CheckIndex {
     }
 }
 
+/// The faults of a row, collected field by field.
 struct Faults(Vec<(RowField, Error)>);
 
 impl Faults {
+    /// Returns the value of a field, or adds its fault.
     fn note<T>(&mut self, field: RowField, found: Result<T>) -> Option<T> {
         found.map_err(|error| self.0.push((field, error))).ok()
     }

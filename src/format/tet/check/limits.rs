@@ -1,5 +1,7 @@
 //! The limits that the format sets for a footer. Readers do not enforce these limits; writers and the
-//! reference's `verify` do.
+//! reference's `verify` do. See docs/format-tet.md, section 9.
+//!
+//! The JSON is checked as a tree of values, because the types that readers parse it into leave parts out.
 
 use serde_json::{Map, Value};
 
@@ -8,13 +10,20 @@ pub(super) const FOOTER_BYTES: u64 = 64 << 10;
 /// The most bytes of spilled metadata.
 pub(super) const SPILLED_BYTES: u64 = 16 << 20;
 
+/// Events of the history.
 const EVENTS: usize = 4096;
+/// Parents of an event.
 const PARENTS: usize = 16;
+/// Parameters of an event.
 const PARAMETERS: usize = 32;
 const DATASETS: usize = 256;
+/// Attributes of a dataset.
 const ATTRIBUTES: usize = 64;
+/// Names of dimensions, and lists of labels, of a dataset.
 const AXES: usize = 8;
+/// Labels in a list. Longer axes have their labels in a dataset.
 const LABELS: usize = 64;
+/// Bytes of every text; the least is 1.
 const TEXT_BYTES: usize = 1024;
 
 /// Returns a message for each limit that the footer's JSON exceeds.
@@ -36,16 +45,19 @@ pub(super) fn of_metadata(json: &Value) -> Vec<String> {
     exceeded.0
 }
 
+/// A message for each exceeded limit.
 #[derive(Default)]
 struct Exceeded(Vec<String>);
 
 impl Exceeded {
+    /// Checks a number of things: "`of` has `found` `what`".
     fn count(&mut self, of: &str, what: &str, found: usize, most: usize) {
         if found > most {
             self.0.push(format!("{of} has {found} {what}, the format allows {most}"));
         }
     }
 
+    /// Checks the length of a text, which must not be empty.
     fn text(&mut self, what: &str, text: &str) {
         if text.is_empty() {
             self.0.push(format!("{what} is empty, which the format does not allow"));
@@ -64,6 +76,7 @@ impl Exceeded {
         texts.iter().for_each(|text| self.value(what, text));
     }
 
+    /// Checks names and values of an object, such as attributes.
     fn pairs(&mut self, what: &str, pairs: &Value) {
         for (key, value) in members(pairs) {
             self.text(&format!("the name of {what}"), key);
@@ -71,6 +84,7 @@ impl Exceeded {
         }
     }
 
+    /// Checks an event of the history: an object, or in older files a triple of texts.
     fn event(&mut self, name: &str, event: &Value) {
         if let Value::Array(triple) = event {
             return self.texts(name, triple);
@@ -109,10 +123,12 @@ impl Exceeded {
     }
 }
 
+/// Returns the elements of an array; none for other JSON.
 fn elements(json: &Value) -> &[Value] {
     json.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// Returns the members of an object; none for other JSON.
 fn members(json: &Value) -> impl Iterator<Item = (&String, &Value)> {
     json.as_object().into_iter().flat_map(Map::iter)
 }

@@ -59,6 +59,10 @@ impl CheckZoneMaps {
         Self { text, targets }
     }
 
+    /// Checks each map by itself, and then that no chunk has two.
+    ///
+    /// # Errors
+    /// `Corrupt` if the JSON itself is wrong: then no map can be checked.
     fn check(&self, json: &[u8]) -> Result<CheckedZoneMaps> {
         let entries = self.text.parse(json)?;
         let in_order =

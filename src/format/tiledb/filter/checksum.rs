@@ -4,6 +4,8 @@
 //!   metadata  u32 n, u32 m, then n + m times: u64 length, digest; then metadata of earlier filters
 //!             n digests cover ranges of that metadata, in order, and m cover ranges of the data
 //! ```
+//!
+//! Every byte must have a digest. Otherwise a damaged length could take bytes out of the check.
 
 use md5::{Digest, Md5};
 use sha2::Sha256;

@@ -1,4 +1,11 @@
 //! A chunk between two filters, and memory for the output of the next one.
+//!
+//! Each filter puts its metadata before that of earlier filters, so the inverses read it from the front:
+//!
+//! ```text
+//!   written by   byteshuffle, then md5          read by   md5, then byteshuffle
+//!   metadata     ├ md5's ┼ byteshuffle's ┤
+//! ```
 
 use crate::error::{Error, Result};
 use crate::format::wire::{Reader, to_usize};
@@ -43,7 +50,9 @@ pub(super) struct Target<'a> {
 /// The number of bytes that may be claimed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Bound {
+    /// For memory of the tile: the header of the chunk gives its length there.
     Exactly(u64),
+    /// For scratch memory: the file does not give the length between two filters.
     AtMost(u64),
 }
 
@@ -63,6 +72,7 @@ impl<'a> Target<'a> {
     pub(super) fn claim(self, len: u64) -> Result<&'a mut [u8]> {
         self.check(len)?;
         let end = self.at.saturating_add(to_usize(len));
+        // Only new bytes are set to 0. Setting all of them would cost a pass over the memory per chunk.
         if self.memory.len() < end {
             self.memory.resize(end, 0);
         }
@@ -76,7 +86,8 @@ pub(super) struct Targets<'a> {
     pub(super) metadata: Target<'a>,
 }
 
-/// Up to this ratio of decoded to stored bytes, memory is allocated without a check.
+/// Up to this ratio of decoded to stored bytes, memory is allocated without a check. Real data seldom
+/// compresses better, and a damaged length costs at most 64 times the bytes that were read anyway.
 const MAX_PREALLOCATED_RATIO: u64 = 64;
 /// Up to this decoded length, memory is allocated without a check, whatever the ratio.
 const UNCHECKED_LEN: u64 = 1 << 20;

@@ -17,7 +17,7 @@ pub(super) enum Compressor {
     Bzip2,
 }
 
-/// Decompression contexts, made on first use.
+/// Decompression contexts, made on first use. LZ4 needs none, and that of bzip2 cannot be reset.
 #[derive(Default)]
 pub(super) struct Contexts {
     zlib: Option<Decompress>,
@@ -25,7 +25,7 @@ pub(super) struct Contexts {
 }
 
 impl Compressor {
-    /// Decompresses `part`, which must fill `output` exactly.
+    /// Decompresses `part`, which must fill `output` exactly. No compressor writes more than `output` holds.
     pub(super) fn decompress(
         self,
         part: &[u8],
@@ -41,7 +41,9 @@ impl Compressor {
         if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len} bytes")) }
     }
 
-    /// Whether `part` decompresses to `len` bytes; for LZ4, whether it may. Allocates no memory for them.
+    /// Whether `part` decompresses to `len` bytes; for LZ4, whether it may. Allocates no memory for them,
+    /// but takes the time of decompressing. So a few bytes that claim to be gigabytes are found out before
+    /// memory is claimed.
     pub(super) fn decompresses_to(self, part: &[u8], len: u64) -> bool {
         // Reading one byte more than `len` detects a longer stream.
         let count = |stream: &mut dyn Read| {

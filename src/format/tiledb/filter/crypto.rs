@@ -1,4 +1,8 @@
 //! AES-256-GCM, the cipher of encrypted arrays.
+//!
+//! Each part of a chunk is encrypted by itself, with a nonce of its own. Nonce and tag are not in the data:
+//! they follow the lengths of the part in the filter's metadata (`parts.rs`). Decrypting also verifies the
+//! bytes.
 
 use std::fmt;
 
@@ -70,6 +74,7 @@ impl Cipher {
         if part.len() != output.len() {
             return Err("encryption does not change lengths".into());
         }
+        // The cipher works in place.
         output.copy_from_slice(part);
         let opened = self.0.decrypt_inout_detached(nonce.into(), &[], output.into(), tag.into());
         opened.map_err(|_| "it does not decrypt; the encryption key may be wrong".into())

@@ -7,6 +7,14 @@
 //! ```
 //!
 //! Where sign and magnitude would be as wide as the values, double delta stores the values unchanged.
+//!
+//! ```text
+//!   values         10  13  17  16
+//!   delta          10   3   4  -1
+//!   double delta   10  13  +1  -5    3 bits hold the magnitude 5, so the stream begins 0 001 1 101
+//! ```
+//!
+//! Counts are of values, and all numbers are little-endian, also the words of the stream.
 
 use super::word::{accumulate, load, store};
 
@@ -35,6 +43,7 @@ pub(super) fn undo_double_delta<const N: usize>(
     };
     check_count::<N>(u64::from_le_bytes(*count), values)?;
     let bits = u32::from(*bits);
+    // Sign and magnitude would take `bits + 1` bits: as many as a value, so the writer stored the values.
     if u64::from(bits) >= 8 * N as u64 - 1 {
         if stored.len() != values.len() {
             return Err(format!("it has {} bytes of values", stored.len()));
@@ -49,6 +58,7 @@ pub(super) fn undo_double_delta<const N: usize>(
         return Err("it has no first values".into());
     };
     first.copy_from_slice(stored_first);
+    // One value or none: nothing follows.
     let [before, last] = match first.as_chunks::<N>().0 {
         [before, last] => [load(*before), load(*last)],
         _ => return Ok(()),
@@ -81,6 +91,7 @@ fn unpack<const N: usize>(
         let magnitude = field & ((1 << bits) - 1);
         let is_negative = field >> bits & 1 == 1;
         let difference = if is_negative { magnitude.wrapping_neg() } else { magnitude };
+        // The last step, last - before, changed by `difference`, leads to the next value.
         let next = difference.wrapping_add(last.wrapping_mul(2)).wrapping_sub(before);
         (before, last) = (last, next);
         *value = store(next);
@@ -93,6 +104,7 @@ fn low_word(bits: u128) -> u64 {
     (bits & LOW) as u64
 }
 
+/// Fails unless the stored count of values is that of the whole values in `values`.
 fn check_count<const N: usize>(count: u64, values: &[u8]) -> Result<(), String> {
     if count == (values.len() / N) as u64 {
         return Ok(());

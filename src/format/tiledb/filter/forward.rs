@@ -1,4 +1,8 @@
 //! Encoders for tests: each filter in the direction of writing, one value and one bit at a time.
+//!
+//! They are the naive counterpart of the inverses, written from the description of the format. Speed does
+//! not matter here. Unlike TileDB, they refuse data that TileDB would cut off, so all that they encode
+//! comes back.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -88,6 +92,7 @@ impl Writer<'_> {
         })
     }
 
+    /// Bit width reduction: each integer of a window less the least, in 1, 2, 4 or 8 bytes.
     fn reduce(&mut self, chunk: Written) -> Written {
         let (datatype, size) = (self.datatype, self.datatype.size() as usize);
         let is_integer = datatype.is_signed() || datatype.is_unsigned();
@@ -100,6 +105,7 @@ impl Writer<'_> {
             let integers = integers(datatype, window);
             let low = integers.iter().min().copied().unwrap_or(0);
             let high = integers.iter().max().copied().unwrap_or(0);
+            // Signed types store signed differences, so one bit less holds the range of values.
             let highest = if datatype.is_signed() { [7, 15, 31, 63] } else { [8, 16, 32, 64] };
             let bits = highest.iter().position(|bits| high - low + 1 < 1_i128 << bits).unwrap_or(3);
             let bits = (8 << bits).min(8 * size);
@@ -118,6 +124,7 @@ impl Writer<'_> {
         written([header, windows].concat(), chunk.metadata, data)
     }
 
+    /// Positive delta: each integer of a window less the one before it. Negative differences wrap.
     fn positive_deltas(&mut self, chunk: Written) -> Written {
         let (datatype, size) = (self.datatype, self.datatype.size() as usize);
         let is_integer = datatype.is_signed() || datatype.is_unsigned();
@@ -162,6 +169,7 @@ impl Writer<'_> {
     }
 }
 
+/// A chunk after a filter: its own metadata comes first, and its data is one part for the next filter.
 fn written(own: Vec<u8>, mut metadata: Vec<Vec<u8>>, data: Vec<u8>) -> Written {
     metadata.insert(0, own);
     Written { metadata, data: vec![data] }
@@ -240,6 +248,7 @@ fn integers(datatype: Datatype, bytes: &[u8]) -> Vec<i128> {
     bytes.chunks(size).map(integer).collect()
 }
 
+/// Runs of at most 300 cells, so that tests have runs of more than 255 and also several of one value.
 fn run_lengths(cell: usize, part: &[u8]) -> Option<Vec<u8>> {
     if !part.len().is_multiple_of(cell) {
         return None;
@@ -270,6 +279,7 @@ fn deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     Some(stored)
 }
 
+/// Writes a bit at a time to a list, and packs the list into words at the end.
 fn double_deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     let size = datatype.size() as usize;
     if datatype.is_float() || !part.len().is_multiple_of(size) {
@@ -279,6 +289,7 @@ fn double_deltas(datatype: Datatype, part: &[u8]) -> Option<Vec<u8>> {
     let differences: Vec<i128> =
         values.windows(3).map(|three| three[2] - 2 * three[1] + three[0]).collect();
     let magnitude = differences.iter().map(|difference| difference.unsigned_abs()).max();
+    // Bits of the greatest magnitude, at least 1 if there is any difference.
     let bits = magnitude.map_or(0, |most| (128 - most.leading_zeros()).max(1));
     let mut stored = vec![bits as u8];
     stored.extend((values.len() as u64).to_le_bytes());
@@ -311,6 +322,7 @@ fn cut_at_8(chunk: Written) -> Written {
 
 pub(super) fn shuffle_bytes(width: Width, part: &[u8]) -> Vec<u8> {
     let (size, count) = (width.bytes(), part.len() / width.bytes());
+    // Byte `to` of the shuffled data is byte `to / count` of element `to % count`.
     let mut shuffled: Vec<u8> =
         (0..size * count).map(|to| part[to % count * size + to / count]).collect();
     shuffled.extend(&part[size * count..]);
@@ -325,6 +337,7 @@ pub(super) fn shuffle_bits(width: Width, part: &[u8]) -> Vec<u8> {
     let block = |block: &[u8]| {
         let count = block.len() / size / 8 * 8;
         let mut shuffled = vec![0; count * size];
+        // Bit `bit` of each element goes to plane `bit`, which has `count / 8` bytes.
         for (element, bit) in (0..count).flat_map(|at| (0..8 * size).map(move |bit| (at, bit))) {
             let is_set = block[element * size + bit / 8] >> (bit % 8) & 1;
             shuffled[bit * (count / 8) + element / 8] |= is_set << (element % 8);

@@ -7,6 +7,9 @@
 //!   metadata  u32 n, u32 m, then n + m times: u32 raw length, u32 stored length [, nonce, tag]
 //!   data      n parts that unpack to the metadata of the filter before, m that unpack to its data
 //! ```
+//!
+//! For example, byteshuffle leaves 8 bytes of metadata and 4000 bytes of data, and zstd makes 17 and 900
+//! bytes of them. Then zstd's metadata is n = 1, m = 1, (8, 17), (4000, 900), and its data has 917 bytes.
 
 use super::chunk::{FilteredChunk, Targets, may_preallocate};
 use super::compress::{Compressor, Contexts};
@@ -60,6 +63,8 @@ impl Unpack {
         let metadata_len = parts.iter().take(parts.of_metadata).map(raw_len).sum::<u64>();
         let data_len = parts.iter().skip(parts.of_metadata).map(raw_len).sum::<u64>();
 
+        // Lengths are checked from the cheapest to the dearest check: against the bounds, against the
+        // stored bytes, and only where much memory is needed for few bytes, by decompressing to nowhere.
         targets.metadata.check(metadata_len)?;
         targets.data.check(data_len)?;
         if !may_preallocate(metadata_len.saturating_add(data_len), chunk.data.len())
@@ -88,6 +93,8 @@ impl Unpack {
             let Some(place) = output.split_off_mut(..part.raw_len) else {
                 return Err(chunk.corrupt("parts longer than all parts together"));
             };
+            // Nothing to unpack. Most compressors would refuse such a part, because their streams have
+            // headers.
             if place.is_empty() && part.stored.is_empty() {
                 continue;
             }
@@ -126,6 +133,7 @@ impl Unpack {
     }
 
     /// Whether `part` can unpack to its declared length, as far as that shows without memory for the output.
+    /// For most compressors, this takes as long as unpacking.
     fn can_unpack(&self, part: &Part<'_>) -> bool {
         let (stored, raw_len) = (part.stored.len() as u64, part.raw_len as u64);
         match self {
@@ -187,7 +195,7 @@ impl<'a> Parts<'a> {
         Ok(parts)
     }
 
-    /// Raw length, stored length and seal of each part.
+    /// Raw length, stored length and seal of each part. The seal is empty unless the filter is the cipher.
     fn lengths(&self) -> impl Iterator<Item = (usize, usize, &'a [u8])> + use<'a> {
         self.entries.chunks_exact(self.entry_len).filter_map(|entry| {
             let (raw, entry) = entry.split_first_chunk()?;
@@ -197,6 +205,7 @@ impl<'a> Parts<'a> {
         })
     }
 
+    /// The parts in order, each with the stored bytes that its length takes from the front of what is left.
     fn iter(&self) -> impl Iterator<Item = Part<'a>> + use<'a> {
         let mut data = self.data;
         self.lengths().filter_map(move |(raw_len, stored, seal)| {

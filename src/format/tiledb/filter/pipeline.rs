@@ -3,6 +3,9 @@
 //! ```text
 //!   u32 largest chunk, u32 count, then per filter: u8 id, u32 length of the options, options
 //! ```
+//!
+//! `plan` turns a pipeline into the stages that decode a tile. Some pipelines that parse cannot be decoded.
+//! `gridfusion info` shows their arrays nevertheless.
 
 use std::fmt;
 
@@ -29,6 +32,7 @@ pub struct Pipeline {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Filter {
     Noop,
+    /// Compresses to a zlib stream, despite the name.
     Gzip {
         level: i32,
     },
@@ -36,6 +40,7 @@ pub(super) enum Filter {
         level: i32,
     },
     Lz4,
+    /// Encodes runs of equal cells, or of equal strings together with their offsets.
     RunLength,
     Bzip2 {
         level: i32,
@@ -44,20 +49,26 @@ pub(super) enum Filter {
     DoubleDelta {
         reinterpret: Option<Datatype>,
     },
+    /// Stores integers relative to the least of their window, in fewer bytes.
     BitWidthReduction,
     Bitshuffle,
     Byteshuffle,
+    /// Takes differences of values that never descend within a window.
     PositiveDelta,
     AesGcm,
     Md5,
     Sha256,
+    /// Stores each distinct string once. Only for strings of variable length.
     Dictionary,
+    /// Stores floats as integers of this width: the nearest to (value - offset) / scale.
     ScaleFloat {
         scale: f64,
         offset: f64,
         width: Width,
     },
+    /// Combines each word with the one before it by exclusive or.
     Xor,
+    /// Compresses images. Known, but not decoded.
     Webp,
     /// Has the same option as `DoubleDelta`.
     Delta {
@@ -72,6 +83,7 @@ impl Pipeline {
     /// `Corrupt` if the bytes end early or options are malformed, `Unsupported` for unknown filters and
     /// for more than 64 filters.
     pub(in crate::format::tiledb) fn parse(reader: &mut Reader<'_>, version: u32) -> Result<Self> {
+        // Only writers need it; each chunk of a tile gives its own length.
         let _largest_chunk = reader.u32()?;
         let count = reader.u32()?;
         if count > MOST_FILTERS {
@@ -105,6 +117,7 @@ impl Filter {
         Ok(filter)
     }
 
+    /// Parses the options of the filter with this id (see docs/format-tiledb.md, section 4).
     fn parse_options(id: u8, options: &mut Reader<'_>, version: u32) -> Result<Self> {
         Ok(match id {
             0 => Self::Noop,
@@ -167,6 +180,8 @@ fn level(options: &mut Reader<'_>) -> Result<i32> {
     options.array().map(i32::from_le_bytes)
 }
 
+/// Reads the options of a delta filter: a level without a meaning, and since some version (`is_named`) a
+/// type. The type ANY stands for the type of the data, which is `None` here.
 fn reinterpret(options: &mut Reader<'_>, is_named: bool) -> Result<Option<Datatype>> {
     level(options)?;
     if !is_named {
@@ -176,6 +191,7 @@ fn reinterpret(options: &mut Reader<'_>, is_named: bool) -> Result<Option<Dataty
     Ok(Some(datatype).filter(|datatype| *datatype != Datatype::Any))
 }
 
+/// Reads the options of float scaling: scale and offset as `f64`, and the width of the integers as `u64`.
 fn scale_float(options: &mut Reader<'_>) -> Result<Filter> {
     let scale = options.array().map(f64::from_le_bytes)?;
     let offset = options.array().map(f64::from_le_bytes)?;

@@ -6,6 +6,13 @@
 //! ```text
 //!   FLOAT32 ──▶ scale float ──INT16──▶ bit width reduction ──INT16──▶ byteshuffle ──INT16──▶ zstd
 //! ```
+//!
+//! The stages of decoding come in the opposite order, without filters that left the data unchanged. For UINT8
+//! values and a key, the filters delta, bit width reduction and zstd become three stages:
+//!
+//! ```text
+//!   stored ──▶ decrypt ──▶ zstd ──▶ undo delta ──▶ cells      (bytes have no width to reduce)
+//! ```
 
 use super::checksum::Checksum;
 use super::compress::Compressor;
@@ -68,7 +75,7 @@ impl Pipeline {
         key: Option<&EncryptionKey>,
     ) -> Result<TileCodec> {
         let mut pipeline = self.clone();
-        // Pipelines of fields do not list the cipher.
+        // Pipelines of fields do not list the cipher, which writers apply last.
         if key.is_some() && !pipeline.filters.contains(&Filter::AesGcm) {
             pipeline.filters.push(Filter::AesGcm);
         }
@@ -82,6 +89,7 @@ impl Pipeline {
             stages.extend(inverse.map(|inverse| Stage { name: filter.name(), inverse }));
             datatype = filter.output_type(datatype);
         }
+        // Some stage must write the cells to the tile. This one becomes the last.
         if !stages.iter().any(Stage::writes) {
             stages.insert(0, Stage { name: Filter::Noop.name(), inverse: Inverse::Copy });
         }
@@ -91,6 +99,8 @@ impl Pipeline {
 }
 
 impl StringEncoding {
+    /// The inverse of the encoding as filter number `place`. Only the first filter gets whole strings to
+    /// encode.
     fn at(self, place: usize) -> Result<Inverse> {
         if place > 0 {
             return Err(Error::unsupported(format!("strings encoded after {place} other filters")));
@@ -155,6 +165,8 @@ impl Filter {
         key: Option<&EncryptionKey>,
         is_first: bool,
     ) -> Result<Unpack> {
+        // Delta filters count in values of their output type: a type in their options replaces the input
+        // type.
         let deltas = || {
             let width = self.delta_width(self.output_type(input))?;
             Ok(Deltas { width, of_cells: is_first })
@@ -172,7 +184,7 @@ impl Filter {
         })
     }
 
-    /// The type of the filter's output for data of type `input`.
+    /// The type of the filter's output for data of type `input`: the input type of the next filter.
     fn output_type(self, input: Datatype) -> Datatype {
         match self {
             Self::Delta { reinterpret } | Self::DoubleDelta { reinterpret } => {
@@ -212,6 +224,7 @@ fn is_positive_delta_byte(datatype: Datatype) -> bool {
     matches!(datatype, Bool | Blob | GeomWkb | GeomWkt)
 }
 
+/// The type of integers that floats are scaled to, and of the output of xor.
 fn signed_integer(width: Width) -> Datatype {
     match width {
         Width::One => Datatype::Int8,
@@ -221,6 +234,7 @@ fn signed_integer(width: Width) -> Datatype {
     }
 }
 
+/// The cell size of run-length encoding. In generic tiles it comes from the file, and may be 0.
 fn run_cell(cell_size: u64) -> Result<usize> {
     match to_usize(cell_size) {
         0 => Err(Error::unsupported("run-length encoding of cells of 0 bytes")),

@@ -1,4 +1,10 @@
 //! Runs of equal cells of fixed size: the cell, then the length of the run as a big-endian `u16`.
+//!
+//! ```text
+//!   UINT8 cells   7 7 7 9         stored   07 00 03   09 00 01
+//! ```
+//!
+//! So 3 stored bytes can stand for 65 535 decoded ones.
 
 /// Bytes of the length of a run.
 const COUNT_LEN: usize = 2;
@@ -25,6 +31,7 @@ pub(super) fn expand(part: &[u8], cell: usize, mut output: &mut [u8]) -> Result<
         let Some(place) = output.split_off_mut(..count.saturating_mul(cell)) else {
             return Err(format!("it has a run of {count} cells beyond the end"));
         };
+        // A fixed width lets the compiler fill with vector instructions.
         match cell {
             1 => fill::<1>(value, place),
             2 => fill::<2>(value, place),

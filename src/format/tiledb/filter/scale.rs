@@ -1,4 +1,8 @@
 //! Floats stored as integers: `value = integer * scale + offset`.
+//!
+//! With scale 0.25 and offset 10, the stored integer 3 is the float 10.75. The filter loses what is between
+//! two such steps, so cells may differ from those that were written
+//! ([`Pipeline::is_lossy`](super::Pipeline::is_lossy)).
 
 use super::word::{Width, load};
 
@@ -51,6 +55,7 @@ impl Scaling {
 
 /// Sign-extends a little-endian integer of `N` bytes, at most 8.
 pub(super) fn signed<const N: usize>(bytes: [u8; N]) -> i64 {
+    // The shift up puts the sign in the highest bit, and the shift down copies it.
     let unused = 64 - 8 * N;
     (load(bytes) << unused).cast_signed() >> unused
 }

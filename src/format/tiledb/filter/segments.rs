@@ -4,6 +4,9 @@
 //! ```text
 //!   metadata  u32 count, u32 length of each segment, then metadata of earlier filters
 //! ```
+//!
+//! A segment is a piece of the chunk that the filter got at once. Filters start again in each: xor has no
+//! word before the first word of a segment, and byteshuffle has planes of its own in each.
 
 use super::chunk::{FilteredChunk, Target, rest};
 use super::scale::Scaling;
@@ -52,7 +55,7 @@ impl SegmentInverse {
         Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
     }
 
-    /// The number of bytes to which `len` stored bytes decode.
+    /// The number of bytes to which `len` stored bytes decode: another number for scaled floats only.
     fn raw_len(self, chunk: FilteredChunk<'_>, len: u64) -> Result<u64> {
         match self {
             Self::Scale(scaling) => scaling.raw_len(len).map_err(|message| chunk.corrupt(message)),
@@ -60,6 +63,7 @@ impl SegmentInverse {
         }
     }
 
+    /// Decodes one segment to `raw`, which has the length that [`raw_len`](Self::raw_len) gives.
     fn run_segment(self, chunk: FilteredChunk<'_>, segment: &[u8], raw: &mut [u8]) -> Result<()> {
         match self {
             Self::Byteshuffle(width) => unshuffle_bytes(width, segment, raw),

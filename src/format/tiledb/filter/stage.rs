@@ -1,4 +1,14 @@
 //! One type for the inverses of all filters.
+//!
+//! A stage takes a chunk and returns the chunk as it was before the filter: data and metadata are slices of
+//! its targets, or of its input where they stay unchanged.
+//!
+//! | kind of inverse | data | metadata |
+//! |---|---|---|
+//! | `Check` | unchanged | without the digests |
+//! | `Unpack` | unpacked | unpacked |
+//! | `Strings` | unpacked | empty |
+//! | all others | decoded | without the filter's own, which comes first |
 
 use super::checksum::Checksum;
 use super::chunk::{FilteredChunk, Targets};
@@ -24,7 +34,9 @@ pub(super) enum Inverse {
     /// Only copies the data to its target, for pipelines without any inverse that writes.
     Copy,
     Check(Checksum),
+    /// Undoes a compressor, a cipher or a delta filter.
     Unpack(Unpack),
+    /// Undoes shuffling, xor or float scaling.
     Segments(SegmentInverse),
     /// Undoes bit width reduction.
     Widen {
@@ -67,7 +79,9 @@ impl Stage {
             Inverse::Widen { width, is_signed } => {
                 window::widen(*width, *is_signed, chunk, targets.data)
             }
-            Inverse::UndoPositiveDelta(width) => window::undo_positive_delta(*width, chunk, targets.data),
+            Inverse::UndoPositiveDelta(width) => {
+                window::undo_positive_delta(*width, chunk, targets.data)
+            }
             Inverse::Strings(encoding) => encoding.run(chunk, targets, offsets),
         }
     }

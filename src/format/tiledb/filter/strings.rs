@@ -11,6 +11,15 @@
 //! ```
 //!
 //! Counts, lengths and numbers are big-endian, unlike everything else.
+//!
+//! ```text
+//!   strings       "ab" "ab" "c"          decodes to   ababc, offsets 0 2 4
+//!     runs          data 02 02 ab  01 01 c
+//!     dictionary    entries 02 ab  01 c, data 00 00 01
+//! ```
+//!
+//! This encoding is the first filter, so its metadata is the last: `0` and `1` are the counts of parts of
+//! metadata and of data.
 
 use super::chunk::{FilteredChunk, Targets};
 use super::word::Width;
@@ -45,6 +54,7 @@ impl StringEncoding {
                 format!("{parts:?} parts of {stored_len} bytes, expected [0, 1] of {found}");
             return Err(chunk.corrupt(message));
         }
+        // The strings are visited twice: once to check all lengths, and then to fill the memory for them.
         targets.data.check(raw_len)?;
         // The limit for metadata bounds the offsets, too.
         targets.metadata.check(offsets_len)?;
@@ -69,11 +79,15 @@ impl StringEncoding {
 
 /// The strings of a chunk.
 enum Strings<'a> {
+    /// Runs, each with its count, the length of its string and the string.
     Runs { runs: &'a [u8], count_width: Width, len_width: Width },
+    /// Per string, the number of its entry in the dictionary.
     Numbers { numbers: &'a [u8], width: Width, dictionary: Vec<&'a [u8]> },
 }
 
 impl<'a> Strings<'a> {
+    /// Parses the widths and, if there is one, the dictionary. Runs and numbers are read by
+    /// [`visit`](Self::visit).
     fn parse(encoding: StringEncoding, data: &'a [u8], header: &mut Reader<'a>) -> Result<Self> {
         let (width, len_width) = (read_width(header)?, read_width(header)?);
         if encoding == StringEncoding::RunLength {
@@ -140,6 +154,7 @@ impl<'a> Strings<'a> {
             let (begin, len) = (end, string.len() as u64);
             found = found.saturating_add(count);
             end = end.saturating_add(count.saturating_mul(len));
+            // Before the offsets grow: a run of few bytes may claim 2^64 strings.
             if end > raw_len || found > offsets_len / OFFSET_LEN {
                 let message = format!("{found} strings of {end} bytes or more, ");
                 return Err(chunk.corrupt(message + &expected(raw_len, offsets_len)));
@@ -155,6 +170,7 @@ impl<'a> Strings<'a> {
     }
 }
 
+/// The end of a message: how many strings of how many bytes the header gives.
 fn expected(raw_len: u64, offsets_len: u64) -> String {
     format!("expected {} of {raw_len} bytes", offsets_len / OFFSET_LEN)
 }

@@ -8,8 +8,12 @@
 //!   stored ──────────────▶ scratch ───────────▶ scratch ────────────▶ tile
 //! ```
 //!
-//! The last stage that writes has the chunk's place in the tile as its target. The others write to
-//! scratch memory, which stays in the processor's cache from chunk to chunk.
+//! The last stage that writes has the chunk's place in the tile as its target. The others write to scratch
+//! memory, which stays in the processor's cache from chunk to chunk. Writers cut chunks of 64 KiB unless
+//! they are told otherwise.
+//!
+//! For example, a tile of 100 000 bytes has chunks of 65 536 and 34 464 bytes. The second is decoded to byte
+//! 65 536 of the tile, and must have exactly 34 464 bytes after all stages.
 
 use std::fmt;
 
@@ -89,9 +93,10 @@ impl PayloadDecoder for TileCodec {
 
 /// A tile being decoded.
 struct Tile {
-    /// The decoded bytes, up to `filled`.
+    /// The decoded bytes, up to `filled`. After that, bytes of an earlier tile may follow.
     bytes: Vec<u8>,
     filled: u64,
+    /// The start of each decoded string in `bytes`; empty unless the strings are encoded with their offsets.
     offsets: Vec<u64>,
 }
 
@@ -107,7 +112,8 @@ impl TileCodec {
         &self.stages
     }
 
-    /// Decodes a tile as [`PayloadDecoder::decode`] does, with the caller's buffers.
+    /// Decodes a tile as [`PayloadDecoder::decode`] does, with the caller's buffers: `stored` begins at byte
+    /// `offset` of its object, and the tile takes the memory of `spare` if that suffices.
     ///
     /// # Errors
     /// `Corrupt` if the tile does not decode to exactly `raw_len` bytes.
@@ -122,6 +128,7 @@ impl TileCodec {
         let mut reader = Reader::new("tile", offset, stored);
         let chunks = self.chunk_count(&mut reader)?;
         let mut tile = Tile { bytes: spare, filled: 0, offsets: vec![] };
+        // Otherwise the memory grows with the chunks: `raw_len` comes from a file, and may be wrong.
         if may_preallocate(raw_len, stored.len()) && tile.bytes.capacity() < to_usize(raw_len) {
             tile.bytes = Vec::with_capacity(to_usize(raw_len));
         }
@@ -132,6 +139,7 @@ impl TileCodec {
             self.decode_chunk(&mut reader, raw_len, &mut tile, buffers)
                 .map_err(|error| error.about(&format!("chunk {chunk}")))
         });
+        // Also after an error, before the buffers serve other tiles.
         buffers.shrink();
         decoded.and_then(|()| reader.end())?;
         if tile.filled != raw_len {
@@ -156,6 +164,7 @@ impl TileCodec {
         Ok(chunks)
     }
 
+    /// Decodes the next chunk of `reader` to the end of what `tile` has.
     fn decode_chunk(
         &self,
         reader: &mut Reader<'_>,
@@ -198,6 +207,7 @@ impl TileCodec {
         let (offset, bound) = (chunk.offset, Bound::AtMost(most));
         let mut place = Some(place);
         for (number, (stage, scratch)) in self.stages.iter().zip(scratch).enumerate() {
+            // The last stage that writes does so in the tile. Only checksums may follow it.
             let last = if number == self.last_writer { place.take() } else { None };
             let StageBuffers { data, metadata } = scratch;
             let data = last.unwrap_or(Target { memory: data, at: 0, bound, offset });

@@ -6,6 +6,13 @@
 //!                        then per window: offset, u8 bits per integer, u32 raw length
 //!   positive delta       u32 windows, then per window: first value, u32 length
 //! ```
+//!
+//! Metadata of earlier filters follows. Lengths are in bytes of decoded data. One window of INT32 each:
+//!
+//! ```text
+//!   values   1000  1003  1001      offset 1000, 8 bits, raw length 12     data  00 03 01
+//!   values   1000  1003  1007      first value 1000, length 12            data  0  3  4, as INT32
+//! ```
 
 use super::chunk::{FilteredChunk, Target, rest};
 use super::scale::signed;
@@ -43,7 +50,11 @@ fn widen_words<'a, const N: usize>(
         let offset = load(reader.array::<N>()?);
         let bits = usize::from(reader.u8()?);
         let len = window_len(&mut reader)?;
+        // Stored bytes per integer. Writers leave a window as it is if it needs the full width, or if its
+        // length is not a whole number of integers.
         let stored = if bits >= 8 * N || len % N != 0 { N } else { bits / 8 };
+        // The last `len % N` bytes are no whole integer. They exist only in windows that are stored as they
+        // are.
         let (narrow, wide) = data.next(len / N * stored + len % N, len)?;
         match (stored, bits % 8) {
             (same, _) if same == N => wide.copy_from_slice(narrow),
@@ -59,6 +70,8 @@ fn widen_words<'a, const N: usize>(
     Ok(FilteredChunk { metadata: rest(reader)?, data: output, ..chunk })
 }
 
+/// Adds `offset` to integers of `M` bytes, and writes them in `N` bytes. Sums wrap, so the offset may be
+/// negative.
 fn widen_window<const M: usize, const N: usize>(
     narrow: &[u8],
     wide: &mut [u8],
@@ -92,6 +105,7 @@ fn add_up_words<'a, const N: usize>(
         let first = load(reader.array::<N>()?);
         let len = window_len(&mut reader)?;
         let (deltas, integers) = data.next(len, len)?;
+        // Writers leave a window without a whole number of integers as it is.
         if len.is_multiple_of(N) {
             accumulate::<N>(deltas, integers, first, u64::wrapping_add);
         } else {

@@ -39,7 +39,8 @@ impl Width {
     }
 }
 
-/// Calls a function that is generic over a number of bytes, with the bytes of a [`Width`].
+/// Calls a function that is generic over a number of bytes, with the bytes of a [`Width`]: the inner loops
+/// are compiled once per width, and need no decision per word.
 macro_rules! by_width {
     ($width:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $width {
@@ -68,6 +69,8 @@ pub(super) fn store<const N: usize>(word: u64) -> [u8; N] {
 
 /// Writes the running totals of the words of `input` to `output`, which has the same length. `add` makes
 /// the next total, starting from `total`. Bytes of `output` after the last whole word stay unchanged.
+///
+/// With addition from 10, the words 1, 2, 3 become 11, 13, 16.
 pub(super) fn accumulate<const N: usize>(
     input: &[u8],
     output: &mut [u8],

@@ -38,7 +38,7 @@ impl Commit {
     /// The fragment that a file called `name` commits; its folder is in the array's root if `in_root`.
     ///
     /// # Errors
-    /// `Corrupt` for a name of another form, or with a `/`, which could lead out of the array's folder;
+    /// `Corrupt` for a name of another form, or with a `/`, which could lead out of the array's folder.
     /// `Unsupported` for fragments before format 5.
     fn parse(name: &str, in_root: bool) -> Result<Self> {
         let fragment = stem(name);
@@ -119,10 +119,10 @@ impl CommitFiles<'_> {
             let is_folder = entry.size.is_none();
             if !is_folder && extension(&entry.name) == Some("ok") {
                 add(Commit::parse(&entry.name, true)?);
-            // A folder with times and no version in its name is a fragment of format 4 or older.
             } else if is_folder
                 && TimedName::parse(&entry.name).is_some_and(|name| name.version.is_none())
             {
+                // Names of fragments lack the version in format 4 and older.
                 return Err(too_old(4));
             }
         }
@@ -142,9 +142,9 @@ impl CommitFiles<'_> {
     }
 }
 
-/// Whether an open sees a file or fragment with these times. In sparse arrays since format 15 they must
-/// touch its window, otherwise lie wholly in it: there a consolidated fragment may keep the time of each
-/// cell.
+/// Whether an open sees a file or fragment with these times. They must lie wholly in its window. In sparse
+/// arrays since format 15 they only have to touch it, because a consolidated fragment may keep the time of
+/// each cell.
 fn is_in_time(time: TimedName, kind: ArrayKind, options: &OpenOptions) -> bool {
     let cells_have_times = kind == ArrayKind::Sparse && time.version.is_some_and(|at| at >= 15);
     if cells_have_times { options.touches(time) } else { options.contains(time) }
@@ -156,7 +156,6 @@ pub(in crate::format::tiledb) fn vacuumed_names(content: &[u8]) -> Result<Vec<&s
     lines(content).map(name).collect()
 }
 
-/// The lines of a file, without empty ones.
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }

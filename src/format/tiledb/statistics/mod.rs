@@ -1,4 +1,12 @@
 //! Reads the tile statistics of fragments, rejects those that cannot be true, and makes statistics of chunks.
+//!
+//! ```text
+//!   tile_statistics.rs   one fragment: least, greatest, sum and NULL count of each of its tiles
+//!   zones.rs             the array: the statistics of a chunk, if those of a tile describe just its cells
+//! ```
+//!
+//! The scan skips chunks by these statistics, so a wrong one loses rows. In case of doubt, a chunk has
+//! none, and is read. `docs/format-tiledb.md`, section 9, lists the cases.
 
 mod tile_statistics;
 mod zones;

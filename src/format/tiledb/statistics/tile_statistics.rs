@@ -9,6 +9,9 @@
 //! - A sum that overflows saturates at the greatest or least number of its type. The cells that follow
 //!   may move it away from there again.
 //!
+//! For values 1, NaN, 3, the stored bounds are 3 to 3, and the sum is NaN. The 1 lies outside the bounds,
+//! and a reader that used them could miss it.
+//!
 //! So statistics of floats are used only if the bounds explain the sum, and no part of the sum can have
 //! overflowed. A sum of integers is left out if a part of it may have overflowed. If the bounds do not
 //! explain any other sum, all statistics of the tile are rejected.
@@ -26,14 +29,19 @@ use crate::format::wire::{Reader, to_usize};
 use crate::format::{Bound, Location, Sum, Zone};
 
 /// The tile statistics of one attribute of one fragment, as stored.
+///
+/// All lists are in the order of the fragment's tiles, which [`TileBox::place`] numbers.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct TileStatistics {
     datatype: Datatype,
     tiles: TileBox,
     order: CellOrder,
-    /// The least value of each tile, one after the other.
+    /// The least value of each tile, one after the other, in the bytes of `datatype`.
     mins: Vec<u8>,
+    /// The greatest value of each tile, in the same form.
     maxs: Vec<u8>,
+    /// The bits of the sum of each tile: `i64` for signed numbers, `u64` for unsigned ones, `f64` for
+    /// floats. `None` if the writer stored none.
     sums: Option<Vec<u64>>,
     /// `None` if the attribute is not nullable.
     null_counts: Option<Vec<u64>>,
@@ -55,6 +63,9 @@ const REGION: &str = "tile statistics";
 impl TileStatistics {
     /// Parses the blocks at `locations`: least values, greatest values, sums and, if the attribute is
     /// nullable, NULL counts. `None` if the writer stored no bounds or no NULL counts.
+    ///
+    /// # Errors
+    /// `Corrupt` if a block does not have one entry per tile.
     pub(in crate::format::tiledb) fn parse(
         fragment: &Fragment,
         datatype: Datatype,
@@ -73,6 +84,8 @@ impl TileStatistics {
         let mins = bounds(&mut next(), bounds_len)?;
         let maxs = bounds(&mut next(), bounds_len)?;
         let sums = per_tile(&mut next(), fragment.tiles)?;
+        // The caller requests this block for nullable attributes only. Without counts, nothing tells how many
+        // values the bounds and the sum describe.
         let null_counts = match contents.next() {
             Some(mut reader) => match per_tile(&mut reader, fragment.tiles)? {
                 Some(counts) => Some(counts),
@@ -95,6 +108,7 @@ impl TileStatistics {
             None => 0,
         };
         let values = cells.checked_sub(null_count)?;
+        // Only NULLs: the stored bounds are meaningless then.
         if values == 0 {
             return Some(Zone { null_count, bounds: None, sum: None });
         }
@@ -123,6 +137,7 @@ impl TileStatistics {
         })
     }
 
+    /// Returns the bound of tile number `place`, padded to 8 bytes.
     fn bound(&self, bounds: &[u8], place: usize) -> Option<Bound> {
         let size = to_usize(self.datatype.size());
         let start = place.checked_mul(size)?;
@@ -133,6 +148,9 @@ impl TileStatistics {
 
     /// Returns the sum, or `Some(None)` if it is not stored, may have overflowed, or adds up dates or
     /// times. `None` if the statistics contradict each other.
+    ///
+    /// 100 values from -5 to 7 have sums from -500 to 700, and so have all sums on the way there: none of
+    /// them has overflowed. A stored sum of 701 is a contradiction.
     fn checked_integer_sum(
         &self,
         min: Bound,
@@ -149,6 +167,7 @@ impl TileStatistics {
         if min > max {
             return None;
         }
+        // No sum of some of the values can exceed this number, in either direction.
         let most = min.abs().max(max.abs()).checked_mul(i128::from(values));
         let limit = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
         let (Some(sum), Some(true)) = (sum, most.map(|most| most <= limit)) else {

@@ -24,7 +24,8 @@ use crate::format::tiledb::schema::{Attribute, TileAxis, ValuesPerCell};
 use crate::format::tiledb::tiles::{AttributeFragments, Overlay, Window, field_of};
 use crate::format::{Location, Machine, Replies, Step, Zone, Zones};
 
-/// The chunk statistics of one attribute.
+/// The chunk statistics of one attribute. [`ReadZones`] makes them; each chunk is looked up when it is
+/// asked for.
 #[derive(Debug)]
 pub struct TileZones {
     window: Arc<Window>,
@@ -32,7 +33,7 @@ pub struct TileZones {
     overlay: Overlay,
     /// The fragments that have the attribute.
     holders: AttributeFragments,
-    /// The tile statistics, by number of the fragment.
+    /// The tile statistics, by number of the fragment; none for fragments whose statistics cannot be used.
     statistics: HashMap<usize, TileStatistics>,
 }
 
@@ -45,6 +46,7 @@ impl Zones for TileZones {
         if region != tile {
             return None;
         }
+        // Exactly one piece, of the size of the chunk: no other fragment, and no fill value, shows in it.
         let pieces = self.holders.pieces(&self.overlay.parts(&tile), &region).ok()?;
         let [piece] = &pieces[..] else { return None };
         if piece.region != region {
@@ -57,8 +59,8 @@ impl Zones for TileZones {
 }
 
 impl TileDbArray {
-    /// Returns a machine that reads the statistics of `attribute`; `None` if no fragment has any that
-    /// can be used.
+    /// Returns a machine that reads the statistics of `attribute`, a position in the schema; `None` if no
+    /// fragment has any that can be used. The machine takes one round trip.
     pub fn read_zones(
         self: &Arc<Self>,
         window: &Arc<Window>,
@@ -144,7 +146,8 @@ pub(in crate::format::tiledb) fn has_statistics(attribute: &Attribute) -> bool {
         && (datatype.is_signed() || datatype.is_unsigned() || datatype.is_float())
 }
 
-/// Returns the locations of a fragment's statistics; `None` if it has none that can be used.
+/// Returns the locations of a fragment's statistics; `None` if it has none that can be used: if it is
+/// consolidated, if a filter rounds values, or if its format is older than 11.
 pub(in crate::format::tiledb) fn statistics_locations(
     fragment: &Fragment,
     field: usize,

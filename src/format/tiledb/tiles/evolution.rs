@@ -1,4 +1,19 @@
 //! Schema evolution: finds the array's attributes in the schemas of fragments.
+//!
+//! An attribute may have been added, dropped, or dropped and added again since a fragment was written. Its
+//! name finds it in the fragment's schema, wherever it stands there:
+//!
+//! ```text
+//!   in the array       in the fragment        the fragment's cells of the attribute
+//!   v INT32            (none)                 do not exist; older fragments or the fill value show
+//!   v INT32            v INT32                are read
+//!   v INT32 nullable   v INT32                are read, and never NULL
+//!   v INT32            v INT32, any number    do not exist, as in TileDB
+//!   v INT32            v INT64                cannot be read: an error where they show
+//!   v INT32            v INT32 nullable       cannot be read: an error where they show
+//! ```
+//!
+//! See docs/format-tiledb.md, section 8, "Schema evolution".
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,8 +25,8 @@ use crate::format::tiledb::array::TileDbArray;
 use crate::format::tiledb::fragments::Fragment;
 use crate::format::tiledb::schema::{ArraySchema, Attribute};
 
-/// Finds attribute number `attribute` of the array's `schema` in the schema of `fragment`. `None` if
-/// the fragment lacks the attribute, or if only one of the two has variable length.
+/// Returns the field of attribute number `attribute` of the array's `schema`: its number in the schema of
+/// `fragment`. `None` if the fragment lacks the attribute, or if only one of the two has variable length.
 ///
 /// # Errors
 /// `Unsupported` if the fragment's values have another type, another number per cell, or NULLs that the
@@ -40,18 +55,21 @@ pub(in crate::format::tiledb) fn field_of(
 /// The fragments that have one attribute of the array.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct AttributeFragments {
-    /// By number of the fragment, the error if its values cannot be read.
+    /// By number of the fragment, the error if its values cannot be read, and `None` if they can. Fragments
+    /// without the attribute are not in the map.
     fragments: HashMap<usize, Option<Error>>,
 }
 
 impl AttributeFragments {
-    /// Finds the fragments among `fragments` that have the attribute.
+    /// Finds the fragments among `fragments` that have the attribute. Values that cannot be read are no error
+    /// yet, because newer fragments may hide them everywhere.
     pub(in crate::format::tiledb) fn new(
         array: &TileDbArray,
         attribute: usize,
         fragments: impl Iterator<Item = usize>,
     ) -> Result<Self> {
         let held = |number: usize| {
+            // `None`: no such attribute. `Some(None)`: readable. `Some(Some(error))`: not readable.
             let held = match field_of(&array.schema, attribute, &array.fragments[number]) {
                 Ok(field) => field.map(|_| None),
                 Err(error) if error.kind() == ErrorKind::Unsupported => Some(Some(error)),
@@ -76,6 +94,7 @@ impl AttributeFragments {
         let have = |fragment| self.fragments.contains_key(&fragment);
         let mut pieces = overlay::pieces(parts, chunk, have);
         let refused = |piece: &Piece| self.fragments.get(&piece.fragment)?.as_ref();
+        // Pieces that cannot be read hide older ones, too. They are an error only if a cell of them shows.
         for (at, piece) in pieces.iter().enumerate() {
             if let Some(error) = refused(piece)
                 && !overlay::is_hidden(&piece.region, &pieces[at + 1..])

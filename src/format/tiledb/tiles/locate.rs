@@ -2,6 +2,25 @@
 //!
 //! ```text
 //!   Start ──▶ Blocks (tile indexes that are needed and were not read yet) ──▶ Done
+//!
+//!   chunk ─ window ─▶ tile ─ overlay ─▶ pieces of fragments ─ tile index ─▶ layers with byte ranges
+//! ```
+//!
+//! The machine finds the pieces when it is made, from the boxes of the fragments alone. So it knows which
+//! tile indexes it needs, and reads all of them in one round trip. Indexes stay in the array: a second
+//! query over the same fragments makes no request.
+//!
+//! A placement relates cells of the tile to cells of the chunk. In this example, tiles have 4 cells, the
+//! window begins at coordinate 9, and a fragment wrote coordinates 10 to 11. Regions count from the start of
+//! the window's first tile:
+//!
+//! ```text
+//!   coordinates   8   9  10  11
+//!   tile          ■   ■   ■   ■     region 0..4: the stored cells
+//!   chunk             ■   ■   ■     region 1..4: those that the table shows
+//!   piece                 ■   ■     region 2..4: those that the fragment wrote
+//!
+//!   placement     region 1..3 of the chunk, from cell 2 of the tile, which has 4 cells
 //! ```
 
 use std::collections::BTreeSet;
@@ -45,12 +64,14 @@ impl TileDbArray {
 pub struct Locate {
     array: Arc<TileDbArray>,
     window: Arc<Window>,
+    /// The coordinates of the requested chunks in the window's grid.
     chunks: Vec<Vec<u64>>,
+    /// The requested attributes, as positions in the array's schema.
     attributes: Vec<usize>,
     axes: Vec<TileAxis>,
-    /// Per chunk and attribute, the pieces of fragments that show.
+    /// Per chunk and attribute, the pieces of fragments that show, the oldest first.
     pieces: Vec<Vec<Vec<Piece>>>,
-    /// The requested blocks.
+    /// The blocks whose replies are awaited; empty at the start, and after they were parsed.
     asked: Vec<BlockRequest>,
 }
 
@@ -58,7 +79,9 @@ pub struct Locate {
 #[derive(Debug)]
 struct BlockRequest {
     fragment: usize,
+    /// Its position in the array's schema, under which the array keeps the index.
     attribute: usize,
+    /// Its position in the fragment's schema, by which the footer lists blocks.
     field: usize,
     locations: Vec<Location>,
 }
@@ -87,6 +110,8 @@ impl Locate {
     ) -> Result<Vec<Vec<Vec<Piece>>>> {
         let tiles: Vec<Region> = chunks.iter().map(|chunk| window.tile_region(chunk)).collect();
         let mut overlay = array.overlay(window);
+        // Most fragments are elsewhere. Tiles rather than chunks: cells that the table does not show
+        // decide, too.
         overlay.retain(&hull(tiles.iter()));
         let holders = |attribute| AttributeFragments::new(array, attribute, overlay.fragments());
         let holders: Vec<AttributeFragments> =
@@ -100,6 +125,7 @@ impl Locate {
 
     /// Returns the blocks that are needed and were not read yet.
     fn missing(&self) -> Result<Vec<BlockRequest>> {
+        // A set, because many chunks need the same index.
         let mut needed = BTreeSet::new();
         for of_chunk in &self.pieces {
             for (attribute, pieces) in self.attributes.iter().zip(of_chunk) {
@@ -122,6 +148,7 @@ impl Locate {
     fn keep_indexes(&mut self, blocks: &[Bytes]) -> Result<()> {
         let mut rest = blocks;
         for asked in std::mem::take(&mut self.asked) {
+            // The replies follow one another without borders; each request takes as many as it has locations.
             let (own, others) = rest
                 .split_at_checked(asked.locations.len())
                 .ok_or_else(|| Error::internal("blocks were requested and not read"))?;
@@ -134,6 +161,7 @@ impl Locate {
         Ok(())
     }
 
+    /// Makes the layers of all chunks. Every tile index that they need was read.
     fn finish(&self) -> Result<Vec<Vec<StoredChunk>>> {
         let mut chunks = Vec::with_capacity(self.chunks.len());
         for (chunk, of_chunk) in self.chunks.iter().zip(&self.pieces) {
@@ -181,6 +209,7 @@ impl Locate {
         if region == tile && !column_major && piece.region == region {
             return None;
         }
+        // The example in the module's documentation has the numbers.
         let relative = |(cells, chunk): (&Range<u64>, &Range<u64>)| {
             cells.start - chunk.start..cells.end - chunk.start
         };
@@ -201,6 +230,7 @@ impl Machine for Locate {
             Replies::Start => self.asked = self.missing()?,
             replies => self.keep_indexes(&replies.into_bytes())?,
         }
+        // Either nothing was missing, or `keep_indexes` has taken all requests.
         if self.asked.is_empty() {
             return self.finish().map(Step::Done);
         }

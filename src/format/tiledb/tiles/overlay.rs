@@ -28,6 +28,8 @@ const BLOCK: usize = 32;
 /// The boxes of an array's fragments in the tiles of a window, the oldest first.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct Overlay {
+    /// The number of each fragment and its box, clipped to the window's tiles. Fragments without cells in
+    /// these are left out.
     boxes: Vec<(usize, Region)>,
     /// Per block of [`BLOCK`] fragments, the least box around their boxes.
     hulls: Vec<Region>,
@@ -38,8 +40,9 @@ pub(in crate::format::tiledb) struct Overlay {
 /// A box of cells of one fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::format::tiledb) struct Piece {
+    /// The number of the fragment in the array.
     pub(in crate::format::tiledb) fragment: usize,
-    /// Its cells.
+    /// Its cells, counted from the start of the window's first tiles.
     pub(in crate::format::tiledb) region: Region,
 }
 
@@ -89,6 +92,8 @@ impl Overlay {
     /// Returns the fragments' parts of a whole tile, the newest first. Parts that lie wholly in a newer
     /// part are dropped.
     pub(in crate::format::tiledb) fn parts(&self, tile: &[Range<u64>]) -> Vec<Piece> {
+        // The cells of the tile that any fragment can reach. Once a part covers them, all older parts are
+        // hidden.
         let reached = intersect(&self.hull, tile);
         let mut parts: Vec<Piece> = vec![];
         for (fragment, whole) in self.near(tile) {
@@ -108,6 +113,9 @@ impl Overlay {
 
 /// Returns the pieces that a chunk shows, the oldest first. `parts` are the parts of its tile, the
 /// newest first; only fragments that `have` the attribute show.
+///
+/// Pieces may overlap: the newest one counts. Only pieces that a single newer one covers are left out, so a
+/// tile that several newer ones cover together is read in vain.
 pub(in crate::format::tiledb) fn pieces(
     parts: &[Piece],
     chunk: &[Range<u64>],
@@ -125,7 +133,8 @@ pub(in crate::format::tiledb) fn pieces(
 }
 
 /// Whether `newer` pieces together hide all of `region`. To limit the work, the answer is `false` if
-/// more than 256 boxes remain on the way.
+/// more than 256 boxes remain on the way. Then the caller may refuse a hidden tile that cannot be read, which
+/// is the safe side.
 pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece]) -> bool {
     const MAX_BOXES: usize = 256;
     let mut left = vec![region.to_vec()];
@@ -138,7 +147,17 @@ pub(in crate::format::tiledb) fn is_hidden(region: &[Range<u64>], newer: &[Piece
     left.is_empty()
 }
 
-/// Returns the part of `region` outside `other`, as disjoint boxes.
+/// Returns the part of `region` outside `other`, as disjoint boxes, at most two per axis. In two dimensions:
+///
+/// ```text
+///   ┌───────────────┐     axis 0: 1 and 2, the rows above and below `other`
+///   │       1       │     axis 1: 3 and 4, beside `other` in the rows that are left
+///   ├────┬─────┬────┤
+///   │ 3  │other│ 4  │
+///   ├────┴─────┴────┤
+///   │       2       │
+///   └───────────────┘
+/// ```
 fn without(region: &[Range<u64>], other: &[Range<u64>]) -> Vec<Region> {
     if !meet(region, other) {
         return vec![region.to_vec()];
@@ -153,6 +172,7 @@ fn without(region: &[Range<u64>], other: &[Range<u64>]) -> Vec<Region> {
                 outside.push(rest.clone());
             }
         }
+        // Later axes only cut up what `other` has on this one.
         rest[axis] = own.start.max(other.start)..own.end.min(other.end);
     }
     outside

@@ -5,6 +5,17 @@
 //!   window                  ├─────────────────┤               chunks are tiles, clipped to the window
 //!                           └ low, index 0
 //! ```
+//!
+//! Three counts of positions meet on each axis. With a domain from 1, tiles of 3 and a window from 5 to 9:
+//!
+//! ```text
+//!   coordinates     4   5   6 │ 7   8   9      as in the schema and in fragments; tile 1, then tile 2
+//!   indices             0   1 │ 2   3   4      as in the table and in its grid; chunk 0, then chunk 1
+//!   cells           0   1   2 │ 3   4   5      as in a `Region`, from the start of the first tile
+//! ```
+//!
+//! Here `low` is 5, and the grid begins 1 position before the window (its origin). Chunk 0 has the region
+//! 1..3, and its tile the region 0..3.
 
 use std::ops::Range;
 
@@ -22,12 +33,15 @@ pub struct Window {
     pub grid: ChunkGrid,
 }
 
-/// A range of cells per axis.
+/// A range of cells per axis, counted from the start of the window's first tiles.
 pub(in crate::format::tiledb) type Region = Vec<Range<u64>>;
 
 impl Window {
     /// Makes the window over `ranges` of coordinates, both ends included; `None` makes a window without
-    /// cells.
+    /// cells, which begins at the low end of the domain.
+    ///
+    /// # Errors
+    /// `Unsupported` if dimensions have no tiles of whole numbers, or if there are 2⁶⁴ cells or more.
     pub(in crate::format::tiledb) fn new(
         schema: &ArraySchema,
         ranges: Option<&[(i128, i128)]>,
@@ -54,6 +68,7 @@ impl Window {
         let cells = |(axis, (range, low)): (usize, (&(i128, i128), &i128))| {
             let first = low - i128::from(self.grid.origin(axis));
             let end = i128::from(self.tiles_end(axis));
+            // Coordinates before the first tile become its start, and those after the last tile its end.
             let cell = |at: i128| u64::try_from((at - first).clamp(0, end)).unwrap_or(0);
             cell(range.0)..cell(range.1 + 1)
         };
@@ -93,7 +108,8 @@ impl Window {
         chunk.iter().enumerate().map(cells).collect()
     }
 
-    /// Returns the number of a chunk's tile on each axis of the array.
+    /// Returns the number of a chunk's tile on each axis of the array, counted from the low end of the
+    /// domain.
     pub(in crate::format::tiledb) fn tile_of(&self, axes: &[TileAxis], chunk: &[u64]) -> Vec<u64> {
         let tile =
             |((axis, low), at): ((&TileAxis, &i128), &u64)| axis.tile_of(*low).saturating_add(*at);
@@ -125,7 +141,7 @@ fn axis_len(low: i128, high: i128) -> Result<u64> {
         .map_err(|_| Error::unsupported(format!("axis {low} to {high}: 2^64 positions or more")))
 }
 
-/// Returns how many coordinates of a tile lie before `coordinate`, which it holds.
+/// Returns how many coordinates of its tile lie before `coordinate`: 1 for 5 if the tile begins at 4.
 fn before(axis: &TileAxis, coordinate: i128) -> Result<u64> {
     let tile = axis.tile_of(coordinate);
     u64::try_from(coordinate - axis.first_of(tile))

@@ -1,4 +1,11 @@
 //! The checks of the cells of a file: every payload is decoded, and its zone map computed again.
+//!
+//! ```text
+//!   CheckedRow ──add──▶ IndexedChunk ──▶ Decoding: batches, in parallel ──┬─▶ chunk_decode
+//!                                                                         └─▶ zone_maps_stale
+//! ```
+//!
+//! A decoded tile is compared at once, and its memory is used for the next. So each task holds one tile.
 
 use std::sync::Arc;
 
@@ -24,8 +31,11 @@ struct Common {
 /// The stored zone maps of a dataset, and the facts that its zone maps are computed from.
 #[derive(Debug)]
 struct DatasetZones {
+    /// `None` for an undefined type.
     element: Option<ElementType>,
+    /// The declared fill value, which counts as NULL.
     fill: Option<Bound>,
+    /// The maps without faults; empty if there are none.
     zones: ZoneMaps,
 }
 
@@ -47,7 +57,9 @@ pub(super) struct CellChecks {
     /// Stored bytes that may still be decoded, initially the size of the file. Without this limit, a
     /// small file whose payloads share bytes could take forever.
     bytes_left: u64,
+    /// The number of chunks that this limit left out.
     cut_off: u64,
+    /// Whether the check of zone maps is reported, because there are some.
     has_zones: bool,
 }
 
@@ -90,6 +102,8 @@ impl CellChecks {
         self.decoding.add(IndexedChunk { common, dataset, coordinates, payload }).await
     }
 
+    /// Waits for all decoding. Returns the check of payloads and, if there are zone maps, that of zone
+    /// maps.
     pub(super) async fn finish(self) -> Result<Vec<Check>> {
         let [mut decode, stale] = self.decoding.finish("chunk").await?;
         if self.cut_off > 0 {
@@ -139,6 +153,8 @@ impl IndexedChunk {
         if is_zone_of(element, &stored, &found) {
             return None;
         }
+        // Some writers do not know the fill value. If their map is right for cells without one, the message
+        // gives the cause.
         let without_fill = CellStatistics::of(element, tile, None, None);
         let why = match is_zone_of(element, &stored, &without_fill) {
             true => "; its writer counted the fill value as a value",
@@ -155,6 +171,7 @@ impl IndexedChunk {
     }
 }
 
+/// Whether a zone map has the NULL count and the bounds of the cells. -0 and 0 are the same bound.
 fn is_zone_of(element: ElementType, stored: &Zone, found: &CellStatistics) -> bool {
     let same_bounds = match (&stored.bounds, &found.bounds) {
         (Some(stored), Some(found)) => {

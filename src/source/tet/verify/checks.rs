@@ -1,4 +1,15 @@
 //! The checks of a `.tet` file, in the order in which they are reported.
+//!
+//! `docs/verify.md` describes each check. Some have no code here: opening the file has made them already,
+//! so they are listed without findings.
+//!
+//! The index may have millions of rows, and cells take the most time. So one pass over the index feeds all
+//! checks of rows and, at [`Depth::Cells`], the decoding:
+//!
+//! ```text
+//!   checked_rows, 8192 at a time ──┬─▶ IndexChecks::add      keeps ranges, no rows
+//!                                  └─▶ CellChecks::add ──▶ batches ──▶ a task per core
+//! ```
 
 use std::sync::Arc;
 
@@ -23,6 +34,7 @@ pub(super) async fn verify_file(
     report.add(Check::new("superblock").with_detail("layout version 1"));
     let datasets = counted(file.datasets().len() as u64, "dataset");
     report.add(Check::new("dataset_directory").with_detail(datasets));
+    // An index that cannot be read is one finding, and the checks of the footer are still made.
     let (index, cells) = match verify_index(reader, depth, progress, zones).await {
         Ok(checks) => checks,
         Err(error) => (vec![Check::new("chunk_index").with(Finding::of_error(&error))], vec![]),
@@ -51,6 +63,7 @@ async fn verify_index(
         Depth::Structure => None,
         Depth::Cells => Some(CellChecks::new(reader, zones.maps.clone(), progress)),
     };
+    // The number of rows that were checked, and so the number of the next one.
     let mut seen = 0;
     while seen < rows {
         let part = checked_rows(reader, seen).await?;
@@ -73,6 +86,7 @@ async fn verify_index(
     Ok((index.finish(reader).await, cells))
 }
 
+/// Adds the checks of the footer. Misplaced parts are failures. Parts that readers ignore are warnings.
 async fn verify_footer(reader: &TetReader, report: &mut Report) {
     let mut footer = Check::new("footer");
     let Some(machine) = reader.tet().check_footer() else {
@@ -115,12 +129,17 @@ fn labels(file: &TetFile) -> Check {
 fn attributes(file: &TetFile) -> Check {
     let mut check = Check::new("attributes");
     for (id, dataset) in file.datasets().iter().enumerate() {
+        // Queries ignore a later dataset of the same name, and the check of labels warns of it.
+        if file.dataset_id(dataset.name()) != Some(id) {
+            continue;
+        }
         let Ok(element) = dataset.element() else { continue };
         let attributes = &file.metadata_of(id).attrs;
         let options = ReadOptions::default();
         let (_, misunderstood) =
             NumberColumn::new(element, attributes, file.is_packed(id), &options);
         let units = TimeUnits::from_attributes(attributes).err();
+        // Units of time matter for labels only: values of other datasets are shown as numbers.
         let odd = units.filter(|_| file.is_coordinate(id)).map(Finding::warning);
         let findings = misunderstood.into_iter().map(Finding::failure).chain(odd);
         check.extend(findings.map(|finding| finding.in_dataset(dataset.name())));

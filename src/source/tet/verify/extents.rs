@@ -1,4 +1,16 @@
 //! Ranges that should cover a whole exactly once, with a search for gaps and overlaps.
+//!
+//! The index checks use it twice: for the chunk numbers of a dataset, and for the bytes of payloads.
+//!
+//! ```text
+//!   added             0..3, 3..5, 8..10, 4..6
+//!   ranges            0..5, 8..10, 4..6             3..5 continued 0..3
+//!   sorted            0..5, 4..6, 8..10
+//!   compare(0..12)    gaps 6..8, 10..12             overlaps 4..5
+//! ```
+//!
+//! Memory grows with the number of interruptions, not with the number of ranges. A file whose rows are in
+//! the order of its writer takes one range per dataset.
 
 use std::ops::Range;
 
@@ -25,10 +37,11 @@ impl Extents {
     }
 
     /// Returns the gaps in `whole` and the overlaps, both in order. Everything before `whole` counts as
-    /// an overlap.
+    /// an overlap. A place that n ranges cover is in n - 1 overlaps.
     pub(super) fn compare(mut self, whole: Range<u64>) -> Comparison {
         self.ranges.sort_unstable_by_key(|range| (range.start, range.end));
         let (mut gaps, mut overlaps) = (vec![], vec![]);
+        // Everything before `covered` lies in a range, or was reported as a gap.
         let mut covered = whole.start;
         for range in self.ranges {
             if range.start > covered {

@@ -1,5 +1,14 @@
 //! The checks of the chunk index: each row is valid, each chunk has one row, and payloads do not
 //! overlap.
+//!
+//! ```text
+//!   pass 1, all rows    faults of each row ──▶ one check per field
+//!                       chunk number, span ──▶ Extents
+//!   finish              gaps and overlaps of chunk numbers ──▶ missing and doubled rows
+//!                       overlaps of spans ──▶ pass 2, only if there are any: which chunks have these bytes?
+//! ```
+//!
+//! The first pass keeps no rows, because an index may have millions.
 
 use std::ops::Range;
 
@@ -31,6 +40,7 @@ pub(super) struct IndexChecks {
     unused: Check,
     /// The numbers of the chunks that have rows, indexed by dataset id.
     chunks: Vec<Extents>,
+    /// The bytes of the payloads.
     spans: Extents,
 }
 
@@ -48,6 +58,7 @@ impl IndexChecks {
         }
     }
 
+    /// Adds the faults of a row to the checks, and its chunk and its bytes to the ranges.
     pub(super) fn add(&mut self, file: &TetFile, row: &CheckedRow) {
         for (field, error) in &row.faults {
             let finding = about(file, row, Finding::of_error(error));
@@ -75,6 +86,7 @@ impl IndexChecks {
             self.check_grid(tet, id, chunks);
         }
         let mut order = Check::new("payload_order");
+        // Payloads in the order of the index are one run, which a scan reads from start to end.
         let run_count = self.spans.run_count();
         if run_count > 1 {
             let slow = "which takes longer to read than one run";
@@ -100,11 +112,13 @@ impl IndexChecks {
             }
         };
         let found = chunks.compare(0..grid.chunks());
+        // A number that is in no range is a chunk without a row. One in an overlap is a chunk with several.
         for (check, ranges, what) in [
             (&mut self.tensor_bytes, found.gaps, "no row of the index; its cells are missing"),
             (&mut self.coords, found.overlaps, "more than one row of the index"),
         ] {
             for range in ranges {
+                // A range may have billions of numbers, so findings are made only as long as they are listed.
                 let mut numbers = range.clone();
                 while check.has_room()
                     && let Some(number) = numbers.next()
@@ -141,6 +155,7 @@ fn about(file: &TetFile, row: &CheckedRow, finding: Finding) -> Finding {
 #[derive(Debug)]
 struct Overlaps {
     looked_up: Vec<(Range<u64>, Vec<CheckedRow>)>,
+    /// The number of further overlaps, for which no rows are searched.
     left_out: u64,
 }
 
@@ -162,6 +177,7 @@ impl Overlaps {
         let start = |row: &CheckedRow| row.span.as_ref().map(|span| span.start);
         for (bytes, mut rows) in self.looked_up {
             rows.sort_by_key(start);
+            // If only one payload has the first byte, that payload begins before the area of payloads.
             let [first, second] = &rows[..] else {
                 let message = "the payload overlaps the directory or the index";
                 let found = Finding { offset: Some(bytes.start), ..Finding::failure(message) };
@@ -185,6 +201,9 @@ impl Overlaps {
 
     /// Finds two rows for each overlap. If any payload begins where the overlap begins, one of the two
     /// rows has such a payload.
+    ///
+    /// For the payloads 0..9, 2..9 and 5..8 in this order, the overlap 5..8 begins in all three. The first two
+    /// would describe another overlap, so the third takes the place of the second.
     async fn look_up(&mut self, file: &TetReader) -> Result<()> {
         let mut after = 0;
         while after < file.tet().index_rows() && !self.looked_up.is_empty() {
@@ -213,6 +232,7 @@ impl Overlaps {
     }
 }
 
+/// Names the chunk of a row in a message.
 fn name_of(file: &TetFile, row: &CheckedRow) -> String {
     let dataset = row.dataset.map_or("", |dataset| file.datasets()[dataset].name());
     match &row.coordinates {

@@ -1,5 +1,19 @@
 //! The checks of a package that go beyond its open file: manifests, hashes, other generations, and
 //! leftovers of writers.
+//!
+//! ```text
+//!   x.tet.d ─┬─ PROTOCOL, CURRENT                  opening has checked both
+//!            ├─ generations ─┬─ 00000001           verify_other, for each that is not open
+//!            │               └─ 00000002           verify_generation: the open one
+//!            │                    MANIFEST.json      current_manifest
+//!            │                    packed.tet         manifest_sha256
+//!            │                    ZONE.json          zone_file
+//!            │                    INDEX.json         secondary_indexes
+//!            │                    SEMANTICS.json     semantics
+//!            └─ publishing, staging                left_behind
+//! ```
+//!
+//! See docs/format-tet.md, section 13.
 
 use std::sync::Arc;
 
@@ -15,12 +29,15 @@ use crate::source::tet::reader::TetReader;
 use crate::tile::Objects;
 use crate::verify::{Check, Depth, Finding, Progress, Report, Severity, counted};
 
+// The files of a generation.
 const MANIFEST: &str = "MANIFEST.json";
 const ZONES: &str = "ZONE.json";
 const INDEXES: &str = "INDEX.json";
 const SEMANTICS: &str = "SEMANTICS.json";
 const PACKED: &str = "packed.tet";
+/// The version of the package rules, which opening has checked in `PROTOCOL`.
 const PROTOCOL_VERSION: u64 = 2;
+/// The version of `INDEX.json`. Another one is a warning, because queries do not use that file.
 const INDEX_VERSION: u64 = 1;
 
 /// The entries of the folders of a package.
@@ -97,12 +114,14 @@ async fn verify_others(
         }
         verified += 1;
         let report = verify_other(package, number, depth, progress).await;
+        // All checks of the other generation become findings of one check, with the name of theirs in front.
         for check in report.checks() {
             let name = check.name().replace("current", "generation");
             for finding in check.findings() {
                 let message = format!("{name}: {}", finding.message);
                 packed.add(Finding { message, ..finding.clone() }.in_file(&place));
             }
+            // Findings that their own check did not list must be counted all the same.
             for (severity, number) in
                 [(Severity::Failure, check.failures()), (Severity::Warning, check.warnings())]
             {
@@ -111,10 +130,12 @@ async fn verify_others(
             }
         }
     }
-    let detail = counted(entries.len() as u64, "folder");
+    let detail =
+        counted(entries.iter().filter(|entry| entry.size.is_none()).count() as u64, "folder");
     [folders.with_detail(detail), packed.with_detail(counted(verified, "other generation"))]
 }
 
+/// Opens another generation and verifies it as the open one, except for its siblings.
 async fn verify_other(
     package: &Package,
     number: u64,
@@ -154,6 +175,7 @@ async fn verify_generation(
         Ok(None) => manifest.add(Finding::failure(format!("there is no {MANIFEST}"))),
         Err(error) => manifest.add(Finding::of_error(&error)),
     }
+    // All further checks compare with the manifest.
     if sidecars.manifest.is_null() {
         report.add(manifest);
         return report;
@@ -199,7 +221,14 @@ async fn packed_hash(file: &TetReader, sidecars: &Sidecars<'_>, depth: Depth) ->
     check
 }
 
-/// Checks the zone file of a generation.
+/// Checks the zone file of a generation. `in_file` has the zone maps that queries use.
+///
+/// | manifest | file | result |
+/// |---|---|---|
+/// | no `zone_maps` | missing | warning: no zone maps |
+/// | `required` | missing | failure |
+/// | `required`, or no `zone_maps` | present | its own checks, its hash, its generation |
+/// | another value | any | failure |
 async fn zone_file(
     file: &TetReader,
     package: &Package,
@@ -221,6 +250,8 @@ async fn zone_file(
     }
     let Some(mut zones) = FoundZones::beside(file, package).await else { return Check::new(name) };
     if file.tet().zone_maps_at().is_some() && zones.check.failures() == 0 {
+        // Two sets of maps about the same cells must be equal. Maps with faults are missing here, so
+        // sets with faults are not compared.
         zones.compare(file.tet(), &in_file.maps);
     }
     let mut check = zones.check.renamed(name);

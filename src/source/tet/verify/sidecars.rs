@@ -11,7 +11,7 @@ use crate::format::{Entry, Location};
 use crate::tile::Objects;
 use crate::verify::{Check, Finding};
 
-/// Bytes that are read and hashed at once.
+/// Bytes that are read and hashed at once. A `.tet` file may be larger than memory.
 const HASHED_AT_ONCE: u64 = 4 << 20;
 /// The size in bytes of the largest JSON file that is parsed.
 const MOST_JSON: u64 = 256 << 20;
@@ -20,8 +20,11 @@ const MOST_JSON: u64 = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Sidecars<'a> {
     pub(super) objects: &'a Objects,
+    /// The path of the folder in the package.
     pub(super) folder: String,
+    /// The entries of the folder; empty if it cannot be listed.
     pub(super) entries: Vec<Entry>,
+    /// The parsed manifest; null if there is none.
     pub(super) manifest: Value,
 }
 
@@ -78,9 +81,9 @@ impl Sidecars<'_> {
             (Err(error), _) => Finding::of_error(&error),
             (Ok(None), _) => Finding::failure("the manifest lists this file, but it is missing"),
             (Ok(Some(_)), None) => Finding::failure(format!("the manifest lacks \"{key}\"")),
-            (Ok(Some(found)), Some(noted)) if found == noted => return,
-            (Ok(Some(found)), Some(noted)) => {
-                Finding::failure(format!("its SHA-256 is {found}, the manifest has {noted}"))
+            (Ok(Some(found)), Some(listed)) if found == listed => return,
+            (Ok(Some(found)), Some(listed)) => {
+                Finding::failure(format!("its SHA-256 is {found}, the manifest has {listed}"))
             }
         };
         check.add(finding.in_file(&self.path(name)));
@@ -93,10 +96,12 @@ impl Sidecars<'_> {
             let message = format!("it belongs to generation {found}, expected {number}");
             check.add(Finding::failure(message).in_file(&self.path(name)));
         }
-        let (noted, found) = (&self.manifest["packed_sha256"], &json["packed_sha256"]);
-        if !noted.is_null() && !found.is_null() && noted != found {
+        // Both files have the hash of the `.tet` file that they describe. A writer may leave it out of
+        // either.
+        let (listed, found) = (&self.manifest["packed_sha256"], &json["packed_sha256"]);
+        if !listed.is_null() && !found.is_null() && listed != found {
             let message =
-                format!("it belongs to a file of SHA-256 {found}, the manifest has {noted}");
+                format!("it belongs to a file of SHA-256 {found}, the manifest has {listed}");
             check.add(Finding::failure(message).in_file(&self.path(name)));
         }
     }

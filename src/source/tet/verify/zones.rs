@@ -1,4 +1,12 @@
 //! The checks of zone maps: each map is valid, and each chunk has a map.
+//!
+//! Zone maps may be in the file, beside it in a package, or in both. Queries use those in the file first:
+//!
+//! | in the file | beside it | `zone_maps` reports on | `zone_file` reports on | decoding compares with |
+//! |---|---|---|---|---|
+//! | yes | no | the file | their absence | the file |
+//! | yes | yes | the file | `ZONE.json`, and differences | the file |
+//! | no | yes | nothing | `ZONE.json` | `ZONE.json` |
 
 use crate::array::decimal;
 use crate::array::declared_fill;
@@ -11,6 +19,7 @@ use crate::verify::{Check, Finding, counted};
 
 /// Zone maps, indexed by dataset id, with the result of checking them.
 pub(super) struct FoundZones {
+    /// The maps without faults; no entries if there are none, or if they cannot be parsed.
     pub(super) maps: Vec<ZoneMaps>,
     pub(super) check: Check,
 }
@@ -57,6 +66,7 @@ impl FoundZones {
         }
         for (dataset, maps) in file.datasets().iter().zip(&found.maps) {
             let chunks = dataset.grid().map_or(0, |grid| grid.chunks());
+            // Maps may be missing. Chunks without one are only read more often.
             let missing = chunks.saturating_sub(maps.len() as u64);
             if missing > 0 {
                 let message = format!(
@@ -79,6 +89,7 @@ impl FoundZones {
             }
             let finding = Finding::failure("the maps differ from those in the .tet file");
             let finding = finding.in_dataset(dataset.name());
+            // One finding per dataset, with the first chunk as an example.
             let chunk = own.first_difference(other);
             let coordinates = dataset.grid().ok().zip(chunk);
             self.check.add(match coordinates {
@@ -93,6 +104,9 @@ impl FoundZones {
 /// map with the fill value between its bounds may be correct: only the cells can tell.
 fn maps_with_fill_bounds(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Finding> {
     let dataset = &file.datasets()[id];
+    if file.dataset_id(dataset.name()) != Some(id) {
+        return vec![]; // queries ignore a later dataset of the same name
+    }
     let (Ok(grid), Ok(element)) = (dataset.grid(), dataset.element()) else { return vec![] };
     let attributes = &file.metadata_of(id).attrs;
     let Some(fill) = declared_fill(element, attributes, &mut vec![]) else { return vec![] };
@@ -107,6 +121,7 @@ fn maps_with_fill_bounds(file: &TetFile, id: usize, maps: &ZoneMaps) -> Vec<Find
     numbers.map(|number| finding.clone().of_chunk(&grid.chunk_coordinates(number))).collect()
 }
 
+/// Converts a fault to a finding. Its dataset may not exist.
 fn finding(file: &TetFile, fault: &ZoneFault) -> Finding {
     let id = usize::try_from(fault.dataset).unwrap_or(usize::MAX);
     let finding = Finding::of_error(&fault.error).of_chunk(&fault.coordinates);

@@ -1,4 +1,7 @@
 //! The checks of a TileDB array, in the order in which they are reported.
+//!
+//! `docs/verify.md` describes each check. Opening the array has checked schema and fragments already. All
+//! visible fragments are verified, also tiles that newer fragments override.
 
 use std::sync::Arc;
 
@@ -21,6 +24,7 @@ pub async fn verify(reader: &TileDbReader, depth: Depth, progress: &Arc<Progress
     let detail = format!("format version {}, {dimensions}, {attributes}", schema.version);
     report.add(Check::new("schema").with_detail(detail));
     let mut table = Check::new("table");
+    // Whether SQL can query the array. If not, it may still be valid.
     if let Err(error) = reader.array(&TileDbView::default()) {
         table.add(Finding::of_error(&error).into_warning());
     }
@@ -60,6 +64,7 @@ async fn verify_tiles(
         let attributes = fragment.schema().attributes.len() as u64;
         progress.expect(fragment.tiles.saturating_mul(attributes));
     }
+    // An error here is one of a decoding task. Errors of fragments and tiles are findings.
     let died = each_fragment(reader, &mut checks).await.err();
     report.add(checks.offsets.with_detail(counted(checks.tiles, "tile")));
     report.add(checks.statistics);
@@ -74,6 +79,8 @@ async fn verify_tiles(
     }
 }
 
+/// Checks the tiles of each attribute of each fragment. The attributes are those of the fragment's own
+/// schema.
 async fn each_fragment(reader: &TileDbReader, checks: &mut Checks<'_>) -> Result<()> {
     for (number, fragment) in reader.tiledb().fragments().iter().enumerate() {
         for (field, attribute) in fragment.schema().attributes.iter().enumerate() {
@@ -94,6 +101,8 @@ async fn each_fragment(reader: &TileDbReader, checks: &mut Checks<'_>) -> Result
     Ok(())
 }
 
+/// Reads the tile index and the statistics of an attribute. `fragment` is a number in the array, and
+/// `field` one in the fragment's schema.
 async fn fragment_tiles(
     reader: &TileDbReader,
     fragment: usize,
@@ -109,6 +118,7 @@ struct Checks<'a> {
     /// `None` for [`Depth::Structure`].
     cells: Option<TileChecks>,
     progress: &'a Progress,
+    /// The number of tiles so far.
     tiles: u64,
 }
 

@@ -1,4 +1,12 @@
 //! Sums of the elements of a tile, to compare with the stored sums.
+//!
+//! Stored sums are `i64`, `u64` or doubles. Writers stop at the limit of the type when a partial sum
+//! overflows, and go on from there. So a sum is compared only if no order of addition can overflow:
+//!
+//! ```text
+//!   i64    MAX, 1, -1     exact sum MAX     magnitude MAX + 2     may have stopped at MAX, then MAX - 1
+//!   i16    -1, 5, (NULL)  exact sum 4       magnitude 6           must be 4
+//! ```
 
 use crate::array::{Element, for_element_type};
 use crate::format::{ElementType, bound};
@@ -14,6 +22,9 @@ pub(super) enum TileSum {
 
 /// The accepted difference between sums in doubles, as a share of the magnitude. It allows for other
 /// orders of addition.
+///
+/// Each addition rounds by at most 1.1e-16 of the partial sum, which never exceeds the magnitude. So this
+/// allows for about nine million additions that all round the same way.
 const ROUNDING: f64 = 1e-9;
 
 impl TileSum {
@@ -47,6 +58,7 @@ impl TileSum {
                 magnitude <= i64::MAX.unsigned_abs().into()
             }
             Self::Integer { magnitude, signed: false, .. } => magnitude <= u64::MAX.into(),
+            // The factor leaves room for rounding. It also excludes infinities and NaN.
             Self::Float { magnitude, .. } => magnitude < f64::MAX / 4.0,
         }
     }

@@ -19,6 +19,7 @@ use crate::verify::{
 #[derive(Debug)]
 struct StoredTile {
     tiles: Arc<FragmentTiles>,
+    /// The number of the tile in the fragment.
     place: u64,
     layer: Layer,
 }
@@ -43,6 +44,7 @@ impl TileChecks {
         self.0.add(StoredTile { tiles: Arc::clone(tiles), place, layer }).await
     }
 
+    /// Waits for all decoding. Returns the checks of tiles and of their statistics.
     pub(super) async fn finish(self) -> Result<[Check; 2]> {
         self.0.finish("tile").await
     }
@@ -75,6 +77,8 @@ impl Decodable for StoredTile {
 }
 
 impl StoredTile {
+    /// The tile as a chunk of one layer, which the common code decodes. The cells stay in their stored
+    /// order.
     fn chunk(&self) -> StoredChunk {
         StoredChunk { layers: vec![self.layer.clone()] }
     }
@@ -91,6 +95,7 @@ impl StoredTile {
     }
 }
 
+/// Returns the format of the cells in a tile. Tiles are complete, so the fill value is not used here.
 fn cell_format(attribute: &Attribute) -> Result<CellFormat> {
     let width = attribute.cell_size().map(usize::try_from).transpose();
     Ok(CellFormat {
@@ -106,6 +111,10 @@ pub(super) fn located(tiles: &FragmentTiles, place: u64, finding: Finding) -> Fi
     finding.in_dataset(&tiles.attribute().name).of_chunk(&tiles.coordinates(place))
 }
 
+/// Returns how stored statistics differ from the cells, as a message. `None` if they do not, or if the two
+/// cannot be compared.
+///
+/// Compares NULL counts, then bounds, then sums. `found` counts NaN as NULL, and `stored` does not.
 fn difference(
     stored: &StoredStatistics,
     found: &CellStatistics,

@@ -5,8 +5,8 @@ use rand::Rng;
 use rand::rngs::StdRng;
 
 use crate::support::tiledb_writer::{
-    Cell, FLOAT32, FLOAT64, Noted, TestAttribute, is_integer, is_temporal, is_unsigned, junk,
-    width, words,
+    Cell, FLOAT32, FLOAT64, TestAttribute, TestStatistics, is_integer, is_temporal, is_unsigned,
+    junk, width, words,
 };
 
 /// The content of a block of a fragment's metadata.
@@ -14,10 +14,10 @@ pub(crate) type Block = Vec<u8>;
 
 /// The blocks of statistics of one attribute: least values, greatest values, sums and counts of NULL.
 /// `tiles` has the written cells of each tile.
-pub(crate) fn blocks_of_figures(
+pub(crate) fn blocks_of_statistics(
     attribute: &TestAttribute,
     tiles: &[Vec<Cell>],
-    noted: Noted,
+    statistics: TestStatistics,
     rng: &mut StdRng,
 ) -> [Block; 4] {
     let nothing = || [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]];
@@ -28,9 +28,9 @@ pub(crate) fn blocks_of_figures(
         false => vec![0; 8],
     };
     let has_figures = is_integer(attribute.code) || is_float(attribute.code);
-    match (noted, attribute.values) {
-        (Noted::Nothing, _) => nothing(),
-        (Noted::Figures, Some(1)) if has_figures || is_temporal(attribute.code) => {
+    match (statistics, attribute.values) {
+        (TestStatistics::Absent, _) => nothing(),
+        (TestStatistics::Right, Some(1)) if has_figures || is_temporal(attribute.code) => {
             let figures: Vec<Figures> =
                 tiles.iter().map(|tile| Figures::of(attribute.code, tile, rng)).collect();
             let bounds = |pick: fn(&Figures) -> &Vec<u8>| {
@@ -40,7 +40,7 @@ pub(crate) fn blocks_of_figures(
             let sums = per_tile(figures.iter().map(|figures| figures.sum).collect());
             [bounds(|it| &it.min), bounds(|it| &it.max), sums, null_counts]
         }
-        (Noted::Lies, Some(1)) => {
+        (TestStatistics::Wrong, Some(1)) => {
             let bytes = tiles.len() * width(attribute.code);
             let bounds = || [words([bytes as u64, 0]), vec![7; bytes]].concat();
             let sums = tiles.iter().map(|_| rng.random_range(0..9)).collect();
