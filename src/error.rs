@@ -236,8 +236,8 @@ fn is_absolute(name: &str) -> bool {
     Path::new(name).is_absolute() || name.contains("://")
 }
 
-/// Returns the part of a path or URL below `folder`; an empty text for the folder itself, `None` for a path that is not
-/// within it. `C/CURRENT` is within `C`, and `CURRENT` is not.
+/// Returns the part of a path or URL below `folder`, which is empty for the folder itself. `None` for a path
+/// elsewhere: `C/CURRENT` is within `C`, and `CURRENT` is not.
 pub(crate) fn path_within<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
     if rest.is_empty() || rest.starts_with('/') { Some(rest.trim_start_matches('/')) } else { None }
