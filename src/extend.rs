@@ -1,7 +1,7 @@
 //! The traits and types for adding a storage format in another crate.
 //!
 //! ```text
-//!   ArrayFormat   its names in SQL, how to recognise it, its options           you implement
+//!   ArrayFormat   the name in SQL, how to recognise it, its options            you implement
 //!       │ open(place, options)
 //!       ▼
 //!   ArrayGroup    the arrays of one place, by name                             you implement
@@ -13,22 +13,22 @@
 //!   ChunkSource   where the bytes of chunks are, and their chunk statistics    you implement
 //! ```
 //!
-//! The crate implements the rest once, over these traits: reading, decoding, pruning, reductions, tables from
-//! paths, `verify` and `info`. A format only locates stored bytes; it never reads or decodes cells.
+//! gridfusion implements the rest for all formats: reading, decoding, pruning, reductions, tables from
+//! paths, `verify` and `info`. A format only locates the stored bytes of cells, and never reads or decodes them.
 //!
 //! 1. **Open.** Make [`Objects`] from [`Place::folder`] or [`Place::object`]. Read metadata with
-//!    [`Objects::read`], or write a [`Machine`] and run it with [`drive`]. Report bad metadata as
-//!    [`Error::corrupt`](crate::Error::corrupt), with the name of the object.
+//!    [`Objects::read`]. If that takes several steps, write a [`Machine`], which requests bytes, and run it with
+//!    [`drive`]. Report bad metadata as [`Error::corrupt`](crate::Error::corrupt), with the name of the object.
 //! 2. **Build.** Pass a [`Dimension`] with its [`Labels`] per axis, and a [`Value`] per variable, to a
 //!    [`GridArrayBuilder`].
 //! 3. **Locate.** Return a [`StoredChunk`] per chunk and variable: a list of [`Layer`]s. Each has a [`Payload`]
-//!    with its [`Location`], [`Codec`] and [`ByteOrder`]. A layer that covers only a part of the chunk, or is in
-//!    another [`StorageOrder`], has a [`Placement`] too. Implement a compression of your own as a
+//!    with its [`Location`], [`Codec`] and [`ByteOrder`]. A layer that covers only a part of the chunk, or has
+//!    another [`StorageOrder`] than row-major, has a [`Placement`] too. Implement an encoding of your own as a
 //!    [`PayloadDecoder`].
 //! 4. **Register.** Call `ctx.register_array_format(Arc::new(YourFormat))` of
 //!    [`GridfusionSessionContextExt`](crate::GridfusionSessionContextExt). The session then has
 //!    `STORED AS YOURS` and `read_yours(…)`; quoted paths, schemas and catalogs recognise the format.
-//! 5. **Write**, optionally: a [`Writer`] lists the objects to write, and [`write_all`] writes them.
+//! 5. **Write**, if your program writes the format: a [`Writer`] lists the objects, and [`write_all`] writes them.
 //!
 //! This example is a format of one object. Its header of 16 bytes holds the number of float64 cells and the
 //! number of cells per chunk:

@@ -2,7 +2,7 @@
 //! [DataFusion] tables.
 //!
 //! Each array is a table with one row per cell: a column per dimension, which holds the dimension's
-//! labels, and a column per variable. Nothing is imported. Predicates on dimensions become ranges of
+//! labels, and a column per variable. The arrays stay in their files. Predicates on dimensions select
 //! chunks, and a query reads only the chunks that it needs. An aggregation over dimensions reduces the
 //! chunks without making rows.
 //!
@@ -23,23 +23,23 @@
 //!
 //! # Which entry point
 //!
-//! | I have | I use |
+//! | you have | use |
 //! |---|---|
 //! | a `SessionContext` | [`GridfusionSessionContextExt`]: `enable_gridfusion`, `register_array`, `read_array`, `register_array_schema`, `register_array_catalog` |
 //! | SQL only | [`GridfusionSessionStateBuilderExt::with_gridfusion`], then `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `read_array('path')`, `tet_info('path')`, and `FROM 'path'` after `enable_gridfusion_urls` |
-//! | my own catalog | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
-//! | a format of my own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
+//! | a catalog of your own | [`ArrayOpener`] for tables and groups of arrays, [`ArraySchema`], [`GridCatalog`], [`GridUrlTables`] |
+//! | a format of your own | [`extend`]: an [`ArrayFormat`], which `register_array_format` adds to a session |
 //! | files that may be damaged | [`ArrayGroup::verify`](ArrayGroup) and [`verify`] |
 //!
-//! All of them recognise the format. [`ArrayOptions`] sets how arrays are read. `docs/embedding.md` covers programs
-//! that embed the crate: threads, memory, cancellation and untrusted SQL.
+//! All entry points recognise the format of the arrays. [`ArrayOptions`] sets options, such as the dataset. The page
+//! `docs/embedding.md` of the repository covers threads, memory, cancellation and untrusted SQL.
 //!
 //! # Errors
 //!
-//! An [`Error`] has a kind ([`ErrorKind`]), which tells mistakes in the request from damaged files, and often a file
-//! and a place in that file. In a [`DataFusionError`](datafusion::error::DataFusionError), a mistake in the request
-//! is `Plan`, and a feature that this version lacks is `NotImplemented`. All other errors are `External`; a downcast
-//! gives the [`Error`] back:
+//! An [`Error`] has a kind ([`ErrorKind`]), which distinguishes mistakes in the request from damaged files. It often
+//! has a file and a place in that file. In a [`DataFusionError`](datafusion::error::DataFusionError), a mistake in the
+//! request is `Plan`, and a feature that this version lacks is `NotImplemented`. All other errors are `External`, and
+//! a downcast returns the [`Error`]:
 //!
 //! ```
 //! use datafusion::error::DataFusionError;
@@ -61,8 +61,8 @@
 //!
 //! # Compatibility
 //!
-//! Each minor version of gridfusion works with one major version of DataFusion: this one with 55, whose types are in
-//! its signatures. The minimum Rust version is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and
+//! Each minor version of gridfusion works with one major version of DataFusion, because the interface contains types
+//! of DataFusion: this version with 55. The minimum Rust version is 1.95. Types that are marked `#[non_exhaustive]` may gain variants and
 //! fields in a patch release. Modules that the documentation does not show are internals for benches, fuzzing and the
 //! command line. They change without notice.
 //!

@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
+use crate::printable::printable_lines;
+
 /// Returns the message for the user: the root cause, without the contexts added to it.
 pub(crate) fn describe(error: &DataFusionError) -> String {
     match error.find_root() {
@@ -62,7 +64,7 @@ fn without_report(message: &str) -> String {
 
 /// Prints the message on standard error. A failure to do so is ignored, because no other output is left.
 pub(crate) fn report(error: &DataFusionError) {
-    let _ = writeln!(io::stderr(), "Error: {}", describe(error));
+    let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&describe(error)));
 }
 
 /// Whether a result could not be printed because the reader of standard output closed the pipe.

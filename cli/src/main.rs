@@ -46,6 +46,7 @@ mod pager;
 mod place;
 mod plot;
 mod print;
+mod printable;
 mod progress;
 mod prompt;
 mod query;
@@ -69,6 +70,7 @@ use datafusion::error::Result;
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
+use crate::printable::printable_lines;
 use crate::session::Session;
 
 /// mimalloc, because DataFusion allocates often and from many threads.
@@ -147,7 +149,7 @@ fn start_log(quiet: bool) {
                 log::Level::Debug => "debug",
                 log::Level::Trace => "trace",
             };
-            writeln!(out, "{level}: {}", record.args())
+            writeln!(out, "{level}: {}", printable_lines(&record.args().to_string()))
         })
         .try_init();
 }

@@ -461,21 +461,20 @@ fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {
     payloads_of(stored).map(|payload| payload.at.clone()).collect()
 }
 
-/// Returns the bytes for chunks in flight: the number in the file, else a share of a limited pool, else
-/// the default.
+/// Returns the bytes for chunks in flight. A limited pool gives a quarter, and otherwise the default applies. The
+/// budget that a file suggests may be smaller. It is never larger, because the first chunk of a scan takes
+/// memory up to the budget even from an exhausted pool.
 pub(super) fn budget(array: &GridArray, pool: &MemoryLimit) -> u64 {
     /// A quarter, the format's default.
     const DEFAULT_BASIS_POINTS: u64 = 2_500;
     let suggested = array.memory_budget();
-    if suggested.bytes > 0 {
-        return suggested.bytes.into();
-    }
     let share = match suggested.basis_points {
         0 => DEFAULT_BASIS_POINTS,
-        points => u64::from(points).min(10_000),
+        points => u64::from(points).min(DEFAULT_BASIS_POINTS),
     };
-    match pool {
+    let most = match pool {
         MemoryLimit::Finite(limit) => (*limit as u64 / 10_000).saturating_mul(share),
         _ => DEFAULT_BUDGET,
-    }
+    };
+    if suggested.bytes > 0 { most.min(suggested.bytes.into()) } else { most }
 }

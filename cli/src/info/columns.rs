@@ -2,6 +2,8 @@
 
 use gridfusion::source::Side;
 
+use crate::printable::printable;
+
 /// The text of an empty cell.
 const NOTHING: &str = "-";
 
@@ -20,7 +22,7 @@ impl Columns {
     /// Adds a row. Missing cells are empty.
     pub(super) fn add(&mut self, cells: impl IntoIterator<Item = Option<String>>) {
         let shown = |cell: Option<String>| match cell {
-            Some(text) if !text.is_empty() => printable(&text),
+            Some(text) if !text.is_empty() => printable(&text).into_owned(),
             _ => NOTHING.to_owned(),
         };
         let cells = cells.into_iter().chain(std::iter::repeat(None)).take(self.header.len());
@@ -59,18 +61,6 @@ fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Escapes control characters, because names come from files and a terminal would obey them.
-pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character.is_control() {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,7 +73,7 @@ mod tests {
         table.add([Some("\u{1b}[2J".into()), Some("123".into()), Some(String::new())]);
         let mut text = String::new();
         table.print(&mut text);
-        assert_eq!(text, "NAME         N\ngrün         7\n\\u{1b}[2J  123\n");
+        assert_eq!(text, "NAME    N\ngrün    7\n␛[2J  123\n");
         Columns::new(&[("NAME", Side::Left)]).print(&mut text);
         assert_eq!(text.lines().count(), 3);
     }

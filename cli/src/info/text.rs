@@ -2,7 +2,8 @@
 
 use gridfusion::source::Page;
 
-use super::columns::{Columns, printable};
+use super::columns::Columns;
+use crate::printable::printable;
 
 /// Joins all pages, with an empty line between them.
 pub(super) fn of(pages: &[Page]) -> String {
@@ -12,7 +13,7 @@ pub(super) fn of(pages: &[Page]) -> String {
 
 /// Returns the text of a page: its title, facts, tables and warnings.
 fn page(page: &Page) -> String {
-    let mut text = printable(&page.title) + "\n";
+    let mut text = printable(&page.title).into_owned() + "\n";
     for line in &page.lines {
         text.extend(["  ", &printable(line), "\n"]);
     }

@@ -10,6 +10,7 @@ use datafusion::config::FormatOptions;
 use datafusion::error::Result;
 
 use super::max_rows::MaxRows;
+use crate::printable::printable_lines;
 
 /// Number of lines with dots that stand for the rows not shown.
 const DOTS: usize = 3;
@@ -40,6 +41,7 @@ pub(super) fn write(
         false => pretty_format_batches_with_options(&shown, &options)?,
     };
     let table = table.to_string();
+    let table = printable_lines(&table);
     if rows <= most {
         return Ok(writeln!(out, "{table}")?);
     }

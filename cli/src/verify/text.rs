@@ -10,7 +10,7 @@
 use gridfusion::verify::{Check, Depth, Severity, counted};
 
 use super::subject::Subject;
-use crate::info::columns::printable;
+use crate::printable::printable;
 
 /// Returns the text of all reports.
 pub(super) fn of(depth: Depth, subjects: &[Subject]) -> String {

@@ -24,6 +24,26 @@ fn copies<const N: usize>(folder: &Path, names: [&str; N]) -> [String; N] {
     })
 }
 
+/// The columns have other units and long names.
+#[test]
+fn unions_of_columns_with_other_attributes_are_aggregated() {
+    let sql = "SELECT max(value) AS most, count(*) AS n FROM
+        (SELECT * FROM temperature UNION ALL SELECT * FROM precipitation)";
+    let args = [STATIONS, "-q", "--format", "csv", "-c", sql];
+    assert_eq!(run(&args).stdout, "most,n\n5.6,17280\n");
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let sql = "SELECT chr(27) || '[2J' AS x";
+    let table = run(&["-q", "-c", sql]).stdout;
+    assert!(table.contains("| ␛[2J |") && !table.contains('\u{1b}'), "{table}");
+    let csv = run(&["-q", "--format", "csv", "-c", sql]).stdout;
+    assert_eq!(csv, "x\n\u{1b}[2J\n");
+    let message = run(&["-c", "SELECT \"\u{1b}[2J\""]).stderr;
+    assert!(message.contains("␛[2J") && !message.contains('\u{1b}'), "{message}");
+}
+
 #[test]
 fn tiledb_arrays_groups_and_folders_are_tables() {
     let (overlap, weather) = (tiledb("overlap"), tiledb("weather"));

@@ -2,7 +2,7 @@
 
     python3 tests/data/tiledb/make.py
 
-Needs numpy and TileDB-Py from PyPI (`pip install tiledb`; version 0.36 wrote these files). The script
+Needs numpy and TileDB-Py (`pip install tiledb`; version 0.36 wrote these files). The script
 first removes the arrays of an earlier run. Contents are fixed, and so are most timestamps. The
 timestamps of groups, `enums`, `evolved` and `readded` differ with every run, as do UUIDs and the times
 in the names of schema files.

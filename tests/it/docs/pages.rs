@@ -167,6 +167,20 @@ fn links_lead_somewhere() {
     }
 }
 
+/// `UPDATE_FIGURES=1 cargo bench` writes both pages.
+#[test]
+fn figures_of_the_readme_are_those_of_the_book() {
+    let read = |path: &str| fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+    let (readme, book) = (read("README.md"), read("docs/performance.md"));
+    let (_, section) = readme.split_once("\n## Performance\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert_eq!(rows.len(), 5);
+    for row in rows {
+        assert!(book.lines().any(|line| line == row), "{row}");
+    }
+}
+
 #[test]
 fn every_chapter_is_in_the_index() {
     let index = fs::read_to_string(Path::new(ROOT).join("docs/SUMMARY.md")).unwrap();

@@ -25,6 +25,14 @@ fn file(chunk: u64, zstd: bool) -> TempTet {
     TempTet::new(&tet_bytes(&[dataset], &Layout::default()))
 }
 
+/// Rewrites the index header of a file, so that it suggests a memory budget of 4 GiB.
+fn suggest_budget(file: &TempTet) {
+    let mut bytes = std::fs::read(&file.path).unwrap();
+    let header = bytes.windows(4).position(|tag| tag == b"TIDX").unwrap();
+    bytes[header + 20..header + 24].copy_from_slice(&u32::MAX.to_le_bytes());
+    std::fs::write(&file.path, bytes).unwrap();
+}
+
 async fn limited(limit: usize, file: &TempTet) -> SessionContext {
     let pool = Arc::new(GreedyMemoryPool::new(limit));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
@@ -111,11 +119,17 @@ async fn batches_hold_their_rows_alone() {
     assert!(held < 3 * 16 * CELLS, "{held}");
 }
 
-/// A scan of small chunks works even if others use the whole pool; a scan of a large chunk does not.
+/// A scan of small chunks works even if others use the whole pool; a scan of a large chunk does not, even
+/// if the file suggests a large budget.
 #[tokio::test]
 async fn a_scan_takes_its_share() {
-    for (chunk, fits) in [(10_000, true), (CELLS as u64, false)] {
+    for (chunk, suggests, fits) in
+        [(10_000, false, true), (CELLS as u64, false, false), (CELLS as u64, true, false)]
+    {
         let file = file(chunk, true);
+        if suggests {
+            suggest_budget(&file);
+        }
         let ctx = limited(2_000_000, &file).await;
         let others = MemoryConsumer::new("others").register(&ctx.runtime_env().memory_pool);
         others.try_grow(2_000_000).unwrap();
