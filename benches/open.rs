@@ -85,7 +85,7 @@ fn main() {
     let scanned = peak(|| run(&runtime, &ctx, "SELECT max(value) FROM t"));
     if let (Some(opened), Some(scanned)) = (opened, scanned) {
         figures.remark(&format!(
-            "Memory rises by at most {scanned:.0} MB while a query scans 256 MiB of zstd chunks, and by {opened:.1} MB while \
+            "Memory rises by at most {scanned:.0} MB while a query scans 256 MiB of zstd chunks. It rises by {opened:.1} MB while \
              gridfusion opens 1,000,000 chunks and reads one cell."
         ));
     }

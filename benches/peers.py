@@ -32,7 +32,7 @@ def duckdb_queries(directory):
     con = duckdb.connect()
     con.execute("SET threads = 2")
     con.execute(f"CREATE VIEW t AS SELECT * FROM '{directory / 't.parquet'}'")
-    return {name: lambda sql=sql: con.execute(sql).fetch_arrow_table() for name, sql in SQL.items()}
+    return {name: lambda sql=sql: con.execute(sql).fetchnumpy() for name, sql in SQL.items()}
 
 
 def open_zarr(directory, chunks):

@@ -47,7 +47,7 @@ const CASES: [(&str, &str, &str); 5] = [
 /// Milliseconds per tool and query, or `None` if no tool is installed.
 fn peers(directory: &Path) -> Option<Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join("peers.py");
-    let runs = if is_small() { "1" } else { "5" };
+    let runs = if is_small() { "1" } else { "3" };
     let output = Command::new("python3").arg(script).arg(directory).args(["--runs", runs]).output();
     match output.ok()? {
         output if output.status.success() => Some(serde_json::from_slice(&output.stdout).unwrap()),

@@ -104,20 +104,12 @@ fn sum_all(bytes: &[u8]) {
     });
 }
 
-/// The number of rows that are added at a time: few enough for the nearest cache.
-const ROWS_AT_A_TIME: usize = 16;
-
-/// Adds rows to a row of sums, eight columns at a time: their sums stay in registers from row to row.
-fn add_rows(sums: &mut [f64], rows: &[u8], row: usize) {
-    for (block, sums) in sums.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        let mut lanes = *sums;
-        for row in rows.chunks_exact(row) {
-            let cells = row[block * 32..].as_chunks::<4>().0.first_chunk::<8>().unwrap();
-            for (lane, value) in lanes.iter_mut().zip(floats(cells)) {
-                *lane += f64::from(value);
-            }
-        }
-        *sums = lanes;
+/// Adds a row of cells to a row of sums. This plain loop is the fastest form: blocks of rows or columns, with their
+/// sums in registers, took longer.
+#[inline(never)]
+fn add_row(sums: &mut [f64], row: &[u8]) {
+    for (sum, cell) in sums.iter_mut().zip(row.as_chunks::<4>().0) {
+        *sum += f64::from(f32::from_le_bytes(*cell));
     }
 }
 
@@ -125,7 +117,7 @@ fn sum_columns(bytes: &[u8]) {
     let row = size().1 as usize * 4;
     two_threads(bytes, row, |part| {
         let mut sums = vec![0.0; row / 4];
-        part.chunks(ROWS_AT_A_TIME * row).for_each(|rows| add_rows(&mut sums, rows, row));
+        part.chunks_exact(row).for_each(|row| add_row(&mut sums, row));
         black_box(sums);
     });
 }
@@ -143,15 +135,13 @@ fn four_columns(bytes: &[u8]) {
         let columns = row / 4;
         let mut sums = vec![0.0; columns];
         let (mut least, mut greatest) = (vec![f32::MAX; columns], vec![f32::MIN; columns]);
-        for rows in part.chunks(ROWS_AT_A_TIME * row) {
-            add_rows(&mut sums, rows, row);
-            for row in rows.chunks_exact(row) {
-                let cells = row.as_chunks::<4>().0;
-                for ((least, greatest), cell) in least.iter_mut().zip(&mut greatest).zip(cells) {
-                    let value = f32::from_le_bytes(*cell);
-                    *least = if value < *least { value } else { *least };
-                    *greatest = if value > *greatest { value } else { *greatest };
-                }
+        for row in part.chunks_exact(row) {
+            add_row(&mut sums, row);
+            let cells = row.as_chunks::<4>().0;
+            for ((least, greatest), cell) in least.iter_mut().zip(&mut greatest).zip(cells) {
+                let value = f32::from_le_bytes(*cell);
+                *least = if value < *least { value } else { *least };
+                *greatest = if value > *greatest { value } else { *greatest };
             }
         }
         black_box((sums, least, greatest));
@@ -165,7 +155,7 @@ fn sum_months(bytes: &[u8]) {
         let mut sums = vec![0.0; months * row / 4];
         for (month, hours) in part.chunks(730 * row).enumerate() {
             let sums = &mut sums[month * row / 4..][..row / 4];
-            hours.chunks(ROWS_AT_A_TIME * row).for_each(|rows| add_rows(sums, rows, row));
+            hours.chunks_exact(row).for_each(|row| add_row(sums, row));
         }
         black_box(sums);
     });

@@ -86,7 +86,8 @@ impl Figures {
             let mut ratios: Vec<f64> = times[0].iter().zip(theirs).map(|(a, b)| a / b).collect();
             ratios.sort_by(f64::total_cmp);
             let quarter = |n: usize| ratios[(ratios.len() - 1) * n / 4];
-            let ratio = format!("{:.2} ({:.2} to {:.2})", quarter(2), quarter(1), quarter(3));
+            let [low, middle, high] = [1, 2, 3].map(|n| ratio(quarter(n)));
+            let ratio = format!("{middle} ({low} to {high})");
             self.row(&query, ms, name, &figure(median(theirs.clone())), &ratio);
         }
         if names.is_empty() {
@@ -104,7 +105,7 @@ impl Figures {
     ) {
         let ms = median(take_turns(&mut [&mut ours]).remove(0));
         for (peer, theirs) in peers {
-            self.row(&name.into(), ms, peer, &figure(theirs), &format!("{:.2}", ms / theirs));
+            self.row(&name.into(), ms, peer, &figure(theirs), &ratio(ms / theirs));
         }
     }
 
@@ -170,6 +171,11 @@ fn figure(ms: f64) -> String {
         10.0.. => format!("{ms:.1}"),
         _ => format!("{ms:.2}"),
     }
+}
+
+/// A ratio with at least two digits.
+fn ratio(ratio: f64) -> String {
+    if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
 /// The processor's name and the number of threads, where the system tells them.
