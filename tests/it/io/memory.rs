@@ -119,8 +119,8 @@ async fn batches_hold_their_rows_alone() {
     assert!(held < 3 * 16 * CELLS, "{held}");
 }
 
-/// A scan of small chunks works even if others use the whole pool; a scan of a large chunk does not, even
-/// if the file suggests a large budget.
+/// A scan of small chunks works even if others use the whole pool. A scan of a large chunk does not, even if
+/// the file suggests a large budget.
 #[tokio::test]
 async fn a_scan_takes_its_share() {
     for (chunk, suggests, fits) in
