@@ -196,7 +196,7 @@ fn replace(page: &Path, name: &str, text: &str) {
     let old = fs::read_to_string(page).unwrap();
     let opening = format!("<!-- figures: {name} -->\n");
     let Some(start) = old.find(&opening).map(|at| at + opening.len()) else { return };
-    let end = start + old[start..].find("<!-- end -->").expect("an end of that place");
+    let end = start + old[start..].find("<!-- end -->").unwrap();
     let new = format!("{}\n{text}\n\n{}", &old[..start], &old[end..]);
     fs::write(page, new).unwrap();
 }

@@ -584,7 +584,7 @@ mod tests {
         // Payloads of 180 bytes; per cell 16 bytes of spans, and 8 of offsets as numbers.
         assert_eq!(bytes_decoded(&whole, 10, &format), 180 + 10 * (16 + 8));
         let placement = Placement {
-            region: vec![0..5],
+            region: std::iter::once(0..5).collect(),
             tile_shape: vec![10],
             origin: vec![0],
             order: StorageOrder::RowMajor,
