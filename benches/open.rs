@@ -1,4 +1,4 @@
-//! What does opening cost when the index has a million rows, and how much memory does a scan hold?
+//! Measures the time to open a file whose index has a million rows, and the memory of a scan.
 //!
 //! Memory is anonymous memory, without the page cache of a mapping. Without `/proc`, the bench gives only
 //! times.

@@ -73,11 +73,12 @@ def xarray_sql_queries(directory):
     return {name: lambda sql=sql: ctx.sql(sql).collect() for name, sql in SQL.items()}
 
 
-TOOLS = {
-    "DuckDB over Parquet": ("duckdb", duckdb_queries),
-    "xarray over Zarr": ("xarray", xarray_queries),
-    "xarray-sql over Zarr": ("xarray_sql", xarray_sql_queries),
-}
+# The name of each tool, its module, what it reads, and its queries.
+TOOLS = [
+    ("DuckDB", "duckdb", "Parquet", duckdb_queries),
+    ("xarray", "xarray", "Zarr", xarray_queries),
+    ("xarray-sql", "xarray_sql", "Zarr", xarray_sql_queries),
+]
 
 
 def milliseconds(run, runs):
@@ -96,7 +97,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5, help="runs of each query (5)")
     options = parser.parse_args()
     measured = {}
-    for tool, (module, make) in TOOLS.items():
+    for tool, module, source, make in TOOLS:
         try:
             version = getattr(__import__(module), "__version__", "")
             queries = make(options.dir)
@@ -104,7 +105,7 @@ def main():
             print(f"peers: {tool} is left out: {error}", file=sys.stderr)
             continue
         times = {name: milliseconds(run, options.runs) for name, run in queries.items()}
-        measured[f"{tool} {version}".strip()] = times
+        measured[" ".join(f"{tool} {version} over {source}".split())] = times
     if not measured:
         sys.exit(3)
     print(json.dumps(measured, indent=2))

@@ -1,4 +1,4 @@
-//! How fast is gridfusion beside DuckDB, xarray and xarray-sql?
+//! Compares gridfusion with DuckDB, xarray and xarray-sql.
 //!
 //! The array of [`common`] as a `.tet` file for gridfusion, as Parquet for DuckDB, and as Zarr for xarray, with two threads each. `peers.py` runs
 //! the other tools and leaves out those that are not installed. Without any, the bench measures nothing.

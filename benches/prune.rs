@@ -1,4 +1,4 @@
-//! How little does a query read, and how fast is it, where chunk statistics show which chunks matter?
+//! Measures how little a query reads, and how fast it is, if chunk statistics show which chunks matter.
 //!
 //! - `many`: 4096 chunks of 1 MiB with zone maps.
 //! - `parquet`: 256 such chunks, compared with the same rows as Parquet, a row group per chunk.

@@ -1,5 +1,5 @@
-//! How fast is an aggregation over dimensions, compared with a loop written by hand, and with DataFusion
-//! over the rows of the same file?
+//! Compares aggregations over dimensions with loops written by hand, and with DataFusion over the rows of
+//! the same file.
 //!
 //! The loops read the same number of mapped bytes with two threads. They are written for their array: no
 //! labels, no NULLs, no planning. Each query is measured from SQL text to result. The bench prints the table

@@ -1,4 +1,4 @@
-//! How fast is a scan, compared with the same rows in memory, and with the codec alone?
+//! Compares scans with the same rows in memory, and with the codec alone.
 //!
 //! Queries over the array of [`common`] are warm, on two partitions, and aggregate rows.
 

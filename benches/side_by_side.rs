@@ -1,4 +1,4 @@
-//! What does it cost to read several arrays as one table?
+//! Measures the cost of reading several arrays as one table.
 //!
 //! - Two variables of 64 MiB each, with equal and with different chunks, compared with tables of one
 //!   variable.

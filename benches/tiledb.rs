@@ -1,5 +1,5 @@
-//! How fast is a TileDB array read, compared with TileDB-Py over the same files, and with only
-//! decompressing and unshuffling its tiles by hand?
+//! Compares queries of a TileDB array with TileDB-Py over the same files, and with only decompressing and
+//! unshuffling its tiles by hand.
 //!
 //! The array has 524288 hours x 256 stations of f32 (512 MiB) in tiles of 1024 x 256. It has one fragment,
 //! with the filters byteshuffle and zstd. `tiledb_peer.py` writes the array with TileDB-Py, and measures

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_bugs_say_so() {
+    fn internal_errors_ask_for_a_report() {
         let text = Error::internal("selection of rank 3 on an array of rank 2").to_string();
         assert!(text.contains("please report"), "{text}");
     }

@@ -9,8 +9,7 @@
 //! The ratio is gridfusion's time divided by the baseline's: below 1, gridfusion is faster. Times are medians. The contestants take
 //! turns, so a machine that slows down slows all of them; the range is that of the middle half of the turns.
 //!
-//! `UPDATE_FIGURES=1 cargo bench` replaces the tables of `docs/performance.md` and `docs/comparison.md`, and the rows of them that
-//! `README.md` shows.
+//! `UPDATE_FIGURES=1 cargo bench` replaces the tables of `docs/performance.md`, and the rows of them that `README.md` shows.
 
 use std::fs;
 use std::path::Path;
@@ -135,11 +134,8 @@ impl Figures {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let machine = format!("{}, measured on {}.", machine(), today());
         let text = format!("{machine}\n\n{}", self.lines.join("\n"));
-        for page in ["docs/performance.md", "docs/comparison.md"] {
-            replace(&root.join(page), self.name, &text);
-        }
-        let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
-        copy_rows(&page, &root.join("README.md"));
+        let figures = replace(&root.join("docs/performance.md"), self.name, &text);
+        copy_rows(&figures, &root.join("README.md"));
     }
 }
 
@@ -191,14 +187,15 @@ fn today() -> String {
     DateTime::<Utc>::from(SystemTime::now()).format("%Y-%m-%d").to_string()
 }
 
-/// Replaces the text between `<!-- figures: NAME -->` and `<!-- end -->` of a page, if the page has that place.
-fn replace(page: &Path, name: &str, text: &str) {
+/// Replaces the text between `<!-- figures: NAME -->` and `<!-- end -->` of a page, and returns the new page.
+fn replace(page: &Path, name: &str, text: &str) -> String {
     let old = fs::read_to_string(page).unwrap();
     let opening = format!("<!-- figures: {name} -->\n");
-    let Some(start) = old.find(&opening).map(|at| at + opening.len()) else { return };
+    let start = old.find(&opening).unwrap() + opening.len();
     let end = start + old[start..].find("<!-- end -->").unwrap();
     let new = format!("{}\n{text}\n\n{}", &old[..start], &old[end..]);
-    fs::write(page, new).unwrap();
+    fs::write(page, &new).unwrap();
+    new
 }
 
 /// Replaces the rows of a page that `figures` has too, told by their query and their baseline.

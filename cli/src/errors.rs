@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_to_report_a_mistake() {
+    fn mistakes_do_not_ask_for_a_report() {
         let error: datafusion::error::Result<()> = datafusion::common::internal_err!("odd");
         let message = describe(&error.unwrap_err().context("rule"));
         assert_eq!(message, "odd (an internal error of DataFusion)");

@@ -59,11 +59,11 @@ pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFus
         let how = format!("{name} is a window function: {name}(…) OVER (ORDER BY …)");
         return DataFusionError::Plan(format!("{name} has no OVER; {how}"));
     }
-    let said = without_defaults(&message, ctx);
+    let shown = without_defaults(&message, ctx);
     let advice = || memory::advice(&error).or_else(|| clash(&error)).map(str::to_owned);
     match advice().or_else(|| hint(&message, ctx)) {
-        Some(hint) => DataFusionError::Plan(format!("{}; {hint}", said.trim_end_matches('.'))),
-        None if said != message => DataFusionError::Plan(said),
+        Some(hint) => DataFusionError::Plan(format!("{}; {hint}", shown.trim_end_matches('.'))),
+        None if shown != message => DataFusionError::Plan(shown),
         None => error,
     }
 }

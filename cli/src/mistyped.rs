@@ -45,7 +45,7 @@ pub(crate) async fn with_column(
         return error;
     }
     match Box::pin(first_wrong_comparison(ctx, text)).await {
-        Ok(Some(first_wrong_comparison)) => DataFusionError::Plan(first_wrong_comparison),
+        Ok(Some(message)) => DataFusionError::Plan(message),
         _ => error,
     }
 }

@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn stores_and_arrays_take_their_own() {
         let both = options(&["io=pread", "timestamp=7", "aws.region=x"]).unwrap();
-        let said: Vec<&str> = both.for_arrays().iter().map(|(name, _)| name).collect();
-        assert_eq!(said, ["io", "timestamp"]);
+        let names: Vec<&str> = both.for_arrays().iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["io", "timestamp"]);
         assert_eq!(both.for_store()["aws.region"], "x");
     }
 

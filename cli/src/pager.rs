@@ -26,8 +26,9 @@ impl Pager {
     /// Returns the pager that `GRIDFUSION_PAGER` or else `PAGER` names; an empty value means no pager.
     /// Without both variables, it is `less`, if that is installed.
     pub(crate) fn of_environment() -> Self {
-        let said = ["GRIDFUSION_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
-        let command = match said {
+        let configured =
+            ["GRIDFUSION_PAGER", "PAGER"].into_iter().find_map(|name| env::var(name).ok());
+        let command = match configured {
             Some(command) => Some(command).filter(|command| !command.trim().is_empty()),
             None => is_installed("less").then(|| LESS.to_owned()),
         };

@@ -36,11 +36,11 @@ impl Place {
         store::register(path, options.for_store(), &ctx.runtime_env())?;
         let opener = ArrayOpener::of(&ctx.state());
         let place = opener.place(path)?;
-        let (said, formats) = (options.for_arrays(), opener.formats());
+        let (array_options, formats) = (options.for_arrays(), opener.formats());
         let looked = opener.format_at(&place).await;
         // A folder that is no array may be a directory of arrays. If it is not, the first error is reported.
         if !matches!(looked, Ok(Some(_))) && may_be_folder(path, formats) {
-            match GridCatalog::find(path, said, &opener).await {
+            match GridCatalog::find(path, array_options, &opener).await {
                 Ok(Some(catalog)) => return Ok(Self::Directory(catalog)),
                 Ok(None) => {}
                 Err(error) if Path::new(path).is_dir() => return Err(error),
@@ -53,7 +53,7 @@ impl Place {
             refused.map_err(|error| error.in_file(path))?;
         }
         let name = format.as_ref().map(|format| format.name());
-        let schema = opener.schema(path, name, said).await;
+        let schema = opener.schema(path, name, array_options).await;
         Ok(Self::Group(schema.map_err(|error| error.in_file(path))?))
     }
 }

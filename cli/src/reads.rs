@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_that_nobody_planned_to_read_are_not_to_do() {
+    fn chunks_that_are_not_planned_do_not_count() {
         let reads =
             Reads { chunks: 20, pruned: 9, pruned_by_plan: 6, answered: 1, read: 2, bytes: 7 };
         assert_eq!(reads.done(), Done { chunks: 6, of: 14, bytes: 7 });

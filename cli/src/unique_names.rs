@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_alike_is_told_apart() {
+    fn equal_texts_get_different_names() {
         for (sql, expected) in [
             ("SELECT count(*), COUNT(*)", "SELECT count(*), COUNT(*) AS \"COUNT(*)_2\""),
             (

@@ -53,8 +53,8 @@ fn pixels(scene: &Scene) -> Result<Vec<u8>> {
     let mut large = vec![0; width as usize * height as usize * 3];
     let mut backend = BitMapBackend::with_buffer(&mut large, (width, height));
     // The bitmap backend of plotters draws text too high by this share of its size.
-    let manner = BackendCorrection { factor: f64::from(OVERSAMPLING), drop: 0.2 };
-    paint(scene, &mut backend, manner)?;
+    let correction = BackendCorrection { factor: f64::from(OVERSAMPLING), drop: 0.2 };
+    paint(scene, &mut backend, correction)?;
     backend.present().map_err(Error::paint)?;
     drop(backend);
     Ok(large)
@@ -88,9 +88,9 @@ struct BackendCorrection {
 fn paint<B: DrawingBackend>(
     scene: &Scene,
     backend: &mut B,
-    manner: BackendCorrection,
+    correction: BackendCorrection,
 ) -> Result<()> {
-    let BackendCorrection { factor, drop } = manner;
+    let BackendCorrection { factor, drop } = correction;
     let size = |length: f64| (length * factor).round();
     let pixel = |(x, y): (f64, f64)| (size(x) as i32, size(y) as i32);
     let all = (f64::from(scene.width), f64::from(scene.height));

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn times_before_the_reform_are_said_to_have_other_dates() {
+    fn times_before_the_reform_have_a_warning() {
         let renamed = |first: i64, calendar: &str| {
             let times = TimestampMicrosecondArray::from(vec![None, Some(first), Some(0)]);
             units("days since 1970-01-01", Some(calendar)).unwrap().renamed(&times).is_some()

@@ -1,10 +1,11 @@
 //! The sort order of labels: ascending, descending or unsorted.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, make_comparator};
-use arrow::compute::SortOptions;
-use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, make_comparator};
+use arrow::compute::{SortOptions, cast};
+use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
 
 use super::arrow_error::failed_to;
 use crate::error::Result;
@@ -42,6 +43,21 @@ impl LabelOrder {
     }
 }
 
+/// Returns labels in which Arrow's order takes both zeros as equal, as SQL does. The result is for comparing only: floats become
+/// doubles if one of them is -0.0.
+///
+/// # Errors
+/// `Internal` if Arrow cannot convert the labels.
+pub(crate) fn with_one_zero(values: ArrayRef) -> Result<ArrayRef> {
+    if !holds_negative_zero(&values) {
+        return Ok(values);
+    }
+    let doubles = cast(&values, &DataType::Float64).map_err(failed_to("compare labels"))?;
+    // -0.0 + 0.0 is 0.0, and other numbers stay.
+    let sums: Float64Array = doubles.as_primitive::<Float64Type>().unary(|value| value + 0.0);
+    Ok(Arc::new(sums))
+}
+
 /// Whether a zero is negative. Arrow sorts it before positive zero, but in SQL both zeros are equal.
 fn holds_negative_zero(values: &ArrayRef) -> bool {
     let is = |value: f64| value == 0.0 && value.is_sign_negative();
@@ -74,5 +90,20 @@ mod tests {
         assert_eq!(of(Arc::new(Float32Array::from(vec![-0.0, 0.0]))), LabelOrder::Unsorted);
         assert_eq!(of(halves([-0.0, 0.0])), LabelOrder::Unsorted);
         assert_eq!(of(halves([0.0, 1.0])), LabelOrder::Ascending);
+    }
+
+    #[test]
+    fn both_zeros_compare_as_one_label() {
+        for zeros in [
+            Arc::new(Float64Array::from(vec![-0.0, 0.0])) as ArrayRef,
+            Arc::new(Float32Array::from(vec![-0.0, 0.0])),
+            Arc::new(Float16Array::from_iter_values([-0.0, 0.0].map(f16::from_f32))),
+        ] {
+            let one = with_one_zero(zeros).unwrap();
+            let compare = make_comparator(&one, &one, SortOptions::default()).unwrap();
+            assert_eq!(compare(0, 1), Ordering::Equal, "{one:?}");
+        }
+        let others: ArrayRef = Arc::new(Float32Array::from(vec![1.0, 0.0]));
+        assert_eq!(&with_one_zero(Arc::clone(&others)).unwrap(), &others);
     }
 }

@@ -40,6 +40,7 @@ pub use dimension::Dimension;
 pub(crate) use element::{Element, decimal, for_element_type};
 pub use grid_array::{GridArray, Workspace};
 pub use label_order::LabelOrder;
+pub(crate) use label_order::with_one_zero;
 pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;

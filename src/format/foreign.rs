@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn all_errors_say_what_there_is_and_what_to_do() {
+    fn all_errors_name_the_format_and_a_remedy() {
         let text = Foreign::Hdf5.error().to_string();
         assert!(text.starts_with("this is an HDF5 or NetCDF-4 file, not a .tet file"), "{text}");
         assert!(text.contains("tet convert"), "{text}");

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_element_is_in_exactly_the_chunk_that_says_so() {
+    fn every_element_is_in_exactly_one_chunk() {
         for (len, edge, origin) in [
             (0, 1, 0),
             (1, 1, 0),

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 pub struct ArrayOptions {
     /// By name, unchecked. A value of SQL is text until it is resolved; a value of Rust may have its kind
     /// already.
-    said: BTreeMap<String, OptionValue>,
+    given: BTreeMap<String, OptionValue>,
 }
 
 impl ArrayOptions {
@@ -84,29 +84,29 @@ impl ArrayOptions {
     /// Sets an option by name, such as `generation` of `.tet` or `timestamp` of TileDB.
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<OptionValue>) -> Self {
-        self.said.insert(name.into(), value.into());
+        self.given.insert(name.into(), value.into());
         self
     }
 
     /// Returns the value of an option; `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&OptionValue> {
-        self.said.get(name)
+        self.given.get(name)
     }
 
     /// Returns the options that are set, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
-        self.said.iter().map(|(name, value)| (name.as_str(), value))
+        self.given.iter().map(|(name, value)| (name.as_str(), value))
     }
 
     /// Unsets an option.
     pub(crate) fn remove(&mut self, name: &str) {
-        self.said.remove(name);
+        self.given.remove(name);
     }
 
     /// Unsets the options for which `keep` returns false.
     #[must_use]
     pub fn filtered(mut self, keep: impl Fn(&str) -> bool) -> Self {
-        self.said.retain(|name, _| keep(name));
+        self.given.retain(|name, _| keep(name));
         self
     }
 
@@ -117,17 +117,17 @@ impl ArrayOptions {
     /// # Errors
     /// `Usage` if two spellings set the same option.
     pub(crate) fn of_sql(options: &HashMap<String, String>, prefixes: &[&str]) -> Result<Self> {
-        let mut said = Self::default();
+        let mut given = BTreeMap::new();
         for (key, value) in options.iter().filter(|(key, _)| !is_of_store(key)) {
             let name = match key.split_once('.') {
                 Some((prefix, name)) if prefix == "format" || prefixes.contains(&prefix) => name,
                 _ => key,
             };
-            if said.said.insert(name.to_owned(), value.as_str().into()).is_some() {
+            if given.insert(name.to_owned(), value.as_str().into()).is_some() {
                 return Err(Error::usage(format!("option '{name}' is given twice")));
             }
         }
-        Ok(said)
+        Ok(Self { given })
     }
 }
 
@@ -143,7 +143,7 @@ fn is_of_store(key: &str) -> bool {
 /// Shows names only, because a value may be an encryption key.
 impl fmt::Debug for ArrayOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.said.keys()).finish()
+        f.debug_set().entries(self.given.keys()).finish()
     }
 }
 
@@ -231,8 +231,8 @@ mod tests {
             let options = keys.iter().map(|key| ((*key).to_owned(), "1".to_owned())).collect();
             ArrayOptions::of_sql(&options, &["toy"])
         };
-        let said = of(&["format.io", "toy.dataset", "aws.region"]).unwrap();
-        assert_eq!(said.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);
+        let given = of(&["format.io", "toy.dataset", "aws.region"]).unwrap();
+        assert_eq!(given.iter().map(|it| it.0).collect::<Vec<_>>(), ["dataset", "io"]);
         let other = of(&["tet.dataset"]).unwrap();
         assert_eq!(other.iter().map(|it| it.0).collect::<Vec<_>>(), ["tet.dataset"]);
         let twice = of(&["format.io", "toy.io"]).unwrap_err();

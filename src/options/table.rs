@@ -40,7 +40,7 @@ impl OptionTable {
         self.options().find(|option| option.name == name)
     }
 
-    /// Checks the options `said` and converts their values. Takes the other options from `defaults`, where
+    /// Checks the options `given` and converts their values. Takes the other options from `defaults`, where
     /// options of other formats are ignored.
     ///
     /// # Errors
@@ -48,12 +48,12 @@ impl OptionTable {
     /// error that `unknown` makes of its name.
     pub fn resolve(
         self,
-        said: &ArrayOptions,
+        given: &ArrayOptions,
         defaults: &ArrayOptions,
         unknown: impl Fn(&str) -> Error,
     ) -> Result<ResolvedOptions> {
         let mut resolved = ResolvedOptions::default();
-        for (name, value) in said.iter() {
+        for (name, value) in given.iter() {
             let option = self.find(name).ok_or_else(|| unknown(name))?;
             resolved.insert(option.name, option.kind.resolve(name, value)?);
         }
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts_more_than_defaults() {
+    fn given_options_win_over_defaults() {
         let unknown = |name: &str| Error::usage(format!("unknown {name}"));
-        let said = ArrayOptions::default().with_index_columns(false).with_option("level", "3");
+        let given = ArrayOptions::default().with_index_columns(false).with_option("level", "3");
         let defaults = ArrayOptions::default()
             .with_index_columns(true)
             .with_nan_as_null(false)
             .with_option("of_another_format", 1);
-        let resolved = TABLE.resolve(&said, &defaults, unknown).unwrap();
+        let resolved = TABLE.resolve(&given, &defaults, unknown).unwrap();
         assert_eq!(resolved.flag("index_columns"), Some(false));
         assert_eq!(resolved.flag("nan_as_null"), Some(false));
         assert_eq!(resolved.number("level"), Some(3));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_are_told_apart() {
+    fn schemas_have_different_names() {
         let formats = Formats::default();
         assert_eq!(schema_names(&["a.tet", "b.tet.d", "c"], &formats), ["a", "b", "c"]);
         assert_eq!(schema_names(&["a", "a.tet", "a.tet.d"], &formats), ["a", "a.tet", "a.tet.d"]);

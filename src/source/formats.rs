@@ -278,33 +278,33 @@ impl Formats {
         }
     }
 
-    /// Checks the options `said` for `format`, and takes the others from the `defaults` of a session.
+    /// Checks the options `given` for `format`, and takes the others from the `defaults` of a session.
     ///
     /// # Errors
     /// `Usage` for an option that the format does not have, or a value that the option does not accept.
     pub fn resolve(
         &self,
         format: &Arc<dyn ArrayFormat>,
-        said: &ArrayOptions,
+        given: &ArrayOptions,
         defaults: &ArrayOptions,
     ) -> Result<ResolvedOptions> {
-        format.option_table().resolve(said, defaults, |name| {
+        format.option_table().resolve(given, defaults, |name| {
             let known = format.option_table().options();
             self.unknown("option", "", name, &known.map(|it| it.name).collect::<Vec<_>>())
         })
     }
 
-    /// Returns the options among `said` that `format` has.
-    pub fn options_of(&self, format: &Arc<dyn ArrayFormat>, said: &ArrayOptions) -> ArrayOptions {
-        said.clone().filtered(|name| format.option_table().find(name).is_some())
+    /// Returns the options among `given` that `format` has.
+    pub fn options_of(&self, format: &Arc<dyn ArrayFormat>, given: &ArrayOptions) -> ArrayOptions {
+        given.clone().filtered(|name| format.option_table().find(name).is_some())
     }
 
     /// Fails for an option that no format has, or a value that the option does not accept.
     ///
     /// # Errors
     /// `Usage`; the message lists the options.
-    pub fn check(&self, said: &ArrayOptions) -> Result<()> {
-        for (name, value) in said.iter() {
+    pub fn check(&self, given: &ArrayOptions) -> Result<()> {
+        for (name, value) in given.iter() {
             self.any_option(name)?.value(value)?;
         }
         Ok(())
@@ -512,9 +512,9 @@ mod tests {
     fn what_is_unknown_is_explained() {
         let formats = Formats::default();
         let unknown = |format: &str, name: &str| {
-            let said = ArrayOptions::default().with_option(name, OptionValue::Flag(true));
+            let given = ArrayOptions::default().with_option(name, OptionValue::Flag(true));
             let format = formats.get(format).unwrap();
-            formats.resolve(format, &said, &ArrayOptions::default()).unwrap_err().to_string()
+            formats.resolve(format, &given, &ArrayOptions::default()).unwrap_err().to_string()
         };
         let found = unknown("tet", "datset");
         let expected = "unknown option 'datset', did you mean 'dataset'? The options are dataset, concat_dimension, generation, ";

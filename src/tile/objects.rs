@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_may_be_absent_is_told_from_an_error() {
+    async fn only_objects_that_may_be_absent_are_left_out() {
         let store = store().await;
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("x"), "0123456789").unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn members_are_told_apart_by_number() {
+    async fn members_differ_by_number() {
         let store = store().await;
         let members =
             ["a", "b"].map(|prefix| Arc::new(Objects::many(Arc::new(folder(&store, prefix)))));

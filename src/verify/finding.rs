@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_say_where() {
+    fn findings_name_their_place() {
         let error = Error::corrupt("chunk index", 312, "codec 7").in_file("a.tet");
         let finding = Finding::of_error(&error).in_dataset("t").of_chunk(&[0, 1]);
         let text = "a.tet, \"t\", chunk [0, 1], chunk index at byte 312: codec 7";

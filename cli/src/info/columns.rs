@@ -31,9 +31,9 @@ impl Columns {
 
     /// Appends the table to `text`, unless it has no rows. Leaves out empty columns, except the first.
     pub(super) fn print(&self, text: &mut String) {
-        let says_something =
+        let has_text =
             |column: &usize| self.rows.iter().any(|row| row[*column] != NOTHING) || *column == 0;
-        let columns: Vec<usize> = (0..self.header.len()).filter(says_something).collect();
+        let columns: Vec<usize> = (0..self.header.len()).filter(has_text).collect();
         if self.rows.is_empty() {
             return;
         }

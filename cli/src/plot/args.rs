@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pictures_are_told_by_their_names() {
+    fn the_ending_chooses_the_kind_of_picture() {
         let picture = |path: &str, format| Picture { path: path.into(), format };
         assert_eq!(parse_picture("b/c.d.SVG"), Ok(picture("b/c.d.SVG", Format::Svg)));
         assert!(parse_picture("a.jpg").is_err());

@@ -227,15 +227,15 @@ mod tests {
     }
 
     #[test]
-    fn summaries_say_what_is_not_shown() {
-        let said = |format, rows| {
+    fn summaries_count_hidden_rows() {
+        let summary = |format, rows| {
             let mut out = vec![];
             options(format).summary(&mut out, rows, Duration::from_millis(7)).unwrap();
             String::from_utf8(out).unwrap()
         };
-        assert_eq!(said(Format::Table, 3), "3 row(s) fetched. \nElapsed 0.007 seconds.\n\n");
-        assert!(said(Format::Table, 4).contains("(First 3 displayed. Use --maxrows to adjust)"));
-        assert!(!said(Format::Csv, 4).contains("displayed"));
+        assert_eq!(summary(Format::Table, 3), "3 row(s) fetched. \nElapsed 0.007 seconds.\n\n");
+        assert!(summary(Format::Table, 4).contains("(First 3 displayed. Use --maxrows to adjust)"));
+        assert!(!summary(Format::Csv, 4).contains("displayed"));
     }
 
     #[test]

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn commands_do_what_they_say() {
+    async fn commands_do_what_their_help_promises() {
         let config = SessionConfig::new().with_information_schema(true);
         let ctx = SessionContext::new_with_config(config);
         let mut output = output();

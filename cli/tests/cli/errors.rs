@@ -92,7 +92,7 @@ fn comparisons_name_the_column() {
 }
 
 #[test]
-fn unknown_types_of_files_are_told_from_those_there_are() {
+fn unknown_types_of_files_list_the_known_ones() {
     let writable = "; the types that can be written are arrow, csv, json, parquet";
     for (sql, expected) in [
         ("COPY temperature TO 'x.xyz'", format!("there is no file type 'xyz'{writable}")),
@@ -227,7 +227,7 @@ fn a_directory_names_ten_of_what_is_in_it() {
 
 /// `-q` does not hide an attribute that may change query results.
 #[test]
-fn a_fill_value_that_cannot_be_understood_is_said_even_if_quiet() {
+fn a_fill_value_that_cannot_be_understood_is_reported_even_if_quiet() {
     let climate = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/data/climate.tet");
     let mut bytes = fs::read(climate).unwrap();
     let declared = br#""_FillValue":"-32767""#;
@@ -237,19 +237,19 @@ fn a_fill_value_that_cannot_be_understood_is_said_even_if_quiet() {
     let path = folder.path().join("odd.tet");
     fs::write(&path, bytes).unwrap();
     let path = path.to_str().unwrap();
-    let said = "attribute _FillValue = \"absent\" is not a value of type i16";
+    let message = "attribute _FillValue = \"absent\" is not a value of type i16";
     for quiet in [&["-q"][..], &[]] {
         let sql = "SELECT min(value) AS least FROM tp";
         let outcome = run(&[quiet, &["--format", "csv", path, "-c", sql]].concat());
         assert_eq!(outcome.code, Some(0), "{outcome:?}");
-        let line = format!("error: {path}: dataset \"tp\": {said}");
+        let line = format!("error: {path}: dataset \"tp\": {message}");
         assert!(outcome.stderr.contains(&line), "{outcome:?}");
     }
     let outcome = run(&["verify", path]);
     assert_eq!(outcome.code, Some(1), "{outcome:?}");
     assert!(outcome.stdout.contains("  FAILED   attributes\n"), "{outcome:?}");
     let outcome = run(&["info", path]);
-    assert!(outcome.stdout.contains(said), "{outcome:?}");
+    assert!(outcome.stdout.contains(message), "{outcome:?}");
 }
 
 #[cfg(unix)]

@@ -49,7 +49,7 @@ fn sorts_spill_under_a_limit() {
 }
 
 #[test]
-fn an_error_of_memory_says_which_option() {
+fn an_error_of_memory_names_the_option() {
     let folder = TempDir::new().unwrap();
     let file = big(&folder);
     let sql = "SELECT count(DISTINCT value) FROM t";

@@ -149,9 +149,9 @@ fn what_does_not_apply_is_refused_with_what_does() {
         for args in [&[path, "-c", "SELECT 1"][..], &["info", path], &["verify", path]] {
             let outcome = run(&[args, &["-o", option]].concat());
             assert_eq!(outcome.code, Some(1), "{args:?} {option}");
-            let said = outcome.stdout + &outcome.stderr;
-            assert!(said.contains(expected), "{args:?} {option}: {said}");
-            assert!(!expected.contains("options here are") || said.contains(both), "{said}");
+            let printed = outcome.stdout + &outcome.stderr;
+            assert!(printed.contains(expected), "{args:?} {option}: {printed}");
+            assert!(!expected.contains("options here are") || printed.contains(both), "{printed}");
         }
     }
     let twice = run(&["info", STATIONS, "-o", "io=mmap", "-o", "io=pread"]);

@@ -202,7 +202,7 @@ fn lines_are_broken_where_values_are_missing() {
 }
 
 #[test]
-fn columns_decide_what_is_drawn_unless_told() {
+fn columns_decide_the_kind_unless_it_is_given() {
     let table = "FROM (VALUES ('a', 1.5, 2), ('b', 3, 1), ('c', -1, 5)) t(name, v, w)";
     let bars = svg(&format!("SELECT name, v {table}"), &[]);
     let filled = bars.rects().into_iter().filter(|rect| rect.fill == "#0072B2").collect::<Vec<_>>();
@@ -230,7 +230,7 @@ fn columns_decide_what_is_drawn_unless_told() {
 }
 
 #[test]
-fn clashing_names_are_told_apart() {
+fn clashing_names_become_different() {
     let sql = "SELECT station, min(value), min(value::DOUBLE) AS m, CAST(min(value) AS FLOAT)
                FROM elevation GROUP BY station";
     let texts = svg(sql, &[]).texts().join("|");
@@ -244,8 +244,8 @@ fn a_png_has_the_size_that_was_asked_for() {
     let sql = "SELECT time, station, value FROM temperature";
     let outcome = plot(sql, &file, &["--width", "321", "--height", "234", "--timing"]);
     assert_eq!(outcome.code, Some(0), "{outcome:?}");
-    let said = format!("{}: 321 × 234 pixels, 8640 values as a heat map\n", file.display());
-    assert_eq!(outcome.stdout, said);
+    let printed = format!("{}: 321 × 234 pixels, 8640 values as a heat map\n", file.display());
+    assert_eq!(outcome.stdout, printed);
     assert!(outcome.stderr.contains("; 8640 rows; chunks: 6 read, "), "{outcome:?}");
     let bytes = fs::read(&file).unwrap();
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");

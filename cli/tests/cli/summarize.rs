@@ -62,7 +62,7 @@ fn many_rows_are_summed_up_too() {
 }
 
 #[test]
-fn clashing_names_are_told_apart() {
+fn clashing_names_become_different() {
     for (sql, names) in [
         ("SELECT count(*), count(*) FROM temperature", "count(*),count(*)_2"),
         ("SELECT time, CAST(time AS DATE) FROM temperature LIMIT 1", "time,CAST(time AS DATE)"),

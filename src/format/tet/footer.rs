@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_may_say_anything_of_itself() {
+    fn the_metadata_of_the_file_may_be_anything() {
         let file = |json: &str| {
             let json = format!(r#"{{"metadata": {{"file": {json}}}}}"#);
             let footer = tail(20, 2, b"THST").unwrap().parse_json(json.as_bytes()).unwrap();

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_maps_that_fit_the_tile_are_believed() {
+    fn only_maps_that_fit_the_tile_are_used() {
         let entry = |chunk: u64, count: u64, nulls: u64| {
             format!(
                 r#"{{"dataset_id":1,"chunk_index":[{chunk}],"element_count":{count},"null_count":{nulls}}}"#

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_where() {
+    fn errors_name_the_fault_and_the_place() {
         let good = Superblock::parse(&bytes(b"TETR", 1, 64)).unwrap();
         assert!(good.has_footer && good.dataset_count == 2);
         assert_eq!(good.index_range(200).unwrap(), 64..200);

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn later_files_change_what_earlier_ones_say() {
+    fn later_files_override_earlier_ones() {
         let first = [set("a", 7, 2, &[1, 0, 0xfe, 0xff]), set("b", 12, 2, b"hi")].concat();
         let second = [delete("a"), set("b", 3, 1, &1.5_f64.to_le_bytes())].concat();
         let both = set("c", 40, 2, &[1, 255]);

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_array_says_so() {
+    fn what_is_no_array_is_named() {
         let mut folder = Folder::default();
         let message = |folder: &Folder| {
             let error = open(folder, None).unwrap_err();

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_not_believed() {
+    fn lengths_are_checked() {
         let reader = |bytes: &'static [u8]| Reader::new("test", 0, bytes);
         assert_eq!(text32(&mut reader(b"\x02\0\0\0abc"), "name").unwrap(), "ab");
         assert!(text32(&mut reader(b"\xff\xff\xff\xffabc"), "name").is_err());

@@ -8,15 +8,13 @@
 //! `combine` calls `concat_axis`, `sort_files` and `concat_labels` in this order.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, make_comparator};
+use arrow::array::{ArrayRef, make_comparator};
 use arrow::compute::{SortOptions, concat, sort_to_indices};
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
 
 use super::compat::labels_differ;
 use super::file_arrays::FileArrays;
-use crate::array::{Dimension, LabelOrder, Labels, failed_to};
+use crate::array::{Dimension, LabelOrder, Labels, failed_to, with_one_zero};
 use crate::error::{Error, Result};
 
 /// Returns the axis along which several files are concatenated: the requested dimension, or the only one whose
@@ -157,7 +155,7 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
     for (number, file) in files.iter().enumerate() {
         of_element.resize(of_element.len() + file.dims()[axis].len() as usize, number);
     }
-    let values = without_negative_zeros(labels.slice(0..of_element.len() as u64)?);
+    let values = with_one_zero(labels.slice(0..of_element.len() as u64)?)?;
     let order =
         sort_to_indices(&values, None, None).map_err(failed_to("sort the labels of files"))?;
     let compare = make_comparator(&values, &values, SortOptions::default())
@@ -176,19 +174,6 @@ fn refuse_repeated(labels: &Labels, files: &[FileArrays], axis: usize) -> Result
     Err(Error::usage(format!(
         "the files cannot be one table: \"{name}\" is {label} both in {a} and in {b}"
     )))
-}
-
-/// Replaces -0.0 by 0.0. SQL takes them as equal, and Arrow's order does not.
-fn without_negative_zeros(values: ArrayRef) -> ArrayRef {
-    match values.data_type() {
-        DataType::Float64 => Arc::new(
-            values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|value| value + 0.0),
-        ),
-        DataType::Float32 => Arc::new(
-            values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|value| value + 0.0),
-        ),
-        _ => values,
-    }
 }
 
 fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef> {

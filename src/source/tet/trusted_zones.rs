@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_that_may_count_the_fill_as_a_value_are_not_believed() {
+    fn maps_that_may_count_the_fill_as_a_value_are_not_used() {
         let options = ReadOptions::default();
         for (nulls, bounds, expected) in [
             (0, Some((-9, 5)), false),

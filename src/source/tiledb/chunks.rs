@@ -53,14 +53,14 @@ impl ChunkSource for TileDbChunks {
     ) -> Option<Arc<dyn Zones>> {
         /// Bytes of statistics per tile: the least and the greatest value, the sum and the NULL count, at
         /// most 8 bytes each.
-        const NOTED: u64 = 32;
+        const STATISTICS_BYTES: u64 = 32;
         /// Statistics of up to this many bytes, or 2048 tiles, are always read.
         const CHEAP: u64 = 1 << 16;
         if let Some(zones) = self.zones[value].get() {
             return zones.clone();
         }
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
-        let worthwhile = tiles.saturating_mul(NOTED) <= bytes_to_read.max(CHEAP);
+        let worthwhile = tiles.saturating_mul(STATISTICS_BYTES) <= bytes_to_read.max(CHEAP);
         if !self.view.read.trust_zone_maps || !worthwhile {
             return None;
         }

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_and_items_are_told_apart() {
+    fn modules_and_items_differ() {
         let scope = Scope::of(
             "mod a; pub mod b { pub(super) struct C; mod d; } #[cfg(any(test, fuzzing))] mod e;
              pub const fn f() { struct G; } static mut H: u8 = 0; macro_rules! i { () => {} }

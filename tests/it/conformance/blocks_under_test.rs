@@ -17,6 +17,7 @@ use gridfusion::extend::{
 };
 use gridfusion::grid::ravel;
 use gridfusion::source::Detail;
+use gridfusion::verify::{Depth, Progress};
 use gridfusion::{ArrayOptions, Error, ErrorKind, GridfusionSessionContextExt, Result};
 
 use super::arrays::arrays;
@@ -231,9 +232,27 @@ async fn a_chunk_of_another_length_is_named() {
     assert_eq!(report.check("chunk_decode").unwrap().findings().len(), 1, "{report:#?}");
 }
 
+/// A small header can declare any number of chunks. The verification leaves them out and still ends.
+#[tokio::test]
+async fn too_many_chunks_are_a_warning() {
+    let subject = subject("counts");
+    let axis = |length| Axis { name: "x".into(), length, chunk: 1, labels: None };
+    let numbers =
+        Numbers { name: "v".into(), number: Number::F64, fill: 0.0, notes: Default::default() };
+    let header = Header { name: "many".into(), axes: vec![axis(1 << 25)], values: vec![numbers] };
+    std::fs::write(subject.path().join(HEADER), serde_json::to_vec(&header).unwrap()).unwrap();
+    let ctx = subject.session(1, 8192);
+    let group = open::open(&subject.location(), &ArrayOptions::default(), &ctx).await.unwrap();
+    let progress = Arc::new(Progress::default());
+    let reports = group.verify(Depth::Cells, &progress).await;
+    let located = reports[0].1.check("chunk_locations").unwrap();
+    assert_eq!((located.warnings(), located.failures()), (1, 0), "{located:?}");
+    assert_eq!((progress.done(), progress.total()), (1 << 25, 1 << 25));
+}
+
 /// A chunk with a note must have an object.
 #[tokio::test]
-async fn a_chunk_that_is_noted_and_absent_is_an_error() {
+async fn a_chunk_with_a_note_and_no_object_is_an_error() {
     let subject = subject("holes");
     std::fs::remove_file(subject.path().join("c/value/0/0")).unwrap();
     let ctx = subject.table(1, 8192).await;

@@ -57,7 +57,7 @@ macro_rules! conforms {
                 rows::all_rows,
                 rows::random_queries,
                 predicates::labels_prune_chunks,
-                predicates::noted_bounds_prune_chunks,
+                predicates::stored_bounds_prune_chunks,
                 predicates::labels_answer_without_payloads,
                 queries::groups_become_reductions,
                 queries::orders_limits_and_projections,

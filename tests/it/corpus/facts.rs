@@ -36,7 +36,7 @@ fn error_of_index<'a>(file: &str, of_query: &'a str) -> Option<&'a str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_file_is_described_or_says_why() {
+async fn every_file_is_described_or_gives_the_reason() {
     let Some(files) = corpus() else { return };
     let ctx = reducing(2, 8192);
     let mut report = Report::default();

@@ -47,7 +47,7 @@ async fn packages() {
 
 /// `ZONE.json` has the same zone maps as the file next to it.
 #[tokio::test]
-async fn zone_files_say_what_the_file_says() {
+async fn zone_files_agree_with_the_file() {
     let Some(files) = corpus() else { return };
     for (generation, _) in GENERATIONS {
         let open = || LocalFolder::open(&files.join(PACKAGE), true).map(std::sync::Arc::new);

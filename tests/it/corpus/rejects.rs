@@ -158,7 +158,7 @@ async fn zone_maps_never_change_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_file_opens_or_says_why() {
+async fn every_file_opens_or_gives_the_reason() {
     let Some(files) = corpus() else { return };
     let mut report = Report::default();
     for path in tet_files(&files) {

@@ -180,7 +180,7 @@ async fn other_formats_are_named_at_every_door() {
         let table = ctx.register_array("t", &location, ArrayOptions::default()).await;
         found.note(name, table);
         // Every other interface gives the same message.
-        let said = found.messages.trim_end().rsplit_once("    ").unwrap().1.to_owned();
+        let message = found.messages.trim_end().rsplit_once("    ").unwrap().1.to_owned();
         let mut others = Mistakes { directory: things.path(), messages: String::new() };
         let schema = ctx.register_array_schema("s", &location, ArrayOptions::default()).await;
         others.note("a schema", schema);
@@ -195,8 +195,8 @@ async fn other_formats_are_named_at_every_door() {
         if !["rows.parquet", "rows.csv", "era5.nc.gz"].contains(&name) {
             others.sql(&ctx, &format!("SELECT * FROM '{location}'")).await;
         }
-        let same = others.messages.matches(&said).count();
-        assert_eq!(same, others.messages.lines().count() / 2, "{said}\n{}", others.messages);
+        let same = others.messages.matches(&message).count();
+        assert_eq!(same, others.messages.lines().count() / 2, "{message}\n{}", others.messages);
     }
     insta::assert_snapshot!(found.messages, @r#"
     era5.nc

@@ -34,7 +34,7 @@ fn with_table(document: &str, head: &str, rows: &[String]) -> String {
 
 /// `UPDATE_DOCS=1` updates the documents.
 #[test]
-fn the_documents_say_what_the_table_says() {
+fn the_documents_agree_with_the_table() {
     let formats = Formats::default();
     let row = |it: &OptionInfo| {
         format!("| `{}` | {} | {} | {} |\n", it.name, it.kind, it.default, it.meaning)
@@ -82,7 +82,7 @@ fn everywhere(formats: &Formats) -> Vec<String> {
 
 /// The table's option wins over the session's, and that over the default, in every interface.
 #[tokio::test]
-async fn what_is_said_nearest_counts() {
+async fn the_nearest_setting_wins() {
     let ctx = reducing(1, 8192);
     let location = stations();
     let temperature = || ArrayOptions::default().with_dataset("temperature");
@@ -97,12 +97,12 @@ async fn what_is_said_nearest_counts() {
             .enumerate()
     {
         query(&ctx, &format!("SET gridfusion.index_columns = '{set}'")).await.unwrap();
-        for (way, said, expected) in [
-            ("said", Some(true), &INDEXED[..]),
+        for (way, given, expected) in [
+            ("given", Some(true), &INDEXED[..]),
             ("denied", Some(false), &PLAIN),
             ("", None, expected),
         ] {
-            let options = match said {
+            let options = match given {
                 Some(yes) => temperature().with_index_columns(yes),
                 None => temperature(),
             };
@@ -112,11 +112,11 @@ async fn what_is_said_nearest_counts() {
             let frame = ctx.read_array(&location, options).await.unwrap();
             assert_eq!(frame.schema().fields().len(), expected.len(), "{set} {way}");
 
-            let in_sql = said.map_or(String::new(), |yes| format!(", index_columns '{yes}'"));
+            let in_sql = given.map_or(String::new(), |yes| format!(", index_columns '{yes}'"));
             query(&ctx, &create(&format!("sql_{name}"), &in_sql)).await.unwrap();
             assert_eq!(columns(&ctx, &format!("sql_{name}")).await, expected, "{set} {way}");
 
-            let named = said.map_or(String::new(), |yes| format!(", index_columns => {yes}"));
+            let named = given.map_or(String::new(), |yes| format!(", index_columns => {yes}"));
             let call =
                 format!("SELECT * FROM read_tet('{location}', 'temperature'{named}) LIMIT 1");
             assert_eq!(rows_from(&ctx, &call).await[0].len(), expected.len(), "{set} {way}");
@@ -140,8 +140,8 @@ async fn tiledb_tables_follow_the_session_too() {
     assert_ne!(nulls, "0");
     ctx.register_array("t", &location, ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM t").await, nulls);
-    let said = count.replace("')", "', fill_as_null => false)");
-    assert_eq!(cell(&ctx, &said).await, "0");
+    let given = count.replace("')", "', fill_as_null => false)");
+    assert_eq!(cell(&ctx, &given).await, "0");
     ctx.register_array_schema("s", &location, ArrayOptions::default()).await.unwrap();
     assert_eq!(cell(&ctx, "SELECT count(*) - count(a) FROM s.overlap").await, nulls);
 }

@@ -41,9 +41,9 @@ async fn tables_of_schemas_and_catalogs_open_again() {
     let elevation = origin_of(&ctx, "stations.elevation").await;
     assert_eq!(elevation.locations, Locations::from(shipped(STATIONS)));
     assert_eq!(elevation.format, "tet");
-    let said = |name| elevation.options.get(name).map(ToString::to_string);
-    assert_eq!(said("dataset").as_deref(), Some("elevation"));
-    assert_eq!(said("index_columns").as_deref(), Some("true"));
+    let option = |name| elevation.options.get(name).map(ToString::to_string);
+    assert_eq!(option("dataset").as_deref(), Some("elevation"));
+    assert_eq!(option("index_columns").as_deref(), Some("true"));
     for name in ["elevation", "precipitation", "time"] {
         opens_again(&ctx, &format!("stations.{name}")).await;
     }

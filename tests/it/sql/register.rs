@@ -213,7 +213,7 @@ async fn packed_times_are_unpacked() {
 
 /// If a zone map counts no NULLs, the scan does not look for any, unless `trust_zone_maps` is off.
 #[tokio::test]
-async fn zone_maps_are_believed_on_request() {
+async fn zone_maps_are_used_on_request() {
     let data: Vec<u8> =
         (0..4096).flat_map(|i| if i % 2 == 0 { f32::NAN } else { 1.0 }.to_le_bytes()).collect();
     let dataset = TestDataset::new("v", F32, &[4096], &[4096], data);

@@ -203,7 +203,7 @@ async fn attributes_of_datasets_and_of_the_file() {
 }
 
 #[tokio::test]
-async fn what_is_odd_is_said() {
+async fn odd_facts_are_warnings() {
     let ctx = reducing(2, 8192);
     let warnings = |bytes: Vec<u8>| {
         let ctx = &ctx;

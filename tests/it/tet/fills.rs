@@ -134,7 +134,7 @@ async fn verified(path: &str, depth: Depth) -> Report {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn zone_maps_that_take_the_fill_for_a_value_are_not_believed() {
+async fn zone_maps_that_take_the_fill_for_a_value_are_not_used() {
     let folder = tempfile::tempdir().unwrap();
     for (name, tag, element) in types() {
         // Fill values below the values, above them, and among them.
@@ -199,7 +199,7 @@ async fn maps_of_chunks_without_the_fill_still_rule_out_chunks() {
 
 /// A fill value of NaN is never within bounds, so zone maps are used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn zone_maps_beside_a_fill_of_nan_are_believed() {
+async fn zone_maps_beside_a_fill_of_nan_are_used() {
     let folder = tempfile::tempdir().unwrap();
     let (_, tag, element) = types()[1];
     let path = streamed(folder.path(), tag, element, &[("_FillValue", "NaN")], 120);

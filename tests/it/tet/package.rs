@@ -310,7 +310,7 @@ async fn zone_files_prune_chunks() {
 
 /// Trusting wrong zone maps gives wrong answers, which proves that `ZONE.json` is used.
 #[tokio::test]
-async fn lies_are_told_only_to_those_who_trust() {
+async fn wrong_maps_matter_only_to_those_who_trust() {
     let package = Package::new().with(&zone_file(2), lies(2).to_string()).on_disk();
     for (trust, expected) in [(true, [0, 0]), (false, ALL)] {
         let options = ArrayOptions::default().with_trust_zone_maps(trust);

@@ -2,8 +2,11 @@
 //! common mistakes.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
+use gridfusion::source::Detail;
+use gridfusion::verify::Depth;
 use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 use insta::assert_snapshot;
 
@@ -107,6 +110,29 @@ async fn variables_of_other_names_are_listed() {
     let sql = format!("SELECT * FROM read_tiledb(['{path}/plain', '{path}/folder'])");
     let found = error(&ctx, &sql).await;
     assert!(found.contains("its variables are other, not plain"), "{found}");
+}
+
+/// A damaged group in a folder is left out, and both the description and the verification report it.
+#[tokio::test]
+async fn folders_that_are_left_out_are_reported() {
+    let ctx = reducing(1, 8192);
+    let folder = tempfile::tempdir().unwrap();
+    copy_folder(Path::new("tests/data/tiledb/weather/station"), &folder.path().join("plain"));
+    copy_folder(Path::new("tests/data/tiledb/weather"), &folder.path().join("broken"));
+    for entry in std::fs::read_dir(folder.path().join("broken/__group")).unwrap() {
+        std::fs::write(entry.unwrap().path(), "damaged").unwrap();
+    }
+    let location = folder.path().to_str().unwrap();
+    let group = ArrayOpener::of(&ctx.state()).group(location, None, &options()).await.unwrap();
+    assert_eq!(group.names(), ["plain"]);
+    let described = group.describe(&Detail::default()).await.unwrap();
+    let warnings = described.pages[0].warnings.join("\n");
+    assert!(
+        warnings.starts_with("left out: ") && warnings.contains("broken: __group/"),
+        "{warnings}"
+    );
+    let reports = group.verify(Depth::Structure, &Arc::default()).await;
+    assert!(reports.iter().any(|(_, report)| !report.is_ok()), "{reports:#?}");
 }
 
 fn copy_folder(from: &Path, to: &Path) {

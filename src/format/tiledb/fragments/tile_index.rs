@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_footer_older_than_null_cells_cannot_say_where_they_are() {
+    fn a_footer_older_than_null_cells_is_refused() {
         let attributes = vec![testing::attribute("v", 0, 1, &[0; 4], true, "")];
         let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() }.content();
         let mut folder = Folder::default();

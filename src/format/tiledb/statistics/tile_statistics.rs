@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_with_nan_or_infinity_are_not_believed() {
+    fn statistics_with_nan_or_infinity_are_not_used() {
         let zone = floats(-1.5, 2.5, 7.0).unwrap();
         assert_eq!(zone.sum, Some(Sum::Float(7.0)));
         assert_eq!(zone.bounds, Some(((-1.5_f64).to_le_bytes(), 2.5_f64.to_le_bytes())));

@@ -42,7 +42,7 @@ pub(crate) async fn labels_prune_chunks(subject: &Subject<'_>) {
 }
 
 /// Zone maps prune whole chunks, and change no answer.
-pub(crate) async fn noted_bounds_prune_chunks(subject: &Subject<'_>) {
+pub(crate) async fn stored_bounds_prune_chunks(subject: &Subject<'_>) {
     let (ours, theirs) = (subject.table(2, 8192).await, subject.in_memory());
     let all = subject.array.chunks().len();
     let mut most = 0;
