@@ -122,7 +122,7 @@ pub use options::{
     ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
 };
 pub use provider::{
-    ArrayOpener, ArraySchema, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
+    ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
     GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, TableOrigin,
     UrlCatalogs,
 };

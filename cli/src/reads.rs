@@ -9,7 +9,7 @@ use gridfusion::source::size_text;
 
 use crate::progress::{Done, Progress};
 
-/// Counts of chunks and bytes, up to now if the plan still runs. Operators that have not begun, and tables
+/// Counts of chunks and bytes, up to now if the plan still runs. Tiles of sparse arrays count as chunks. Operators that have not begun, and tables
 /// that are no arrays, add nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
@@ -67,15 +67,18 @@ impl Reads {
             MetricValue::PruningMetrics { name, pruning_metrics } => {
                 let pruned = pruning_metrics.pruned() as u64;
                 match name.as_ref() {
-                    "chunks_pruned_selection" => {
-                        // Selection comes first, so it sees every chunk.
+                    "chunks_pruned_selection" | "tiles_pruned_domain" => {
+                        // These come first, so they see every chunk or tile.
                         self.chunks += pruned + pruning_metrics.matched() as u64;
                         self.pruned_by_plan += pruned;
                     }
-                    "chunks_pruned_zone_map" | "chunks_pruned_limit" => {
+                    "chunks_pruned_zone_map"
+                    | "chunks_pruned_limit"
+                    | "tiles_pruned_rtree"
+                    | "tiles_pruned_statistics" => {
                         self.pruned_by_plan += pruned;
                     }
-                    "chunks_pruned_dynamic_filter" => {}
+                    "chunks_pruned_dynamic_filter" | "tiles_pruned_dynamic_filter" => {}
                     _ => return,
                 }
                 self.pruned += pruned;
@@ -84,7 +87,7 @@ impl Reads {
                 let count = count.value() as u64;
                 match name.as_ref() {
                     "chunks_answered" => self.answered += count,
-                    "chunks_read" => self.read += count,
+                    "chunks_read" | "tiles_read" => self.read += count,
                     "bytes_read" => self.bytes += count,
                     _ => {}
                 }

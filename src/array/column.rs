@@ -141,7 +141,8 @@ pub(super) fn unused_name(name: &str, fields: &[Field]) -> String {
     name
 }
 
-fn with_attributes(field: Field, attributes: &BTreeMap<String, String>) -> Field {
+/// Returns the field with these attributes as its metadata.
+pub(super) fn with_attributes(field: Field, attributes: &BTreeMap<String, String>) -> Field {
     let metadata: HashMap<String, String> =
         attributes.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     field.with_metadata(metadata)

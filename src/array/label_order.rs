@@ -43,8 +43,8 @@ impl LabelOrder {
     }
 }
 
-/// Returns labels in which Arrow's order takes both zeros as equal, as SQL does. The result is for comparing only: floats become
-/// doubles if one of them is -0.0.
+/// Returns labels in which Arrow's order takes both zeros as equal, as SQL does. The result is for
+/// comparing only: floats become doubles if one of them is -0.0.
 ///
 /// # Errors
 /// `Internal` if Arrow cannot convert the labels.
@@ -56,6 +56,20 @@ pub(crate) fn with_one_zero(values: ArrayRef) -> Result<ArrayRef> {
     // -0.0 + 0.0 is 0.0, and other numbers stay.
     let sums: Float64Array = doubles.as_primitive::<Float64Type>().unary(|value| value + 0.0);
     Ok(Arc::new(sums))
+}
+
+/// Returns numbers of the same type, in which every zero is positive.
+///
+/// # Errors
+/// `Internal` if Arrow cannot convert the numbers.
+pub(crate) fn without_negative_zeros(values: ArrayRef) -> Result<ArrayRef> {
+    let data_type = values.data_type().clone();
+    let doubles = with_one_zero(values)?;
+    if *doubles.data_type() == data_type {
+        return Ok(doubles);
+    }
+    // Each double was made of a narrower number, so no digit is lost.
+    cast(&doubles, &data_type).map_err(failed_to("convert numbers"))
 }
 
 /// Whether a zero is negative. Arrow sorts it before positive zero, but in SQL both zeros are equal.

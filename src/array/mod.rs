@@ -4,6 +4,7 @@
 //!   labels    what a dimension's column shows: listed, counted, text, CF times
 //!   values    how the cells of a value become a column: NULL, packing, categories
 //!   GridArray both together, over a ChunkSource that finds stored chunks
+//!   sparse    arrays of single cells, over a SparseSource that finds tiles
 //! ```
 //!
 //! A format makes a [`GridArray`] with [`GridArrayBuilder`]. A scan then takes each chunk through it:
@@ -27,6 +28,7 @@ mod label_order;
 mod labels;
 mod read_options;
 mod remarks;
+mod sparse;
 mod text_labels;
 mod values;
 
@@ -40,10 +42,14 @@ pub use dimension::Dimension;
 pub(crate) use element::{Element, decimal, for_element_type};
 pub use grid_array::{GridArray, Workspace};
 pub use label_order::LabelOrder;
-pub(crate) use label_order::with_one_zero;
+pub(crate) use label_order::{with_one_zero, without_negative_zeros};
 pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;
+pub use sparse::{
+    CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
+    TileNumber,
+};
 #[cfg(feature = "tiledb")]
 pub(crate) use values::NOT_A_TIME;
 pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};

@@ -1,7 +1,7 @@
 //! DataFusion operators over arrays, and the optimizer rules that place them.
 //!
 //! [`GridScanExec`] streams the chunks of a [`crate::plan::ScanPlan`], and [`GridReduceExec`] aggregates
-//! them. Both are planned completely when they are made. `execute` starts no I/O; the first poll of a
+//! them. [`SparseScanExec`] streams the tiles of a sparse array. All are planned completely when they are made. `execute` starts no I/O; the first poll of a
 //! stream does.
 //!
 //! ```text
@@ -24,6 +24,7 @@ mod order;
 pub(crate) mod pruning;
 mod reduce;
 mod scan;
+pub(crate) mod sparse;
 mod stats;
 mod stream;
 mod yield_budget;
@@ -32,3 +33,4 @@ pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::GridScanExec;
+pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};

@@ -8,7 +8,8 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
-use super::table::{GridTable, TableOrigin};
+use super::array_table::ArrayTable;
+use super::table::TableOrigin;
 use crate::source::ArrayGroup;
 
 /// The arrays of one file, package or group as tables. An array is opened when its table is first needed.
@@ -20,7 +21,7 @@ pub struct ArraySchema {
     group: Arc<dyn ArrayGroup>,
     /// The origin of the group, without a dataset; `None` if the caller opened the group.
     origin: Option<TableOrigin>,
-    opened: Mutex<HashMap<String, Arc<GridTable>>>,
+    opened: Mutex<HashMap<String, ArrayTable>>,
 }
 
 impl ArraySchema {
@@ -44,7 +45,7 @@ impl ArraySchema {
     ///
     /// # Errors
     /// As [`ArrayGroup::arrays`].
-    pub async fn grid_table(&self, name: &str) -> crate::Result<Option<Arc<GridTable>>> {
+    pub async fn array_table(&self, name: &str) -> crate::Result<Option<ArrayTable>> {
         if !self.group.has(name) {
             return Ok(None);
         }
@@ -52,14 +53,12 @@ impl ArraySchema {
         if held.is_some() {
             return Ok(held);
         }
-        let array = self.group.array(name).await?.into_grid()?;
-        let mut table = GridTable::new(Arc::new(array));
+        let mut table = ArrayTable::new(self.group.array(name).await?);
         if let Some(origin) = &self.origin {
             table = table.with_origin(origin.of_dataset(name));
         }
-        let table = Arc::new(table);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(Arc::clone(opened.entry(name.to_owned()).or_insert(table))))
+        Ok(Some(opened.entry(name.to_owned()).or_insert(table).clone()))
     }
 }
 
@@ -70,8 +69,7 @@ impl SchemaProvider for ArraySchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let table = self.grid_table(name).await?;
-        Ok(table.map(|table| table as Arc<dyn TableProvider>))
+        Ok(self.array_table(name).await?.map(ArrayTable::into_provider))
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {

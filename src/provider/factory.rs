@@ -66,6 +66,7 @@ impl TableProviderFactory for ArrayTableFactory {
         refuse_clauses(cmd)?;
         let opener = ArrayOpener::of(state);
         let options = opener.options_of_sql(&cmd.options, self.format)?;
-        Ok(Arc::new(opener.table(cmd.locations.as_slice(), self.format, &options).await?))
+        let table = opener.table(cmd.locations.as_slice(), self.format, &options).await?;
+        Ok(table.into_provider())
     }
 }

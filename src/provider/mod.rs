@@ -1,7 +1,9 @@
 //! DataFusion's logical side: table, schema and catalog providers, and how SQL and Rust make them.
 //!
 //! ```text
-//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ GridTable ──scan──▶ GridScanExec
+//!   SQL / Rust ──▶ session, factory, functions, schemas ──▶ ArrayOpener ──▶ ArrayTable
+//!                                                                    GridTable   ──scan──▶ GridScanExec
+//!                                                                    SparseTable ──scan──▶ SparseScanExec
 //! ```
 //!
 //! | files | contents |
@@ -12,10 +14,11 @@
 //! | `url_catalogs`, `url_tables` | quoted paths |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
 //! | `opener`, `locations` | from locations and options to tables |
-//! | `table` | one array as a table |
+//! | `array_table`, `table`, `sparse_table` | one array as a table |
 
 mod arguments;
 mod array_schema;
+mod array_table;
 mod fact_provider;
 mod factory;
 mod grid_catalog;
@@ -25,18 +28,21 @@ mod named_arguments;
 mod opener;
 mod session;
 mod session_state;
+mod sparse_table;
 mod table;
 mod table_functions;
 mod url_catalogs;
 mod url_tables;
 
 pub use array_schema::ArraySchema;
+pub use array_table::ArrayTable;
 pub use factory::ArrayTableFactory;
 pub use grid_catalog::GridCatalog;
 pub use locations::Locations;
 pub use opener::ArrayOpener;
 pub use session::GridfusionSessionContextExt;
 pub use session_state::GridfusionSessionStateBuilderExt;
+pub use sparse_table::SparseTable;
 pub use table::{GridTable, TableOrigin};
 pub use url_catalogs::UrlCatalogs;
 pub use url_tables::GridUrlTables;

@@ -19,8 +19,9 @@ use object_store::ObjectStore;
 use url::Url;
 
 use super::array_schema::ArraySchema;
+use super::array_table::ArrayTable;
 use super::locations::{Locations, Places};
-use super::table::{GridTable, TableOrigin};
+use super::table::TableOrigin;
 use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::exec::GridfusionConfig;
@@ -28,7 +29,8 @@ use crate::io::MAX_CONCURRENT_IO;
 use crate::io::OpenFiles;
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
-    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, bad_url, described, mosaic_options,
+    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, TableArrays, bad_url, described,
+    mosaic_options,
 };
 
 /// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
@@ -46,7 +48,7 @@ const MOST_OPEN: usize = 512;
 /// let opener = ArrayOpener::of(&ctx.state());
 /// let options = ArrayOptions::default().with_dataset("elevation");
 /// let table = opener.table("examples/data/stations.tet", None, &options).await?;
-/// assert_eq!(table.shape(), [6]);
+/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[6][..]));
 /// # Ok(())
 /// # }
 /// ```
@@ -110,7 +112,7 @@ impl ArrayOpener {
         locations: impl Into<Locations>,
         format: Option<&str>,
         options: &ArrayOptions,
-    ) -> Result<GridTable> {
+    ) -> Result<ArrayTable> {
         let locations = locations.into();
         let places = locations.expand(&self.stores).await?;
         // All places must be of the format of the first. Opening another one fails with an error that names
@@ -122,12 +124,13 @@ impl ArrayOpener {
         let mosaic = mosaic_options(&resolved, has_index_columns);
         let table = match places {
             Places::One(_) => {
-                GridTable::of_file(self.formats.table(&format, &first, &resolved).await?, &mosaic)?
+                let arrays = self.formats.table(&format, &first, &resolved).await?;
+                ArrayTable::of_place(arrays, &mosaic)?
             }
             Places::Many(places) => {
                 let files = self.many(&format, &places, &resolved).await?;
                 let array = GridArray::combine(locations.name(), files, &mosaic)?;
-                GridTable::new(Arc::new(array))
+                ArrayTable::from(array)
             }
         };
         Ok(table.with_origin(TableOrigin::new(locations, &format, options, &resolved)))
@@ -146,7 +149,16 @@ impl ArrayOpener {
             let opened = Arc::clone(&opened);
             async move {
                 let place = self.place(location)?.among(opened);
-                self.formats.table(format, &place, options).await
+                match self.formats.table(format, &place, options).await? {
+                    TableArrays::Grids(arrays) => Ok(arrays),
+                    TableArrays::Sparse(array) => {
+                        let name = array.name();
+                        let message = format!(
+                            "\"{name}\" is a sparse array, and several of them cannot be one table: make a table of each, and combine them with UNION ALL"
+                        );
+                        Err(Error::usage(message).in_file(location))
+                    }
+                }
             }
         });
         stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await

@@ -171,7 +171,7 @@ impl GridfusionSessionContextExt for SessionContext {
     ) -> Result<()> {
         let name = name.into();
         let table = opener(self).table(locations, None, &options).await?;
-        self.register_table(name, Arc::new(table))?;
+        self.register_table(name, table.into_provider())?;
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl GridfusionSessionContextExt for SessionContext {
         options: ArrayOptions,
     ) -> Result<DataFrame> {
         let table = opener(self).table(locations, None, &options).await?;
-        self.read_table(Arc::new(table))
+        self.read_table(table.into_provider())
     }
 
     async fn register_array_schema(

@@ -10,7 +10,7 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
-use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig};
+use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, SparseAnswerRule};
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
 ///
@@ -37,6 +37,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
     /// - table functions: `read_array`, `tet_info`, …
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
+    /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
     /// - the settings, [`GridfusionConfig`]
     ///
@@ -76,8 +77,8 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
-        [Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] =
+        [Arc::new(GridReduceRule), Arc::new(SparseAnswerRule), Arc::new(BestFirstRule)];
     for rule in ours {
         if !rules.iter().any(|it| it.name() == rule.name()) {
             // Reductions replace aggregations, so repartitioning is added only for the remaining operators.

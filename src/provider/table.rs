@@ -34,8 +34,8 @@ use crate::source::{ArrayFormat, FileArrays, MosaicOptions};
 /// let ctx = SessionContext::new();
 /// let options = ArrayOptions::default().with_dataset("temperature");
 /// let table = ArrayOpener::of(&ctx.state()).table("examples/data/stations.tet", None, &options).await?;
-/// assert_eq!(table.shape(), [1440, 6]);
-/// ctx.register_table("temperature", std::sync::Arc::new(table))?;
+/// assert_eq!(table.as_grid().map(|grid| grid.shape()), Some(&[1440, 6][..]));
+/// ctx.register_table("temperature", table.into_provider())?;
 /// # Ok(())
 /// # }
 /// ```

@@ -86,7 +86,7 @@ impl TableFunctionImpl for ArrayFunction {
             if self.reads {
                 let table =
                     opener.table(arguments.locations.clone(), self.format, &options).await?;
-                return Ok(Arc::new(table) as Arc<dyn TableProvider>);
+                return Ok(table.into_provider());
             }
             let location = arguments.location(&self.name)?;
             let group = opener.group(location, self.format, &options).await?;

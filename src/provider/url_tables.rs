@@ -8,7 +8,7 @@ use datafusion::datasource::dynamic_file::DynamicListTableFactory;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 
-use super::{ArrayOpener, GridTable};
+use super::{ArrayOpener, ArrayTable};
 use crate::error::{Error, Result as GridResult};
 use crate::format::Foreign;
 use crate::options::ArrayOptions;
@@ -46,7 +46,7 @@ impl GridUrlTables {
     ///
     /// # Errors
     /// As [`ArrayOpener::table`], and `Usage` for arrays in another format.
-    pub async fn grid_table(&self, name: &str) -> GridResult<Option<GridTable>> {
+    pub async fn array_table(&self, name: &str) -> GridResult<Option<ArrayTable>> {
         let opener = self.opener()?;
         // The first reading with arrays counts. A URL whose store is not registered is no array.
         for (location, dataset) in readings(name) {
@@ -98,7 +98,7 @@ async fn table(
     location: &str,
     dataset: Option<&str>,
     format: &str,
-) -> GridResult<GridTable> {
+) -> GridResult<ArrayTable> {
     let options = ArrayOptions::default();
     let options = match dataset {
         Some(dataset) => options.with_dataset(dataset),
@@ -110,8 +110,8 @@ async fn table(
 #[async_trait]
 impl UrlTableFactory for GridUrlTables {
     async fn try_new(&self, url: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match self.grid_table(url).await? {
-            Some(table) => Ok(Some(Arc::new(table))),
+        match self.array_table(url).await? {
+            Some(table) => Ok(Some(table.into_provider())),
             None => self.listing.try_new(url).await,
         }
     }

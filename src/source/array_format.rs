@@ -23,8 +23,8 @@ use super::description::{Description, Detail};
 use super::fact_table::FactTable;
 use super::mosaic::FileArrays;
 use super::place::Place;
-use super::provided::{Named, data_variables, describe_arrays, verify_arrays};
-use crate::array::{GridArray, ReadOptions};
+use super::provided::{Named, NamedGrid, data_variables, describe_arrays, verify_arrays};
+use crate::array::{GridArray, ReadOptions, SparseArray};
 use crate::error::{Error, Result};
 use crate::format::Entry;
 use crate::options::{OptionInfo, OptionTable, ResolvedOptions};
@@ -59,13 +59,13 @@ pub struct InfoFunction {
 }
 
 /// An opened array.
-///
-/// Sparse arrays, which store single cells instead of a full grid, will be another variant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenedArray {
     /// A full grid, of which every cell is a row.
     Grid(GridArray),
+    /// Single cells, of which every visible one is a row.
+    Sparse(SparseArray),
 }
 
 impl OpenedArray {
@@ -76,6 +76,41 @@ impl OpenedArray {
     pub fn into_grid(self) -> Result<GridArray> {
         match self {
             Self::Grid(array) => Ok(array),
+            Self::Sparse(array) => Err(Error::unsupported(format!(
+                "\"{}\" is a sparse array, which has no grid of cells",
+                array.name()
+            ))),
+        }
+    }
+
+    /// Returns the same array under another name.
+    #[cfg(feature = "tiledb")]
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        match self {
+            Self::Grid(array) => Self::Grid(array.with_name(name)),
+            Self::Sparse(array) => Self::Sparse(array.with_name(name)),
+        }
+    }
+
+    /// Returns the array's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Grid(array) => array.name(),
+            Self::Sparse(array) => array.name(),
+        }
+    }
+
+    /// Returns the names of the array's dimensions, each with its length if it is an axis of a grid.
+    pub(crate) fn axes(&self) -> Vec<(String, Option<u64>)> {
+        match self {
+            Self::Grid(array) => {
+                let dims = array.dims().iter();
+                dims.map(|dim| (dim.name().to_owned(), Some(dim.len()))).collect()
+            }
+            Self::Sparse(array) => {
+                let fields = array.schema().fields().iter().take(array.rank());
+                fields.map(|field| (field.name().clone(), None)).collect()
+            }
         }
     }
 
@@ -83,6 +118,7 @@ impl OpenedArray {
     pub fn as_grid(&self) -> Option<&GridArray> {
         match self {
             Self::Grid(array) => Some(array),
+            Self::Sparse(_) => None,
         }
     }
 }
@@ -90,6 +126,49 @@ impl OpenedArray {
 impl From<GridArray> for OpenedArray {
     fn from(array: GridArray) -> Self {
         Self::Grid(array)
+    }
+}
+
+impl From<SparseArray> for OpenedArray {
+    fn from(array: SparseArray) -> Self {
+        Self::Sparse(array)
+    }
+}
+
+/// The arrays of one place that become one table.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TableArrays {
+    /// Grids of the same axes, whose variables become columns.
+    Grids(FileArrays),
+    /// A sparse array, which is a table of its own.
+    Sparse(SparseArray),
+}
+
+impl TableArrays {
+    /// Returns the opened arrays of the place `name` as one table.
+    ///
+    /// # Errors
+    /// `Usage` if a sparse array is among several.
+    pub(crate) fn new(name: &str, mut arrays: Vec<OpenedArray>) -> Result<Self> {
+        let is_sparse = |array: &OpenedArray| array.as_grid().is_none();
+        if arrays.len() == 1
+            && let Some(OpenedArray::Sparse(_)) = arrays.first()
+        {
+            return match arrays.remove(0) {
+                OpenedArray::Sparse(array) => Ok(Self::Sparse(array)),
+                OpenedArray::Grid(_) => Err(Error::internal("a grid that is a sparse array")),
+            };
+        }
+        if let Some(array) = arrays.iter().find(|array| is_sparse(array)) {
+            let array = array.name();
+            let message = format!(
+                "\"{array}\" is a sparse array, whose cells are not those of other arrays: make a table of it alone, with option 'dataset'"
+            );
+            return Err(Error::usage(message).in_file(name));
+        }
+        let arrays = arrays.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
+        Ok(Self::Grids(FileArrays { name: name.to_owned(), arrays }))
     }
 }
 
@@ -149,7 +228,7 @@ pub trait ArrayFormat: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`ArrayFormat::open`] and [`ArrayGroup::arrays`].
-    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
         self.open(place, options).await?.columns(options.dataset()).await
     }
 }
@@ -199,8 +278,7 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// `Usage` if there is no data variable, or if they have different dimensions. Otherwise as
     /// [`ArrayGroup::arrays`].
     async fn variables(&self) -> Result<Vec<OpenedArray>> {
-        let arrays = data_variables(self.location(), opened(self).await)?;
-        Ok(arrays.into_iter().map(OpenedArray::from).collect())
+        data_variables(self.location(), opened(self).await)
     }
 
     /// The errors of entries that the group leaves out, because they cannot be listed or read.
@@ -223,14 +301,14 @@ pub trait ArrayGroup: Debug + Send + Sync {
     /// # Errors
     /// If the facts cannot be read.
     async fn describe(&self, detail: &Detail) -> Result<Description> {
-        describe_arrays(self.location(), &opened(self).await, self.left_out(), detail)
+        describe_arrays(self.location(), &grids(opened(self).await), self.left_out(), detail)
     }
 
     /// Verifies the arrays, and returns a report per file or array, with its path or URL. By default, one
     /// report covers the whole group. It checks that arrays can be opened and, at [`Depth::Cells`], chunks
     /// decoded.
     async fn verify(&self, depth: Depth, progress: &Arc<Progress>) -> Vec<(String, Report)> {
-        let (location, arrays) = (self.location(), opened(self).await);
+        let (location, arrays) = (self.location(), grids(opened(self).await));
         let report = verify_arrays(location, arrays, self.left_out(), depth, progress).await;
         vec![(location.to_owned(), report)]
     }
@@ -242,17 +320,23 @@ async fn opened<G: ArrayGroup + ?Sized>(group: &G) -> Vec<Named> {
     let names = group.names();
     match group.arrays(&names).await {
         Ok(all) if all.len() == names.len() => {
-            names.into_iter().zip(all.into_iter().map(OpenedArray::into_grid)).collect()
+            names.into_iter().zip(all.into_iter().map(Ok)).collect()
         }
         _ => {
             let mut each = Vec::with_capacity(names.len());
             for name in names {
-                let array = one(group, &name).await.and_then(OpenedArray::into_grid);
+                let array = one(group, &name).await;
                 each.push((name, array));
             }
             each
         }
     }
+}
+
+/// Returns the arrays as grids; the default descriptions and verifications know no other arrays.
+fn grids(arrays: Vec<Named>) -> Vec<NamedGrid> {
+    let grid = |(name, array): Named| (name, array.and_then(OpenedArray::into_grid));
+    arrays.into_iter().map(grid).collect()
 }
 
 /// Opens one array. A format that returns none, against the contract of `arrays`, is an `Internal` error.
@@ -264,13 +348,12 @@ async fn one<G: ArrayGroup + ?Sized>(group: &G, name: &str) -> Result<OpenedArra
 impl dyn ArrayGroup + '_ {
     /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
     /// data variables.
-    pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<FileArrays> {
+    pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<TableArrays> {
         let opened = match dataset {
             Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
             None => self.variables().await?,
         };
-        let arrays = opened.into_iter().map(OpenedArray::into_grid).collect::<Result<_>>()?;
-        Ok(FileArrays { name: self.file_name().to_owned(), arrays })
+        TableArrays::new(self.file_name(), opened)
     }
 
     /// Opens the array `name`.

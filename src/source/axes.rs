@@ -2,9 +2,14 @@
 
 use crate::error::Error;
 
-/// Formats an array's name and dimensions: `"t" (time: 24, lat: 10)`.
-pub(crate) fn with_axes(name: &str, axes: &[(String, u64)]) -> String {
-    let axes: Vec<String> = axes.iter().map(|(name, len)| format!("{name}: {len}")).collect();
+/// Formats an array's name and dimensions: `"t" (time: 24, lat: 10)`. Dimensions of sparse arrays have no
+/// length: `"points" (x, y)`.
+pub(crate) fn with_axes(name: &str, axes: &[(String, Option<u64>)]) -> String {
+    let axis = |(name, len): &(String, Option<u64>)| match len {
+        Some(len) => format!("{name}: {len}"),
+        None => name.clone(),
+    };
+    let axes: Vec<String> = axes.iter().map(axis).collect();
     format!("\"{name}\" ({})", axes.join(", "))
 }
 

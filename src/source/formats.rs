@@ -20,9 +20,9 @@ use std::sync::Arc;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
-use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised};
+use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised, TableArrays};
 use super::elsewhere;
-use super::mosaic::{FileArrays, MosaicOptions};
+use super::mosaic::MosaicOptions;
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};
@@ -410,7 +410,7 @@ impl Formats {
         format: &Arc<dyn ArrayFormat>,
         place: &Place,
         options: &ResolvedOptions,
-    ) -> Result<FileArrays> {
+    ) -> Result<TableArrays> {
         let place = place.clone().with_io(options.io());
         match format.table(&place, options).await {
             Ok(arrays) => Ok(arrays),

@@ -32,7 +32,9 @@ pub(crate) mod tet;
 #[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
 
-pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised};
+pub use array_format::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised, TableArrays,
+};
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};

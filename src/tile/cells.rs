@@ -55,6 +55,14 @@ impl Tile {
         Self { validity, ..self }
     }
 
+    /// Returns the number of cells.
+    pub fn cells(&self) -> usize {
+        match &self.cells {
+            Cells::Fixed { bytes, width } => bytes.len() / (*width).max(1),
+            Cells::Variable { spans, .. } => spans.len(),
+        }
+    }
+
     /// Returns all cells of fixed width, at any alignment; no bytes for cells of any length.
     pub fn bytes(&self) -> &[u8] {
         match &self.cells {

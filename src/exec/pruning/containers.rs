@@ -17,14 +17,14 @@ use datafusion::common::{Column as ColumnName, ScalarValue};
 
 /// Statistics of some chunks, by column name. DataFusion's pruning calls a chunk a container.
 #[derive(Default)]
-pub(super) struct ContainerStatistics {
-    pub(super) chunks: usize,
+pub(crate) struct ContainerStatistics {
+    pub(crate) chunks: usize,
     /// The least and the greatest label or value of each chunk.
-    pub(super) bounds: HashMap<String, (ArrayRef, ArrayRef)>,
+    pub(crate) bounds: HashMap<String, (ArrayRef, ArrayRef)>,
     /// The number of NULLs of each chunk. A chunk in which they are as many as the cells has no value.
-    pub(super) null_counts: HashMap<String, UInt64Array>,
+    pub(crate) null_counts: HashMap<String, UInt64Array>,
     /// The number of cells of each chunk; `None` without statistics of a variable.
-    pub(super) cells: Option<ArrayRef>,
+    pub(crate) cells: Option<ArrayRef>,
 }
 
 impl PruningStatistics for ContainerStatistics {

@@ -18,17 +18,17 @@
 //! reduction evaluates filters over its group keys itself, with [`dynamic::snapshot_filter`] and
 //! [`labels::satisfied`].
 
-mod containers;
+pub(crate) mod containers;
 pub(crate) mod dynamic;
 pub(crate) mod labels;
 pub(crate) mod planning;
 pub(crate) mod priority;
 pub(crate) mod runtime;
 mod scope;
-mod statistics;
+pub(crate) mod statistics;
 pub(crate) mod zones;
 
 pub(crate) use dynamic::DynamicFilters;
 pub(crate) use priority::Priority;
 pub(crate) use runtime::RuntimePruner;
-pub(crate) use scope::FilterScope;
+pub(crate) use scope::{FilterScope, is_immutable};

@@ -73,7 +73,7 @@ pub(super) fn find(array: &GridArray, name: &str) -> Option<(usize, ColumnSource
 
 /// Whether the result depends only on the row's columns, and is always the same for the same row.
 /// Expressions that are not listed, such as subqueries, count as dependent on more.
-fn is_immutable(filter: &Expr) -> bool {
+pub(crate) fn is_immutable(filter: &Expr) -> bool {
     let depends = filter.exists(|expr| {
         Ok(match expr {
             Expr::ScalarFunction(function) => {

@@ -175,11 +175,7 @@ impl ChunkStatistics {
     /// Translates a predicate into one on bounds; `None` if it cannot exclude a chunk. `value > 300`
     /// becomes "the greatest value is above 300", and parts that bounds do not decide become true.
     pub(super) fn predicate(&self, predicate: PhysicalExprRef) -> Option<Arc<PruningPredicate>> {
-        if negates_integers(&predicate, &self.schema) {
-            return None;
-        }
-        let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&self.schema));
-        builder.build(predicate).filter(|predicate| !predicate.always_true())
+        on_bounds(predicate, &self.schema)
     }
 
     /// Returns for each chunk whether `predicate` may hold there; `None` if it may hold in all chunks.
@@ -317,6 +313,18 @@ async fn value_zones(
         }
     }
     values
+}
+
+/// Translates a predicate on rows of `schema` into one on bounds; `None` if it cannot exclude anything.
+pub(crate) fn on_bounds(
+    predicate: PhysicalExprRef,
+    schema: &SchemaRef,
+) -> Option<Arc<PruningPredicate>> {
+    if negates_integers(&predicate, schema) {
+        return None;
+    }
+    let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
+    builder.build(predicate).filter(|predicate| !predicate.always_true())
 }
 
 /// Whether `predicate` negates an integer, or may do so. DataFusion prunes by `-x < a` as by `x > -a`. The

@@ -5,17 +5,20 @@
 //!   OpenArray ─▶ TileDbArray ┬─ window          tiles/window.rs      the cells that a table shows
 //!                            ├─ locate          tiles/locate.rs      where the tiles of chunks are stored
 //!                            ├─ read_zones      statistics/zones.rs  the statistics of chunks
+//!                            ├─ sparse tiles    sparse/              rectangles and tiles of sparse arrays
 //!                            ├─ read_metadata   metadata.rs          keys and values
 //!                            └─ read_tiles      check_tiles.rs       the tiles of one fragment, to verify
 //! ```
 //!
 //! All readers share one array in an `Arc`. Only its tile indexes are filled in after the open, each once.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::folder::OpenOptions;
 use super::fragments::{Fragment, TileIndex};
 use super::schema::{ArrayKind, ArraySchema, CellOrder, Enumeration};
+use super::sparse::{DeleteCondition, RTree};
 use crate::error::{Error, Result};
 
 /// An opened array, without its cells. The locations of tiles are read when first needed, and then kept.
@@ -31,8 +34,14 @@ pub struct TileDbArray {
     pub(super) fragments: Vec<Fragment>,
     /// Per attribute of `schema`; `None` if it has no enumeration.
     pub(super) enumerations: Vec<Option<Arc<Enumeration>>>,
-    /// Per fragment and attribute of `schema`, the tile index once it is read.
+    /// The delete conditions that the open sees, oldest first; only sparse arrays have any.
+    pub(super) deletions: Vec<DeleteCondition>,
+    /// Per fragment and field of it, the tile index once it is read.
     tile_indexes: Vec<Vec<OnceLock<Arc<TileIndex>>>>,
+    /// Per fragment, its R-tree once it is read.
+    rtrees: Vec<OnceLock<Arc<RTree>>>,
+    /// Per fragment, the markers of the delete conditions that were applied to it, once they are read.
+    processed: Vec<OnceLock<Arc<HashSet<String>>>>,
 }
 
 impl TileDbArray {
@@ -41,10 +50,27 @@ impl TileDbArray {
         schema: Arc<ArraySchema>,
         fragments: Vec<Fragment>,
         enumerations: Vec<Option<Arc<Enumeration>>>,
+        deletions: Vec<DeleteCondition>,
     ) -> Self {
-        let none_yet = || schema.attributes.iter().map(|_| OnceLock::new()).collect();
-        let tile_indexes = fragments.iter().map(|_| none_yet()).collect();
-        Self { options, schema, fragments, enumerations, tile_indexes }
+        let none_yet = |it: &Fragment| (0..it.fields()).map(|_| OnceLock::new()).collect();
+        let tile_indexes = fragments.iter().map(none_yet).collect();
+        let rtrees = fragments.iter().map(|_| OnceLock::new()).collect();
+        let processed = fragments.iter().map(|_| OnceLock::new()).collect();
+        Self {
+            options,
+            schema,
+            fragments,
+            enumerations,
+            deletions,
+            tile_indexes,
+            rtrees,
+            processed,
+        }
+    }
+
+    /// The delete conditions that the open sees, oldest first; only sparse arrays have any.
+    pub fn deletions(&self) -> &[DeleteCondition] {
+        &self.deletions
     }
 
     /// The schema at the time of the open.
@@ -74,11 +100,19 @@ impl TileDbArray {
         self.enumerations.get(attribute)?.as_ref()
     }
 
+    /// Fails unless the array is sparse.
+    pub(super) fn check_sparse(&self) -> Result<()> {
+        match self.schema.kind {
+            ArrayKind::Sparse => Ok(()),
+            ArrayKind::Dense => Err(Error::internal("a dense array is read as a sparse one")),
+        }
+    }
+
     /// Fails unless the array is dense, with tiles and cells in row-major or column-major order.
     pub(super) fn check_dense(&self) -> Result<()> {
         let schema = &self.schema;
         if schema.kind == ArrayKind::Sparse {
-            return Err(Error::unsupported("sparse arrays are not read yet"));
+            return Err(Error::internal("a sparse array is read as a dense one"));
         }
         let is_read = |order| matches!(order, CellOrder::RowMajor | CellOrder::ColumnMajor);
         if !is_read(schema.tile_order) || !is_read(schema.cell_order) {
@@ -96,17 +130,27 @@ impl TileDbArray {
         covered.enumerate().filter_map(|(number, ranges)| Some((number, ranges?)))
     }
 
-    /// The tile index of an attribute in a fragment, if it was read before.
-    pub(super) fn tile_index(&self, fragment: usize, attribute: usize) -> Option<&Arc<TileIndex>> {
-        self.tile_indexes.get(fragment)?.get(attribute)?.get()
+    /// The tile index of a field of a fragment, if it was read before.
+    pub(super) fn tile_index(&self, fragment: usize, field: usize) -> Option<&Arc<TileIndex>> {
+        self.tile_indexes.get(fragment)?.get(field)?.get()
     }
 
     /// Keeps a tile index for later queries.
-    pub(super) fn keep_tile_index(&self, fragment: usize, attribute: usize, index: TileIndex) {
-        let place = self.tile_indexes.get(fragment).and_then(|of| of.get(attribute));
+    pub(super) fn keep_tile_index(&self, fragment: usize, field: usize, index: TileIndex) {
+        let place = self.tile_indexes.get(fragment).and_then(|of| of.get(field));
         if let Some(place) = place {
             // Another query may have set the index first; both are equal.
             let _ = place.set(Arc::new(index));
         }
+    }
+
+    /// The R-tree of a fragment, once it is read.
+    pub(super) fn rtree(&self, fragment: usize) -> Option<&OnceLock<Arc<RTree>>> {
+        self.rtrees.get(fragment)
+    }
+
+    /// The markers of the delete conditions that were applied to a fragment, once they are read.
+    pub(super) fn processed(&self, fragment: usize) -> Option<&OnceLock<Arc<HashSet<String>>>> {
+        self.processed.get(fragment)
     }
 }

@@ -8,12 +8,13 @@
 //!   ├── __fragments/
 //!   │   └── __t1_t2_uuid_v/               fragments/
 //!   │       ├── __fragment_metadata.tdb   fragments/footer.rs, tile_index.rs; statistics/
-//!   │       └── a0.tdb, a0_var.tdb, …     tiles/: finds those of a chunk; filter/: decodes them
+//!   │       └── a0.tdb, a0_var.tdb, …     tiles/: finds those of a chunk; filter/: decodes them;
+//!   │                                     sparse/: those of sparse arrays
 //!   └── __meta/                           metadata.rs
 //! ```
 //!
 //! Each of these parts uses only parts before it: `filter`, `schema`, `folder`, `fragments`,
-//! `array.rs`, `tiles`, `statistics`. All may use `datatype.rs` and `text.rs`. From `schema` on, parts
+//! `array.rs`, `tiles`, `statistics`, `sparse`. All may use `datatype.rs` and `text.rs`. From `schema` on, parts
 //! also use `generic_tile.rs`, the envelope of all metadata.
 //!
 //! [`OpenArray`] reads schemas, commits and the footers of the visible fragments, in at most five round
@@ -36,6 +37,7 @@ mod group;
 mod metadata;
 mod open_array;
 mod schema;
+mod sparse;
 mod statistics;
 #[cfg(any(test, fuzzing))]
 #[cfg_attr(fuzzing, allow(dead_code))] // Fuzzing builds fewer arrays than the tests.
@@ -48,13 +50,16 @@ pub use check_tiles::{FragmentTiles, ReadTiles};
 pub use datatype::Datatype;
 pub use filter::{EncryptionKey, FilterBuffers, Pipeline, TileCodec};
 pub use folder::{FolderKind, OpenOptions, folder_kind};
-pub use fragments::Fragment;
+pub use fragments::{FieldSchema, Fragment};
 pub use group::{GroupMember, ReadGroup};
 pub use metadata::{MetadataValue, ReadMetadata};
 pub use open_array::OpenArray;
 pub use schema::{
-    ArrayKind, ArraySchema, Attribute, CellOrder, DimensionDomain, DimensionLabel,
+    ArrayKind, ArraySchema, Attribute, CellOrder, CoordinateRange, DimensionDomain, DimensionLabel,
     DimensionLabelOrder, DimensionSchema, Enumeration, ValuesPerCell,
+};
+pub use sparse::{
+    Block, Comparison, Condition, Coordinates, DeleteCondition, RTree, ReadBlocks, ReadSparseZones,
 };
 pub use statistics::{ReadZones, StoredStatistics, TileZones};
 pub use tiles::{Locate, Window};

@@ -20,11 +20,12 @@ use bytes::Bytes;
 
 use super::array::TileDbArray;
 use super::folder::{
-    COMMITS, Commit, CommitFiles, FolderKind, OLD_SCHEMA_FILE, OpenOptions, SCHEMA_FOLDER,
-    TimedName, extension, folder_kind, last_part, whole_file,
+    COMMITS, Commit, CommitFiles, Deletion, FolderKind, OLD_SCHEMA_FILE, OpenOptions,
+    SCHEMA_FOLDER, TimedName, extension, folder_kind, last_part, whole_file,
 };
 use super::fragments::{Footer, Fragment, METADATA_FILE, footer_range};
-use super::schema::{ArraySchema, Enumeration};
+use super::schema::{ArrayKind, ArraySchema, Enumeration};
+use super::sparse::DeleteCondition;
 use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 use crate::format::{Entry, Location, Machine, Replies, Step};
@@ -50,6 +51,8 @@ pub struct OpenArray {
     commits: Vec<Commit>,
     /// Per commit, the names and sizes in bytes of the files in the fragment's folder.
     files: Vec<BTreeMap<String, u64>>,
+    /// The visible delete conditions of a sparse array, oldest first.
+    deletions: Vec<DeleteCondition>,
     /// Per attribute of the chosen schema; empty until they are read.
     enumerations: Vec<Option<Arc<Enumeration>>>,
     /// Per commit, the footer of its fragment; `None` until it is read.
@@ -106,6 +109,7 @@ impl OpenArray {
             chosen: String::new(),
             commits: vec![],
             files: vec![],
+            deletions: vec![],
             enumerations: vec![],
             footers: vec![],
         }
@@ -150,6 +154,7 @@ impl OpenArray {
                 Some("con") => files.consolidated.push(text),
                 Some("ign") => files.ignored.push(text),
                 Some("vac") => files.vacuumed.push((name.to_owned(), text)),
+                Some("del") => files.deletions.push((name.to_owned(), text)),
                 _ => {
                     let schema = ArraySchema::parse(&text, self.options.key.as_ref())
                         .map_err(|error| error.about(&location.object))?;
@@ -160,6 +165,15 @@ impl OpenArray {
         self.chosen = self.choose_schema()?;
         let kind = self.chosen_schema()?.kind;
         self.commits = files.visible(kind, &self.options)?;
+        if kind == ArrayKind::Sparse {
+            let key = self.options.key.as_ref();
+            let visible = files.visible_deletions(&self.options)?;
+            let conditions = visible.into_iter().map(|Deletion { marker, time, condition }| {
+                let parsed = DeleteCondition::parse(marker.clone(), time, condition, key);
+                parsed.map_err(|error| error.about(&marker))
+            });
+            self.deletions = conditions.collect::<Result<_>>()?;
+        }
         if self.commits.is_empty() {
             // No folder needs listing, but the schema may still need enumerations.
             return self.read_tails(vec![]);
@@ -314,13 +328,14 @@ impl OpenArray {
             fragments.push(fragment.map_err(|error| error.about(&commit.folder))?);
         }
         let enumerations = std::mem::take(&mut self.enumerations);
-        Ok(TileDbArray::new(self.options.clone(), schema, fragments, enumerations))
+        let deletions = std::mem::take(&mut self.deletions);
+        Ok(TileDbArray::new(self.options.clone(), schema, fragments, enumerations, deletions))
     }
 }
 
-/// Whether the content of a file determines which fragments are visible.
+/// Whether the content of a file determines which fragments or cells are visible.
 fn is_commit_file(entry: &Entry) -> bool {
-    entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac"))
+    entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac" | "del"))
 }
 
 impl Machine for OpenArray {

@@ -3,7 +3,7 @@
 //! It shows only facts that every array has: dimensions, chunk grid and columns. A format that knows more,
 //! such as stored sizes, overrides `ArrayGroup::describe`.
 
-use super::Named;
+use super::NamedGrid;
 use crate::array::{ColumnSource, GridArray};
 use crate::error::{Error, Result};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
@@ -15,7 +15,7 @@ use crate::verify::counted;
 /// otherwise a warning.
 pub(crate) fn describe_arrays(
     location: &str,
-    arrays: &[Named],
+    arrays: &[NamedGrid],
     left_out: &[Error],
     detail: &Detail,
 ) -> Result<Description> {

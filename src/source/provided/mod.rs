@@ -12,6 +12,9 @@ pub(crate) use verify::verify_arrays;
 
 use crate::array::GridArray;
 use crate::error::Result;
+use crate::source::array_format::OpenedArray;
 
 /// The name of an array, and the array or the error of opening it.
-pub(crate) type Named = (String, Result<GridArray>);
+pub(crate) type Named = (String, Result<OpenedArray>);
+/// The name of a grid, and the grid or the error of opening it.
+pub(crate) type NamedGrid = (String, Result<GridArray>);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Named;
+use super::NamedGrid;
 use crate::array::GridArray;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Scratch, StoredChunk};
@@ -28,7 +28,7 @@ const LOCATED_AT_ONCE: u64 = 256;
 /// Verifies the arrays at `location`, and decodes their chunks at [`Depth::Cells`].
 pub(crate) async fn verify_arrays(
     location: &str,
-    arrays: Vec<Named>,
+    arrays: Vec<NamedGrid>,
     left_out: &[Error],
     depth: Depth,
     progress: &Arc<Progress>,

@@ -173,9 +173,9 @@ impl ArrayGroup for TetGroup {
 
 impl TetGroup {
     /// The names and lengths of the dimensions of a dataset.
-    fn axes_of(&self, dataset: &str) -> Vec<(String, u64)> {
+    fn axes_of(&self, dataset: &str) -> Vec<(String, Option<u64>)> {
         let Some(id) = self.file.tet().dataset_id(dataset) else { return vec![] };
         let (dimensions, _) = self.file.tet().dimensions(id);
-        dimensions.into_iter().map(|dimension| (dimension.name, dimension.len)).collect()
+        dimensions.into_iter().map(|dimension| (dimension.name, Some(dimension.len))).collect()
     }
 }

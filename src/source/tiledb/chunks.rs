@@ -13,7 +13,7 @@ use super::columns::scalar;
 use super::view::TileDbView;
 use crate::array::{ChunkSource, NOT_A_TIME, Scalar};
 use crate::error::Result;
-use crate::format::tiledb::{TileDbArray, Window};
+use crate::format::tiledb::{Attribute, TileDbArray, Window};
 use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
 use crate::grid::{ChunkTask, Selection};
 use crate::tile::{Objects, drive};
@@ -51,17 +51,11 @@ impl ChunkSource for TileDbChunks {
         _: &Selection,
         bytes_to_read: u64,
     ) -> Option<Arc<dyn Zones>> {
-        /// Bytes of statistics per tile: the least and the greatest value, the sum and the NULL count, at
-        /// most 8 bytes each.
-        const STATISTICS_BYTES: u64 = 32;
-        /// Statistics of up to this many bytes, or 2048 tiles, are always read.
-        const CHEAP: u64 = 1 << 16;
         if let Some(zones) = self.zones[value].get() {
             return zones.clone();
         }
         let tiles: u64 = self.array.fragments().iter().map(|fragment| fragment.tiles).sum();
-        let worthwhile = tiles.saturating_mul(STATISTICS_BYTES) <= bytes_to_read.max(CHEAP);
-        if !self.view.read.trust_zone_maps || !worthwhile {
+        if !self.view.read.trust_zone_maps || !is_worthwhile(tiles, bytes_to_read) {
             return None;
         }
         self.zones[value].get_or_init(|| self.read_zones(value)).await.clone()
@@ -73,11 +67,6 @@ impl TileDbChunks {
     /// bounds, and if the statistics cannot be read.
     async fn read_zones(&self, value: usize) -> Option<Arc<dyn Zones>> {
         let attribute = &self.array.schema().attributes[value];
-        let element = match scalar(attribute.datatype, &self.view)? {
-            Scalar::Number(element) => element,
-            Scalar::Temporal(_) => ElementType::I64,
-            Scalar::Boolean => return None,
-        };
         let machine = self.array.read_zones(&self.window, value)?;
         let zones = match drive(machine, &self.objects).await {
             Ok(zones) => zones,
@@ -86,28 +75,53 @@ impl TileDbChunks {
                 return None;
             }
         };
-        // Elements that the table shows as NULL, but that writers count as values.
-        let mut nulls = Vec::new();
-        if self.view.read.fill_as_null {
-            nulls.push(bound(&attribute.fill));
-        }
-        if self.view.read.nan_as_null && attribute.datatype.is_temporal() {
-            nulls.push(NOT_A_TIME.to_le_bytes());
-        }
-        Some(Arc::new(WithoutPossibleNulls { zones, element, nulls }))
+        without_possible_nulls(Arc::new(zones), attribute, &self.view)
     }
+}
+
+/// Whether statistics of this many tiles cost little compared with the payloads that a query reads.
+pub(super) fn is_worthwhile(tiles: u64, bytes_to_read: u64) -> bool {
+    /// Bytes of statistics per tile: the least and the greatest value, the sum and the NULL count, at
+    /// most 8 bytes each.
+    const STATISTICS_BYTES: u64 = 32;
+    /// Statistics of up to this many bytes, or 2048 tiles, are always read.
+    const CHEAP: u64 = 1 << 16;
+    tiles.saturating_mul(STATISTICS_BYTES) <= bytes_to_read.max(CHEAP)
+}
+
+/// Returns the statistics of an attribute without those of chunks that may hold a value that the table shows
+/// as NULL. `None` for text and booleans, which are not compared by bounds.
+pub(super) fn without_possible_nulls(
+    zones: Arc<dyn Zones>,
+    attribute: &Attribute,
+    view: &TileDbView,
+) -> Option<Arc<dyn Zones>> {
+    let element = match scalar(attribute.datatype, view)? {
+        Scalar::Number(element) => element,
+        Scalar::Temporal(_) => ElementType::I64,
+        Scalar::Boolean => return None,
+    };
+    // Elements that the table shows as NULL, but that writers count as values.
+    let mut nulls = Vec::new();
+    if view.read.fill_as_null {
+        nulls.push(bound(&attribute.fill));
+    }
+    if view.read.nan_as_null && attribute.datatype.is_temporal() {
+        nulls.push(NOT_A_TIME.to_le_bytes());
+    }
+    Some(Arc::new(WithoutPossibleNulls { zones, element, nulls }))
 }
 
 /// The statistics of chunks, without chunks that may hold a value that the table shows as NULL.
 #[derive(Debug)]
-struct WithoutPossibleNulls<Z> {
-    zones: Z,
+struct WithoutPossibleNulls {
+    zones: Arc<dyn Zones>,
     element: ElementType,
     /// The elements that the table shows as NULL, besides stored NULLs.
     nulls: Vec<Bound>,
 }
 
-impl<Z: Zones> Zones for WithoutPossibleNulls<Z> {
+impl Zones for WithoutPossibleNulls {
     fn zone(&self, chunk: u64) -> Option<Zone> {
         let zone = self.zones.zone(chunk)?;
         // Bounds do not distinguish -0.0 (rank -1) from 0.0 (rank 0), so both get rank 0.

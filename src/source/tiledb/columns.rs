@@ -19,8 +19,8 @@ use bytes::Bytes;
 
 use super::view::TileDbView;
 use crate::array::{
-    CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn, Scalar,
-    Temporal, Value, ValueColumn,
+    CellColumn, CellKind, Counter, Dimension, Encoding, Labels, NOT_A_TIME, NumberColumn,
+    ReadOptions, Scalar, Temporal, Value, ValueColumn,
 };
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
@@ -53,6 +53,28 @@ pub(super) fn table_dimension(
         .map_err(|error| error.about(&format!("dimension \"{}\"", dimension.name)))?;
     let attributes = attributes_of(dimension.datatype, scalar);
     Ok(Dimension::new(dimension.name.clone(), Some(Labels::Counted(labels)), len, attributes))
+}
+
+/// Returns the column of a dimension of a sparse array, which stores the coordinates of each cell. They are
+/// never NULL.
+///
+/// # Errors
+/// `Unsupported` for types that no column can have.
+pub(super) fn coordinate_value(dimension: &DimensionSchema, view: &TileDbView) -> Result<Value> {
+    let (datatype, name) = (dimension.datatype, dimension.name.clone());
+    let is_text = dimension.domain == DimensionDomain::Text;
+    let values = if is_text { ValuesPerCell::Variable } else { ValuesPerCell::Fixed(1) };
+    let column = match scalar(datatype, view) {
+        Some(Scalar::Number(element)) if !is_text => {
+            let read = ReadOptions { nan_as_null: false, ..view.read.clone() };
+            ValueColumn::Number(NumberColumn::plain(element, None, false, &read))
+        }
+        _ => ValueColumn::Cells(CellColumn::new(cell_kind(datatype, values, view)?, false, vec![])),
+    };
+    let width = if is_text { None } else { usize::try_from(datatype.size()).ok() };
+    let cells = CellFormat { width, nullable: false, fill: vec![], fill_is_valid: true };
+    let attributes = scalar(datatype, view).map(|scalar| attributes_of(datatype, scalar));
+    Ok(Value { name, column, cells, attributes: attributes.unwrap_or_default() })
 }
 
 /// Returns `tiledb_datatype` with the stored type for a date or time that its column shows as integers,

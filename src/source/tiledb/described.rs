@@ -7,17 +7,18 @@
 //!     DIMENSION   TYPE   LENGTH   FIRST   LAST   TILE   DOMAIN       dimension_table
 //!     ATTRIBUTE   TYPE   VALUES   NULL   STORED   RATIO   FILTERS    attribute_table
 //!     ATTRIBUTE   OF   VALUE                                         metadata, with --metadata
-//!     FRAGMENT   FROM   TO   TILES   CELLS   STORED                  fragment_table, with --chunks
+//!     FRAGMENT   FROM   TO   TILES   CELLS   LEVELS   STORED         fragment_table, with --chunks
 //! ```
 //!
-//! Facts of the schema and of the fragments are always there. Facts of the table (shape, first and last
-//! labels) are missing for arrays that SQL cannot query, such as sparse ones.
+//! Facts of the schema and of the fragments are always there. Sparse arrays have no shape. Facts of the table
+//! are missing for arrays that SQL cannot query.
 
 use super::reader::TileDbReader;
 use super::view::TileDbView;
 use crate::array::GridArray;
 use crate::error::Result;
 use crate::format::tiledb::{ArraySchema, Attribute, DimensionSchema, Fragment};
+use crate::source::array_format::OpenedArray;
 use crate::source::description::{Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension, ends};
 use crate::source::show::{shape_text, size_text, utc_milliseconds};
@@ -30,10 +31,12 @@ pub(super) struct DescribedArray {
     location: String,
     opened: TileDbReader,
     /// `None` if the array cannot be shown as a table.
-    table: Option<GridArray>,
+    table: Option<OpenedArray>,
     /// In the order of the schema.
     dimensions: Vec<KnownDimension>,
     warnings: Vec<String>,
+    /// Per fragment, the levels of its R-tree; empty unless fragments are listed.
+    levels: Vec<Option<u32>>,
     /// `None` unless requested.
     metadata: Option<Vec<KnownAttribute>>,
     /// The most fragments to list; `None` for no list.
@@ -61,14 +64,16 @@ impl DescribedArray {
             false => None,
         };
         let described = opened.tiledb().schema().dimensions.iter().enumerate();
-        let dimensions = described.map(|(axis, it)| dimension(it, axis, table.as_ref()));
+        let grid = table.as_ref().and_then(OpenedArray::as_grid);
+        let dimensions = described.map(|(axis, it)| dimension(it, axis, &opened, grid));
         Ok(Self {
             dimensions: dimensions.collect::<Result<_>>()?,
             name: name.to_owned(),
             location: location.to_owned(),
-            opened,
             table,
             warnings,
+            levels: if detail.listed.is_some() { opened.rtree_levels().await? } else { vec![] },
+            opened,
             metadata,
             listed: detail.listed,
         })
@@ -88,12 +93,17 @@ impl DescribedArray {
 
     /// Cells per axis of the table; `None` if there is no table.
     pub(super) fn shape(&self) -> Option<Vec<u64>> {
-        self.table.as_ref().map(|table| table.grid().shape().to_vec())
+        self.grid().map(|grid| grid.grid().shape().to_vec())
     }
 
     /// Cells per axis of a tile; `None` if there is no table.
     pub(super) fn tile_shape(&self) -> Option<Vec<u64>> {
-        self.table.as_ref().map(|table| table.grid().chunk_shape().collect())
+        self.grid().map(|grid| grid.grid().chunk_shape().collect())
+    }
+
+    /// The table of a dense array.
+    fn grid(&self) -> Option<&GridArray> {
+        self.table.as_ref().and_then(OpenedArray::as_grid)
     }
 
     /// Bytes of all visible fragments, metadata included.
@@ -137,7 +147,11 @@ impl DescribedArray {
             ("warnings", self.warnings.clone().into()),
         ];
         fields.extend(self.metadata.as_deref().map(|it| ("metadata", KnownAttribute::list(it))));
-        let fragments = self.listed().map(|all| Fact::List(all.iter().map(fragment).collect()));
+        let fragments = self.listed().map(|all| {
+            Fact::List(
+                all.iter().zip(&self.levels).map(|(it, level)| fragment(it, *level)).collect(),
+            )
+        });
         fields.extend(fragments.map(|fragments| ("fragment_list", fragments)));
         Fact::Record(fields)
     }
@@ -186,10 +200,9 @@ impl DescribedArray {
         let tiles = format!("{tile_order} tiles of {shape}{cell_order} cells");
         let mut tables = vec![self.dimension_table(), self.attribute_table()];
         tables.extend(self.metadata.as_deref().map(KnownAttribute::table));
-        tables.extend(
-            self.listed()
-                .map(|listed| fragment_table(listed).of_all(self.fragments().len() as u64)),
-        );
+        tables.extend(self.listed().map(|listed| {
+            fragment_table(listed, &self.levels).of_all(self.fragments().len() as u64)
+        }));
         Page {
             title: self.location.clone(),
             lines: vec![facts.join(", "), tiles],
@@ -261,15 +274,17 @@ async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
     Ok(known.collect())
 }
 
-/// Returns the facts about a dimension. Its labels come from the table, if there is one.
+/// Returns the facts about a dimension. Its labels come from the table of a dense array. Those of a sparse
+/// array are the ends of its fragments.
 fn dimension(
     dimension: &DimensionSchema,
     axis: usize,
+    opened: &TileDbReader,
     table: Option<&GridArray>,
 ) -> Result<KnownDimension> {
     let [first, last] = match table {
         Some(table) => ends(&table.dims()[axis])?,
-        None => [None, None],
+        None => opened.coordinate_ends(axis),
     };
     Ok(KnownDimension {
         name: dimension.name.clone(),
@@ -314,8 +329,8 @@ impl StoredAttribute<'_> {
     }
 }
 
-fn fragment(known: &Fragment) -> Fact {
-    Fact::Record(vec![
+fn fragment(known: &Fragment, levels: Option<u32>) -> Fact {
+    let mut fields = vec![
         ("name", known.name.as_str().into()),
         ("written_from", utc_milliseconds(known.t1).into()),
         ("written_to", utc_milliseconds(known.t2).into()),
@@ -323,25 +338,29 @@ fn fragment(known: &Fragment) -> Fact {
         ("tiles", known.tiles.into()),
         ("cells", known.cells.into()),
         ("stored_bytes", known.bytes().into()),
-    ])
+    ];
+    fields.extend(levels.map(|levels| ("rtree_levels", levels.into())));
+    Fact::Record(fields)
 }
 
-fn fragment_table(fragments: &[Fragment]) -> PageTable {
+fn fragment_table(fragments: &[Fragment], levels: &[Option<u32>]) -> PageTable {
     let columns = [
         ("FRAGMENT", Side::Left),
         ("FROM", Side::Left),
         ("TO", Side::Left),
         ("TILES", Side::Right),
         ("CELLS", Side::Right),
+        ("LEVELS", Side::Right),
         ("STORED", Side::Right),
     ];
-    let rows = fragments.iter().map(|it| {
+    let rows = fragments.iter().zip(levels).map(|(it, levels)| {
         [
             Some(it.name.clone()),
             Some(utc_milliseconds(it.t1)),
             Some(utc_milliseconds(it.t2)),
             Some(it.tiles.to_string()),
             it.cells.map(|cells| cells.to_string()),
+            levels.map(|levels| levels.to_string()),
             Some(size_text(it.bytes())),
         ]
     });

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use super::reader::TileDbReader;
 use crate::array::failed_to;
 use crate::error::Result;
-use crate::format::tiledb::{ArrayKind, Attribute, DimensionSchema, Fragment, MetadataValue};
+use crate::format::tiledb::{
+    ArrayKind, Attribute, CoordinateRange, DimensionSchema, Fragment, MetadataValue,
+};
 use arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
@@ -78,6 +80,11 @@ fn of_schema(opened: &TileDbReader, facts: &mut Facts) {
     facts.add("array", "", "format version", &schema.version);
     facts.add("array", "", "tile order", &schema.tile_order);
     facts.add("array", "", "cell order", &schema.cell_order);
+    if schema.kind == ArrayKind::Sparse {
+        facts.add("array", "", "capacity", &schema.capacity);
+        facts.add("array", "", "allows duplicates", &schema.allows_duplicates);
+        facts.add("array", "", "delete conditions", &opened.tiledb().deletions().len());
+    }
     if let Some(ranges) = &schema.current_domain {
         facts.add("array", "", "current domain", &ranges_text(ranges, opened));
     }
@@ -112,8 +119,8 @@ fn of_attribute(attribute: &Attribute, facts: &mut Facts) {
     facts.add("attribute", name, "filters", &attribute.pipeline);
 }
 
-/// Returns a row per visible fragment, oldest first.
-pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
+/// Returns a row per visible fragment, oldest first. `levels` are those of their R-trees.
+pub(super) fn fragments(opened: &TileDbReader, levels: Vec<Option<u32>>) -> Result<RecordBatch> {
     let all = opened.tiledb().fragments();
     let text = |of: fn(&Fragment) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(all.iter().map(of)))
@@ -123,10 +130,8 @@ pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
         let times = all.iter().map(|it| i64::try_from(of(it)).ok());
         Arc::new(times.collect::<TimestampMillisecondArray>())
     };
-    let domain = all
-        .iter()
-        .map(|it| it.non_empty_domain.as_deref().map(|ranges| ranges_text(ranges, opened)));
-    let columns: [(&str, ArrayRef, bool); 8] = [
+    let domain = all.iter().map(|it| Some(ranges_text(&it.domain, opened)));
+    let columns: [(&str, ArrayRef, bool); 9] = [
         ("fragment", text(|it| it.name.clone()), false),
         ("written_from", time(|it| it.t1), true),
         ("written_to", time(|it| it.t2), true),
@@ -138,17 +143,17 @@ pub(super) fn fragments(opened: &TileDbReader) -> Result<RecordBatch> {
         ("non_empty_domain", Arc::new(domain.collect::<StringArray>()), true),
         ("tiles", Arc::new(UInt64Array::from_iter_values(all.iter().map(|it| it.tiles))), false),
         ("cells", Arc::new(all.iter().map(|it| it.cells).collect::<UInt64Array>()), true),
+        ("rtree_levels", Arc::new(UInt32Array::from(levels)), true),
         ("bytes", Arc::new(UInt64Array::from_iter_values(all.iter().map(Fragment::bytes))), false),
     ];
     RecordBatch::try_from_iter_with_nullable(columns).map_err(failed_to("make rows of facts"))
 }
 
 /// Formats ranges of coordinates: `[1, 3] × [1970-01-01, 1970-02-01]`.
-fn ranges_text(ranges: &[(i128, i128)], opened: &TileDbReader) -> String {
+fn ranges_text(ranges: &[CoordinateRange], opened: &TileDbReader) -> String {
     let dimensions = &opened.tiledb().schema().dimensions;
-    let shown = |(dimension, (low, high)): (&DimensionSchema, &(i128, i128))| {
-        let text = |coordinate| opened.coordinate_text(dimension, coordinate);
-        format!("[{}, {}]", text(*low), text(*high))
+    let shown = |(dimension, range): (&DimensionSchema, &CoordinateRange)| {
+        format!("[{}]", opened.range_text(dimension, range).join(", "))
     };
     dimensions.iter().zip(ranges).map(shown).collect::<Vec<_>>().join(" × ")
 }

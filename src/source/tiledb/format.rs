@@ -12,8 +12,9 @@ use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
-use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
-use crate::source::mosaic::FileArrays;
+use crate::source::array_format::{
+    ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised, TableArrays,
+};
 use crate::source::place::Place;
 
 /// TileDB arrays, groups, and folders of arrays.
@@ -116,14 +117,11 @@ impl ArrayFormat for TileDb {
 
     /// Tries to open `place` as one array first, so that an array needs no extra listing. Otherwise,
     /// or with the option `dataset`, opens arrays of the group or folder at `place`.
-    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<FileArrays> {
+    async fn table(&self, place: &Place, options: &ResolvedOptions) -> Result<TableArrays> {
         let reading = Reading::new(options)?;
         let alone = match options.dataset() {
             None => match reading.array(place).await {
-                Ok(array) => {
-                    let name = place.location().to_owned();
-                    return Ok(FileArrays { name, arrays: vec![array] });
-                }
+                Ok(array) => return TableArrays::new(place.location(), vec![array]),
                 Err(error) if error.kind() == ErrorKind::Usage => Some(error),
                 Err(error) => return Err(error),
             },

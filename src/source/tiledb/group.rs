@@ -83,7 +83,7 @@ impl ArrayGroup for TileDbGroup {
         let mut arrays = Vec::with_capacity(names.len());
         for name in names {
             let array = self.reading.array(&self.place_of(name)?).await?;
-            arrays.push(array.with_name(name).into());
+            arrays.push(array.with_name(name));
         }
         Ok(arrays)
     }
@@ -104,8 +104,7 @@ impl ArrayGroup for TileDbGroup {
             })
             .collect();
         let opened = stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await;
-        let arrays = data_variables(self.place.location(), opened)?;
-        Ok(arrays.into_iter().map(OpenedArray::from).collect())
+        data_variables(self.place.location(), opened)
     }
 
     fn left_out(&self) -> &[Error] {
@@ -121,7 +120,7 @@ impl ArrayGroup for TileDbGroup {
         let array = self.reading.open(&place).await?;
         let rows = match function {
             INFO => fact_rows::info(&array)?,
-            FRAGMENTS => fact_rows::fragments(&array)?,
+            FRAGMENTS => fact_rows::fragments(&array, array.rtree_levels().await?)?,
             METADATA => fact_rows::metadata(&array.metadata().await?)?,
             other => return Err(Error::internal(format!("no facts called {other}"))),
         };

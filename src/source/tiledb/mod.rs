@@ -7,7 +7,8 @@
 //!   format ──▶ group ──▶ members          which arrays are at the place?
 //!                │ reading                options, one array at a time
 //!                ▼
-//!              reader ──┬─▶ columns, chunks, view ──▶ GridArray    queries
+//!              reader ──┬─▶ columns, chunks, view ──▶ GridArray    queries of dense arrays
+//!                       ├─▶ columns, sparse ──▶ SparseArray        queries of sparse arrays
 //!                       ├─▶ fact_rows                              tiledb_info, tiledb_fragments, …
 //!                       ├─▶ described ──▶ describe                 gridfusion info
 //!                       └─▶ verify                                 gridfusion verify
@@ -23,6 +24,7 @@ mod group;
 mod members;
 mod reader;
 mod reading;
+mod sparse;
 mod verify;
 mod view;
 

@@ -7,15 +7,17 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::chunks::TileDbChunks;
 use super::columns::{table_dimension, table_value};
+use super::sparse::sparse_array;
 use super::view::TileDbView;
 use crate::array::{GridArray, Value};
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    DimensionDomain, DimensionSchema, EncryptionKey, MetadataValue, OpenArray, OpenOptions,
-    TileDbArray,
+    ArrayKind, Block, CoordinateRange, Datatype, DimensionDomain, DimensionSchema, EncryptionKey,
+    MetadataValue, OpenArray, OpenOptions, TileDbArray,
 };
 use crate::io::{Folder, last_part};
 use crate::options::ResolvedOptions;
+use crate::source::array_format::OpenedArray;
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
@@ -72,6 +74,26 @@ impl TileDbReader {
         last_part(self.location())
     }
 
+    /// Returns the levels of the R-tree of each fragment, which it reads; `None` for fragments of dense
+    /// arrays, which have none.
+    ///
+    /// # Errors
+    /// `Corrupt` or `Io` if an R-tree cannot be read.
+    pub async fn rtree_levels(&self) -> Result<Vec<Option<u32>>> {
+        let fragments = self.array.fragments();
+        if self.array.schema().kind == ArrayKind::Dense {
+            return Ok(vec![None; fragments.len()]);
+        }
+        let blocks = (0..fragments.len()).map(Block::RTree);
+        let machine = self.array.read_blocks(blocks).map_err(|error| self.objects.named(error))?;
+        drive(machine, &self.objects).await?;
+        let levels = |number: usize| match fragments[number].tiles {
+            tiles @ 0..=1 => Ok(Some(u32::from(tiles == 1))), // the domain is the only rectangle
+            _ => self.array.tile_rectangles(number).map(|rectangles| Some(rectangles.levels)),
+        };
+        (0..fragments.len()).map(levels).collect()
+    }
+
     /// Reads the array's own metadata, as keys and values.
     ///
     /// # Errors
@@ -90,6 +112,33 @@ impl TileDbReader {
         label.unwrap_or_else(|| coordinate.to_string())
     }
 
+    /// A range of coordinates of a dimension, see [`TileDbReader::coordinate_text`].
+    pub fn range_text(&self, dimension: &DimensionSchema, range: &CoordinateRange) -> [String; 2] {
+        match range {
+            CoordinateRange::Integer(low, high) => {
+                [low, high].map(|coordinate| self.coordinate_text(dimension, *coordinate))
+            }
+            CoordinateRange::Float(low, high) if dimension.datatype == Datatype::Float32 => {
+                [low, high].map(|end| (*end as f32).to_string())
+            }
+            CoordinateRange::Float(low, high) => [low, high].map(f64::to_string),
+            CoordinateRange::Text(low, high) => {
+                [low, high].map(|text| String::from_utf8_lossy(text).into_owned())
+            }
+        }
+    }
+
+    /// The least and the greatest coordinate of all fragments of a sparse array; `None` if there is none.
+    pub(super) fn coordinate_ends(&self, axis: usize) -> [Option<String>; 2] {
+        let Some(dimension) = self.array.schema().dimensions.get(axis) else { return [None, None] };
+        let ranges = self.array.fragments().iter().filter_map(|it| it.domain.get(axis));
+        let all = ranges.cloned().reduce(CoordinateRange::around);
+        match all.map(|range| self.range_text(dimension, &range)) {
+            Some([first, last]) => [Some(first), Some(last)],
+            None => [None, None],
+        }
+    }
+
     /// The least and the greatest coordinate of a dimension, see [`TileDbReader::coordinate_text`];
     /// `None` for dimensions of text, which have no bounds.
     pub fn domain_text(&self, dimension: &DimensionSchema) -> Option<[String; 2]> {
@@ -105,9 +154,16 @@ impl TileDbReader {
     /// Returns the array as a table: a column per dimension, then a column per attribute.
     ///
     /// # Errors
-    /// `Unsupported` for a sparse array, or a type that columns cannot have.
-    pub fn array(&self, view: &TileDbView) -> Result<GridArray> {
-        self.grid_array(view).map_err(|error| self.objects.named(error))
+    /// `Unsupported` for a type that columns cannot have.
+    pub fn array(&self, view: &TileDbView) -> Result<OpenedArray> {
+        let array = match self.array.schema().kind {
+            ArrayKind::Dense => self.grid_array(view).map(OpenedArray::from),
+            ArrayKind::Sparse => {
+                let array = sparse_array(self.name(), &self.array, &self.objects, view);
+                array.map(OpenedArray::from)
+            }
+        };
+        array.map_err(|error| self.objects.named(error))
     }
 
     /// Makes the table; errors do not name the array yet.

@@ -4,10 +4,10 @@
 
 use super::reader::{TileDbReader, open_options};
 use super::view::TileDbView;
-use crate::array::GridArray;
 use crate::error::Result;
 use crate::format::tiledb::OpenOptions;
 use crate::options::ResolvedOptions;
+use crate::source::array_format::OpenedArray;
 use crate::source::place::Place;
 
 /// The settings for opening arrays and for showing them as tables.
@@ -29,7 +29,7 @@ impl Reading {
     }
 
     /// Opens the array at a place as a table.
-    pub(super) async fn array(&self, place: &Place) -> Result<GridArray> {
+    pub(super) async fn array(&self, place: &Place) -> Result<OpenedArray> {
         self.open(place).await?.array(&self.view)
     }
 }

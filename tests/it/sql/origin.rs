@@ -1,8 +1,5 @@
 //! The origin of a table (locations, format and options), from which another process can open it.
 
-use std::sync::Arc;
-
-use datafusion::catalog::TableProvider;
 use datafusion::prelude::SessionContext;
 use gridfusion::{
     ArrayOpener, ArrayOptions, GridTable, GridfusionSessionContextExt, Locations, TableOrigin,
@@ -25,9 +22,10 @@ async fn opens_again(ctx: &SessionContext, name: &str) {
     let opener = ArrayOpener::of(&other.state());
     let format = Some(origin.format.as_str());
     let again = opener.table(origin.locations.clone(), format, &origin.options).await.unwrap();
-    assert_eq!(again.schema(), ctx.table_provider(name).await.unwrap().schema(), "{name}");
     assert_eq!(again.origin(), Some(&origin), "{name}");
-    other.register_table("again", Arc::new(again)).unwrap();
+    let again = again.into_provider();
+    assert_eq!(again.schema(), ctx.table_provider(name).await.unwrap().schema(), "{name}");
+    other.register_table("again", again).unwrap();
     let expected = rows_from(ctx, &format!("SELECT * FROM {name}")).await;
     assert!(!expected.is_empty(), "{name}");
     assert_eq!(rows_from(&other, "SELECT * FROM again").await, expected, "{name}");

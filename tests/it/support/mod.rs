@@ -6,6 +6,16 @@ pub(crate) mod cases;
 pub(crate) mod columns;
 /// Arrays that the library opens.
 pub(crate) mod open;
+/// The schemas and delete conditions of random sparse TileDB arrays.
+pub(crate) mod sparse_cases;
+/// The files of a fragment of a sparse TileDB array.
+mod sparse_fragment;
+/// Random sparse TileDB arrays: writes, deletions, consolidation, changes of schema.
+pub(crate) mod sparse_history;
+/// A naive model of a table over a sparse TileDB array.
+pub(crate) mod sparse_model;
+/// Sparse TileDB arrays, byte by byte.
+pub(crate) mod sparse_writer;
 /// Sessions, queries, rows as text.
 mod sql;
 /// `.tet` files, byte by byte.
@@ -16,7 +26,9 @@ pub(crate) mod tiledb_cases;
 pub(crate) mod tiledb_model;
 /// Tile statistics, computed as TileDB does.
 pub(crate) mod tiledb_statistics;
-/// TileDB arrays, byte by byte.
+/// The tiles and the metadata of a fragment of a TileDB array.
+mod tiledb_tiles;
+/// Dense TileDB arrays, byte by byte.
 pub(crate) mod tiledb_writer;
 /// Random `.tet` arrays with zone maps.
 pub(crate) mod zoned;

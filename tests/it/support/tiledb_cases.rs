@@ -12,7 +12,7 @@ use crate::support::tiledb_writer::{
     is_temporal, is_unsigned, width,
 };
 
-const INTEGERS: [u8; 8] = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64];
+pub(crate) const INTEGERS: [u8; 8] = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64];
 
 /// Bounds on the size and the content of random arrays.
 #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ impl Axis {
     }
 }
 
-fn filters(rng: &mut StdRng) -> Filters {
+pub(crate) fn filters(rng: &mut StdRng) -> Filters {
     *[Filters::None, Filters::Zstd, Filters::ShuffleZstd].choose(rng).unwrap()
 }
 
@@ -214,7 +214,7 @@ fn readding_schema(rng: &mut StdRng, schemas: &[TestSchema], profile: Profile) -
     latest
 }
 
-fn random_attribute(rng: &mut StdRng, name: String, profile: Profile) -> TestAttribute {
+pub(crate) fn random_attribute(rng: &mut StdRng, name: String, profile: Profile) -> TestAttribute {
     let (code, values) = match rng.random_range(0..if profile.figures { 9 } else { 14 }) {
         0 => (*[INT64, UINT64].choose(rng).unwrap(), Some(1)), // their sums overflow
         1..3 => (*INTEGERS.choose(rng).unwrap(), Some(1)),
@@ -251,7 +251,7 @@ fn values_like(attribute: &TestAttribute, mut value: impl FnMut() -> Vec<u8>) ->
 }
 
 /// The bytes of a small number in the type with this code.
-fn number(code: u8, number: i32) -> Vec<u8> {
+pub(crate) fn number(code: u8, number: i32) -> Vec<u8> {
     match code {
         FLOAT32 => (number as f32 / 2.0).to_le_bytes().to_vec(),
         FLOAT64 => (f64::from(number) / 2.0).to_le_bytes().to_vec(),
@@ -322,7 +322,7 @@ fn random_fragment(
 }
 
 /// A generator of the values of one attribute in one fragment.
-struct Values {
+pub(crate) struct Values {
     pattern: Pattern,
     /// The probability that a cell of a nullable attribute is NULL.
     nulls: f64,
@@ -338,7 +338,7 @@ enum Pattern {
 }
 
 impl Values {
-    fn random(rng: &mut StdRng) -> Self {
+    pub(crate) fn random(rng: &mut StdRng) -> Self {
         let pattern = match rng.random_range(0..5) {
             0 => Pattern::Constant(rng.random_range(-6..7)),
             1 | 2 => Pattern::Slope(rng.random_range(-3..4)),
@@ -349,7 +349,8 @@ impl Values {
         Self { pattern, nulls, strange }
     }
 
-    fn cell(&self, rng: &mut StdRng, attribute: &TestAttribute, at: &[u64]) -> Cell {
+    /// A cell of an attribute; `at` is its place in the array.
+    pub(crate) fn cell(&self, rng: &mut StdRng, attribute: &TestAttribute, at: &[u64]) -> Cell {
         if attribute.nullable && rng.random_bool(self.nulls) {
             return None;
         }

@@ -181,7 +181,7 @@ impl<'a> Seen<'a> {
             let bytes =
                 all.iter().map(|at| Some(at[axis].to_le_bytes()[..width(dimension.code)].to_vec()));
             let bytes: Vec<Cell> = bytes.collect();
-            match scalars(self.shown(dimension.code), &bytes) {
+            match dimension_column(dimension.code, &bytes, self.options) {
                 Ok(column) => add(&dimension.name, column),
                 Err(error) => errors.push(error),
             }
@@ -210,33 +210,63 @@ impl<'a> Seen<'a> {
     /// The column of an attribute.
     fn column(&self, attribute: &TestAttribute, all: &[Vec<i128>]) -> Result<ArrayRef, String> {
         let never = (!attribute.nullable || attribute.fill_valid).then(|| attribute.fill.clone());
-        let cell = |at: &Vec<i128>| {
-            let cell = match self.newest(attribute, at) {
-                None => never.clone(),
-                Some((_, field, cell)) if is_read_as(field, attribute) => cell.clone(),
-                Some(_) => return Err("but not in the array's schema".to_owned()),
-            };
-            Ok(cell.filter(|bytes| !self.is_null(attribute, bytes)))
+        let cell = |at: &Vec<i128>| match self.newest(attribute, at) {
+            None => Ok(never.clone()),
+            Some((_, field, cell)) if is_read_as(field, attribute) => Ok(cell.clone()),
+            Some(_) => Err("but not in the array's schema".to_owned()),
         };
         let cells: Vec<Cell> = all.iter().map(cell).collect::<Result<_, _>>()?;
-        let is_missing =
-            |bytes: &[u8]| view(self.options).read.nan_as_null && is_missing(attribute.code, bytes);
-        let shown = TestAttribute { code: self.shown(attribute.code), ..attribute.clone() };
-        column(&shown, &cells, view(self.options).text_as_binary, is_missing)
+        attribute_column(attribute, cells, self.options)
     }
+}
 
-    /// The type code that decides the column's type; with `time_as_integer`, times become integers.
-    fn shown(&self, code: u8) -> u8 {
-        const DATETIME_AS: u8 = 30;
-        if view(self.options).time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
+/// The type code that decides the column's type; with `time_as_integer`, times become integers.
+fn shown(code: u8, options: &ArrayOptions) -> u8 {
+    const DATETIME_AS: u8 = 30;
+    if view(options).time_as_integer && is_temporal(code) { DATETIME_AS } else { code }
+}
+
+/// The column of a dimension with these coordinates.
+///
+/// # Errors
+///
+/// If the column cannot hold a coordinate. The library's message must contain the returned text.
+pub(crate) fn dimension_column(
+    code: u8,
+    coordinates: &[Cell],
+    options: &ArrayOptions,
+) -> Result<ArrayRef, String> {
+    match code {
+        ASCII => {
+            let texts = coordinates.iter().flatten().map(|bytes| text(ASCII, bytes));
+            let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+            Ok(Arc::new(StringViewArray::from_iter_values(texts)))
+        }
+        _ => scalars(shown(code, options), coordinates),
     }
+}
 
-    /// Whether the content of a cell makes it NULL.
-    fn is_null(&self, attribute: &TestAttribute, bytes: &[u8]) -> bool {
-        let read = view(self.options).read;
+/// The column of an attribute with these cells.
+///
+/// # Errors
+///
+/// If the column cannot hold a value. The library's message must contain the returned text.
+pub(crate) fn attribute_column(
+    attribute: &TestAttribute,
+    cells: Vec<Cell>,
+    options: &ArrayOptions,
+) -> Result<ArrayRef, String> {
+    let read = view(options).read;
+    // The content of some cells makes them NULL.
+    let is_null = |bytes: &[u8]| {
         let missing = attribute.values == Some(1) && is_missing(attribute.code, bytes);
         (read.fill_as_null && bytes == attribute.fill) || (read.nan_as_null && missing)
-    }
+    };
+    let cells = cells.into_iter().map(|cell| cell.filter(|bytes| !is_null(bytes)));
+    let cells: Vec<Cell> = cells.collect();
+    let is_missing = |bytes: &[u8]| read.nan_as_null && is_missing(attribute.code, bytes);
+    let shown = TestAttribute { code: shown(attribute.code, options), ..attribute.clone() };
+    column(&shown, &cells, view(options).text_as_binary, is_missing)
 }
 
 /// Whether a value that was written as `stored` can be read as `attribute`.

@@ -12,6 +12,11 @@ use crate::support::tiledb_writer::{
 /// The content of a block of a fragment's metadata.
 pub(crate) type Block = Vec<u8>;
 
+/// The blocks of a field without statistics.
+pub(crate) fn no_statistics() -> [Block; 4] {
+    [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]]
+}
+
 /// The blocks of statistics of one attribute: least values, greatest values, sums and counts of NULL.
 /// `tiles` has the written cells of each tile.
 pub(crate) fn blocks_of_statistics(
@@ -20,7 +25,6 @@ pub(crate) fn blocks_of_statistics(
     statistics: TestStatistics,
     rng: &mut StdRng,
 ) -> [Block; 4] {
-    let nothing = || [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]];
     let per_tile = |numbers: Vec<u64>| words([vec![numbers.len() as u64], numbers].concat());
     let nulls = |tile: &Vec<Cell>| tile.iter().filter(|cell| cell.is_none()).count() as u64;
     let null_counts = match attribute.nullable {
@@ -29,7 +33,7 @@ pub(crate) fn blocks_of_statistics(
     };
     let has_figures = is_integer(attribute.code) || is_float(attribute.code);
     match (statistics, attribute.values) {
-        (TestStatistics::Absent, _) => nothing(),
+        (TestStatistics::Absent, _) => no_statistics(),
         (TestStatistics::Right, Some(1)) if has_figures || is_temporal(attribute.code) => {
             let figures: Vec<Figures> =
                 tiles.iter().map(|tile| Figures::of(attribute.code, tile, rng)).collect();
@@ -55,7 +59,7 @@ pub(crate) fn blocks_of_statistics(
             [bounds(), bounds(), vec![0; 8], null_counts]
         }
         _ => {
-            let [mins, maxs, sums, _] = nothing();
+            let [mins, maxs, sums, _] = no_statistics();
             [mins, maxs, sums, null_counts]
         }
     }

@@ -16,7 +16,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::support::positions;
-use crate::support::tiledb_statistics::{Block, blocks_of_statistics};
+use crate::support::tiledb_statistics::{blocks_of_statistics, no_statistics};
+use crate::support::tiledb_tiles::{Column, FieldMetadata, metadata_file};
 
 pub(crate) const INT32: u8 = 0;
 pub(crate) const INT64: u8 = 1;
@@ -163,7 +164,8 @@ pub(crate) fn words(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-fn text32(text: &str) -> Vec<u8> {
+/// A text after its length of four bytes.
+pub(crate) fn text32(text: &str) -> Vec<u8> {
     [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
@@ -173,7 +175,8 @@ pub(crate) fn integer(code: u8, number: i128) -> Vec<u8> {
 }
 
 impl Filters {
-    fn pipeline(self) -> Vec<u8> {
+    /// The list of filters in a schema.
+    pub(crate) fn pipeline(self) -> Vec<u8> {
         const SHUFFLE: [u8; 5] = [9, 0, 0, 0, 0];
         const ZSTD: [u8; 10] = [2, 5, 0, 0, 0, 2, 1, 0, 0, 0];
         let (count, filters) = match self {
@@ -206,7 +209,7 @@ impl Filters {
     }
 
     /// Filters the data of a tile in one to three chunks, each a multiple of `unit` bytes.
-    fn tile(self, data: &[u8], unit: usize, width: usize, rng: &mut StdRng) -> Vec<u8> {
+    pub(crate) fn tile(self, data: &[u8], unit: usize, width: usize, rng: &mut StdRng) -> Vec<u8> {
         let count = data.len() / unit;
         let mut cuts: Vec<usize> = (0..rng.random_range(0..3))
             .filter(|_| count > 0)
@@ -250,7 +253,8 @@ pub(crate) fn generic_tile(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn uuid(number: usize) -> String {
+/// The UUID in the name of a fragment or another file.
+pub(crate) fn uuid(number: usize) -> String {
     format!("{number:032x}")
 }
 
@@ -278,7 +282,8 @@ fn range(dimension: &TestDimension, (low, high): (i128, i128)) -> Vec<u8> {
 }
 
 impl TestAttribute {
-    fn bytes(&self) -> Vec<u8> {
+    /// The attribute in a schema.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = text32(&self.name);
         bytes.push(self.code);
         bytes.extend(self.values.unwrap_or(u32::MAX).to_le_bytes());
@@ -372,64 +377,6 @@ fn in_order(shape: &[u64], column_major: bool) -> Vec<Vec<u64>> {
     all
 }
 
-/// The data of one attribute of one fragment.
-#[derive(Default)]
-struct Column {
-    files: [Vec<u8>; 3],
-    /// Per file, where its tiles begin.
-    offsets: [Vec<u64>; 3],
-    content_sizes: Vec<u64>,
-    /// Per tile, the cells that were written.
-    written: Vec<Vec<Cell>>,
-}
-
-impl Column {
-    /// Adds a tile with these cells; `None` is a cell outside of the fragment.
-    fn add_tile(
-        &mut self,
-        schema: &TestSchema,
-        attribute: &TestAttribute,
-        cells: &[Option<&Cell>],
-        rng: &mut StdRng,
-    ) {
-        let (mut values, mut content, mut validity) = (vec![], vec![], vec![]);
-        for cell in cells {
-            validity.push(match cell {
-                Some(cell) => u8::from(cell.is_some()),
-                None => rng.random_range(0..2),
-            });
-            let bytes = cell.cloned().flatten().unwrap_or_else(|| {
-                let len = attribute.cell_width();
-                junk(len.unwrap_or_else(|| rng.random_range(0..4) * width(attribute.code)), rng)
-            });
-            match attribute.values {
-                Some(_) => values.extend(bytes),
-                None => {
-                    values.extend(words([content.len() as u64]));
-                    content.extend(bytes);
-                }
-            }
-        }
-        self.written.push(cells.iter().filter_map(|cell| cell.cloned()).collect());
-        self.content_sizes.push(content.len() as u64);
-        let size = width(attribute.code);
-        let fixed = attribute.cell_width();
-        let filters = if fixed.is_some() { attribute.filters } else { schema.offsets };
-        let (unit, value_width) = fixed.map_or((8, 8), |cell| (cell, size));
-        let mut add = |file: usize, tile: Vec<u8>| {
-            self.offsets[file].push(self.files[file].len() as u64);
-            self.files[file].extend(tile);
-        };
-        add(0, filters.tile(&values, unit, value_width, rng));
-        if fixed.is_none() {
-            add(1, attribute.filters.tile(&content, size, size, rng));
-        }
-        if attribute.nullable {
-            add(2, schema.validity.tile(&validity, 1, 1, rng));
-        }
-    }
-}
-
 /// The files of a fragment, by their names.
 struct Written {
     files: Files,
@@ -440,11 +387,7 @@ impl Written {
         let columns = columns(schema, fragment, rng);
         let mut files = Files::new();
         for (number, column) in columns.iter().enumerate() {
-            for (file, suffix) in column.files.iter().zip(["", "_var", "_validity"]) {
-                if !file.is_empty() {
-                    files.insert(format!("a{number}{suffix}.tdb"), file.clone());
-                }
-            }
+            files.extend(column.named_files(&format!("a{number}")));
         }
         files.insert("__fragment_metadata.tdb".into(), metadata(schema, fragment, &columns, rng));
         Self { files }
@@ -476,67 +419,34 @@ fn columns(schema: &TestSchema, fragment: &TestFragment, rng: &mut StdRng) -> Ve
         for (number, column) in columns.iter_mut().enumerate() {
             let all = &fragment.cells[number];
             let cells: Vec<_> = places.iter().map(|place| place.map(|at| &all[at])).collect();
-            column.add_tile(schema, &schema.attributes[number], &cells, rng);
+            let filters = [schema.offsets, schema.validity];
+            column.add_tile(&schema.attributes[number], filters, &cells, rng);
         }
     }
     columns
 }
 
-/// The file of a fragment's metadata: blocks, footer, the footer's length.
+/// The file of a fragment's metadata.
 fn metadata(
     schema: &TestSchema,
     fragment: &TestFragment,
     columns: &[Column],
     rng: &mut StdRng,
 ) -> Vec<u8> {
-    // The attributes, an unused slot, and the dimensions.
-    let fields = schema.attributes.len() + 1 + schema.dimensions.len();
-    let column = |field: usize| columns.get(field);
-    let numbers = |numbers: &[u64]| words([&[numbers.len() as u64], numbers].concat());
-    let mut blocks: Vec<Vec<u8>> = vec![[10_u32.to_le_bytes(), [0; 4]].concat()]; // an R-tree
-    for pick in [
-        |column: &Column| column.offsets[0].clone(),
-        |column: &Column| column.offsets[1].clone(),
-        |column: &Column| match column.offsets[1].is_empty() {
-            true => vec![],
-            false => column.content_sizes.clone(),
-        },
-        |column: &Column| column.offsets[2].clone(),
-    ] {
-        let block = |field| numbers(&column(field).map(pick).unwrap_or_default());
-        blocks.extend((0..fields).map(block));
-    }
-    let figures: Vec<[Block; 4]> = (0..fields)
-        .map(|field| match (schema.attributes.get(field), column(field)) {
-            (Some(attribute), Some(column)) => {
-                blocks_of_statistics(attribute, &column.written, fragment.statistics, rng)
-            }
-            _ => [vec![0; 16], vec![0; 16], vec![0; 8], vec![0; 8]],
-        })
-        .collect();
-    (0..4).for_each(|kind| blocks.extend(figures.iter().map(|of_field| of_field[kind].clone())));
-    blocks.push(vec![0; 32 * fields]); // no statistics of the whole fragment
-    blocks.push(vec![0; 8]); // no conditions
-
-    let mut file = vec![];
-    let mut starts = vec![];
-    for block in blocks {
-        starts.push(file.len() as u64);
-        file.extend(generic_tile(&block));
-    }
-    let footer = footer(schema, fragment, columns, &starts);
-    file.extend(&footer);
-    file.extend(words([footer.len() as u64]));
-    file
+    let attributes = schema.attributes.iter().zip(columns).map(|(attribute, column)| {
+        let statistics = blocks_of_statistics(attribute, &column.written, fragment.statistics, rng);
+        (Some(column), statistics)
+    });
+    let mut fields: Vec<FieldMetadata<'_>> = attributes.collect();
+    // An unused slot, and the dimensions, which have no tiles in dense arrays.
+    fields.extend((0..=schema.dimensions.len()).map(|_| (None, no_statistics())));
+    let no_rtree = [10_u32.to_le_bytes(), [0; 4]].concat();
+    let no_conditions = vec![0; 8];
+    metadata_file(footer(schema, fragment), no_rtree, &fields, Some(no_conditions))
 }
 
-fn footer(
-    schema: &TestSchema,
-    fragment: &TestFragment,
-    columns: &[Column],
-    starts: &[u64],
-) -> Vec<u8> {
-    let fields = schema.attributes.len() + 1 + schema.dimensions.len();
+/// The footer of a fragment, up to its lists of fields.
+fn footer(schema: &TestSchema, fragment: &TestFragment) -> Vec<u8> {
     let name = schema.name();
     let mut footer = 22_u32.to_le_bytes().to_vec();
     footer.extend(words([name.len() as u64]));
@@ -546,11 +456,6 @@ fn footer(
     footer.extend(ranges.flatten());
     footer.extend(words([0, 0]));
     footer.extend([0, 0]);
-    for file in 0..3 {
-        let len = |field: usize| columns.get(field).map_or(0, |column| column.files[file].len());
-        footer.extend(words((0..fields).map(|field| len(field) as u64)));
-    }
-    footer.extend(words(starts.iter().copied()));
     footer
 }
 

@@ -11,14 +11,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
 use async_trait::async_trait;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::FutureExt;
 use gridfusion::io::{ByteSource, Folder, FolderEntry, MemorySource};
 use gridfusion::source::TileDbReader;
-use gridfusion::{ArrayOptions, Error, ErrorKind, GridTable, GridfusionSessionContextExt};
+use gridfusion::{ArrayOptions, ArrayTable, Error, ErrorKind, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -37,7 +39,7 @@ struct MemoryFolder {
 }
 
 /// The name of the folder in errors.
-const NAME: &str = "damaged";
+pub(crate) const NAME: &str = "damaged";
 
 #[async_trait]
 impl Folder for MemoryFolder {
@@ -76,7 +78,7 @@ impl Folder for MemoryFolder {
 }
 
 /// All files below a folder.
-fn files_below(folder: &Path) -> Files {
+pub(crate) fn files_below(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -94,10 +96,21 @@ fn files_below(folder: &Path) -> Files {
 
 const KEY: &str = "0123456789abcdef0123456789ABCDEF";
 
-/// A session with a memory limit, and the options of an array.
-struct Reader {
+/// A session with a memory limit, the options of an array, and queries of it.
+pub(crate) struct Reader {
     ctx: SessionContext,
     options: ArrayOptions,
+    /// Queries of the table `t` that every read runs.
+    queries: Vec<String>,
+}
+
+/// An array that is the table `t` of a session.
+struct Opened {
+    folder: Arc<MemoryFolder>,
+    /// The names of the attributes, in quotes.
+    attributes: Vec<String>,
+    /// The number of rows; `None` for a sparse array.
+    rows: Option<u64>,
 }
 
 /// The memory limit of a session, in bytes.
@@ -106,57 +119,118 @@ const POOL: usize = 64 << 20;
 const MAX_ROWS: u64 = 10_000;
 
 impl Reader {
-    fn new(options: ArrayOptions) -> Self {
+    pub(crate) fn new(options: ArrayOptions) -> Self {
         let pool = Arc::new(GreedyMemoryPool::new(POOL));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
         let config = SessionConfig::new().with_target_partitions(1).with_batch_size(64);
         let ctx = SessionContext::new_with_config_rt(config, runtime);
         ctx.enable_gridfusion();
-        Self { ctx, options }
+        Self { ctx, options, queries: vec![] }
     }
 
-    /// Opens an array, and queries all its values and their counts. Returns the opened files, or the
-    /// first error.
-    async fn read(&self, files: &Files) -> Result<BTreeSet<String>, String> {
+    /// Adds queries of the table `t`, which every read runs.
+    pub(crate) fn with_queries(self, queries: &[&str]) -> Self {
+        Self { queries: queries.iter().map(|sql| (*sql).to_owned()).collect(), ..self }
+    }
+
+    /// Opens an array as the table `t`.
+    async fn open(&self, files: &Files) -> Result<Opened, String> {
         let folder = Arc::new(MemoryFolder { files: files.clone(), opened: Mutex::default() });
         let as_folder = Arc::clone(&folder) as Arc<dyn Folder>;
         let array = TileDbReader::open(as_folder, open_options(&self.options)).await;
         let array = array.map_err(|error| checked(&error))?;
         array.metadata().await.map_err(|error| checked(&error))?;
         let shown = array.array(&view(&self.options)).map_err(|error| checked(&error))?;
-        let table = GridTable::new(Arc::new(shown));
-        let rows = table.array().grid().cells();
-        self.ctx.register_table("t", Arc::new(table)).unwrap();
+        let rows = shown.as_grid().map(|grid| grid.grid().cells());
+        self.ctx.register_table("t", ArrayTable::new(shown).into_provider()).unwrap();
         let names = array.tiledb().schema().attributes.iter().map(|it| it.name.as_str());
         let quoted =
             |name: &str| if name.is_empty() { "value".into() } else { format!("\"{name}\"") };
-        let counts: Vec<String> = names.map(|it| format!("count({})", quoted(it))).collect();
+        Ok(Opened { folder, attributes: names.map(quoted).collect(), rows })
+    }
+
+    /// Removes the table `t`, and checks the error of its queries. If the array is sparse, an error of its
+    /// files must name the file.
+    fn close<T>(&self, opened: &Opened, answer: datafusion::error::Result<T>) -> Result<T, String> {
+        self.ctx.deregister_table("t").unwrap();
+        assert_eq!(self.ctx.runtime_env().memory_pool.reserved(), 0);
+        answer.map_err(|error| {
+            match error.find_root() {
+                DataFusionError::External(source) if opened.rows.is_none() => {
+                    source.downcast_ref().map(checked);
+                }
+                DataFusionError::NotImplemented(text) if opened.rows.is_none() => {
+                    assert!(text.contains(NAME), "{text}");
+                }
+                _ => {}
+            }
+            checked_text(&error.to_string())
+        })
+    }
+
+    /// Opens an array, and queries all its values and their counts. Returns the opened files, or the
+    /// first error.
+    pub(crate) async fn read(&self, files: &Files) -> Result<BTreeSet<String>, String> {
+        let opened = self.open(files).await?;
+        let counts = opened.attributes.iter().map(|name| format!("count({name})"));
+        let counts: Vec<String> = counts.collect();
         let read = async {
-            if rows > MAX_ROWS {
+            if let Some(rows) = opened.rows.filter(|rows| *rows > MAX_ROWS) {
                 let all = cell(&self.ctx, "SELECT count(*) FROM t").await;
                 assert_eq!(all, rows.to_string());
                 return query(&self.ctx, "SELECT * FROM t LIMIT 2").await;
             }
             let batches = query(&self.ctx, "SELECT * FROM t").await?;
-            assert_eq!(batches.iter().map(|it| it.num_rows() as u64).sum::<u64>(), rows);
+            let found = batches.iter().map(|it| it.num_rows() as u64).sum::<u64>();
+            match opened.rows {
+                Some(rows) => assert_eq!(found, rows),
+                None => {
+                    let all = cell(&self.ctx, "SELECT count(*) FROM t").await;
+                    assert_eq!(all, found.to_string());
+                }
+            }
+            for sql in &self.queries {
+                query(&self.ctx, sql).await?;
+            }
             query(&self.ctx, &format!("SELECT {} FROM t", counts.join(", "))).await
         };
         let read = read.await;
-        self.ctx.deregister_table("t").unwrap();
-        assert_eq!(self.ctx.runtime_env().memory_pool.reserved(), 0);
-        read.map_err(|error| checked_text(&error.to_string()))?;
-        let opened = folder.opened.lock().unwrap().clone();
-        Ok(opened)
+        self.close(&opened, read)?;
+        let files = opened.folder.opened.lock().unwrap().clone();
+        Ok(files)
     }
 
     /// Reads as `read` does; fails the test after a panic or 20 seconds.
-    async fn survive(&self, files: &Files, what: &str) -> Result<BTreeSet<String>, String> {
-        let start = Instant::now();
-        let outcome = AssertUnwindSafe(self.read(files)).catch_unwind().await;
-        let outcome = outcome.unwrap_or_else(|_| panic!("{what}: a panic"));
-        assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
-        outcome
+    pub(crate) async fn survive(
+        &self,
+        files: &Files,
+        what: &str,
+    ) -> Result<BTreeSet<String>, String> {
+        guarded(self.read(files), what).await
     }
+
+    /// Opens an array, and runs one query of the table `t`. Fails the test after a panic or 20 seconds.
+    pub(crate) async fn survive_query(
+        &self,
+        files: &Files,
+        sql: &str,
+    ) -> Result<Vec<RecordBatch>, String> {
+        let answer = async {
+            let opened = self.open(files).await?;
+            let answer = query(&self.ctx, sql).await;
+            self.close(&opened, answer)
+        };
+        guarded(answer, sql).await
+    }
+}
+
+/// Waits for an outcome; fails the test after a panic or 20 seconds.
+async fn guarded<T>(outcome: impl Future<Output = T>, what: &str) -> T {
+    let start = Instant::now();
+    let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
+    let outcome = outcome.unwrap_or_else(|_| panic!("{what}: a panic"));
+    assert!(start.elapsed() < Duration::from_secs(20), "{what} took {:?}", start.elapsed());
+    outcome
 }
 
 /// The text of an error, which must name its file and must not be `Internal`.
@@ -200,7 +274,7 @@ fn small_arrays() -> Vec<(&'static str, Files, Reader)> {
 }
 
 /// Whether a file lists fragments. A list that is cut off is valid, but shorter.
-fn is_list(path: &str) -> bool {
+pub(crate) fn is_list(path: &str) -> bool {
     [".con", ".vac", ".ign"].iter().any(|end| path.ends_with(end))
 }
 
@@ -258,14 +332,14 @@ async fn changed_bytes_of_tiledb_files_are_survived() {
 }
 
 /// The peak memory of the process so far, in bytes; 0 where it is unknown.
-fn peak_memory() -> u64 {
+pub(crate) fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let number = peak.and_then(|peak| peak.trim().split(' ').next()?.parse::<u64>().ok());
     number.unwrap_or(0) * 1024
 }
 
-fn assert_grew_little(before: u64) {
+pub(crate) fn assert_grew_little(before: u64) {
     let grown = peak_memory() - before;
     assert!(grown < 500 << 20, "memory grew by {} MiB", grown >> 20);
 }
@@ -528,7 +602,6 @@ async fn what_is_no_dense_tiledb_array() {
     put_in_folder(&files_of(&plain()), Path::new(&here("plain")));
     let array = |name: &str| shipped(&format!("tests/data/tiledb/{name}"));
     for (location, kind, expected) in [
-        (array("sparse"), ErrorKind::Unsupported, "sparse arrays are not read yet"),
         (array("weather"), ErrorKind::Usage, "a TileDB group, not an array"),
         (here("empty"), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),
         (here(""), ErrorKind::Usage, "not a TileDB array: it has no __schema folder"),

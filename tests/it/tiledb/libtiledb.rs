@@ -5,15 +5,13 @@
 
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use chrono::{Datelike, NaiveDate, TimeDelta};
 use datafusion::prelude::SessionContext;
-use gridfusion::format::tiledb::ArrayKind;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
-use crate::support::open::open_tiledb;
 use serde_json::Value;
 
 use crate::support::{query, rows_of, session, shipped};
@@ -76,28 +74,13 @@ async fn check_all(cases: &[Case]) -> usize {
     let mut problems = Vec::new();
     let mut cells = 0;
     for case in cases {
-        let checked = if case.is_sparse() { refused(case).await } else { reads_agree(case).await };
-        match checked {
+        match reads_agree(case).await {
             Ok(checked) => cells += checked,
             Err(problem) => problems.push(format!("{}: {problem}", case.name)),
         }
     }
     assert!(problems.is_empty(), "{} arrays:\n{}", problems.len(), problems.join("\n"));
     cells
-}
-
-/// A sparse array shows its schema, but cannot be registered as a table.
-async fn refused(case: &Case) -> Result<usize, String> {
-    let ctx = SessionContext::new();
-    let options = case.options();
-    let opened = open_tiledb(&case.path, &options, &ctx).await;
-    let opened = opened.map_err(|error| error.to_string())?;
-    assert_eq!(opened.tiledb().schema().kind, ArrayKind::Sparse);
-    match ctx.register_array("t", &case.path, options).await {
-        Ok(()) => Err("a sparse array was opened".into()),
-        Err(error) if error.to_string().contains("sparse") => Ok(0),
-        Err(error) => Err(format!("refused for another reason: {error}")),
-    }
 }
 
 async fn reads_agree(case: &Case) -> Result<usize, String> {
@@ -117,21 +100,25 @@ fn pairs(value: &Value) -> Vec<(i128, i128)> {
     value.as_array().map(|pairs| pairs.iter().map(pair).collect()).unwrap_or_default()
 }
 
+/// The options that open an array as of the time of a read.
+fn read_options(case: &Case, read: &Value) -> ArrayOptions {
+    let options = case.options();
+    match &read["timestamp"] {
+        Value::Null => options,
+        Value::Array(window) => options
+            .with_option("timestamp_start", window[0].as_u64().unwrap())
+            .with_option("timestamp", window[1].as_u64().unwrap()),
+        end => options.with_option("timestamp", end.as_u64().unwrap()),
+    }
+}
+
 /// Registers the array as of the time of a read. Returns the session, and the coordinate of index 0
 /// per axis; `None` if the read reaches beyond the table.
 async fn open_read(
     case: &Case,
     read: &Value,
 ) -> Result<Option<(SessionContext, Vec<i128>)>, String> {
-    let mut options = case.options().with_index_columns(true);
-    match &read["timestamp"] {
-        Value::Null => {}
-        Value::Array(window) => {
-            options = options.with_option("timestamp_start", window[0].as_u64().unwrap());
-            options = options.with_option("timestamp", window[1].as_u64().unwrap());
-        }
-        end => options = options.with_option("timestamp", end.as_u64().unwrap()),
-    }
+    let options = read_options(case, read).with_index_columns(true);
     let ctx = session(2, 1000);
     let dims = case.expected["schema"]["dims"].as_array().unwrap();
     let domain: Vec<_> =
@@ -150,6 +137,9 @@ async fn open_read(
 }
 
 async fn read_agrees(case: &Case, read: &Value) -> Result<usize, String> {
+    if case.is_sparse() {
+        return bag_agrees(case, read).await;
+    }
     let Some((ctx, low)) = open_read(case, read).await? else { return Ok(0) };
     if read.get("columns").is_none() {
         return formula_agrees(&ctx).await;
@@ -167,31 +157,95 @@ async fn read_agrees(case: &Case, read: &Value) -> Result<usize, String> {
         .collect();
     let sql =
         format!("SELECT * FROM t WHERE {} ORDER BY {}", boxed.join(" AND "), indices.join(", "));
-    let batches = query(&ctx, &sql).await.map_err(|error| error.to_string())?;
+    let Some(batch) = all_rows(&ctx, &sql, read).await? else { return Ok(0) };
+    cells_agree(&columns_of(case, read, &batch)?)
+}
+
+/// The rows of a query as one batch, if they are as many as expected; `None` if no row is.
+async fn all_rows(
+    ctx: &SessionContext,
+    sql: &str,
+    read: &Value,
+) -> Result<Option<RecordBatch>, String> {
+    let batches = query(ctx, sql).await.map_err(|error| error.to_string())?;
     let rows = read["rows"].as_u64().unwrap() as usize;
-    let Some(first) = batches.first() else {
-        return if rows == 0 { Ok(0) } else { Err(format!("no rows, expected {rows}")) };
-    };
-    let batch = concat_batches(&first.schema(), &batches).unwrap();
-    if batch.num_rows() != rows {
-        return Err(format!("{} rows, expected {rows}", batch.num_rows()));
+    let found: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    if found != rows {
+        return Err(format!("{found} rows, expected {rows}"));
     }
-    let mut cells = 0;
+    Ok(batches.first().map(|first| concat_batches(&first.schema(), &batches).unwrap()))
+}
+
+/// Compares the rows of a sparse array, in any order, with the expected ones.
+async fn bag_agrees(case: &Case, read: &Value) -> Result<usize, String> {
+    let ctx = session(2, 1000);
+    let opened = ctx.register_array("t", &case.path, read_options(case, read)).await;
+    opened.map_err(|error| error.to_string())?;
+    let Some(batch) = all_rows(&ctx, "SELECT * FROM t", read).await? else { return Ok(0) };
+    let columns = columns_of(case, read, &batch)?;
+    rows_agree(&columns, batch.num_rows())?;
+    Ok(batch.num_rows() * columns.len())
+}
+
+/// Finds each expected row once, in any order. Both sides have `rows` rows.
+pub(crate) fn rows_agree(columns: &[ExpectedColumn<'_>], rows: usize) -> Result<(), String> {
+    let mut left: Vec<usize> = (0..rows).collect();
+    for row in 0..rows {
+        let is_expected = |found: &usize| {
+            columns.iter().all(|it| same(&it.expected[row], it.array, *found, it.kind))
+        };
+        let Some(place) = left.iter().position(is_expected) else {
+            let cells: Vec<String> =
+                columns.iter().map(|it| format!("{}={}", it.name, it.expected[row])).collect();
+            return Err(format!("no row {}", cells.join(", ")));
+        };
+        left.swap_remove(place);
+    }
+    Ok(())
+}
+
+/// A column, and the cells that are expected in it.
+pub(crate) struct ExpectedColumn<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) array: &'a ArrayRef,
+    /// TileDB's name of its type.
+    pub(crate) kind: &'a str,
+    pub(crate) expected: Vec<Value>,
+}
+
+/// Finds the expected columns of a read in a batch.
+fn columns_of<'a>(
+    case: &'a Case,
+    read: &'a Value,
+    batch: &'a RecordBatch,
+) -> Result<Vec<ExpectedColumn<'a>>, String> {
+    let mut columns = vec![];
     for (name, expected) in read["columns"].as_object().unwrap() {
         let column = if name.is_empty() { "value" } else { name };
         let Some(array) = batch.column_by_name(column) else {
             return Err(format!("no column \"{column}\""));
         };
         let attributes = case.expected["schema"]["attrs"].as_array().unwrap();
-        let attribute = attributes.iter().find(|attribute| attribute["name"] == name.as_str());
+        let dimensions = case.expected["schema"]["dims"].as_array().unwrap();
+        let is_named = |it: &&Value| it["name"] == name.as_str();
+        let attribute = attributes.iter().chain(dimensions).find(is_named);
         let kind = attribute.map_or("", |attribute| attribute["type"].as_str().unwrap());
         let labels = attribute
             .and_then(|attribute| attribute["enum"].as_str())
             .map(|name| &case.expected["enumerations"][name]["values"]);
-        for (row, expected) in expected.as_array().unwrap().iter().enumerate() {
-            let expected =
-                labels.map_or_else(|| expected.clone(), |labels| label(labels, expected));
-            if !same(&expected, array, row, kind) {
+        let named = |cell: &Value| labels.map_or_else(|| cell.clone(), |it| label(it, cell));
+        let expected = expected.as_array().unwrap().iter().map(named).collect();
+        columns.push(ExpectedColumn { name, array, kind, expected });
+    }
+    Ok(columns)
+}
+
+/// Compares each cell with the expected one of the same row. Returns the number of cells.
+pub(crate) fn cells_agree(columns: &[ExpectedColumn<'_>]) -> Result<usize, String> {
+    let mut cells = 0;
+    for ExpectedColumn { name, array, kind, expected } in columns {
+        for (row, expected) in expected.iter().enumerate() {
+            if !same(expected, array, row, kind) {
                 let found = arrow::util::display::array_value_to_string(array, row);
                 return Err(format!("{name}[{row}] is {found:?}, expected {expected}"));
             }

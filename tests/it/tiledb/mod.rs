@@ -14,6 +14,12 @@ mod many;
 mod queries;
 /// Random arrays and queries against a naive model.
 pub(crate) mod random;
+/// Random sparse arrays that libtiledb writes, and the rows that it reads from them.
+mod sparse_libtiledb;
+/// Random queries over random sparse arrays.
+mod sparse_queries;
+/// Random sparse arrays at all times, against a naive model.
+mod sparse_random;
 /// Every interface, and the same answers as from `.tet`.
 mod sql;
 /// NaT, and dates beyond Arrow's types.

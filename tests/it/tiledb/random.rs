@@ -49,7 +49,8 @@ impl Place {
         Self::Folder(folder)
     }
 
-    async fn random(rng: &mut StdRng, files: &Files) -> Self {
+    /// In memory, or sometimes in a folder.
+    pub(crate) async fn random(rng: &mut StdRng, files: &Files) -> Self {
         if rng.random_bool(0.1) { Self::in_folder(files) } else { Self::in_memory(files).await }
     }
 

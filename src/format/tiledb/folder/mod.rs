@@ -16,4 +16,4 @@ pub(super) use names::{OLD_SCHEMA_FILE, TimedName, extension, last_part, whole_f
 pub(super) use options::SCHEMA_FOLDER;
 pub use options::{FolderKind, OpenOptions, folder_kind};
 pub(super) use timed_folder::{ReadTimedFolder, TimedFile, map_done};
-pub(super) use visible::{COMMITS, Commit, CommitFiles};
+pub(super) use visible::{COMMITS, Commit, CommitFiles, Deletion};

@@ -78,6 +78,19 @@ pub(in crate::format::tiledb) struct CommitFiles<'a> {
     pub(in crate::format::tiledb) ignored: Vec<Bytes>,
     /// The names and contents of the `.vac` files.
     pub(in crate::format::tiledb) vacuumed: Vec<(String, Bytes)>,
+    /// The names and contents of the `.del` files.
+    pub(in crate::format::tiledb) deletions: Vec<(String, Bytes)>,
+}
+
+/// A delete condition that an open sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::format::tiledb) struct Deletion<'a> {
+    /// Its name in fragments to which it has been applied: `__commits/NAME.del`.
+    pub(in crate::format::tiledb) marker: String,
+    /// The time of the deletion, in milliseconds since 1970.
+    pub(in crate::format::tiledb) time: u64,
+    /// The stored condition, a generic tile.
+    pub(in crate::format::tiledb) condition: &'a [u8],
 }
 
 impl CommitFiles<'_> {
@@ -95,6 +108,30 @@ impl CommitFiles<'_> {
         Ok(visible)
     }
 
+    /// The delete conditions that an open sees, oldest first, each once. Files in `.ign` count too, as in
+    /// TileDB.
+    pub(in crate::format::tiledb) fn visible_deletions(
+        &self,
+        options: &OpenOptions,
+    ) -> Result<Vec<Deletion<'_>>> {
+        let mut found = BTreeMap::new();
+        let loose = self.deletions.iter().map(|(name, content)| (name.as_str(), content.as_ref()));
+        let consolidated = consolidated_lines(&self.consolidated)?.deletions;
+        for (line, condition) in consolidated.into_iter().chain(loose) {
+            let name = last_part(line);
+            let time = TimedName::parse(name).ok_or_else(|| {
+                let expected = "expected __time_time_uuid_version.del";
+                Error::corrupt_region(REGION, format!("a deletion called \"{name}\", {expected}"))
+            })?;
+            if options.contains(time) {
+                let marker = format!("{COMMITS}/{name}");
+                let deletion = Deletion { marker, time: time.t1, condition };
+                found.insert((time.t1, name.to_owned()), deletion);
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
     /// All committed fragments, each once.
     fn committed(&self) -> Result<Vec<Commit>> {
         // By folder, because a `.wrt` file and a line of a `.con` file may commit the same fragment.
@@ -102,7 +139,7 @@ impl CommitFiles<'_> {
         let mut add = |commit: Commit| commits.insert(commit.folder.clone(), commit);
         // `.ign` files repeat lines of `.con` files that no longer count, so whole lines are compared.
         let ignored: HashSet<&[u8]> = self.ignored.iter().flat_map(|file| lines(file)).collect();
-        for line in consolidated_lines(&self.consolidated)? {
+        for line in consolidated_lines(&self.consolidated)?.commits {
             if !ignored.contains(line.as_bytes()) {
                 add(Commit::parse_line(line)?);
             }
@@ -166,8 +203,16 @@ fn text(line: &[u8]) -> Result<&str> {
     })
 }
 
-/// The lines of `.con` files that commit fragments. Skips the delete conditions, which are stored as bytes
-/// between lines:
+/// The content of `.con` files.
+#[derive(Debug, Default)]
+struct Consolidated<'a> {
+    /// The lines that commit fragments.
+    commits: Vec<&'a str>,
+    /// The lines that delete cells, each with its condition.
+    deletions: Vec<(&'a str, &'a [u8])>,
+}
+
+/// Parses `.con` files. The delete conditions are stored as bytes between lines:
 ///
 /// ```text
 ///   __commits/__1_1_…_22.wrt\n
@@ -176,16 +221,20 @@ fn text(line: &[u8]) -> Result<&str> {
 /// ```
 ///
 /// Splitting the file at its line ends would therefore break conditions apart.
-fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
-    let mut commits = vec![];
+fn consolidated_lines(files: &[Bytes]) -> Result<Consolidated<'_>> {
+    let mut found = Consolidated::default();
     for file in files {
         let mut rest: &[u8] = file;
         while !rest.is_empty() {
             let line;
             (line, rest) = next_line(rest)?;
             match extension(line) {
-                Some("wrt" | "ok") => commits.push(line),
-                Some("del") => rest = after_condition(rest)?,
+                Some("wrt" | "ok") => found.commits.push(line),
+                Some("del") => {
+                    let condition;
+                    (condition, rest) = next_condition(rest)?;
+                    found.deletions.push((line, condition));
+                }
                 Some("upd") => return Err(update_condition()),
                 _ => {
                     let message =
@@ -195,7 +244,7 @@ fn consolidated_lines(files: &[Bytes]) -> Result<Vec<&str>> {
             }
         }
     }
-    Ok(commits)
+    Ok(found)
 }
 
 /// Splits off the first line, without its end. The last line of a file may have none.
@@ -205,12 +254,12 @@ fn next_line(content: &[u8]) -> Result<(&str, &[u8])> {
     Ok((text(line)?, rest.get(1..).unwrap_or_default()))
 }
 
-/// Skips a delete condition, which is its length and as many bytes.
-fn after_condition(content: &[u8]) -> Result<&[u8]> {
+/// Splits off a delete condition, which is its length and as many bytes.
+fn next_condition(content: &[u8]) -> Result<(&[u8], &[u8])> {
     let mut reader = Reader::new(REGION, 0, content);
     let len = reader.u64()?;
-    reader.take(to_usize(len))?;
-    reader.take(reader.remaining())
+    let condition = reader.take(to_usize(len))?;
+    Ok((condition, reader.take(reader.remaining())?))
 }
 
 fn update_condition() -> Error {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::folder::OLD_SCHEMA_FILE;
 use crate::format::tiledb::generic_tile::{LATEST_VERSION, too_new};
 use crate::format::tiledb::schema::{
-    ArraySchema, DimensionDomain, OLDEST_VERSION, read_ranges, too_old,
+    ArraySchema, CoordinateRange, DimensionDomain, OLDEST_VERSION, read_ranges, too_old,
 };
 use crate::format::tiledb::text::{flag, numbers, text64};
 use crate::format::wire::{Reader, to_usize};
@@ -32,12 +32,20 @@ pub(in crate::format::tiledb) struct Footer {
     pub(in crate::format::tiledb) schema_name: String,
     pub(in crate::format::tiledb) schema: Arc<ArraySchema>,
     pub(in crate::format::tiledb) is_dense: bool,
-    /// The box that the fragment covers, both ends included; `None` unless all coordinates are whole numbers.
-    pub(in crate::format::tiledb) non_empty_domain: Option<Vec<(i128, i128)>>,
+    /// The box that the fragment covers: a range per dimension.
+    pub(in crate::format::tiledb) domain: Vec<CoordinateRange>,
     /// The number of tiles of a sparse fragment. The tiles of a dense fragment follow from its box.
     pub(in crate::format::tiledb) sparse_tiles: u64,
     /// The number of cells in the last tile of a sparse fragment.
     pub(in crate::format::tiledb) last_tile_cells: u64,
+    /// Whether a sparse fragment stores the time of each cell.
+    pub(in crate::format::tiledb) has_timestamps: bool,
+    /// Whether a sparse fragment stores when each cell was deleted, and by which condition.
+    pub(in crate::format::tiledb) has_deletions: bool,
+    /// The offset of the block with the R-tree.
+    pub(in crate::format::tiledb) rtree: u64,
+    /// Since format 16: the offset of the block that lists the delete conditions in the fragment.
+    pub(in crate::format::tiledb) processed_conditions: Option<u64>,
     pub(in crate::format::tiledb) fields: Fields,
     /// The offsets of the blocks in the file, ascending. Offsets may repeat.
     blocks: Vec<u64>,
@@ -143,7 +151,7 @@ impl Footer {
         if flag(&mut reader, "a missing domain")? {
             return Err(reader.corrupt("a fragment without a domain"));
         }
-        let non_empty_domain = read_ranges(&schema.dimensions, &mut reader)?;
+        let domain = read_ranges(&schema.dimensions, &mut reader)?;
         let sparse_tiles = reader.u64()?;
         let last_tile_cells = reader.u64()?;
         let has_timestamps = version >= 14 && flag(&mut reader, "timestamps")?;
@@ -154,7 +162,8 @@ impl Footer {
             + schema.dimensions.len()
             + usize::from(has_timestamps)
             + 2 * usize::from(has_deletions);
-        let (fields, mut blocks) = Fields::parse(&mut reader, version, count as u64)?;
+        let (fields, FragmentBlocks { rtree, processed_conditions, mut blocks }) =
+            Fields::parse(&mut reader, version, count as u64)?;
         skip_sections(&mut reader, version)?;
         reader.end()?;
         blocks.sort_unstable();
@@ -163,9 +172,13 @@ impl Footer {
             schema_name,
             schema: Arc::clone(schema),
             is_dense,
-            non_empty_domain,
+            domain,
             sparse_tiles,
             last_tile_cells,
+            has_timestamps,
+            has_deletions,
+            rtree,
+            processed_conditions,
             fields,
             blocks,
             start,
@@ -196,9 +209,16 @@ fn parse_head(reader: &mut Reader<'_>) -> Result<(u32, String)> {
     }
 }
 
+/// The offsets of blocks that belong to the whole fragment, and of all blocks.
+struct FragmentBlocks {
+    rtree: u64,
+    processed_conditions: Option<u64>,
+    blocks: Vec<u64>,
+}
+
 impl Fields {
-    /// Parses the lists of `count` fields each, and also returns the offsets of all blocks.
-    fn parse(reader: &mut Reader<'_>, version: u32, count: u64) -> Result<(Self, Vec<u64>)> {
+    /// Parses the lists of `count` fields each, and the offsets of the other blocks.
+    fn parse(reader: &mut Reader<'_>, version: u32, count: u64) -> Result<(Self, FragmentBlocks)> {
         // Reads a list of the format versions from `since` on; in older footers, it takes no bytes.
         let mut column = |since: u32| match version >= since {
             true => numbers(reader, count),
@@ -210,7 +230,7 @@ impl Fields {
             validity_file_sizes: column(7)?,
             ..Self::default()
         };
-        let mut blocks = vec![reader.u64()?]; // The offset of the R-tree.
+        let rtree = reader.u64()?;
         let mut column = |since: u32| match version >= since {
             true => numbers(reader, count),
             false => Ok(vec![]),
@@ -223,12 +243,8 @@ impl Fields {
         fields.maxs = column(11)?;
         fields.sums = column(11)?;
         fields.null_counts = column(11)?;
-        for since in [12, 16] {
-            // Blocks of the whole fragment: its statistics, and the delete conditions applied to it.
-            if version >= since {
-                blocks.push(reader.u64()?);
-            }
-        }
+        let statistics = if version >= 12 { Some(reader.u64()?) } else { None };
+        let processed_conditions = if version >= 16 { Some(reader.u64()?) } else { None };
         // The end of any block may be the beginning of any other, so the offsets of all of them are needed.
         let columns = [
             &fields.tile_offsets,
@@ -240,8 +256,10 @@ impl Fields {
             &fields.sums,
             &fields.null_counts,
         ];
-        blocks.extend(columns.into_iter().flatten());
-        Ok((fields, blocks))
+        let whole = [Some(rtree), statistics, processed_conditions];
+        let blocks = whole.into_iter().flatten().chain(columns.into_iter().flatten().copied());
+        let blocks = blocks.collect();
+        Ok((fields, FragmentBlocks { rtree, processed_conditions, blocks }))
     }
 }
 
@@ -260,6 +278,7 @@ fn skip_sections(reader: &mut Reader<'_>, version: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::tiledb::schema::integers;
     use crate::format::tiledb::testing::{FooterBytes, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     fn schemas(version: u32, name: &str) -> HashMap<String, Arc<ArraySchema>> {
@@ -275,7 +294,7 @@ mod tests {
             let name = if version < 10 { OLD_SCHEMA_FILE } else { SCHEMA_NAME };
             let schemas = schemas(version, name);
             let footer = Footer::parse(&bytes, 1000, &schemas).unwrap();
-            assert_eq!(footer.non_empty_domain, Some(vec![(1, 4), (1, 4)]), "{version}");
+            assert_eq!(integers(&footer.domain), Some(vec![(1, 4), (1, 4)]), "{version}");
             assert_eq!(footer.fields.tile_offsets.len(), 4);
             for len in 0..bytes.len() {
                 assert!(Footer::parse(&bytes[..len], 1000, &schemas).is_err(), "{version} {len}");

@@ -18,7 +18,9 @@ use super::footer::Footer;
 use crate::error::{Error, Result};
 use crate::format::tiledb::folder::Commit;
 use crate::format::tiledb::generic_tile::MAX_RATIO;
-use crate::format::tiledb::schema::{ArrayKind, ArraySchema, CellOrder, DimensionSchema};
+use crate::format::tiledb::schema::{
+    ArrayKind, ArraySchema, CellOrder, CoordinateRange, DimensionSchema, integers,
+};
 use crate::grid::ravel;
 
 /// A fragment: cells that were written at one time, or consolidated from several fragments.
@@ -37,6 +39,8 @@ pub struct Fragment {
     /// The least and greatest coordinate that it covers on each axis, both included; `None` unless all
     /// are whole numbers.
     pub non_empty_domain: Option<Vec<(i128, i128)>>,
+    /// The least and greatest coordinate on each axis, of any type.
+    pub domain: Vec<CoordinateRange>,
     /// The number of its tiles. Each attribute has as many in its files.
     pub tiles: u64,
     /// The number of its cells; `None` if there are 2⁶⁴ or more.
@@ -111,7 +115,8 @@ impl Fragment {
             t2: commit.time.t2,
             version: footer.version,
             schema_name: footer.schema_name.clone(),
-            non_empty_domain: footer.non_empty_domain.clone(),
+            non_empty_domain: integers(&footer.domain),
+            domain: footer.domain.clone(),
             tiles: footer.sparse_tiles,
             cells: None,
             files,
@@ -122,7 +127,7 @@ impl Fragment {
         };
         match (schema.kind, fragment.footer.is_dense) {
             (ArrayKind::Dense, true) => fragment.cover_tiles()?,
-            (ArrayKind::Sparse, false) => fragment.cells = fragment.sparse_cells(),
+            (ArrayKind::Sparse, false) => fragment.cells = fragment.sparse_cells()?,
             (ArrayKind::Dense, false) => {
                 let message =
                     "a sparse fragment in a dense array, as very old versions of TileDB wrote";
@@ -151,14 +156,30 @@ impl Fragment {
     }
 
     /// Returns the number of cells of a sparse fragment: all tiles but the last have as many as the schema's
-    /// capacity.
-    fn sparse_cells(&self) -> Option<u64> {
-        match self.tiles.checked_sub(1) {
-            None => Some(0),
-            Some(full) => {
-                full.checked_mul(self.schema.capacity)?.checked_add(self.footer.last_tile_cells)
-            }
+    /// capacity. `None` if there are 2⁶⁴ or more.
+    fn sparse_cells(&self) -> Result<Option<u64>> {
+        let Some(full) = self.tiles.checked_sub(1) else { return Ok(Some(0)) };
+        let (last, capacity) = (self.footer.last_tile_cells, self.schema.capacity);
+        if last == 0 || last > capacity {
+            let message = format!("{last} cells in the last tile, expected 1 to {capacity}");
+            return Err(Error::corrupt_region(REGION, message));
         }
+        Ok(full.checked_mul(capacity).and_then(|cells| cells.checked_add(last)))
+    }
+
+    /// Returns the number of cells in tile number `tile` of a fragment. Tiles of dense fragments are stored
+    /// whole.
+    ///
+    /// # Errors
+    /// `Unsupported` if a dense array is not divided into tiles, or a tile has 2⁶⁴ cells or more.
+    pub fn tile_cells(&self, tile: u64) -> Result<u64> {
+        if self.schema.kind == ArrayKind::Sparse {
+            let is_last = tile.checked_add(1) == Some(self.tiles);
+            return Ok(if is_last { self.footer.last_tile_cells } else { self.schema.capacity });
+        }
+        let axes = self.schema.tile_axes()?;
+        let cells = axes.iter().try_fold(1_u64, |cells, axis| cells.checked_mul(axis.extent));
+        cells.ok_or_else(|| Error::unsupported("tiles of 2^64 cells or more"))
     }
 
     /// Computes which tiles a dense fragment has, and how many cells it covers. On an axis from 1 to 7 in
@@ -186,20 +207,6 @@ impl Fragment {
             product.checked_mul(u64::try_from(high - low + 1).ok()?)
         });
         Ok(())
-    }
-
-    /// Returns the name of a file of attribute number `field` of the fragment's own schema. `suffix` is
-    /// [`VALUES`], [`CONTENT`] or [`VALIDITY`].
-    ///
-    /// For the content of the first attribute "a/b", this is `a0_var.tdb` since format 9, `a%2Fb_var.tdb` in
-    /// format 8 and `a/b_var.tdb` before.
-    pub(in crate::format::tiledb) fn data_file(&self, field: usize, suffix: &str) -> String {
-        let name = || self.schema.attributes.get(field).map_or("", |at| &at.name);
-        match self.version {
-            ..8 => format!("{}{suffix}.tdb", name()),
-            8 => format!("{}{suffix}.tdb", percent_encode(name())),
-            _ => format!("a{field}{suffix}.tdb"),
-        }
     }
 
     /// Returns the size of all its files together, in bytes.
@@ -253,21 +260,6 @@ fn check_same_axes(own: &ArraySchema, array: &ArraySchema) -> Result<()> {
     Err(Error::corrupt_region(REGION, "a schema whose dimensions or orders are not the array's"))
 }
 
-/// Encodes an attribute's name as format 8 does in file names. The last four codes are not those of
-/// their characters, but TileDB writes them so.
-fn percent_encode(name: &str) -> String {
-    let encode = |c: char| match c {
-        '!' | '#' | '$' | '%' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | '/' | ':' | ';'
-        | '=' | '?' | '@' | '[' | ']' | '"' => format!("%{:02X}", u32::from(c)),
-        '<' => "%20".into(),
-        '>' => "%2D".into(),
-        '\\' => "%30".into(),
-        '|' => "%3C".into(),
-        other => other.into(),
-    };
-    name.chars().map(encode).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,10 +293,5 @@ mod tests {
         for rows in [(0, 1), (5, 7), (6, 6)] {
             assert_eq!(open(rows).unwrap_err().kind(), ErrorKind::Corrupt, "{rows:?}");
         }
-    }
-
-    #[test]
-    fn old_names_of_files() {
-        assert_eq!(percent_encode("a/b c|\"é"), "a%2Fb c%3C%22é");
     }
 }

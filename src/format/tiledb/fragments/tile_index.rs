@@ -1,4 +1,4 @@
-//! The tile index: where the tiles of one attribute of one fragment are stored.
+//! The tile index: where the tiles of one field of one fragment are stored.
 //!
 //! ```text
 //!   blocks of the fragment's metadata           files of the fragment
@@ -8,40 +8,42 @@
 //!   ├ offsets of validity tiles ┤ ───────────▶  aI_validity.tdb  a byte per cell, 0 for NULL
 //! ```
 //!
-//! The blocks are read when a query first needs a tile of the attribute. With them, a tile's number gives its
+//! The blocks are read when a query first needs a tile of the field. With them, a tile's number gives its
 //! bytes: if tiles begin at 0 and 60 in a file of 100 bytes, tile 1 is at bytes 60 to 100.
 //!
 //! Only content tiles need a block of lengths: decoded, they have as many bytes as their values have
-//! together. All other tiles of a file have one length, because a tile is stored whole: its cells times the
-//! size of a value, of an offset (8 bytes) or of a validity byte.
+//! together. All other tiles have their number of cells times the size of a value, of an offset (8 bytes) or
+//! of a validity byte. Only the last tile of a sparse fragment has fewer cells than the others.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::field::FieldSchema;
 use super::fragment::{CONTENT, Fragment, VALIDITY, VALUES};
 use crate::error::{Error, Result};
 use crate::format::tiledb::datatype::Datatype;
 use crate::format::tiledb::filter::{EncryptionKey, Field, Pipeline, drops_offsets};
 use crate::format::tiledb::generic_tile;
-use crate::format::tiledb::schema::Attribute;
 use crate::format::tiledb::text::numbers;
 use crate::format::wire::Reader;
 use crate::format::{Codec, Location, Payload};
 
-/// The positions of the tiles of one attribute in the files of one fragment.
+/// The positions of the tiles of one field in the files of one fragment.
 #[derive(Debug)]
 pub(in crate::format::tiledb) struct TileIndex {
     /// Values or, if their length varies, offsets of cells in the content.
     values: TileFile,
     /// `None` for values of fixed size.
     content: Option<ContentTiles>,
-    /// `None` if the attribute is not nullable.
+    /// `None` if the field is not nullable.
     validity: Option<TileFile>,
+    /// The number of cells in a full tile, and in the last one.
+    cells: [u64; 2],
 }
 
-/// The content tiles of an attribute: its values of variable length.
+/// The content tiles of a field: its values of variable length.
 #[derive(Debug)]
 struct ContentTiles {
     file: TileFile,
@@ -54,9 +56,9 @@ struct ContentTiles {
 struct TileFile {
     object: Arc<str>,
     codec: Codec,
-    /// The length of a decoded tile in bytes; 0 for content, whose tiles differ in length
-    /// ([`ContentTiles::raw_lens`]).
-    raw_len: u64,
+    /// The bytes of a decoded cell; 0 for content, whose tiles differ in length
+    /// ([`ContentTiles::raw_lens`]), and for offsets that are stored with the content.
+    cell_size: u64,
     /// The offset of each tile in the file, and then the end of the last tile. Never descending.
     offsets: Vec<u64>,
     /// The size of the file in bytes; `None` if the file is missing. Only locating a tile makes that an
@@ -69,7 +71,7 @@ pub(in crate::format::tiledb) type Payloads = (Payload, Option<Payload>, Option<
 
 const REGION: &str = "tile index";
 
-/// Returns the locations of the blocks that [`TileIndex::parse`] needs for attribute number `field` of
+/// Returns the locations of the blocks that [`TileIndex::parse`] needs for field number `field` of
 /// the fragment: two of content for values of variable length, one of validity for nullable ones.
 ///
 /// # Errors
@@ -79,15 +81,15 @@ pub(in crate::format::tiledb) fn block_locations(
     fragment: &Fragment,
     field: usize,
 ) -> Result<Vec<Location>> {
-    let attribute = attribute(fragment, field)?;
+    let stored = fragment.field(field)?;
     let fields = &fragment.footer.fields;
     let mut columns = vec![&fields.tile_offsets];
-    if attribute.is_variable() {
+    if stored.is_variable() {
         columns.extend([&fields.var_tile_offsets, &fields.var_tile_sizes]);
     }
-    if attribute.nullable {
+    if stored.nullable {
         if fields.validity_tile_offsets.is_empty() {
-            let (name, version) = (&attribute.name, fragment.version);
+            let (name, version) = (stored.name, fragment.version);
             let message =
                 format!("format version {version}, expected 7 or newer as \"{name}\" is nullable");
             let error = Error::corrupt_region("fragment footer", message);
@@ -115,11 +117,6 @@ pub(in crate::format::tiledb) fn locations(
     columns.iter().map(location).collect()
 }
 
-fn attribute(fragment: &Fragment, field: usize) -> Result<&Attribute> {
-    let attribute = fragment.schema.attributes.get(field);
-    attribute.ok_or_else(|| Error::internal("an attribute that the fragment does not have"))
-}
-
 impl TileIndex {
     /// Parses the `blocks` that were read from the `locations` of [`block_locations`].
     pub(in crate::format::tiledb) fn parse(
@@ -137,18 +134,19 @@ impl TileIndex {
         });
         let mut column =
             || columns.next().unwrap_or_else(|| Err(Error::internal("a block is missing")));
-        let maker =
-            TileFileBuilder { fragment, field, attribute: attribute(fragment, field)?, key };
+        let maker = TileFileBuilder { fragment, field, stored: fragment.field(field)?, key };
         let values = maker.values(column()?)?;
-        let content = match maker.attribute.is_variable() {
+        let content = match maker.stored.is_variable() {
             true => Some(ContentTiles { file: maker.content(column()?)?, raw_lens: column()? }),
             false => None,
         };
-        let validity = match maker.attribute.nullable {
+        let validity = match maker.stored.nullable {
             true => Some(maker.validity(column()?)?),
             false => None,
         };
-        Ok(Self { values, content, validity })
+        let last = fragment.tiles.saturating_sub(1);
+        let cells = [fragment.tile_cells(0)?, fragment.tile_cells(last)?];
+        Ok(Self { values, content, validity, cells })
     }
 
     /// Returns the payloads of tile number `tile` of the fragment.
@@ -162,9 +160,19 @@ impl TileIndex {
             let raw_len = raw_len.ok_or_else(|| Error::internal("a tile that does not exist"))?;
             content.file.payload(tile, raw_len)
         });
-        let validity = self.validity.as_ref().map(|file| file.payload(tile, file.raw_len));
-        let values = self.values.payload(tile, self.values.raw_len)?;
+        let fixed = |file: &TileFile| file.payload(tile, self.tile_len(file, tile)?);
+        let validity = self.validity.as_ref().map(fixed);
+        let values = fixed(&self.values)?;
         Ok((values, content.transpose()?, validity.transpose()?))
+    }
+}
+
+impl TileIndex {
+    /// Returns the length of a decoded tile whose cells have a fixed size.
+    fn tile_len(&self, file: &TileFile, tile: u64) -> Result<u64> {
+        let is_last = file.range(tile.saturating_add(1)).is_none();
+        let len = file.cell_size.checked_mul(self.cells[usize::from(is_last)]);
+        len.ok_or_else(|| Error::unsupported("tiles of 2^64 bytes or more"))
     }
 }
 
@@ -186,11 +194,11 @@ fn parse_block(
     Ok(numbers)
 }
 
-/// A builder of the [`TileFile`]s of one attribute of one fragment.
+/// A builder of the [`TileFile`]s of one field of one fragment.
 struct TileFileBuilder<'a> {
     fragment: &'a Fragment,
     field: usize,
-    attribute: &'a Attribute,
+    stored: FieldSchema<'a>,
     key: Option<&'a EncryptionKey>,
 }
 
@@ -199,21 +207,21 @@ impl TileFileBuilder<'_> {
     fn values(&self, offsets: Vec<u64>) -> Result<TileFile> {
         let schema = &self.fragment.schema;
         let end = self.file_len(&self.fragment.footer.fields.file_sizes);
-        let Some(cell_size) = self.attribute.cell_size() else {
+        let Some(cell_size) = self.stored.cell_size() else {
             // The values of this file are offsets: one of 8 bytes per cell.
-            let raw_len = if self.drops_offsets() { 0 } else { self.tile_len(8)? };
+            let cell_size = if self.drops_offsets() { 0 } else { 8 };
             let pipeline = &schema.offsets_pipeline;
             let codec = self.codec(pipeline, Datatype::UInt64, 8, false)?;
-            return self.file(VALUES, codec, raw_len, offsets, end);
+            return self.file(VALUES, codec, cell_size, offsets, end);
         };
-        let datatype = self.attribute.datatype;
-        let codec = self.codec(&self.attribute.pipeline, datatype, cell_size, false)?;
-        self.file(VALUES, codec, self.tile_len(cell_size)?, offsets, end)
+        let datatype = self.stored.datatype;
+        let codec = self.codec(self.stored.pipeline, datatype, cell_size, false)?;
+        self.file(VALUES, codec, cell_size, offsets, end)
     }
 
     /// Makes the file of values of variable length.
     fn content(&self, offsets: Vec<u64>) -> Result<TileFile> {
-        let (pipeline, datatype) = (&self.attribute.pipeline, self.attribute.datatype);
+        let (pipeline, datatype) = (self.stored.pipeline, self.stored.datatype);
         let codec = self.codec(pipeline, datatype, datatype.size(), self.drops_offsets())?;
         let end = self.file_len(&self.fragment.footer.fields.var_file_sizes);
         self.file(CONTENT, codec, 0, offsets, end)
@@ -226,13 +234,13 @@ impl TileFileBuilder<'_> {
             pipeline.ok_or_else(|| Error::internal("nullable cells without validity filters"))?;
         let codec = self.codec(pipeline, Datatype::UInt8, 1, false)?;
         let end = self.file_len(&self.fragment.footer.fields.validity_file_sizes);
-        self.file(VALIDITY, codec, self.tile_len(1)?, offsets, end)
+        self.file(VALIDITY, codec, 1, offsets, end)
     }
 
     /// Whether the filters of the values store the offsets too. Then the tiles of offsets are empty.
     fn drops_offsets(&self) -> bool {
         let version = self.fragment.schema.version;
-        drops_offsets(&self.attribute.pipeline, self.attribute.datatype, version)
+        drops_offsets(self.stored.pipeline, self.stored.datatype, version)
     }
 
     /// Makes the codec of one file. `datatype` and `cell_size` are those of the file's values.
@@ -247,15 +255,8 @@ impl TileFileBuilder<'_> {
         let fragment_version = self.fragment.version;
         let field = Field { datatype, cell_size, var_strings, fragment_version };
         let codec = pipeline.codec(&field, self.key);
-        let about = || format!("attribute \"{}\"", self.attribute.name);
+        let about = || format!("\"{}\"", self.stored.name);
         Ok(Codec::Custom(Arc::new(codec.map_err(|error| error.about(&about()))?)))
-    }
-
-    /// Returns the length of a decoded tile whose cells have `cell_size` bytes. Tiles are stored whole.
-    fn tile_len(&self, cell_size: u64) -> Result<u64> {
-        let axes = self.fragment.schema.tile_axes()?;
-        let len = axes.iter().try_fold(cell_size, |len, axis| len.checked_mul(axis.extent));
-        len.ok_or_else(|| Error::unsupported("tiles of 2^64 bytes or more"))
     }
 
     /// Returns the size of a file of this field; `sizes` is a list of the footer, per field.
@@ -269,7 +270,7 @@ impl TileFileBuilder<'_> {
         &self,
         suffix: &str,
         codec: Codec,
-        raw_len: u64,
+        cell_size: u64,
         mut offsets: Vec<u64>,
         end: u64,
     ) -> Result<TileFile> {
@@ -282,7 +283,7 @@ impl TileFileBuilder<'_> {
             return Err(Error::corrupt_region(REGION, message));
         }
         let len = self.fragment.files.get(&name).copied();
-        Ok(TileFile { object, codec, raw_len, offsets, len })
+        Ok(TileFile { object, codec, cell_size, offsets, len })
     }
 }
 

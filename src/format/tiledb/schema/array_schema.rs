@@ -12,7 +12,7 @@
 use std::fmt;
 
 use super::attribute::Attribute;
-use super::domain::{DimensionDomain, DimensionSchema, TileAxis};
+use super::domain::{CoordinateRange, DimensionDomain, DimensionSchema, TileAxis};
 use super::label::DimensionLabel;
 use crate::error::{Error, Result};
 use crate::format::tiledb::filter::{EncryptionKey, Pipeline};
@@ -54,9 +54,8 @@ pub struct ArraySchema {
     pub attributes: Vec<Attribute>,
     /// The dimension labels: other names for coordinates.
     pub labels: Vec<DimensionLabel>,
-    /// The part of the domain that is in use, both ends included. `None` if it is not set, or if some
-    /// coordinates are not whole numbers.
-    pub current_domain: Option<Vec<(i128, i128)>>,
+    /// The part of the domain that is in use: a range per dimension. `None` if it is not set.
+    pub current_domain: Option<Vec<CoordinateRange>>,
     /// The filters for coordinates of dimensions without filters of their own.
     pub coords_pipeline: Pipeline,
     /// The filters of the offsets of values of variable length.
@@ -219,7 +218,10 @@ impl ArraySchema {
     }
 
     /// Parses the current domain, which must lie in the domain. `None` if the schema does not set it.
-    fn parse_current_domain(&self, reader: &mut Reader<'_>) -> Result<Option<Vec<(i128, i128)>>> {
+    fn parse_current_domain(
+        &self,
+        reader: &mut Reader<'_>,
+    ) -> Result<Option<Vec<CoordinateRange>>> {
         let version = reader.u32()?;
         if version != 0 {
             let message = format!("a TileDB current domain of version {version}");
@@ -235,16 +237,22 @@ impl ArraySchema {
             return Err(Error::unsupported(message));
         }
         let ranges = read_ranges(&self.dimensions, reader)?;
-        // `ranges` is `None` if some coordinates are not whole numbers; then nothing is compared.
-        let inside = |(range, dimension): (&(i128, i128), &DimensionSchema)| match dimension.domain
-        {
-            DimensionDomain::Integer { low, high, .. } => low <= range.0 && range.1 <= high,
-            DimensionDomain::Float { .. } | DimensionDomain::Text => true,
+        let inside = |(range, dimension): (&CoordinateRange, &DimensionSchema)| match (
+            dimension.domain,
+            range,
+        ) {
+            (DimensionDomain::Integer { low, high, .. }, CoordinateRange::Integer(from, to)) => {
+                low <= *from && *to <= high
+            }
+            (DimensionDomain::Float { low, high, .. }, CoordinateRange::Float(from, to)) => {
+                low <= *from && *to <= high
+            }
+            _ => true,
         };
-        if !ranges.iter().flatten().zip(&self.dimensions).all(inside) {
+        if !ranges.iter().zip(&self.dimensions).all(inside) {
             return Err(reader.corrupt("a current domain that exceeds the domain"));
         }
-        Ok(ranges)
+        Ok(Some(ranges))
     }
 }
 
@@ -263,14 +271,17 @@ pub(in crate::format::tiledb) fn too_old(version: u32) -> Error {
     ))
 }
 
-/// Reads a range of coordinates per dimension; `None` unless all coordinates are whole numbers.
+/// Reads a range of coordinates per dimension.
 pub(in crate::format::tiledb) fn read_ranges(
     dimensions: &[DimensionSchema],
     reader: &mut Reader<'_>,
-) -> Result<Option<Vec<(i128, i128)>>> {
-    // Reads all ranges, even where an early one is `None`: the reader must stand after them.
-    let ranges = dimensions.iter().map(|dimension| dimension.range(reader));
-    Ok(ranges.collect::<Result<Vec<_>>>()?.into_iter().collect())
+) -> Result<Vec<CoordinateRange>> {
+    dimensions.iter().map(|dimension| dimension.range(reader)).collect()
+}
+
+/// Returns the ends of ranges of whole numbers; `None` unless all of them are.
+pub(in crate::format::tiledb) fn integers(ranges: &[CoordinateRange]) -> Option<Vec<(i128, i128)>> {
+    ranges.iter().map(CoordinateRange::integers).collect()
 }
 
 #[cfg(test)]
@@ -328,7 +339,8 @@ mod tests {
             parse(&schema.content())
         };
         let schema = with([(1, 3), (2, 2)]).unwrap();
-        assert_eq!(schema.current_domain, Some(vec![(1, 3), (2, 2)]));
+        let ranges = [(1, 3), (2, 2)].map(|(low, high)| CoordinateRange::Integer(low, high));
+        assert_eq!(schema.current_domain, Some(ranges.to_vec()));
         assert!(with([(0, 3), (2, 2)]).is_err());
         assert!(with([(1, 3), (3, 2)]).is_err());
     }

@@ -47,6 +47,56 @@ pub enum DimensionDomain {
     Text,
 }
 
+/// A range of coordinates of one dimension, both ends included.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CoordinateRange {
+    /// Whole numbers; dates and times count their unit.
+    Integer(i128, i128),
+    /// Floating-point numbers, of either width.
+    Float(f64, f64),
+    /// The bytes of texts, which compare byte by byte.
+    Text(Vec<u8>, Vec<u8>),
+}
+
+impl CoordinateRange {
+    /// Returns the ends of a range of whole numbers; `None` for other coordinates.
+    pub fn integers(&self) -> Option<(i128, i128)> {
+        match self {
+            Self::Integer(low, high) => Some((*low, *high)),
+            Self::Float(..) | Self::Text(..) => None,
+        }
+    }
+
+    /// Returns the range around two ranges of one dimension.
+    #[must_use]
+    pub fn around(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Integer(low, high), Self::Integer(other_low, other_high)) => {
+                Self::Integer(low.min(other_low), high.max(other_high))
+            }
+            (Self::Float(low, high), Self::Float(other_low, other_high)) => {
+                Self::Float(low.min(other_low), high.max(other_high))
+            }
+            (Self::Text(low, high), Self::Text(other_low, other_high)) => {
+                Self::Text(low.min(other_low), high.max(other_high))
+            }
+            // Ranges of one dimension have one type.
+            (range, _) => range,
+        }
+    }
+
+    /// Describes a range that ends before it begins.
+    fn backwards(&self) -> String {
+        match self {
+            Self::Integer(low, high) => format!("from {low} down to {high}"),
+            Self::Float(low, high) => format!("from {low} down to {high}"),
+            Self::Text(low, high) => {
+                format!("from \"{}\" down to \"{}\"", low.escape_ascii(), high.escape_ascii())
+            }
+        }
+    }
+}
+
 impl DimensionSchema {
     /// Returns the extent of a tile in decimal; dates and times count their unit. `None` without tiles.
     pub fn extent_text(&self) -> Option<String> {
@@ -125,38 +175,42 @@ impl DimensionSchema {
         }
     }
 
-    /// Reads a range of coordinates, low end first; `None` unless the coordinates are whole numbers. Ranges
-    /// of other coordinates are skipped, because only dense arrays are read.
+    /// Reads a range of coordinates, low end first.
     ///
     /// # Errors
-    /// `Corrupt` if the range ends before it begins.
+    /// `Corrupt` if the range ends before it begins. A range of floats may have NaN as an end.
     pub(in crate::format::tiledb) fn range(
         &self,
         reader: &mut Reader<'_>,
-    ) -> Result<Option<(i128, i128)>> {
-        match self.domain {
+    ) -> Result<CoordinateRange> {
+        let (range, ends_first) = match self.domain {
             DimensionDomain::Integer { .. } => {
                 let low = integer(reader, self.datatype)?;
                 let high = integer(reader, self.datatype)?;
-                if low > high {
-                    let name = &self.name;
-                    let message = format!("dimension \"{name}\" from {low} down to {high}");
-                    return Err(reader.corrupt(message));
-                }
-                Ok(Some((low, high)))
+                (CoordinateRange::Integer(low, high), low > high)
             }
             DimensionDomain::Float { .. } => {
-                reader.take(to_usize(2 * self.datatype.size()))?;
-                Ok(None)
+                let low = float(reader, self.datatype)?;
+                let high = float(reader, self.datatype)?;
+                (CoordinateRange::Float(low, high), low > high)
             }
             DimensionDomain::Text => {
                 // u64 bytes of both ends, u64 bytes of the low end, and then both ends.
-                let len = reader.u64()?;
-                reader.u64()?;
-                reader.take(to_usize(len))?;
-                Ok(None)
+                let len = to_usize(reader.u64()?);
+                let low_len = to_usize(reader.u64()?);
+                let ends = reader.take(len)?;
+                let Some((low, high)) = ends.split_at_checked(low_len) else {
+                    let message = format!("a text of {low_len} bytes in {len} bytes of two");
+                    return Err(reader.corrupt(message));
+                };
+                (CoordinateRange::Text(low.to_vec(), high.to_vec()), low > high)
             }
+        };
+        if ends_first {
+            let name = &self.name;
+            return Err(reader.corrupt(format!("dimension \"{name}\" {}", range.backwards())));
         }
+        Ok(range)
     }
 }
 

@@ -102,7 +102,13 @@ impl TileStatistics {
     /// Returns the statistics of the tile with these numbers on the axes, of which `cells` were
     /// written. `None` if they cannot be used.
     pub(in crate::format::tiledb) fn zone(&self, tile: &[u64], cells: u64) -> Option<Zone> {
-        let place = usize::try_from(self.tiles.place(tile, self.order)).ok()?;
+        self.zone_of(self.tiles.place(tile, self.order), cells)
+    }
+
+    /// Returns the statistics of tile number `place` of the fragment, in which `cells` were written. `None` if
+    /// they cannot be used.
+    pub(in crate::format::tiledb) fn zone_of(&self, place: u64, cells: u64) -> Option<Zone> {
+        let place = usize::try_from(place).ok()?;
         let null_count = match &self.null_counts {
             Some(counts) => *counts.get(place)?,
             None => 0,

@@ -79,9 +79,7 @@ pub struct Locate {
 #[derive(Debug)]
 struct BlockRequest {
     fragment: usize,
-    /// Its position in the array's schema, under which the array keeps the index.
-    attribute: usize,
-    /// Its position in the fragment's schema, by which the footer lists blocks.
+    /// Its number in the fragment, by which the footer lists blocks and the array keeps the index.
     field: usize,
     locations: Vec<Location>,
 }
@@ -129,19 +127,23 @@ impl Locate {
         let mut needed = BTreeSet::new();
         for of_chunk in &self.pieces {
             for (attribute, pieces) in self.attributes.iter().zip(of_chunk) {
-                needed.extend(pieces.iter().map(|piece| (piece.fragment, *attribute)));
+                for piece in pieces {
+                    needed.insert((piece.fragment, self.field(piece.fragment, *attribute)?));
+                }
             }
         }
-        needed
-            .retain(|(fragment, attribute)| self.array.tile_index(*fragment, *attribute).is_none());
-        let ask = |(number, attribute): (usize, usize)| {
-            let fragment = self.array.fragment(number)?;
-            let field = field_of(&self.array.schema, attribute, fragment)?;
-            let field = field.ok_or_else(|| Error::internal("a fragment without the attribute"))?;
-            let locations = block_locations(fragment, field)?;
-            Ok(BlockRequest { fragment: number, attribute, field, locations })
+        needed.retain(|(fragment, field)| self.array.tile_index(*fragment, *field).is_none());
+        let ask = |(fragment, field): (usize, usize)| {
+            let locations = block_locations(self.array.fragment(fragment)?, field)?;
+            Ok(BlockRequest { fragment, field, locations })
         };
         needed.into_iter().map(ask).collect()
+    }
+
+    /// Returns the number that an attribute of the array has in a fragment with cells of it.
+    fn field(&self, fragment: usize, attribute: usize) -> Result<usize> {
+        let field = field_of(&self.array.schema, attribute, self.array.fragment(fragment)?)?;
+        field.ok_or_else(|| Error::internal("a fragment without the attribute"))
     }
 
     /// Parses the blocks, and keeps the tile indexes in the array.
@@ -156,7 +158,7 @@ impl Locate {
             let fragment = self.array.fragment(asked.fragment)?;
             let key = self.array.options.key.as_ref();
             let index = TileIndex::parse(fragment, asked.field, &asked.locations, own, key)?;
-            self.array.keep_tile_index(asked.fragment, asked.attribute, index);
+            self.array.keep_tile_index(asked.fragment, asked.field, index);
         }
         Ok(())
     }
@@ -187,7 +189,8 @@ impl Locate {
         piece: &Piece,
     ) -> Result<Layer> {
         let fragment = self.array.fragment(piece.fragment)?;
-        let index = self.array.tile_index(piece.fragment, attribute);
+        let field = self.field(piece.fragment, attribute)?;
+        let index = self.array.tile_index(piece.fragment, field);
         let index = index.ok_or_else(|| Error::internal("a tile index that was not read"))?;
         let place = fragment.tile_box.place(tile, fragment.schema.tile_order);
         let (values, content, validity) = index.payloads(place)?;

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::format::tiledb::array::TileDbArray;
-use crate::format::tiledb::schema::{ArraySchema, TileAxis};
+use crate::format::tiledb::schema::{ArraySchema, TileAxis, integers};
 use crate::grid::ChunkGrid;
 
 /// The part of a dense array that a table shows.
@@ -128,7 +128,7 @@ impl TileDbArray {
         self.check_dense()?;
         let axes = self.schema.tile_axes()?;
         let ranges = match &self.schema.current_domain {
-            Some(ranges) => Some(ranges.clone()),
+            Some(ranges) => integers(ranges),
             None if full => Some(axes.iter().map(|axis| (axis.low, axis.high)).collect()),
             None => bounding_box(self.boxes().map(|(_, ranges)| ranges), &axes),
         };

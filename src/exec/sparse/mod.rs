@@ -1,0 +1,40 @@
+//! Scans of sparse arrays.
+//!
+//! ```text
+//!   filters of a query ──▶ planning ─▶ SparsePlan: tiles per partition
+//!                            ├ bounds      rectangles and statistics, against predicates
+//!                            ├ overlap     tiles that may hold the same coordinates
+//!                            └ split       equal shares, in ranges of a dimension where tiles overlap
+//!
+//!   SparseScanExec ─▶ SparseStream ┬─▶ TileReader   tile by tile: coordinates first, then variables
+//!                                  └─▶ Merge        overlapping tiles: which cell of several is the newest
+//! ```
+//!
+//! Above an aggregation, [`SparseAnswerExec`] takes the states of whole tiles from their statistics.
+//!
+//! Two cells with the same coordinates are one row, the newer one. Most tiles cannot share coordinates with
+//! others, because their rectangles do not overlap. Only the others are merged.
+
+mod answer;
+mod answer_rule;
+mod bounds;
+mod display;
+mod filters;
+mod merge;
+mod metrics;
+mod open_tile;
+mod overlap;
+mod plan;
+pub(crate) mod planning;
+mod properties;
+mod pruner;
+mod scan;
+mod split;
+mod stream;
+mod tile_reader;
+
+pub use answer::SparseAnswerExec;
+pub use answer_rule::SparseAnswerRule;
+pub(crate) use filters::pushdown;
+pub use plan::{SparsePlan, TileCounts};
+pub use scan::SparseScanExec;

@@ -1,0 +1,267 @@
+//! [`SparseScanExec`]: the operator that yields the visible cells of a sparse array as record batches.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
+use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use super::display;
+use super::metrics::SparseMetrics;
+use super::plan::{SparsePlan, TileTask};
+use super::properties::{properties, statistics};
+use super::pruner::Pruner;
+use super::stream::SparseStream;
+use super::tile_reader::TileReader;
+use crate::array::SparseArray;
+use crate::exec::columns::visit_all;
+use crate::exec::display::filters as shown_filters;
+use crate::exec::leaf::without_children;
+use crate::exec::pruning::dynamic::dynamic_filters;
+
+/// An operator that scans the tiles of a [`SparsePlan`], and returns a row per visible cell that the plan's
+/// filters select.
+///
+/// ```text
+/// SparseScanExec: array=points, fragments=1/1, tiles=3/124, filter=x@0 < 5, projection=[x, v]
+/// ```
+///
+/// The scan also skips tiles and rows by dynamic filters (of a TopK or a hash join). These filters only save
+/// work: the operator above evaluates them again.
+#[derive(Debug, Clone)]
+pub struct SparseScanExec {
+    array: Arc<SparseArray>,
+    plan: Arc<SparsePlan>,
+    /// Columns of the array's schema, in output order.
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    /// Dynamic filters over the output columns; rows for which one is not true may be left out.
+    filters: Vec<PhysicalExprRef>,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl SparseScanExec {
+    /// Makes a scan of `array` by `plan`; `projection` lists columns of the array's schema.
+    ///
+    /// # Errors
+    /// If the projection lists a column that the schema does not have.
+    pub fn try_new(
+        array: Arc<SparseArray>,
+        plan: impl Into<Arc<SparsePlan>>,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
+        let plan = plan.into();
+        let schema = Arc::new(array.schema().project(&projection)?);
+        let properties = Arc::new(properties(&array, &plan, &projection, &schema));
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Self { array, plan, projection, schema, filters: vec![], metrics, properties })
+    }
+
+    /// Returns the array that is scanned.
+    pub fn array(&self) -> &Arc<SparseArray> {
+        &self.array
+    }
+
+    /// Returns the column of the table that an output column is.
+    pub(super) fn table_column(&self, output: usize) -> Option<usize> {
+        self.projection.get(output).copied()
+    }
+
+    /// Whether there may be tiles that the query sees whole.
+    pub(super) fn has_answers(&self) -> bool {
+        self.plan.partitions.iter().any(|it| it.tiles.iter().any(|task| task.is_inside))
+    }
+
+    /// Returns the same scan, which reads only `tiles` in one partition besides those to merge.
+    pub(super) fn with_tiles(&self, partition: usize, tiles: Vec<TileTask>) -> Self {
+        let mut plan = SparsePlan::clone(&self.plan);
+        if let Some(tasks) = plan.partitions.get_mut(partition) {
+            tasks.tiles = tiles;
+        }
+        Self { plan: Arc::new(plan), ..self.clone() }
+    }
+
+    /// Returns the plan, which lists the tiles to read.
+    pub fn plan(&self) -> &Arc<SparsePlan> {
+        &self.plan
+    }
+}
+
+impl DisplayAs for SparseScanExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let mut parts = display::parts(&self.array, &self.plan);
+        parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.extend(self.plan.limit.map(|limit| format!("limit={limit}")));
+        parts.extend(shown_filters(&self.filters));
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "SparseScanExec: {}", parts.join(", "))
+            }
+            DisplayFormatType::TreeRender => {
+                parts.iter().try_for_each(|part| writeln!(f, "{part}"))
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for SparseScanExec {
+    fn name(&self) -> &'static str {
+        "SparseScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        visit_all(&self.filters, visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        without_children(self, &children)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        without_children(self, &children)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(tasks) = self.plan.partitions.get(partition) else {
+            return internal_err!("SparseScanExec has no partition {partition}");
+        };
+        let metrics = SparseMetrics::new(&self.metrics, partition, &self.plan.counts);
+        let pruner = Pruner::new(&self.array, &self.plan.known, &self.filters, &self.projection)?;
+        let reader = TileReader::new(
+            Arc::clone(&self.array),
+            Arc::clone(&self.plan),
+            (self.projection.clone(), Arc::clone(&self.schema)),
+            metrics,
+            pruner,
+            format!("SparseScanExec[{partition}]"),
+            &context,
+        );
+        let batch_size = context.session_config().batch_size();
+        let schema = Arc::clone(&self.schema);
+        let stream = SparseStream::new(reader, tasks.clone(), schema, batch_size);
+        // Nothing runs before the first poll. The stream owns the state and passes it from batch to batch.
+        let batches = futures::stream::try_unfold(stream, |mut stream| async move {
+            let batch = stream.next().await?;
+            Ok(batch.map(|batch| (batch, stream)))
+        });
+        let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), Box::pin(batches));
+        Ok(Box::pin(cooperative(stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let statistics = statistics(&self.array, &self.plan, &self.projection, args.partition())?;
+        // With dynamic filters, some of the planned rows do not come.
+        let exact = self.filters.is_empty();
+        Ok(Arc::new(if exact { statistics } else { statistics.to_inexact() }))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        if !self.filters.is_empty() {
+            return None; // the limit would count rows that the filters may leave out
+        }
+        let plan = Arc::new(self.plan.with_limit(limit));
+        let metrics = ExecutionPlanMetricsSet::new();
+        Some(Arc::new(Self { plan, metrics, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.plan.limit
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(dynamic_filters(phase, pushed, |filters| {
+            // A limit counts rows before filters.
+            let filters = [self.filters.clone(), filters].concat();
+            let metrics = ExecutionPlanMetricsSet::new();
+            self.plan.limit.is_none().then(|| Self { filters, metrics, ..self.clone() })
+        }))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        // After a reset, operators above make new filters, which they do not push down again.
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(Self { filters: vec![], metrics, ..Self::clone(&self) }))
+    }
+
+    /// Returns a scan of fewer or reordered columns, which replaces the projection; `None` if the
+    /// projection computes or renames anything.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !self.filters.is_empty() {
+            return Ok(None); // they refer to the current output columns
+        }
+        let kept = |projected: &ProjectionExpr| {
+            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+            // A column under another name needs a node that renames it.
+            (column.name() == projected.alias).then(|| self.projection[column.index()])
+        };
+        let columns = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>();
+        let scan =
+            |columns| Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns);
+        Ok(match columns {
+            Some(columns) => Some(Arc::new(scan(columns)?)),
+            None => None,
+        })
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}

@@ -1,0 +1,87 @@
+//! [`ArrayTable`]: the table of an opened array, whatever its kind.
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+
+use super::sparse_table::SparseTable;
+use super::table::{GridTable, TableOrigin};
+use crate::array::GridArray;
+use crate::error::Result;
+use crate::source::{MosaicOptions, OpenedArray, TableArrays};
+
+/// A table of arrays: of a full grid, or of the cells of a sparse array.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ArrayTable {
+    /// A row per cell of a grid.
+    Grid(GridTable),
+    /// A row per cell that was written.
+    Sparse(SparseTable),
+}
+
+impl ArrayTable {
+    /// Makes a table of the arrays of one place.
+    pub(super) fn of_place(arrays: TableArrays, options: &MosaicOptions) -> Result<Self> {
+        Ok(match arrays {
+            TableArrays::Grids(file) => Self::Grid(GridTable::of_file(file, options)?),
+            TableArrays::Sparse(array) => Self::Sparse(SparseTable::new(Arc::new(array))),
+        })
+    }
+
+    /// Makes a table of an opened array, without an origin.
+    pub fn new(array: OpenedArray) -> Self {
+        match array {
+            OpenedArray::Grid(array) => Self::Grid(GridTable::new(Arc::new(array))),
+            OpenedArray::Sparse(array) => Self::Sparse(SparseTable::new(Arc::new(array))),
+        }
+    }
+
+    /// Sets the origin of the table.
+    #[must_use]
+    pub(super) fn with_origin(self, origin: TableOrigin) -> Self {
+        match self {
+            Self::Grid(table) => Self::Grid(table.with_origin(origin)),
+            Self::Sparse(table) => Self::Sparse(table.with_origin(origin)),
+        }
+    }
+
+    /// The locations, format and options that open the table again in another process. `None` if the caller
+    /// opened the array.
+    pub fn origin(&self) -> Option<&TableOrigin> {
+        match self {
+            Self::Grid(table) => table.origin(),
+            Self::Sparse(table) => table.origin(),
+        }
+    }
+
+    /// The table of a grid; `None` for a sparse array.
+    pub fn as_grid(&self) -> Option<&GridTable> {
+        match self {
+            Self::Grid(table) => Some(table),
+            Self::Sparse(_) => None,
+        }
+    }
+
+    /// The table of a sparse array; `None` for a grid.
+    pub fn as_sparse(&self) -> Option<&SparseTable> {
+        match self {
+            Self::Grid(_) => None,
+            Self::Sparse(table) => Some(table),
+        }
+    }
+
+    /// Returns the table as DataFusion registers it: as a [`GridTable`] or a [`SparseTable`].
+    pub fn into_provider(self) -> Arc<dyn TableProvider> {
+        match self {
+            Self::Grid(table) => Arc::new(table),
+            Self::Sparse(table) => Arc::new(table),
+        }
+    }
+}
+
+impl From<GridArray> for ArrayTable {
+    fn from(array: GridArray) -> Self {
+        Self::new(array.into())
+    }
+}

@@ -1,0 +1,17 @@
+//! Sparse TileDB arrays as sources of tiles.
+//!
+//! ```text
+//!   source.rs       the fragments, their rectangles, and the locations of tiles
+//!   visibility.rs   which cells of a tile the time window and the deletions leave
+//!   conditions.rs   evaluates delete conditions on decoded cells
+//!   order.rs        the places of cells in the global order
+//!   hilbert.rs      the Hilbert curve, one of the orders
+//! ```
+
+mod conditions;
+mod hilbert;
+mod order;
+mod source;
+mod visibility;
+
+pub(super) use source::sparse_array;
