@@ -166,7 +166,7 @@ def make(directory):
 
 
 def values_of(array, dims=False, attrs=("value",)):
-    return array.query(attrs=attrs, dims=dims, order="U")[:]
+    return array.query(attrs=attrs, dims=dims, order="U").multi_index[:]
 
 
 def aggregated(array, operation, condition=None):
@@ -231,7 +231,10 @@ def main():
     make(options.dir)
     if options.make:
         return
-    ctx = tiledb.Ctx({"sm.compute_concurrency_level": THREADS, "sm.io_concurrency_level": THREADS})
+    ctx = tiledb.Ctx({
+        "sm.compute_concurrency_level": THREADS, "sm.io_concurrency_level": THREADS,
+        "py.init_buffer_bytes": 10 * POINTS,  # a column fits, which is faster than to grow buffers
+    })
     measured = {
         array: {name: timed(options.dir / array, QUERIES[name], ctx, options.runs) for name in names}
         for array, names in TIMED.items()

@@ -11,6 +11,7 @@
 //!       │ locates chunks in its
 //!       ▼
 //!   ChunkSource   where the bytes of chunks are, and their chunk statistics    you implement
+//!   SparseSource  the same for the tiles of sparse arrays                      you implement
 //! ```
 //!
 //! gridfusion implements the rest for all formats: reading, decoding, pruning, reductions, tables from
@@ -134,8 +135,9 @@
 //! and a writer. The page `docs/extending.md` explains it.
 
 pub use crate::array::{
-    CellColumn, CellKind, ChunkSource, Counter, Dimension, Encoding, GridArray, GridArrayBuilder,
-    Labels, NumberColumn, ReadOptions, Scalar, Temporal, Value, ValueColumn,
+    CellColumn, CellKeys, CellKind, CellTimes, ChunkSource, Counter, Dimension, Encoding,
+    GridArray, GridArrayBuilder, KeyColumn, Labels, NumberColumn, ReadOptions, Scalar, SparseArray,
+    SparseFragment, SparseSource, Temporal, TileBounds, TileNumber, Value, ValueColumn,
 };
 pub use crate::byte_range::ByteRange;
 pub use crate::format::{
@@ -148,6 +150,6 @@ pub use crate::io::{ByteSource, Folder, LocalFolder, MemorySource, StoreFolder, 
 pub use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
 pub use crate::source::{
     ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
-    InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side,
+    InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side, TableArrays,
 };
 pub use crate::tile::{CellFormat, Objects, drive, write_all};

@@ -116,15 +116,18 @@ pub mod tile;
 pub mod verify;
 
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig};
+pub use exec::{
+    BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig,
+    SparseAnswerExec, SparseAnswerRule, SparseScanExec,
+};
 pub use io::MappedFile;
 pub use options::{
     ArrayOptions, IoMode, OptionInfo, OptionValue, ResolvedOptions, Scope, Secret, ValueKind,
 };
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
-    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, TableOrigin,
-    UrlCatalogs,
+    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, SparseTable,
+    TableOrigin, UrlCatalogs,
 };
 pub use source::{ArrayFormat, ArrayGroup, Formats};
 

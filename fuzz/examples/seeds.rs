@@ -50,6 +50,7 @@ fn main() -> Result<()> {
         write_folder(&corpus, &folder)?;
     }
     write_made_up(&corpus)?;
+    write_sparse(&corpus)?;
     write_versions(&corpus)?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
@@ -138,6 +139,8 @@ fn write_envelope(
         corpus.write("tiledb_metadata", &Glue::default().byte(2).piece(&content).0)?;
     } else if in_folder("__group") {
         corpus.write("tiledb_group", &Glue::default().byte(2).piece(&content).0)?;
+    } else if path.ends_with(".del") {
+        corpus.write("tiledb_delete_condition", &content)?;
     }
     Ok(())
 }
@@ -180,10 +183,13 @@ fn write_commits(corpus: &Corpus, folder: &Folder) -> Result<()> {
         texts.insert(ending.to_owned(), (name.to_owned(), content.clone()));
     }
     let text = |ending: &str| texts.get(ending).cloned().unwrap_or_default();
+    // Only sparse arrays have deletions.
+    let kind = if texts.contains_key("del") { 2 } else { 0 };
     let input =
-        Glue::default().byte(0).byte(0).byte(0).piece(b"__schema/\n").piece(names.as_bytes());
-    let (vacuum, replaced) = text("vac");
-    let input = input.piece(&text("con").1).piece(&text("ign").1).piece(vacuum.as_bytes());
+        Glue::default().byte(0).byte(0).byte(kind).piece(b"__schema/\n").piece(names.as_bytes());
+    let ((deletion, condition), (vacuum, replaced)) = (text("del"), text("vac"));
+    let input = input.piece(&text("con").1).piece(&text("ign").1);
+    let input = input.piece(deletion.as_bytes()).piece(&condition).piece(vacuum.as_bytes());
     corpus.write("tiledb_commits", &input.rest(&replaced).0)
 }
 
@@ -320,13 +326,10 @@ fn write_made_up(corpus: &Corpus) -> Result<()> {
     let text = AttributeKind { datatype: 12, values: u32::MAX, nullable: true };
     let numbers = words(&[4, 0, 25, 50, 75]);
     let lens = words(&[4, 5, 5, 5, 5]);
-    let tile = |content: &[u8]| {
-        let len = (content.len() as u32).to_le_bytes();
-        [&1_u64.to_le_bytes()[..], &len, &len, &[0; 4], content].concat().repeat(4)
-    };
     let offsets = words(&[4, 0, 68, 136, 204]);
     let valid = words(&[4, 0, 26, 52, 78]);
-    let files = [tile(&words(&[0, 1, 2, 2, 3, 4])), tile(b"abcde"), tile(&[1, 1, 0, 1, 1, 1])];
+    let tiles = [tile(&words(&[0, 1, 2, 2, 3, 4])), tile(b"abcde"), tile(&[1, 1, 0, 1, 1, 1])];
+    let files = tiles.map(|tile| tile.repeat(4));
     let blocks = [&offsets[..], &numbers, &lens, &valid];
     let index = Glue::default().byte(12).byte(u8::MAX).byte(1);
     let parts = blocks.into_iter().chain(files.iter().map(Vec::as_slice));
@@ -347,6 +350,78 @@ fn write_made_up(corpus: &Corpus) -> Result<()> {
         corpus.write("tiledb_open", &whole(&Folder(array), None))?;
     }
     Ok(())
+}
+
+/// Makes a tile of one chunk, without filters.
+fn tile(content: &[u8]) -> Vec<u8> {
+    let len = (content.len() as u32).to_le_bytes();
+    [&1_u64.to_le_bytes()[..], &len, &len, &[0; 4], content].concat()
+}
+
+/// The types of the dimensions of sparse arrays: whole numbers, floats, text.
+const DIMENSIONS: [u8; 3] = [0, 3, 11];
+
+/// Writes R-trees and small sparse arrays of three cells in two tiles, with and without the times of cells.
+fn write_sparse(corpus: &Corpus) -> Result<()> {
+    for dimensions in [&DIMENSIONS[..], &DIMENSIONS[..1], &DIMENSIONS[1..2], &DIMENSIONS[2..]] {
+        let input = Glue::default().number(2, 2).piece(dimensions).rest(&rtree(dimensions));
+        corpus.write("tiledb_rtree", &input.0)?;
+    }
+    let condition = [&[1, 0, 1, 0, 0, 0, b'a'][..], &words(&[4]), &[9, 0, 0, 0]].concat();
+    corpus.write("tiledb_delete_condition", &condition)?;
+    let marker = fuzzing::condition_file();
+    let applied = [&words(&[1, marker.len() as u64])[..], marker.as_bytes()].concat();
+
+    let integers = |all: [i32; 3]| all.map(i32::to_le_bytes).concat();
+    let (coordinates, values) = (integers([1, 2, 5]), integers([7, -1, 9]));
+    let floats = [0.5, 1.0, 1.5].map(f64::to_le_bytes).concat();
+    let times = words(&[5, 6, 9]);
+    let deleted = words(&[u64::MAX, 7, u64::MAX]);
+    let conditions = words(&[u64::MAX, 0, u64::MAX]);
+    let fixed = |cells: &[u8], validity: [&[u8]; 2]| {
+        let (full, last) = cells.split_at(cells.len() / 3 * 2);
+        sparse_field([full, last], [&[], &[]], validity)
+    };
+    let texts = sparse_field([&words(&[0, 1]), &words(&[0])], [b"ab", b"b"], [&[], &[]]);
+    let mut fields = fixed(&values, [&[1, 0], &[1]]);
+    fields.extend([fixed(&coordinates, [&[], &[]]), fixed(&floats, [&[], &[]]), texts].concat());
+    let without_times = fields.clone();
+    for cells in [&times, &deleted, &conditions] {
+        fields.extend(fixed(cells, [&[], &[]]));
+    }
+    let bounds =
+        |all: [i32; 2]| [&words(&[8, 0])[..], &all.map(i32::to_le_bytes).concat()].concat();
+    let statistics = [bounds([7, 9]), bounds([7, 9]), words(&[2, 7, 9]), words(&[2, 1, 0])];
+    for (flags, applied, fields) in [(0, &[][..], &without_times), (6, &applied[..], &fields)] {
+        // An attribute of nullable integers, and tiles of two cells.
+        let input = Glue::default().byte(flags).byte(0).byte(0).byte(1).byte(1).number(2, 4);
+        let input = input.piece(&DIMENSIONS).number(2, 2).number(1, 4);
+        let input = input.piece(&rtree(&DIMENSIONS)).piece(applied).piece(&condition);
+        let pieces = statistics.iter().chain(fields).map(Vec::as_slice);
+        corpus.write("tiledb_sparse", &pieces.fold(input, Glue::piece).0)?;
+    }
+    Ok(())
+}
+
+/// Returns the blocks and the files of a field of two tiles: the contents of the tiles of each file.
+fn sparse_field(values: [&[u8]; 2], content: [&[u8]; 2], validity: [&[u8]; 2]) -> Vec<Vec<u8>> {
+    let offsets = |[first, _]: [&[u8]; 2]| words(&[2, 0, tile(first).len() as u64]);
+    let lens = words(&[2, content[0].len() as u64, content[1].len() as u64]);
+    let blocks = [offsets(values), offsets(content), lens, offsets(validity)];
+    let files = [values, content, validity].map(|tiles| tiles.map(tile).concat());
+    blocks.into_iter().chain(files).collect()
+}
+
+/// Returns the R-tree of two tiles, each with coordinates from 1 to 5, from 0.5 to 1.5, and from "a" to "b".
+fn rtree(dimensions: &[u8]) -> Vec<u8> {
+    let range = |code: &u8| match code {
+        0 => [1_i32, 5].map(i32::to_le_bytes).concat(),
+        3 => [0.5, 1.5].map(f64::to_le_bytes).concat(),
+        _ => [&words(&[2, 1])[..], b"ab"].concat(),
+    };
+    let rectangle: Vec<u8> = dimensions.iter().flat_map(range).collect();
+    let levels = [10_u32, 2].map(u32::to_le_bytes).concat();
+    [levels, words(&[1]), rectangle.clone(), words(&[2]), rectangle.repeat(2)].concat()
 }
 
 /// Writes schemas and footers of all format versions. Each footer is combined with a schema of its own

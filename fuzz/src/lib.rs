@@ -13,6 +13,7 @@ pub mod check;
 pub mod cut;
 pub mod folder;
 pub mod parsers;
+pub mod sparse;
 pub mod tet;
 pub mod tiledb;
 pub mod tiles;

@@ -70,7 +70,8 @@ pub fn statistics(input: &[u8]) {
     tiledb::array(&files, &OpenOptions::default());
 }
 
-fn attribute(input: &mut Cut<'_>) -> AttributeKind {
+/// Cuts off an attribute: the code of its type, values per cell, and flags.
+pub fn attribute(input: &mut Cut<'_>) -> AttributeKind {
     let (datatype, values, flags) = (input.byte(), input.byte(), input.byte());
     let values = if values == u8::MAX { u32::MAX } else { u32::from(values) };
     AttributeKind { datatype, values, nullable: flags & 1 == 1 }
@@ -109,8 +110,8 @@ fn timed_folder(folder: &str, mut input: Cut<'_>) -> Folder {
     files
 }
 
-/// Finds the visible fragments. The input is the range of time, the kind of array, the names in the
-/// array's folder and in `__commits`, and the contents of files.
+/// Finds the visible fragments and delete conditions. The input is the range of time, the kind of array, the
+/// names in the array's folder and in `__commits`, and the contents of files.
 pub fn commits(input: &[u8]) {
     let mut input = Cut(input);
     let (start, end, flags) = (input.number(1), input.number(1), input.byte());
@@ -118,13 +119,19 @@ pub fn commits(input: &[u8]) {
     let kind = if flags & 2 == 2 { ArrayKind::Sparse } else { ArrayKind::Dense };
     let (root, commits) = (entries(&input.text()), entries(&input.text()));
     let [consolidated, ignored] = input.pieces().map(Bytes::copy_from_slice);
+    let deletions = vec![(input.text(), Bytes::copy_from_slice(input.piece()))];
     let vacuumed = vec![(input.text(), Bytes::copy_from_slice(input.rest()))];
     let (consolidated, ignored) = (vec![consolidated], vec![ignored]);
-    let listings = Listings { root, commits, consolidated, ignored, vacuumed };
-    let Some(folders) = check(fuzzing::commits(listings, kind, &options)) else { return };
-    for folder in folders {
+    let listings = Listings { root, commits, consolidated, ignored, vacuumed, deletions };
+    let Some(visible) = check(fuzzing::commits(listings, kind, &options)) else { return };
+    for folder in visible.folders {
         let name = folder.strip_prefix("__fragments/").unwrap_or(&folder);
         assert!(name.starts_with("__") && !name.contains('/'), "{folder:?}");
+    }
+    for (marker, time) in visible.deletions {
+        assert!(marker.starts_with("__commits/__"), "{marker:?}");
+        let is_before_end = options.end.is_none_or(|end| time <= end);
+        assert!(options.start <= time && is_before_end, "{marker:?} at {time}");
     }
 }
 

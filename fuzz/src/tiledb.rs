@@ -6,9 +6,10 @@ use crate::check::check;
 use crate::cut::Cut;
 use crate::folder::Folder;
 use crate::format::tiledb::{
-    EncryptionKey, OpenArray, OpenOptions, ReadGroup, TileDbArray, ValuesPerCell, Window,
+    ArrayKind, EncryptionKey, OpenArray, OpenOptions, ReadGroup, TileDbArray, ValuesPerCell, Window,
 };
 use crate::format::{Codec, Layer, Payload, Placement, Scratch, Zones};
+use crate::sparse;
 
 /// The most chunks to read from either end of an array.
 const MOST_CHUNKS: u64 = 8;
@@ -36,19 +37,27 @@ pub fn folder(input: &[u8]) {
     check(folder.drive(ReadGroup::new(options)));
 }
 
-/// Opens an array, and reads its first and last chunks, its statistics and its metadata.
+/// Opens an array, and reads its first and last chunks or tiles, its statistics and its metadata.
 pub fn array(folder: &Folder, options: &OpenOptions) {
     let Some(array) = check(folder.drive(OpenArray::new(options.clone()))) else { return };
     let array = Arc::new(array);
-    for full in [false, true] {
-        let Some(window) = check(array.window(full)) else { continue };
-        let (window, chunks) = (Arc::new(window), chunks(&array, full));
-        for attribute in 0..array.schema().attributes.len().min(MOST_ATTRIBUTES) {
-            cells(folder, &array, &window, &chunks, attribute);
-            zones(folder, &array, &window, &chunks, attribute);
-        }
+    match array.schema().kind {
+        ArrayKind::Dense => dense(folder, &array),
+        ArrayKind::Sparse => sparse::read(folder, &array),
     }
     check(folder.drive(array.read_metadata()));
+}
+
+/// Reads the first and last chunks of a dense array, and its statistics.
+fn dense(folder: &Folder, array: &Arc<TileDbArray>) {
+    for full in [false, true] {
+        let Some(window) = check(array.window(full)) else { continue };
+        let (window, chunks) = (Arc::new(window), chunks(array, full));
+        for attribute in 0..array.schema().attributes.len().min(MOST_ATTRIBUTES) {
+            cells(folder, array, &window, &chunks, attribute);
+            zones(folder, array, &window, &chunks, attribute);
+        }
+    }
 }
 
 /// Returns the numbers of the first and last chunks.
@@ -93,7 +102,8 @@ fn check_placement(placement: &Placement, extents: &[u64]) {
     }
 }
 
-fn decode(folder: &Folder, layer: &Layer) {
+/// Decodes the payloads of a layer, except large ones.
+pub fn decode(folder: &Folder, layer: &Layer) {
     let mut scratch = Scratch::default();
     for payload in layer.payloads().filter(|payload| payload.raw_len <= MOST_RAW) {
         let Payload { at, raw_len, codec, .. } = payload;

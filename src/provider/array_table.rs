@@ -7,7 +7,7 @@ use datafusion::catalog::TableProvider;
 use super::sparse_table::SparseTable;
 use super::table::{GridTable, TableOrigin};
 use crate::array::GridArray;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::{MosaicOptions, OpenedArray, TableArrays};
 
 /// A table of arrays: of a full grid, or of the cells of a sparse array.
@@ -25,6 +25,11 @@ impl ArrayTable {
     pub(super) fn of_place(arrays: TableArrays, options: &MosaicOptions) -> Result<Self> {
         Ok(match arrays {
             TableArrays::Grids(file) => Self::Grid(GridTable::of_file(file, options)?),
+            TableArrays::Sparse(array) if options.file_column => {
+                let message =
+                    "a sparse array is one table of its own, without option 'file_column'";
+                return Err(array.objects().named(Error::usage(message)));
+            }
             TableArrays::Sparse(array) => Self::Sparse(SparseTable::new(Arc::new(array))),
         })
     }

@@ -77,8 +77,8 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] =
-        [Arc::new(GridReduceRule), Arc::new(SparseAnswerRule), Arc::new(BestFirstRule)];
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
     for rule in ours {
         if !rules.iter().any(|it| it.name() == rule.name()) {
             // Reductions replace aggregations, so repartitioning is added only for the remaining operators.
@@ -86,5 +86,10 @@ fn add_rules(builder: &mut SessionStateBuilder) {
             let at = rules.iter().position(|it| it.name() == before.name());
             rules.insert(at.unwrap_or(rules.len()), rule);
         }
+    }
+    // Statistics of tiles answer stages of aggregations, and the rules before make these stages.
+    let answers: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(SparseAnswerRule);
+    if !rules.iter().any(|it| it.name() == answers.name()) {
+        rules.push(answers);
     }
 }

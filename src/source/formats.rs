@@ -20,9 +20,10 @@ use std::sync::Arc;
 use futures::future::ready;
 use futures::stream::{self, StreamExt};
 
-use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised, TableArrays};
+use super::array_format::{ArrayFormat, ArrayGroup, Ending, Recognised};
 use super::elsewhere;
 use super::mosaic::MosaicOptions;
+use super::opened_array::TableArrays;
 use super::place::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Entry, Foreign};

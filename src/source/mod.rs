@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `place` | a path or URL that can be read |
 //! | `array_format`, `formats` | the traits of a format; which format a place has |
+//! | `opened_array` | an array of either kind, and the arrays of one table |
 //! | `tet`, `tiledb` | the built-in formats |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
@@ -25,6 +26,7 @@ mod fact_table;
 mod formats;
 mod known;
 pub(crate) mod mosaic;
+mod opened_array;
 mod place;
 mod provided;
 mod show;
@@ -32,15 +34,14 @@ pub(crate) mod tet;
 #[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
 
-pub use array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised, TableArrays,
-};
+pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};
 pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
 pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
+pub use opened_array::{OpenedArray, TableArrays};
 pub use place::{Place, Stores};
 pub(crate) use place::{bad_url, child, parse_url, path_of};
 pub use show::size_text;

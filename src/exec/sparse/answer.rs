@@ -24,7 +24,7 @@ use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{Column as PhysicalColumn, Literal};
+use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn, Literal};
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{
@@ -37,7 +37,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::plan::TileTask;
 use super::planning::value_zones;
 use super::scan::SparseScanExec;
-use crate::array::{SparseArray, TileNumber};
+use crate::array::{SparseArray, TileNumber, ValueColumn};
 use crate::error::Error;
 use crate::format::{Bound, Sum, Zone};
 
@@ -61,9 +61,9 @@ enum Measure {
 }
 
 impl Measure {
-    /// Returns the measure of an aggregate over output columns of `scan`; `None` if statistics cannot answer
-    /// it.
-    fn of(aggregate: &AggregateFunctionExpr, scan: &SparseScanExec) -> Option<Self> {
+    /// Returns the measures that are the states of an aggregate over output columns of `scan`; `None` if
+    /// statistics cannot answer it.
+    fn of(aggregate: &AggregateFunctionExpr, scan: &SparseScanExec) -> Option<Vec<Self>> {
         let is_plain = !aggregate.is_distinct()
             && aggregate.order_bys().is_empty()
             && !aggregate.ignore_nulls();
@@ -71,21 +71,29 @@ impl Measure {
         let name = aggregate.fun().name();
         if let Some(literal) = argument.downcast_ref::<Literal>() {
             let counts = name == "count" && !literal.value().is_null();
-            return (is_plain && counts).then_some(Self::Cells);
+            return (is_plain && counts).then(|| vec![Self::Cells]);
         }
-        let column = argument.downcast_ref::<PhysicalColumn>()?;
+        // A sum of narrow numbers is one of wider ones, and stored sums are wide.
+        let cast = argument.downcast_ref::<CastExpr>();
+        let widens = cast.is_some_and(|cast| is_wide(cast.cast_type()));
+        let inner = cast.map_or(argument, |cast| cast.expr());
+        let column = inner.downcast_ref::<PhysicalColumn>()?;
         let column = scan.table_column(column.index())?;
         let is_dimension = column < scan.array().rank();
-        if is_plain && is_dimension && name == "count" {
-            return Some(Self::Cells);
-        }
+        let is_number =
+            |column: &ValueColumn| column.as_number().is_some() && column.is_as_stored();
         let is_stored = scan.array().column(column).is_some_and(|it| it.is_as_stored());
+        let is_summed = scan.array().column(column).is_some_and(is_number);
         match name {
-            _ if !is_plain || is_dimension || !is_stored => None,
-            "count" => Some(Self::Values(column)),
-            "min" => Some(Self::Least(column)),
-            "max" => Some(Self::Greatest(column)),
-            "sum" => Some(Self::Sum(column)),
+            _ if !is_plain || (cast.is_some() && !widens) => None,
+            "count" if is_dimension => Some(vec![Self::Cells]),
+            _ if is_dimension || !is_stored => None,
+            "count" => Some(vec![Self::Values(column)]),
+            "sum" if is_summed => Some(vec![Self::Sum(column)]),
+            "avg" if is_summed => Some(vec![Self::Values(column), Self::Sum(column)]),
+            _ if cast.is_some() => None,
+            "min" => Some(vec![Self::Least(column)]),
+            "max" => Some(vec![Self::Greatest(column)]),
             _ => None,
         }
     }
@@ -128,8 +136,7 @@ impl SparseAnswerExec {
             return None;
         }
         let measures = aggregate.aggr_expr().iter().map(|it| Measure::of(it, scan));
-        let measures: Vec<Measure> = measures.collect::<Option<_>>()?;
-        // Each of these aggregates has one state of the expected type.
+        let measures: Vec<Measure> = measures.collect::<Option<Vec<_>>>()?.concat();
         let fields = partial.schema();
         let fits = fields.fields().len() == measures.len()
             && measures
@@ -228,13 +235,20 @@ impl Measure {
     fn fits(self, array: &SparseArray, data_type: &DataType) -> bool {
         let column = self.column().and_then(|column| array.column(column));
         match self {
-            Self::Cells | Self::Values(_) => *data_type == DataType::Int64,
+            Self::Cells => *data_type == DataType::Int64,
+            Self::Values(_) => matches!(data_type, DataType::Int64 | DataType::UInt64),
             Self::Least(_) | Self::Greatest(_) => {
                 column.is_some_and(|column| column.data_type() == *data_type)
             }
-            Self::Sum(_) => {
-                matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Float64)
-            }
+            // Stored sums of floats are doubles, and those of whole numbers keep their sign.
+            Self::Sum(_) => column.and_then(|column| column.as_number()).is_some_and(|number| {
+                let element = number.element();
+                match data_type {
+                    DataType::Int64 => element.is_integer() && !element.is_unsigned(),
+                    DataType::UInt64 => element.is_unsigned(),
+                    data_type => *data_type == DataType::Float64,
+                }
+            }),
         }
     }
 
@@ -249,11 +263,10 @@ impl Measure {
             Self::Cells => {
                 Arc::new(tiles.map(|(cells, _)| Some(cells as i64)).collect::<Int64Array>())
             }
-            Self::Values(_) => Arc::new(
-                tiles
-                    .map(|(cells, zone)| Some((cells - zone?.null_count) as i64))
-                    .collect::<Int64Array>(),
-            ),
+            Self::Values(_) => {
+                let values = tiles.map(|(cells, zone)| Some(cells - zone?.null_count));
+                counts(values, data_type)
+            }
             Self::Least(column) => bounds(array, column, tiles, |it| it.0)?,
             Self::Greatest(column) => bounds(array, column, tiles, |it| it.1)?,
             Self::Sum(_) => sums(tiles.map(|(_, zone)| zone.and_then(|zone| zone.sum)), data_type),
@@ -273,8 +286,21 @@ fn bounds<'a>(
     column.bounds(tiles.map(|(_, zone)| zone?.bounds.map(&end)))
 }
 
+/// Returns counts as an array of the type of their state.
+fn counts(counts: impl Iterator<Item = Option<u64>>, data_type: &DataType) -> ArrayRef {
+    match data_type {
+        DataType::UInt64 => Arc::new(counts.collect::<UInt64Array>()),
+        _ => Arc::new(counts.map(|count| count.map(|it| it as i64)).collect::<Int64Array>()),
+    }
+}
+
 /// Returns sums as an array of the type of their state.
 fn sums(sums: impl Iterator<Item = Option<Sum>>, data_type: &DataType) -> ArrayRef {
+    let double = |sum| match sum {
+        Sum::Signed(sum) => sum as f64,
+        Sum::Unsigned(sum) => sum as f64,
+        Sum::Float(sum) => sum,
+    };
     match data_type {
         DataType::Int64 => Arc::new(
             sums.map(|sum| match sum? {
@@ -290,14 +316,13 @@ fn sums(sums: impl Iterator<Item = Option<Sum>>, data_type: &DataType) -> ArrayR
             })
             .collect::<UInt64Array>(),
         ),
-        _ => Arc::new(
-            sums.map(|sum| match sum? {
-                Sum::Float(sum) => Some(sum),
-                _ => None,
-            })
-            .collect::<Float64Array>(),
-        ),
+        _ => Arc::new(sums.map(|sum| sum.map(double)).collect::<Float64Array>()),
     }
+}
+
+/// Whether sums have this type.
+fn is_wide(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Int64 | DataType::UInt64 | DataType::Float64)
 }
 
 /// Returns the operator above another input, the only one of `children`.

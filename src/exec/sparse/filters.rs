@@ -23,6 +23,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::{PhysicalExprRef, conjunction};
 
 use crate::array::SparseArray;
+use crate::error::Error;
 use crate::exec::columns::{columns_of, over_columns};
 use crate::exec::pruning::is_immutable;
 use crate::exec::pruning::labels::satisfied;
@@ -129,9 +130,15 @@ fn limits(array: &SparseArray) -> Result<Vec<Expr>> {
     let mut filters = vec![];
     for (axis, (least, greatest)) in limits.least.iter().zip(&limits.greatest).enumerate() {
         let column = || Expr::Column(Column::from_name(array.schema().field(axis).name()));
-        let [low, high] = [least, greatest].map(|end| ScalarValue::try_from_array(end, 0));
-        filters.push(column().gt_eq(Expr::Literal(low?, None)));
-        filters.push(column().lt_eq(Expr::Literal(high?, None)));
+        let low = ScalarValue::try_from_array(least, 0)?;
+        let high = ScalarValue::try_from_array(greatest, 0)?;
+        if low.is_null() || high.is_null() {
+            let name = array.schema().field(axis).name();
+            let message = format!("a current domain of \"{name}\" that its column cannot show");
+            return Err(array.objects().named(Error::unsupported(message)).into());
+        }
+        filters.push(column().gt_eq(Expr::Literal(low, None)));
+        filters.push(column().lt_eq(Expr::Literal(high, None)));
     }
     Ok(filters)
 }

@@ -23,7 +23,7 @@ use datafusion::error::Result;
 
 use super::open_tile::OpenTile;
 use super::plan::{MergeTask, TileTask};
-use super::tile_reader::{TileReader, out_of_order};
+use super::tile_reader::{TileReader, nan_coordinate, out_of_order};
 use crate::array::{CellKeys, SparseArray};
 use crate::error::Error;
 use crate::exec::yield_budget::YieldBudget;
@@ -179,6 +179,9 @@ impl Merge {
             if !tile.is_sorted() {
                 match has_texts(&self.reader.array) {
                     true => tile.sort(),
+                    false if tile.open.holds_nan(self.reader.array.rank()) => {
+                        return Err(nan_coordinate(&self.reader, tile.open.task));
+                    }
                     false => return Err(out_of_order(&self.reader, tile.open.task)),
                 }
             }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{Float32Type, Float64Type};
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::plan::TileTask;
@@ -72,6 +73,16 @@ impl OpenTile {
             self.selected = None;
         }
         before - after
+    }
+
+    /// Whether one of the first `rank` columns, the coordinates, holds NaN.
+    pub(super) fn holds_nan(&self, rank: usize) -> bool {
+        self.columns.iter().take(rank).flatten().any(|values| {
+            let doubles = values.as_primitive_opt::<Float64Type>();
+            let floats = values.as_primitive_opt::<Float32Type>();
+            doubles.is_some_and(|it| it.values().iter().any(|value| value.is_nan()))
+                || floats.is_some_and(|it| it.values().iter().any(|value| value.is_nan()))
+        })
     }
 
     /// Returns the number of selected cells.

@@ -23,7 +23,7 @@ pub(crate) struct MergeTask {
     pub(crate) range: Option<RowFilter>,
 }
 
-/// What one partition reads.
+/// The tasks of one partition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartitionTasks {
     pub(crate) merges: Vec<MergeTask>,
@@ -62,7 +62,7 @@ impl TileCounts {
 pub struct SparsePlan {
     pub(crate) partitions: Vec<PartitionTasks>,
     pub(crate) filters: SparseFilters,
-    /// What is known of the tiles.
+    /// The rectangles and statistics that planning has read.
     pub(crate) known: Arc<KnownTiles>,
     pub(crate) counts: TileCounts,
     /// The cells of the tiles that are read: the most rows that the scan returns.

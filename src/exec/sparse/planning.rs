@@ -15,7 +15,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExprRef;
 
 use super::bounds::{KnownTiles, ValueZones, fragments_may_hold};
-use super::filters::SparseFilters;
+use super::filters::{RowFilter, SparseFilters};
 use super::overlap::{Overlaps, overlapping_fragments, overlaps};
 use super::plan::{SparsePlan, TileCounts, TileTask};
 use super::split::split;
@@ -132,9 +132,13 @@ impl<'a> Planning<'a> {
             (0..facts[fragment].tiles).map(move |tile| TileNumber { fragment, tile })
         });
         let mut tiles: Vec<TileNumber> = all.collect();
-        let needed = match self.filters.dimensions {
-            Some(_) => fragments.to_vec(),
-            None => overlapping_fragments(self.array, fragments)?,
+        let uses_dimensions = |filter: &RowFilter| {
+            filter.columns.first().is_some_and(|&column| column < self.array.rank())
+        };
+        let filters = [&self.filters.dimensions, &self.filters.values];
+        let needed = match filters.into_iter().flatten().any(uses_dimensions) {
+            true => fragments.to_vec(),
+            false => overlapping_fragments(self.array, fragments)?,
         };
         let bounds = source.tile_bounds(&needed).await?;
         for (&fragment, bounds) in needed.iter().zip(bounds) {
@@ -184,9 +188,6 @@ impl<'a> Planning<'a> {
         let numbers: Vec<TileNumber> = alone.iter().map(|&at| tiles[at].tile).collect();
         let columns = filter.columns.clone();
         self.known.values = value_zones(self.array, &columns, &numbers).await;
-        if self.known.values.is_empty() {
-            return Ok(());
-        }
         let kept = self.known.may_hold(&predicate, self.array, &numbers);
         for (at, kept) in alone.into_iter().zip(kept) {
             tiles[at].is_read = kept;

@@ -1,4 +1,4 @@
-//! What a sparse scan declares to DataFusion: the order of its rows, and statistics.
+//! The order of rows and the statistics that a sparse scan declares to DataFusion.
 
 use std::sync::Arc;
 

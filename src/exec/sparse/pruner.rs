@@ -1,8 +1,7 @@
 //! [`Pruner`]: applies dynamic filters to the tiles and rows of one partition.
 //!
-//! A filter of a join or a TopK changes while the query runs. Whenever it has changed, its current expression
-//! is compared with the rectangles and statistics of tiles, and is evaluated on the rows of tiles that are
-//! read.
+//! A filter of a join or a TopK changes while the query runs. The pruner compares its current expression with
+//! rectangles and statistics of tiles. Rows of tiles that are read must satisfy it, too.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -25,9 +24,10 @@ use crate::exec::pruning::statistics::on_bounds;
 /// The dynamic filters of a scan.
 pub(super) struct Pruner {
     array: Arc<SparseArray>,
-    /// What planning has read; replaced by more if filters are there.
-    known: OnceLock<Arc<KnownTiles>>,
+    /// The rectangles and statistics that planning has read.
     planned: Arc<KnownTiles>,
+    /// These, and those that the filters need in addition.
+    known: OnceLock<Arc<KnownTiles>>,
     /// Over the columns of the table.
     filters: Vec<PhysicalExprRef>,
     state: Mutex<State>,

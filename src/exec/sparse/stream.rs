@@ -124,8 +124,11 @@ impl SparseStream {
                 None if self.coalescer.get_buffered_rows() == 0 => return Ok(None),
                 None => self.coalescer.finish_buffered_batch()?,
             }
-            // Passes a few rows on early, because they may make filters exclude the next tiles.
-            if !self.reader.pruner.is_empty() && self.coalescer.get_buffered_rows() > 0 {
+            // Passes a few rows on early if the limit needs no more, and because they may make filters
+            // exclude the next tiles.
+            let buffered = self.coalescer.get_buffered_rows();
+            let is_enough = buffered >= self.remaining || !self.reader.pruner.is_empty();
+            if is_enough && buffered > 0 {
                 self.coalescer.finish_buffered_batch()?;
             }
         }
@@ -137,8 +140,11 @@ impl SparseStream {
         let _timer = metrics.elapsed_compute().timer();
         if self.is_count {
             let rows = selected.map_or(batch.num_rows(), |selected| selected.true_count());
-            if rows > 0 {
+            let mut left = rows;
+            while left > 0 {
+                let rows = left.min(self.batch_size.max(1));
                 self.counted.push_back(rows);
+                left -= rows;
             }
             return Ok(());
         }
@@ -192,7 +198,7 @@ impl SparseStream {
         let ahead = if self.reader.array.objects().is_resident() { 1 } else { READ_AHEAD };
         while self.reading.len() < ahead {
             if self.reader.pruner.has_changed() {
-                // What was chosen by the old filter is compared again.
+                // The new filter may exclude tiles that the old one has left.
                 self.tiles = self.next.drain(..).chain(self.tiles.drain(..)).collect();
             }
             while self.next.is_empty() && !self.tiles.is_empty() {

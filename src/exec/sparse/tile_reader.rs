@@ -42,6 +42,9 @@ pub(super) struct TileReader {
     memory: MemoryReservation,
 }
 
+/// The bytes that are accounted per cell for finding out which cells were deleted: four numbers.
+const CONDITION_BYTES: usize = 32;
+
 /// Selected rows of a tile: a batch, and the rows of it that are selected; `None` for all.
 pub(super) type Selected = (RecordBatch, Option<BooleanArray>);
 
@@ -99,6 +102,10 @@ impl TileReader {
         range: Option<&RowFilter>,
     ) -> Result<Option<(OpenTile, CellKeys)>> {
         let mut open = self.open(task);
+        if u32::try_from(open.rows).is_err() {
+            let message = format!("merging tiles of {} cells; the most are 2^32", open.rows);
+            return Err(self.array.objects().named(Error::unsupported(message)).into());
+        }
         let axes: Vec<usize> = (0..self.array.rank()).collect();
         let tiles = self.read(&mut open, &axes).await?;
         let filter = self.plan.filters.dimensions.as_ref().filter(|_| !task.is_inside);
@@ -122,6 +129,8 @@ impl TileReader {
     pub(super) async fn finish(&self, mut open: OpenTile) -> Result<Option<Selected>> {
         let source = self.array.source();
         if open.count() > 0 && source.fragments()[open.task.tile.fragment].may_be_deleted {
+            // The source decodes the fields of conditions; their number is not known here.
+            open.memory.try_grow(open.rows.saturating_mul(CONDITION_BYTES))?;
             if let Some(kept) = source.kept(open.task.tile, open.times.as_ref()).await? {
                 self.metrics.cells_deleted.add(open.restrict(&kept));
             }
@@ -275,4 +284,14 @@ pub(super) fn out_of_order(reader: &TileReader, task: TileTask) -> DataFusionErr
         tile.tile, tile.fragment
     );
     reader.array.objects().named(Error::corrupt_region("coordinates", message)).into()
+}
+
+/// The error of a tile with a NaN among coordinates that have to be compared.
+pub(super) fn nan_coordinate(reader: &TileReader, task: TileTask) -> DataFusionError {
+    let tile = task.tile;
+    let message = format!(
+        "tile {} of fragment {} has a NaN coordinate, and the array has fragments to compare with it",
+        tile.tile, tile.fragment
+    );
+    reader.array.objects().named(Error::unsupported(message)).into()
 }

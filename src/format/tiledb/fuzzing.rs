@@ -11,12 +11,15 @@ use bytes::Bytes;
 
 use super::datatype::{Datatype, VARIABLE};
 use super::filter::{EncryptionKey, Field, Pipeline, TileCodec};
-use super::folder::{Commit, CommitFiles, OLD_SCHEMA_FILE, OpenOptions, TimedName};
+use super::folder::{COMMITS, Commit, CommitFiles, OLD_SCHEMA_FILE, OpenOptions, TimedName};
 use super::fragments::{Footer, Fragment, METADATA_FILE, block_locations, footer_range};
 use super::generic_tile;
 use super::metadata::ReadMetadata;
 use super::schema::{ArrayKind, ArraySchema, Enumeration};
-use super::testing::{self, Folder, FooterBytes, SCHEMA_NAME, SchemaBytes, UUID, words};
+use super::sparse::{DeleteCondition, RTree};
+use super::testing::{
+    self, Folder, FooterBytes, NO_FILTERS, SCHEMA_NAME, SchemaBytes, UUID, words,
+};
 use crate::error::Result;
 use crate::format::Entry;
 use crate::format::wire::{Reader, to_usize};
@@ -50,9 +53,26 @@ pub fn enumeration(stored: &[u8], key: Option<&EncryptionKey>) -> Result<Enumera
     Enumeration::parse(stored, key)
 }
 
+/// Parses the content of the block of an R-tree, of a fragment with this many tiles.
+///
+/// # Errors
+/// Fails if the R-tree is malformed, or does not have one rectangle per tile.
+pub fn rtree(schema: &ArraySchema, tiles: u64, content: &[u8]) -> Result<RTree> {
+    RTree::parse_content(schema, tiles, content)
+}
+
+/// Parses a file of a delete condition.
+///
+/// # Errors
+/// Fails if the condition is malformed or unsupported, or if the key does not fit.
+pub fn delete_condition(stored: &[u8], key: Option<&EncryptionKey>) -> Result<DeleteCondition> {
+    DeleteCondition::parse(condition_file(), 7, stored, key)
+}
+
 /// Parses the footer in the metadata `file` of a fragment, and returns the byte ranges of the blocks
-/// with its tile indexes. `name_version` is the format version in the fragment's name; the array has a
-/// single schema.
+/// with its tile indexes. Also returns those of the R-tree and of applied delete conditions, if the
+/// fragment is sparse. `name_version` is the format version in the fragment's name; the array has a single
+/// schema.
 ///
 /// # Errors
 /// Fails if the footer or the fragment is malformed or unsupported.
@@ -68,19 +88,31 @@ pub fn footer(
     let range = footer_range(file, len, name_version, Some(&schema))?;
     let bytes = &file[to_usize(range.start)..to_usize(range.end)];
     let footer = Footer::parse(bytes, range.start, &schemas)?;
-    let files = BTreeMap::from([(METADATA_FILE.to_owned(), len)]);
+    let mut files = BTreeMap::from([(METADATA_FILE.to_owned(), len)]);
+    // Footers of sparse fragments are compared with the sizes of the files of coordinates.
+    files.extend((0..8).map(|dimension| (format!("d{dimension}.tdb"), 1 << 40)));
     let time = TimedName { t1: 1, t2: 1, version: Some(name_version) };
     let commit = Commit { name: "fragment".into(), folder: "fragment".into(), time };
     let fragment = Fragment::new(&commit, files, footer, &schema)?;
     let mut blocks = vec![];
-    for field in 0..schema.attributes.len() {
+    let mut fields = 0..schema.attributes.len();
+    if schema.kind == ArrayKind::Sparse {
+        fields.end = fragment.fields();
+        let footer = &fragment.footer;
+        for offset in [Some(footer.rtree), footer.processed_conditions].into_iter().flatten() {
+            blocks.push(footer.block(offset)?);
+        }
+    }
+    // The slot after the attributes is unused.
+    for field in fields.filter(|field| *field != schema.attributes.len()) {
         blocks
             .extend(block_locations(&fragment, field)?.into_iter().map(|at| at.range.within(len)));
     }
     Ok(blocks)
 }
 
-/// The listings of an array's folders, and the files that determine which fragments are visible.
+/// The listings of an array's folders, and the files that determine which fragments and which delete
+/// conditions are visible.
 #[derive(Debug, Default)]
 pub struct Listings {
     /// The entries of the array's own folder.
@@ -93,17 +125,34 @@ pub struct Listings {
     pub ignored: Vec<Bytes>,
     /// The names and contents of the `.vac` files.
     pub vacuumed: Vec<(String, Bytes)>,
+    /// The names and contents of the `.del` files.
+    pub deletions: Vec<(String, Bytes)>,
 }
 
-/// Returns the folders of the fragments that an open sees.
+/// The fragments and delete conditions that an open sees.
+#[derive(Debug)]
+pub struct Visible {
+    /// The folders of the fragments.
+    pub folders: Vec<String>,
+    /// The marker and the time of each delete condition.
+    pub deletions: Vec<(String, u64)>,
+}
+
+/// Returns the fragments and delete conditions that an open sees.
 ///
 /// # Errors
 /// Fails if the listings or the files are malformed or unsupported.
-pub fn commits(listings: Listings, kind: ArrayKind, options: &OpenOptions) -> Result<Vec<String>> {
-    let Listings { root, commits, consolidated, ignored, vacuumed } = listings;
-    let files = CommitFiles { root: &root, commits: &commits, consolidated, ignored, vacuumed };
-    let visible = files.visible(kind, options)?;
-    Ok(visible.into_iter().map(|commit| commit.folder).collect())
+pub fn commits(listings: Listings, kind: ArrayKind, options: &OpenOptions) -> Result<Visible> {
+    let Listings { root, commits, consolidated, ignored, vacuumed, deletions } = listings;
+    let (root, commits) = (&root, &commits);
+    let files = CommitFiles { root, commits, consolidated, ignored, vacuumed, deletions };
+    let folders = files.visible(kind, options)?.into_iter().map(|commit| commit.folder).collect();
+    let deletions = match kind {
+        ArrayKind::Dense => vec![],
+        ArrayKind::Sparse => files.visible_deletions(options)?,
+    };
+    let deletions = deletions.into_iter().map(|it| (it.marker, it.time)).collect();
+    Ok(Visible { folders, deletions })
 }
 
 /// Makes a machine that reads the metadata of an array without opening the array.
@@ -152,6 +201,16 @@ pub struct AttributeKind {
     pub nullable: bool,
 }
 
+impl AttributeKind {
+    /// Makes the attribute of a schema, whose fill value is zeros.
+    fn bytes(self) -> Vec<u8> {
+        let Self { datatype, values, nullable } = self;
+        let size = Datatype::from_code(datatype).map_or(1, Datatype::size);
+        let fill = vec![0; if values == VARIABLE { 0 } else { to_usize(u64::from(values) * size) }];
+        testing::attribute("a", datatype, values, &fill, nullable, "")
+    }
+}
+
 /// Makes the files of an array of 5 × 7 cells with one attribute and one fragment of four tiles.
 /// `blocks` are the attribute's blocks in the order of the footer; `files` hold values, content and
 /// validity.
@@ -160,11 +219,7 @@ pub fn array(
     blocks: [&[u8]; 8],
     files: [&[u8]; 3],
 ) -> BTreeMap<String, Bytes> {
-    let AttributeKind { datatype, values, nullable } = attribute;
-    let size = Datatype::from_code(datatype).map_or(1, Datatype::size);
-    let fill = vec![0; if values == VARIABLE { 0 } else { to_usize(u64::from(values) * size) }];
-    let attributes = vec![testing::attribute("a", datatype, values, &fill, nullable, "")];
-    let schema = SchemaBytes { attributes, ..SchemaBytes::dense_2d() };
+    let schema = SchemaBytes { attributes: vec![attribute.bytes()], ..SchemaBytes::dense_2d() };
     let (starts, mut metadata) = testing::in_a_row(&blocks.map(<[u8]>::to_vec));
     let mut columns = [0; 8];
     columns.copy_from_slice(&starts);
@@ -173,7 +228,7 @@ pub fn array(
     metadata.extend(&footer);
     metadata.extend(words(&[footer.len() as u64]));
 
-    let mut folder = with_schema(&schema);
+    let mut folder = with_schema(&schema.content());
     let name = format!("__5_5_{UUID}_22");
     folder.put(&format!("__fragments/{name}/{METADATA_FILE}"), &metadata);
     folder.put(&format!("__commits/{name}.wrt"), b"");
@@ -186,7 +241,7 @@ pub fn array(
 /// Makes the files of an array of integers with three fragments; the two newer ones override cells of
 /// the first.
 pub fn overlapping_writes() -> BTreeMap<String, Bytes> {
-    let mut folder = with_schema(&SchemaBytes::dense_2d());
+    let mut folder = with_schema(&SchemaBytes::dense_2d().content());
     folder.write(1, [(1, 5), (1, 7)], [0, 0], |y, x| 10 * y + x);
     folder.write(2, [(2, 3), (4, 6)], [0, 0], |y, x| -10 * y - x);
     folder.write(3, [(5, 5), (1, 4)], [0, 0], |_, _| 7);
@@ -221,8 +276,177 @@ pub fn footer_of_version(version: u32) -> (&'static str, Vec<u8>) {
     (SCHEMA_NAME, file)
 }
 
-fn with_schema(schema: &SchemaBytes) -> Folder {
+/// Makes an array with one schema, which has this content.
+fn with_schema(content: &[u8]) -> Folder {
     let mut folder = Folder::default();
-    folder.put(&format!("__schema/{SCHEMA_NAME}"), &envelope(&schema.content()));
+    folder.put(&format!("__schema/{SCHEMA_NAME}"), &envelope(content));
     folder
+}
+
+/// The schema of a [`sparse_array`].
+#[derive(Debug, Clone, Copy)]
+pub struct SparseKind<'a> {
+    /// The codes of the types of its dimensions. Numbers go from 0 to 100, in tiles of 10.
+    pub dimensions: &'a [u8],
+    /// Its only attribute.
+    pub attribute: AttributeKind,
+    /// Whether several cells may have the same coordinates.
+    pub allows_duplicates: bool,
+    /// The codes of the orders of tiles and cells.
+    pub orders: [u8; 2],
+    /// Cells per tile.
+    pub capacity: u64,
+}
+
+/// The tiles of one field of a [`sparse_array`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SparseField<'a> {
+    /// The blocks of its tile index, in the order of the footer.
+    pub blocks: [&'a [u8]; 4],
+    /// Its files: values, content and validity.
+    pub files: [&'a [u8]; 3],
+}
+
+/// The parts of a [`sparse_array`]; all blocks without their envelopes.
+#[derive(Debug, Clone, Copy)]
+pub struct SparseParts<'a> {
+    /// Its schema.
+    pub kind: SparseKind<'a>,
+    /// Whether its fragment stores the time of each cell.
+    pub has_times: bool,
+    /// Whether its fragment stores when each cell was deleted.
+    pub has_deletions: bool,
+    /// The number of tiles.
+    pub tiles: u64,
+    /// The number of cells in the last tile.
+    pub last_tile_cells: u64,
+    /// The block of the R-tree.
+    pub rtree: &'a [u8],
+    /// The block of the delete conditions that were applied to the fragment.
+    pub applied: &'a [u8],
+    /// The blocks of statistics of the attribute, in the order of the footer.
+    pub statistics: [&'a [u8]; 4],
+    /// The attribute, the dimensions, and the fields of times. Missing fields are empty.
+    pub fields: &'a [SparseField<'a>],
+    /// The content of the only delete condition; empty if there is none.
+    pub condition: &'a [u8],
+}
+
+/// Returns the path of the file of the delete condition, by which fragments list it.
+pub fn condition_file() -> String {
+    format!("{COMMITS}/__7_7_{UUID}_22.del")
+}
+
+/// Returns the content of the schema of a sparse array.
+pub fn sparse_schema(kind: &SparseKind<'_>) -> Vec<u8> {
+    let mut bytes = 22_u32.to_le_bytes().to_vec();
+    bytes.extend([u8::from(kind.allows_duplicates), 1]);
+    bytes.extend(kind.orders);
+    bytes.extend(words(&[kind.capacity]));
+    bytes.extend(NO_FILTERS.repeat(3));
+    bytes.extend((kind.dimensions.len() as u32).to_le_bytes());
+    for (number, code) in kind.dimensions.iter().enumerate() {
+        bytes.extend(sparse_dimension(&format!("d{number}"), *code));
+    }
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(kind.attribute.bytes());
+    // No labels, no enumerations, no current domain.
+    bytes.extend([0; 8]);
+    bytes.extend([0, 0, 0, 0, 1]);
+    bytes
+}
+
+fn sparse_dimension(name: &str, code: u8) -> Vec<u8> {
+    let mut bytes = (name.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(name.as_bytes());
+    bytes.push(code);
+    let Some([low, high, extent]) = numbers_of(code) else {
+        bytes.extend(VARIABLE.to_le_bytes());
+        bytes.extend(NO_FILTERS);
+        bytes.extend(words(&[0]));
+        bytes.push(1);
+        return bytes;
+    };
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(NO_FILTERS);
+    bytes.extend(words(&[2 * low.len() as u64]));
+    bytes.extend([low, high].concat());
+    bytes.push(0);
+    bytes.extend(extent);
+    bytes
+}
+
+/// Returns 0, 100 and 10 in the bytes of a type; `None` for text.
+fn numbers_of(code: u8) -> Option<[Vec<u8>; 3]> {
+    let datatype = Datatype::from_code(code).unwrap_or(Datatype::Any);
+    if datatype.is_string() {
+        return None;
+    }
+    Some([0_u8, 100, 10].map(|number| match datatype {
+        Datatype::Float32 => f32::from(number).to_le_bytes().to_vec(),
+        Datatype::Float64 => f64::from(number).to_le_bytes().to_vec(),
+        _ => u64::from(number).to_le_bytes()[..to_usize(datatype.size())].to_vec(),
+    }))
+}
+
+/// Returns the range of all coordinates of a dimension: numbers from 0 to 100, or texts from "a" to "z".
+fn whole_range(code: u8) -> Vec<u8> {
+    match numbers_of(code) {
+        Some([low, high, _]) => [low, high].concat(),
+        None => [words(&[2, 1]), b"az".to_vec()].concat(),
+    }
+}
+
+/// Makes the files of a sparse array with one attribute, one fragment and at most one delete condition.
+pub fn sparse_array(parts: &SparseParts<'_>) -> BTreeMap<String, Bytes> {
+    let SparseParts { kind, has_times, has_deletions, .. } = *parts;
+    let dimensions = (0..kind.dimensions.len()).map(|number| format!("d{number}"));
+    let mut stems: Vec<String> = ["a0".to_owned()].into_iter().chain(dimensions).collect();
+    stems.extend(has_times.then(|| "t".to_owned()));
+    stems.extend(["dt", "dci"].into_iter().filter(|_| has_deletions).map(str::to_owned));
+    let field = |number: usize| parts.fields.get(number).copied().unwrap_or_default();
+    let mut fields: Vec<SparseField<'_>> = (0..stems.len()).map(field).collect();
+    // The slot after the attribute is unused.
+    fields.insert(1, SparseField::default());
+
+    let mut blocks = vec![parts.rtree.to_vec()];
+    for block in 0..4 {
+        blocks.extend(fields.iter().map(|field| field.blocks[block].to_vec()));
+    }
+    for statistics in parts.statistics {
+        blocks.push(statistics.to_vec());
+        blocks.resize(blocks.len() + fields.len() - 1, vec![]);
+    }
+    // The statistics of the whole fragment are not read.
+    blocks.extend([vec![], parts.applied.to_vec()]);
+    let (starts, mut metadata) = testing::in_a_row(&blocks);
+
+    let mut footer = 22_u32.to_le_bytes().to_vec();
+    footer.extend(words(&[SCHEMA_NAME.len() as u64]));
+    footer.extend(SCHEMA_NAME.as_bytes());
+    footer.extend([0, 0]);
+    footer.extend(kind.dimensions.iter().flat_map(|code| whole_range(*code)));
+    footer.extend(words(&[parts.tiles, parts.last_tile_cells]));
+    footer.extend([u8::from(has_times), u8::from(has_deletions)]);
+    for file in 0..3 {
+        footer.extend(fields.iter().flat_map(|field| words(&[field.files[file].len() as u64])));
+    }
+    footer.extend(words(&starts));
+    metadata.extend(&footer);
+    metadata.extend(words(&[footer.len() as u64]));
+
+    let mut folder = with_schema(&sparse_schema(&kind));
+    let last = if has_times { 9 } else { 5 };
+    let name = format!("__5_{last}_{UUID}_22");
+    folder.put(&format!("__fragments/{name}/{METADATA_FILE}"), &metadata);
+    folder.put(&format!("{COMMITS}/{name}.wrt"), b"");
+    for (number, stem) in stems.iter().enumerate() {
+        for (suffix, content) in ["", "_var", "_validity"].iter().zip(field(number).files) {
+            folder.put(&format!("__fragments/{name}/{stem}{suffix}.tdb"), content);
+        }
+    }
+    if !parts.condition.is_empty() {
+        folder.put(&condition_file(), &envelope(parts.condition));
+    }
+    folder.0
 }

@@ -335,7 +335,12 @@ impl OpenArray {
 
 /// Whether the content of a file determines which fragments or cells are visible.
 fn is_commit_file(entry: &Entry) -> bool {
-    entry.size != Some(0) && matches!(extension(&entry.name), Some("con" | "ign" | "vac" | "del"))
+    match extension(&entry.name) {
+        Some("con" | "ign" | "vac") => entry.size != Some(0),
+        // An empty condition is damaged, and would bring deleted cells back.
+        Some("del") => true,
+        _ => false,
+    }
 }
 
 impl Machine for OpenArray {

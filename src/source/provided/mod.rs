@@ -12,7 +12,7 @@ pub(crate) use verify::verify_arrays;
 
 use crate::array::GridArray;
 use crate::error::Result;
-use crate::source::array_format::OpenedArray;
+use crate::source::opened_array::OpenedArray;
 
 /// The name of an array, and the array or the error of opening it.
 pub(crate) type Named = (String, Result<OpenedArray>);

@@ -3,8 +3,8 @@
 use super::Named;
 use crate::error::{Error, Result};
 use crate::io::last_part;
-use crate::source::array_format::OpenedArray;
 use crate::source::axes::{mixed, with_axes};
+use crate::source::opened_array::OpenedArray;
 
 /// Returns the arrays that do not hold coordinates.
 ///

@@ -17,12 +17,11 @@ use crate::error::{Error, Result};
 use crate::format::Entry;
 use crate::format::tet::{MAGIC, is_package};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
-use crate::source::array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, OpenedArray, Recognised,
-};
+use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 use crate::source::axes::{mixed, with_axes};
 use crate::source::description::{Description, Detail};
 use crate::source::fact_table::{FactTable, Facts};
+use crate::source::opened_array::OpenedArray;
 use crate::source::place::Place;
 use crate::verify::{Depth, Progress, Report};
 

@@ -17,10 +17,10 @@ use super::reader::TileDbReader;
 use super::view::TileDbView;
 use crate::array::GridArray;
 use crate::error::Result;
-use crate::format::tiledb::{ArraySchema, Attribute, DimensionSchema, Fragment};
-use crate::source::array_format::OpenedArray;
+use crate::format::tiledb::{ArrayKind, ArraySchema, Attribute, DimensionSchema, Fragment};
 use crate::source::description::{Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension, ends};
+use crate::source::opened_array::OpenedArray;
 use crate::source::show::{shape_text, size_text, utc_milliseconds};
 use crate::verify::counted;
 
@@ -197,7 +197,13 @@ impl DescribedArray {
         ];
         let shape = self.tile_shape().map(|lengths| shape_text(&lengths) + " ").unwrap_or_default();
         let (tile_order, cell_order) = (schema.tile_order, schema.cell_order);
-        let tiles = format!("{tile_order} tiles of {shape}{cell_order} cells");
+        let tiles = match schema.kind {
+            ArrayKind::Dense => format!("{tile_order} tiles of {shape}{cell_order} cells"),
+            ArrayKind::Sparse => {
+                let duplicates = if schema.allows_duplicates { ", duplicates allowed" } else { "" };
+                format!("tiles of {} {cell_order} cells{duplicates}", schema.capacity)
+            }
+        };
         let mut tables = vec![self.dimension_table(), self.attribute_table()];
         tables.extend(self.metadata.as_deref().map(KnownAttribute::table));
         tables.extend(self.listed().map(|listed| {
@@ -274,8 +280,8 @@ async fn metadata(opened: &TileDbReader) -> Result<Vec<KnownAttribute>> {
     Ok(known.collect())
 }
 
-/// Returns the facts about a dimension. Its labels come from the table of a dense array. Those of a sparse
-/// array are the ends of its fragments.
+/// Returns the facts about a dimension. Its labels come from the table of a dense array. A
+/// sparse array has the ends of its fragments.
 fn dimension(
     dimension: &DimensionSchema,
     axis: usize,

@@ -12,9 +12,8 @@ use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, folder_kind};
 use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
-use crate::source::array_format::{
-    ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised, TableArrays,
-};
+use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
+use crate::source::opened_array::TableArrays;
 use crate::source::place::Place;
 
 /// TileDB arrays, groups, and folders of arrays.

@@ -17,7 +17,7 @@ use crate::format::tiledb::{
 };
 use crate::io::{Folder, last_part};
 use crate::options::ResolvedOptions;
-use crate::source::array_format::OpenedArray;
+use crate::source::opened_array::OpenedArray;
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 

@@ -7,7 +7,7 @@ use super::view::TileDbView;
 use crate::error::Result;
 use crate::format::tiledb::OpenOptions;
 use crate::options::ResolvedOptions;
-use crate::source::array_format::OpenedArray;
+use crate::source::opened_array::OpenedArray;
 use crate::source::place::Place;
 
 /// The settings for opening arrays and for showing them as tables.

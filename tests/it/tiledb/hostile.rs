@@ -157,7 +157,9 @@ impl Reader {
         answer.map_err(|error| {
             match error.find_root() {
                 DataFusionError::External(source) if opened.rows.is_none() => {
-                    source.downcast_ref().map(checked);
+                    if let Some(error) = source.downcast_ref::<Error>() {
+                        checked(error);
+                    }
                 }
                 DataFusionError::NotImplemented(text) if opened.rows.is_none() => {
                     assert!(text.contains(NAME), "{text}");

@@ -14,6 +14,8 @@ mod many;
 mod queries;
 /// Random arrays and queries against a naive model.
 pub(crate) mod random;
+/// Damaged and hostile sparse arrays.
+mod sparse_hostile;
 /// Random sparse arrays that libtiledb writes, and the rows that it reads from them.
 mod sparse_libtiledb;
 /// Random queries over random sparse arrays.

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::folder::Commit;
 use crate::format::tiledb::generic_tile::MAX_RATIO;
 use crate::format::tiledb::schema::{
-    ArrayKind, ArraySchema, CellOrder, CoordinateRange, DimensionSchema, integers,
+    ArrayKind, ArraySchema, CellOrder, CoordinateRange, DimensionDomain, DimensionSchema, integers,
 };
 use crate::grid::ravel;
 
@@ -93,6 +93,8 @@ pub(in crate::format::tiledb) const METADATA_FILE: &str = "__fragment_metadata.t
 pub(in crate::format::tiledb) const VALUES: &str = "";
 pub(in crate::format::tiledb) const CONTENT: &str = "_var";
 pub(in crate::format::tiledb) const VALIDITY: &str = "_validity";
+/// The greatest ratio of decoded to stored bytes of a tile. Several filters can compress one after the other.
+const MAX_TILE_RATIO: u64 = 1 << 20;
 const REGION: &str = "fragment footer";
 
 impl Fragment {
@@ -127,7 +129,10 @@ impl Fragment {
         };
         match (schema.kind, fragment.footer.is_dense) {
             (ArrayKind::Dense, true) => fragment.cover_tiles()?,
-            (ArrayKind::Sparse, false) => fragment.cells = fragment.sparse_cells()?,
+            (ArrayKind::Sparse, false) => {
+                fragment.cells = fragment.sparse_cells()?;
+                fragment.check_coordinates()?;
+            }
             (ArrayKind::Dense, false) => {
                 let message =
                     "a sparse fragment in a dense array, as very old versions of TileDB wrote";
@@ -165,6 +170,37 @@ impl Fragment {
             return Err(Error::corrupt_region(REGION, message));
         }
         Ok(full.checked_mul(capacity).and_then(|cells| cells.checked_add(last)))
+    }
+
+    /// Fails if the files of coordinates are too short for the tiles and cells that the footer gives. Nothing
+    /// else confirms these numbers before memory is made for them.
+    fn check_coordinates(&self) -> Result<()> {
+        /// The bytes of the count of chunks, with which each stored tile begins.
+        const TILE_HEAD: u64 = 8;
+        let largest =
+            if self.tiles > 1 { self.schema.capacity } else { self.footer.last_tile_cells };
+        for (number, dimension) in self.schema.dimensions.iter().enumerate() {
+            let field = self.dimension_field(number);
+            let bytes = |suffix| {
+                let name = self.data_file(field, suffix);
+                self.files.get(&name).copied().unwrap_or(0)
+            };
+            let values = bytes(VALUES);
+            // Each value of variable length has an offset, but compression may leave little of it.
+            let (size, stored) = match dimension.domain {
+                DimensionDomain::Text => (1, values.saturating_add(bytes(CONTENT))),
+                _ => (dimension.datatype.size(), values),
+            };
+            let needed = largest.saturating_mul(size) / MAX_TILE_RATIO;
+            if self.tiles.saturating_mul(TILE_HEAD) > values || needed > stored {
+                let (tiles, name) = (self.tiles, &dimension.name);
+                let message = format!(
+                    "{tiles} tiles of up to {largest} cells, but {stored} bytes of coordinates \"{name}\""
+                );
+                return Err(Error::corrupt_region(REGION, message));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the number of cells in tile number `tile` of a fragment. Tiles of dense fragments are stored

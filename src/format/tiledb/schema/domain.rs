@@ -144,6 +144,10 @@ impl DimensionSchema {
         let name = text32(reader, "the dimension's name")?;
         let datatype = Datatype::from_code(reader.u8()?)?;
         let is_text = reader.u32()? == VARIABLE;
+        if is_text && datatype != Datatype::StringAscii {
+            let message = format!("a dimension of any number of {datatype}");
+            return Err(Error::unsupported(message));
+        }
         let pipeline = Pipeline::parse(reader, version)?;
         let expected = if is_text { 0 } else { 2 * datatype.size() };
         let domain_len = reader.u64()?;

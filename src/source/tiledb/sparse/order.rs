@@ -42,8 +42,8 @@ impl GlobalOrder {
         if order == CellOrder::ColumnMajor { axes.rev().collect() } else { axes.collect() }
     }
 
-    /// Returns the dimensions by which cells are sorted if all of them lie in the box from `least` to
-    /// `greatest`; `None` if they are sorted in another way.
+    /// Returns the dimensions by which the cells in a box are sorted; `None` if they are sorted in another
+    /// way.
     ///
     /// That is so if the box spans several tiles at most on the axis that varies slowest: the tiles then
     /// follow one another like the coordinates on that axis.
@@ -264,7 +264,7 @@ fn positions(dimension: &DimensionSchema, coordinates: &Tile, bits: u32) -> Resu
                 let mut first = [0; 8];
                 let len = text.len().min(first.len());
                 first[..len].copy_from_slice(&text[..len]);
-                u64::from_be_bytes(first) >> (64 - bits)
+                u64::from_be_bytes(first).checked_shr(64 - bits).unwrap_or(0)
             };
             spans.iter().map(position).collect()
         }

@@ -146,7 +146,8 @@ impl TileDbTiles {
         let fragment = self.fragment(tile.fragment)?;
         self.read(fields.iter().map(|&field| Block::Tiles(tile.fragment, field)).collect()).await?;
         let layer = |&field: &usize| self.array.sparse_tile(tile.fragment, field, tile.tile);
-        let layers: Vec<Layer> = fields.iter().map(layer).collect::<Result<_>>()?;
+        let layers: Result<Vec<Layer>> = fields.iter().map(layer).collect();
+        let layers = layers.map_err(|error| self.objects.named(error))?;
         let chunks: Vec<StoredChunk> =
             layers.into_iter().map(|layer| StoredChunk { layers: vec![layer] }).collect();
         let fetched = self.objects.fetch(&Request::of(&chunks)).await?;
