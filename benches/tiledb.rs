@@ -16,10 +16,10 @@
 
 #[allow(dead_code, reason = "shared with the other benches, which use more of it")]
 mod common;
+#[path = "common/tiledb_files.rs"]
+mod tiledb_files;
 
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use common::figures::Figures;
 use common::support::reducing;
@@ -27,6 +27,7 @@ use common::{is_small, runtime};
 use futures::StreamExt;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::Value;
+use tiledb_files::{Frames, data_file, peer};
 
 /// A query, its name in the book and its name in `tiledb_peer.py`.
 struct Case {
@@ -70,69 +71,11 @@ const CASES: [Case; 5] = [
     },
 ];
 
-/// The zstd frames of an attribute whose filters are byteshuffle and zstd, a list per thread.
-struct Tiles {
-    halves: [Vec<Frame>; 2],
-}
-
-/// One compressed part of a chunk.
-struct Frame {
-    bytes: Vec<u8>,
-    raw_len: usize,
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> usize {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
-}
-
-impl Tiles {
-    /// Reads the tiles of a data file. A tile has the number of its chunks, then per chunk lengths, metadata
-    /// and data.
-    fn of(file: &Path) -> Self {
-        let bytes = std::fs::read(file).unwrap();
-        let mut frames = Vec::new();
-        let mut at = 0;
-        while at < bytes.len() {
-            let chunks = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-            at += 8;
-            for _ in 0..chunks {
-                let (filtered, metadata) = (u32_at(&bytes, at + 4), u32_at(&bytes, at + 8));
-                let header = at + 12;
-                let (meta_parts, parts) = (u32_at(&bytes, header), u32_at(&bytes, header + 4));
-                let mut data = header + metadata;
-                for part in 0..meta_parts + parts {
-                    let lens = header + 8 + 8 * part;
-                    let (raw_len, len) = (u32_at(&bytes, lens), u32_at(&bytes, lens + 4));
-                    if part >= meta_parts {
-                        frames.push(Frame { bytes: bytes[data..data + len].to_vec(), raw_len });
-                    }
-                    data += len;
-                }
-                at = header + metadata + filtered;
-            }
-        }
-        let second = frames.split_off(frames.len() / 2);
-        Self { halves: [frames, second] }
-    }
-}
-
 /// Decompresses and unshuffles everything, on two threads.
-fn decode_all(tiles: &Tiles) {
-    std::thread::scope(|scope| {
-        for half in &tiles.halves {
-            scope.spawn(move || {
-                let mut decompressor = zstd::bulk::Decompressor::new().unwrap();
-                let (mut planes, mut cells) = (Vec::new(), vec![0; 1 << 16]);
-                for frame in half {
-                    planes.clear();
-                    planes.reserve(frame.raw_len);
-                    decompressor.decompress_to_buffer(&frame.bytes, &mut planes).unwrap();
-                    cells.resize(frame.raw_len, 0);
-                    unshuffle(&planes, &mut cells);
-                    black_box(&cells);
-                }
-            });
-        }
+fn decode_all(frames: &Frames) {
+    frames.decode(|planes, cells| {
+        cells.resize(planes.len(), 0);
+        unshuffle(planes, cells);
     });
 }
 
@@ -155,36 +98,18 @@ async fn query(array: &str, sql: &str) {
     }
 }
 
-/// Runs `tiledb_peer.py`, which makes the array in `directory` if it is absent; returns its output. `None`
-/// if TileDB-Py is not installed.
-fn peer(directory: &Path, arguments: &[&str]) -> Option<String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join("tiledb_peer.py");
-    let output = Command::new("python3").arg(script).arg(directory).args(arguments).output();
-    match output {
-        Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap()),
-        Ok(output) if output.status.code() == Some(3) => None,
-        Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-        Err(_) => None,
-    }
-}
-
-/// The path of the attribute's only data file.
-fn data_file(array: &Path) -> PathBuf {
-    let mut fragments = std::fs::read_dir(array.join("__fragments")).unwrap();
-    fragments.next().unwrap().unwrap().path().join("a0.tdb")
-}
-
 fn main() {
     let directory = tempfile::tempdir().unwrap();
-    if peer(directory.path(), &["--make"]).is_none() {
+    let peer = |arguments: &[&str]| peer("tiledb_peer.py", directory.path(), arguments);
+    if peer(&["--make"]).is_none() {
         println!("TileDB-Py is not installed; nothing is measured");
         return;
     }
     let runs = if is_small() { 1 } else { 9 };
-    let measured = peer(directory.path(), &["--runs", &runs.to_string()]).unwrap();
+    let measured = peer(&["--runs", &runs.to_string()]).unwrap();
     let measured: Value = serde_json::from_str(&measured).unwrap();
     let array = directory.path().join(measured["array"].as_str().unwrap());
-    let tiles = Tiles::of(&data_file(&array));
+    let frames = Frames::of(&[data_file(&array, "a0.tdb")]);
     let runtime = runtime();
     let mut figures = Figures::new("tiledb");
     for case in CASES {
@@ -195,7 +120,7 @@ fn main() {
             figures.compare(
                 case.name,
                 ours,
-                vec![("decompression and unshuffling alone", Box::new(|| decode_all(&tiles)))],
+                vec![("decompression and unshuffling alone", Box::new(|| decode_all(&frames)))],
             );
         }
     }

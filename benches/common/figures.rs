@@ -27,7 +27,7 @@ const SECONDS: f64 = 12.0;
 /// A table of figures, which has a place of its own in the book.
 pub(crate) struct Figures {
     name: &'static str,
-    /// Whether rows have a second column: the chunks that a query read.
+    /// Whether rows have a second column: the chunks or tiles that a query read.
     has_chunks: bool,
     lines: Vec<String>,
 }
@@ -50,19 +50,25 @@ impl<'a> From<&'a str> for Query<'a> {
 impl Figures {
     /// A table that fills the place of that name.
     pub(crate) fn new(name: &'static str) -> Self {
-        Self::with_header(name, false)
+        Self::with_header(name, None)
     }
 
     /// A table with a column for the chunks that queries read.
     #[allow(dead_code, reason = "not every bench counts chunks")]
     pub(crate) fn with_chunks(name: &'static str) -> Self {
-        Self::with_header(name, true)
+        Self::with_header(name, Some("chunks read"))
     }
 
-    fn with_header(name: &'static str, has_chunks: bool) -> Self {
-        let chunks = if has_chunks { " chunks read |" } else { "" };
-        let rule = if has_chunks { "|---" } else { "" };
-        let mut figures = Self { name, has_chunks, lines: vec![] };
+    /// A table with a column for the tiles that queries of TileDB arrays read.
+    #[allow(dead_code, reason = "not every bench counts tiles")]
+    pub(crate) fn with_tiles(name: &'static str) -> Self {
+        Self::with_header(name, Some("tiles read"))
+    }
+
+    fn with_header(name: &'static str, column: Option<&str>) -> Self {
+        let chunks = column.map_or_else(String::new, |column| format!(" {column} |"));
+        let rule = if column.is_some() { "|---" } else { "" };
+        let mut figures = Self { name, has_chunks: column.is_some(), lines: vec![] };
         figures.push(format!("| query |{chunks} ms | compared with | ms | ratio |"));
         figures.push(format!("|---{rule}|---|---|---|---|"));
         figures
@@ -96,15 +102,16 @@ impl Figures {
 
     /// Measures `ours`, and adds a row for each peer with the milliseconds that it took in a process of its own.
     #[allow(dead_code, reason = "not every bench has such peers")]
-    pub(crate) fn beside_peers<'p>(
+    pub(crate) fn beside_peers<'q, 'p>(
         &mut self,
-        name: &str,
+        query: impl Into<Query<'q>>,
         mut ours: impl FnMut(),
         peers: impl IntoIterator<Item = (&'p str, f64)>,
     ) {
+        let query = query.into();
         let ms = median(take_turns(&mut [&mut ours]).remove(0));
         for (peer, theirs) in peers {
-            self.row(&name.into(), ms, peer, &figure(theirs), &ratio(ms / theirs));
+            self.row(&query, ms, peer, &figure(theirs), &ratio(ms / theirs));
         }
     }
 

@@ -51,6 +51,19 @@ impl Check {
         findings.into_iter().for_each(|finding| self.add(finding));
     }
 
+    /// Adds the findings of another check, also those that it does not list.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        let listed = |severity| {
+            let findings = other.findings.iter();
+            findings.filter(|finding| finding.severity == severity).count() as u64
+        };
+        let failures = other.failures.saturating_sub(listed(Severity::Failure));
+        let warnings = other.warnings.saturating_sub(listed(Severity::Warning));
+        self.extend(other.findings);
+        self.leave_out(Severity::Failure, failures);
+        self.leave_out(Severity::Warning, warnings);
+    }
+
     /// Counts findings that are not constructed one by one.
     pub(crate) fn leave_out(&mut self, severity: Severity, number: u64) {
         let count = self.count(severity);

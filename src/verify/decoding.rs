@@ -1,7 +1,7 @@
 //! Parallel decoding of chunks, to check their payloads and their stored statistics.
 //!
 //! ```text
-//!   add(chunk) ──▶ batch ──full──▶ Pool: a task per batch ──▶ Outcome ──▶ two checks
+//!   add(chunk) ──▶ batch ──full──▶ Pool: a task per batch ──▶ Outcome ──▶ checks
 //!                                  read all, then decode one after the other
 //! ```
 //!
@@ -19,29 +19,61 @@ use crate::error::Result;
 use crate::format::Scratch;
 use crate::tile::{Objects, Request};
 
-/// A chunk or tile that can be decoded.
+/// A chunk or tile that can be decoded, or several tiles that are checked together.
 pub(crate) trait Decodable: Send + Sync + 'static {
+    /// Returns the number of chunks or tiles.
+    fn count(&self) -> u64 {
+        1
+    }
+
     /// Returns requests for the payloads.
     fn requests(&self) -> Vec<Request>;
 
-    /// Decodes the payloads into `memory`; a payload is `None` if it is absent and may be. Returns a
-    /// finding if the stored statistics are wrong, and the memory for reuse.
+    /// Decodes the payloads into `memory`; a payload is `None` if it is absent and may be. Returns what is
+    /// wrong, and the memory for reuse.
     fn decode(
         &self,
         payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<(Option<Finding>, Vec<u8>)>;
+    ) -> Result<(Findings, Vec<u8>)>;
 
     /// Adds the position of this chunk or tile to `finding`.
     fn located(&self, finding: Finding) -> Finding;
+}
+
+/// The findings about a chunk that was decoded, or about several tiles.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// A finding for each of several tiles that could not be decoded.
+    pub(crate) undecodable: Vec<Finding>,
+    /// Findings about the cells, each with the name of its check.
+    pub(crate) cells: Vec<(&'static str, Finding)>,
+}
+
+impl Findings {
+    /// Returns findings of the check with this name.
+    pub(crate) fn of(check: &'static str, findings: impl IntoIterator<Item = Finding>) -> Self {
+        let mut all = Self::default();
+        all.extend(check, findings);
+        all
+    }
+
+    /// Adds findings of the check with this name.
+    pub(crate) fn extend(
+        &mut self,
+        check: &'static str,
+        findings: impl IntoIterator<Item = Finding>,
+    ) {
+        self.cells.extend(findings.into_iter().map(|finding| (check, finding)));
+    }
 }
 
 /// The stored bytes and the chunks that are read at once. Batches save small chunks a request each.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_CHUNKS: usize = 256;
 
-/// The decoding of chunks in batches, with the findings of its two checks.
+/// The decoding of chunks in batches, with its checks.
 #[derive(Debug)]
 pub(crate) struct Decoding<T> {
     objects: Arc<Objects>,
@@ -54,8 +86,8 @@ pub(crate) struct Decoding<T> {
     decoded: u64,
     /// The check of payloads.
     payloads: Check,
-    /// The check of stored statistics.
-    statistics: Check,
+    /// The checks of the cells.
+    cells: Vec<Check>,
 }
 
 /// The result of decoding a batch.
@@ -65,16 +97,17 @@ struct Outcome {
     decoded: u64,
     /// Findings about payloads.
     payloads: Vec<Finding>,
-    /// Findings about stored statistics.
-    statistics: Vec<Finding>,
+    /// Findings about the cells, each with the name of its check.
+    cells: Vec<(&'static str, Finding)>,
 }
 
 impl<T: Decodable> Decoding<T> {
-    /// Begins two checks with the given names: of payloads, and of stored statistics.
+    /// Begins checks with the given names: one of `payloads`, and some of the decoded `cells`.
     pub(crate) fn new(
         objects: &Arc<Objects>,
         progress: &Arc<Progress>,
-        [payloads, statistics]: [&'static str; 2],
+        payloads: &'static str,
+        cells: &[&'static str],
     ) -> Self {
         Self {
             objects: Arc::clone(objects),
@@ -84,7 +117,7 @@ impl<T: Decodable> Decoding<T> {
             bytes: 0,
             decoded: 0,
             payloads: Check::new(payloads),
-            statistics: Check::new(statistics),
+            cells: cells.iter().copied().map(Check::new).collect(),
         }
     }
 
@@ -122,17 +155,21 @@ impl<T: Decodable> Decoding<T> {
     fn note(&mut self, outcome: Outcome) {
         self.decoded += outcome.decoded;
         self.payloads.extend(outcome.payloads);
-        self.statistics.extend(outcome.statistics);
+        for (name, finding) in outcome.cells {
+            // A finding of a check without a place in the report still makes the verification fail.
+            let check = self.cells.iter_mut().find(|check| check.name() == name);
+            check.unwrap_or(&mut self.payloads).add(finding);
+        }
     }
 
-    /// Waits for all batches, and returns the checks of payloads and of stored statistics. `what` is
-    /// the noun for what was decoded, such as `chunk`.
-    pub(crate) async fn finish(mut self, what: &str) -> Result<[Check; 2]> {
+    /// Waits for all batches, and returns the check of payloads and those of the cells. `what` is the noun
+    /// for what was decoded, such as `chunk`.
+    pub(crate) async fn finish(mut self, what: &str) -> Result<(Check, Vec<Check>)> {
         self.start().await?;
         while let Some(ended) = self.pool.next().await? {
             self.note(ended);
         }
-        Ok([self.payloads.with_detail(counted(self.decoded, what)), self.statistics])
+        Ok((self.payloads.with_detail(counted(self.decoded, what)), self.cells))
     }
 }
 
@@ -152,14 +189,15 @@ async fn decode<T: Decodable>(
     for (chunk, payloads) in batch.iter().zip(read_each(&objects, &requests).await) {
         let spare = std::mem::take(&mut memory);
         match payloads.and_then(|payloads| chunk.decode(payloads, spare, &mut scratch)) {
-            Ok((wrong, spare)) => {
-                outcome.decoded += 1;
-                outcome.statistics.extend(wrong);
+            Ok((Findings { undecodable, cells }, spare)) => {
+                outcome.decoded += chunk.count().saturating_sub(undecodable.len() as u64);
+                outcome.payloads.extend(undecodable);
+                outcome.cells.extend(cells);
                 memory = spare;
             }
             Err(error) => outcome.payloads.push(chunk.located(Finding::of_error(&error))),
         }
-        progress.advance(1, stored_bytes(chunk));
+        progress.advance(chunk.count(), stored_bytes(chunk));
     }
     outcome
 }

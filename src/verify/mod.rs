@@ -5,7 +5,8 @@
 //!                        │               ├─ zones     zone maps, in the file and beside it
 //!                        │               ├─ cells     every payload decoded, zone maps recomputed
 //!                        │               └─ package   manifests, hashes, other generations
-//!                        └▶ source/tiledb ─ tiles     every tile of every fragment, and its statistics
+//!                        └▶ source/tiledb ┬ tiles     every tile of every fragment, and its statistics
+//!                                         └ sparse    coordinates, their order and their rectangles
 //! ```
 //!
 //! The result is a [`Report`] of named [`Check`]s, which `docs/verify.md` describes.
@@ -39,7 +40,7 @@ mod report;
 
 pub(crate) use cell_statistics::{CellStatistics, is_same, range_text};
 pub use check::{Check, counted};
-pub(crate) use decoding::{Decodable, Decoding};
+pub(crate) use decoding::{Decodable, Decoding, Findings};
 pub use finding::{Finding, Severity};
 pub use progress::Progress;
 pub use report::{Depth, Report};

@@ -102,6 +102,16 @@ mod tests {
     }
 
     #[test]
+    fn absorbed_findings_are_all_counted() {
+        let (mut check, mut other) = (Check::new("c"), Check::new("c"));
+        check.add(Finding::failure("a"));
+        other.extend((0..30).map(|_| Finding::failure("b")));
+        other.add(Finding::warning("w"));
+        check.absorb(other);
+        assert_eq!((check.failures(), check.warnings(), check.left_out()), (31, 1, 11));
+    }
+
+    #[test]
     fn files_are_named_by_their_places_in_the_folder() {
         for (file, expected) in [("x/a.tet", None), ("x/a.tet/b/c", Some("b/c")), ("y", Some("y"))]
         {

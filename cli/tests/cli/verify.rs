@@ -106,7 +106,9 @@ fn arrays_and_groups_of_them() {
     let text = verify(&tiledb("weather"), &["--deep"], 0);
     assert!(text.contains("OK: ") && text.contains(" checks of "), "{text}");
     let text = verify(&tiledb("sparse"), &[], 0);
-    assert!(text.contains("the tiles of sparse arrays are not verified"), "{text}");
+    assert!(text.contains("  ok       rtree") && text.contains("OK: 9 checks;"), "{text}");
+    let text = verify(&tiledb("sparse"), &["--deep"], 0);
+    assert!(text.contains("  ok       cell_order") && text.contains("OK: 15 checks\n"), "{text}");
     let encrypted = verify(&tiledb("encrypted"), &[], 1);
     assert!(encrypted.contains("the array is encrypted"), "{encrypted}");
 }

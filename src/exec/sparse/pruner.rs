@@ -120,12 +120,16 @@ impl Pruner {
         })
     }
 
-    /// Returns whether a filter has changed since the last snapshot.
+    /// Returns whether a filter has changed since the last snapshot. If so, the next use takes a new one.
     pub(super) fn has_changed(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let changed =
             |it: &mut DynamicFilterTracking| it.watcher().is_some_and(|watcher| watcher.changed());
-        !self.is_empty() && (state.current.is_none() || state.tracking.iter_mut().any(changed))
+        // A watcher reports each change once.
+        if state.tracking.iter_mut().any(changed) {
+            state.current = None;
+        }
+        !self.is_empty() && state.current.is_none()
     }
 
     fn snapshot(&self) -> Result<Snapshot> {

@@ -189,7 +189,8 @@ impl TileReader {
         }
         open.memory.try_grow(open.rows.saturating_mul(size_of::<u64>()))?;
         let times = source.times(open.task.tile).await?;
-        if let Some(times) = &times {
+        // By their names, all cells of other fragments are in the window, whatever their times.
+        if let Some(times) = times.as_ref().filter(|_| fragment.may_be_outside) {
             self.metrics.cells_outside.add(open.restrict(&times.inside));
         }
         open.times = times;

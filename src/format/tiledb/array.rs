@@ -7,7 +7,8 @@
 //!                            ├─ read_zones      statistics/zones.rs  the statistics of chunks
 //!                            ├─ sparse tiles    sparse/              rectangles and tiles of sparse arrays
 //!                            ├─ read_metadata   metadata.rs          keys and values
-//!                            └─ read_tiles      check_tiles.rs       the tiles of one fragment, to verify
+//!                            ├─ read_tiles      check_tiles.rs       the tiles of one fragment, to verify
+//!                            └─ read_rtree      sparse/              their rectangles, to verify
 //! ```
 //!
 //! All readers share one array in an `Arc`. Only its tile indexes are filled in after the open, each once.

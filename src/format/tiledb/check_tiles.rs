@@ -1,5 +1,6 @@
-//! Access to the single tiles of one attribute of one fragment, for verification. The attribute is one of
-//! the fragment's own schema, which may differ from the array's schema.
+//! Access to the single tiles of one field of one fragment, for verification. The field is an attribute of the
+//! fragment's own schema, which may differ from the array's schema. Sparse fragments have fields of
+//! coordinates and times too.
 //!
 //! Queries go from a chunk to the tiles that it shows (`tiles/locate.rs`). Verification goes from a
 //! fragment to all its tiles: also to those that newer fragments hide, or that lie outside the table. So
@@ -11,21 +12,27 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::array::TileDbArray;
-use super::fragments::{CONTENT, Fragment, TileBox, TileIndex, VALIDITY, VALUES, block_locations};
-use super::schema::{ArraySchema, Attribute, CellOrder, TileAxis};
-use super::statistics::{StoredStatistics, TileStatistics, has_statistics, statistics_locations};
+use super::fragments::{
+    CONTENT, FieldSchema, Fragment, TileBox, TileIndex, VALIDITY, VALUES, block_locations,
+};
+use super::schema::{ArrayKind, ArraySchema, CellOrder, TileAxis};
+use super::statistics::{
+    StoredStatistics, TileStatistics, has_statistics, statistics_locations,
+    stored_statistics_locations,
+};
 use crate::error::{Error, Result};
 use crate::format::{Layer, Location, Machine, Replies, Step};
 use crate::grid::unravel;
 
-/// The tiles of one attribute of one fragment.
+/// The tiles of one field of one fragment.
 #[derive(Debug)]
 pub struct FragmentTiles {
     array: Arc<TileDbArray>,
     /// The number of the fragment in the array.
     fragment: usize,
-    /// The position of the attribute in the fragment's schema.
+    /// The number of the field in the fragment.
     field: usize,
+    /// The axes of a dense fragment; empty for sparse ones.
     axes: Vec<TileAxis>,
     index: TileIndex,
     /// Statistics of the tiles: `None` if the fragment has none, an error if they are malformed.
@@ -38,20 +45,38 @@ impl FragmentTiles {
         &self.array.fragments[self.fragment]
     }
 
-    /// The attribute of the tiles, as the fragment's schema declares it.
-    pub fn attribute(&self) -> &Attribute {
-        &self.fragment().schema.attributes[self.field]
+    /// The field of the tiles, as the fragment's schema declares it.
+    ///
+    /// # Errors
+    /// `Internal` if the fragment has no such field, which [`TileDbArray::read_tiles`] has excluded.
+    pub fn field(&self) -> Result<FieldSchema<'_>> {
+        self.fragment().field(self.field)
     }
 
-    /// Cells per axis of a tile.
-    pub fn tile_shape(&self) -> Vec<u64> {
-        self.axes.iter().map(|axis| axis.extent).collect()
+    /// The name of the attribute or dimension; `t`, `dt` or `dci` for times.
+    pub fn name(&self) -> &str {
+        self.field().map_or("", |field| field.name)
     }
 
-    /// Coordinates, in the grid of the domain's tiles, of tile number `place` of the fragment.
+    /// Cells per axis of tile number `place` of the fragment; of a sparse fragment, its number of cells.
+    ///
+    /// # Errors
+    /// `Unsupported` if the number of cells overflows.
+    pub fn tile_shape(&self, place: u64) -> Result<Vec<u64>> {
+        match self.array.schema.kind {
+            ArrayKind::Dense => Ok(self.axes.iter().map(|axis| axis.extent).collect()),
+            ArrayKind::Sparse => Ok(vec![self.fragment().tile_cells(place)?]),
+        }
+    }
+
+    /// Coordinates, in the grid of the domain's tiles, of tile number `place` of the fragment. Tiles of sparse
+    /// fragments lie in no grid: their only coordinate is their number.
     pub fn coordinates(&self, place: u64) -> Vec<u64> {
         let fragment = self.fragment();
-        fragment.tile_box.coordinates(place, fragment.schema.tile_order)
+        match self.array.schema.kind {
+            ArrayKind::Dense => fragment.tile_box.coordinates(place, fragment.schema.tile_order),
+            ArrayKind::Sparse => vec![place],
+        }
     }
 
     /// The location of tile number `place` of the fragment. The layer has no placement, so its cells decode
@@ -74,19 +99,26 @@ impl FragmentTiles {
         matches!(self.statistics, Ok(Some(_)))
     }
 
-    /// The stored statistics of tile number `place`; `None` if there are none, or if the border of the
+    /// The stored statistics of tile number `place`; `None` if there are none, or if the border of a dense
     /// fragment or domain cuts the tile. Such a tile stores padding, which its statistics may leave out.
     pub fn stored_statistics(&self, place: u64) -> Option<StoredStatistics> {
         let statistics = self.statistics.as_ref().ok()?.as_ref()?;
+        let is_whole = match self.array.schema.kind {
+            ArrayKind::Dense => self.is_whole(place)?,
+            ArrayKind::Sparse => true,
+        };
+        if is_whole { statistics.stored_statistics(place) } else { None }
+    }
+
+    /// Whether a tile of a dense fragment lies wholly in the fragment's box and in the domain.
+    fn is_whole(&self, place: u64) -> Option<bool> {
         let covered = self.fragment().non_empty_domain.as_deref()?;
         let coordinates = self.coordinates(place);
-        // The tile lies wholly in the fragment's box and in the domain.
-        let whole = self.axes.iter().zip(&coordinates).zip(covered).all(|((axis, tile), range)| {
+        Some(self.axes.iter().zip(&coordinates).zip(covered).all(|((axis, tile), range)| {
             let first = axis.first_of(*tile);
             let last = first + i128::from(axis.extent) - 1;
             range.0.max(axis.low) <= first && last <= range.1.min(axis.high)
-        });
-        if whole { statistics.stored_statistics(place) } else { None }
+        }))
     }
 }
 
@@ -94,7 +126,9 @@ impl FragmentTiles {
 #[derive(Debug)]
 pub struct ReadTiles {
     array: Arc<TileDbArray>,
+    /// The number of the fragment in the array.
     fragment: usize,
+    /// The number of the field in the fragment.
     field: usize,
     /// The blocks of the tile index.
     blocks: Vec<Location>,
@@ -105,13 +139,20 @@ pub struct ReadTiles {
 impl ReadTiles {
     fn new(array: Arc<TileDbArray>, fragment: usize, field: usize) -> Result<Self> {
         let of = array.fragment(fragment)?;
-        let missing = || Error::usage(format!("no attribute number {field} in {}", of.name));
-        let attribute = of.schema.attributes.get(field).ok_or_else(missing)?;
+        if !of.stored_fields().any(|stored| stored == field) {
+            return Err(Error::usage(format!("no field number {field} in {}", of.name)));
+        }
         let blocks = block_locations(of, field)?;
-        let statistics = match has_statistics(attribute) {
-            true => statistics_locations(of, field).unwrap_or_default(),
-            false => vec![],
+        let attribute = of.schema.attributes.get(field);
+        let statistics = match attribute.filter(|attribute| has_statistics(attribute)) {
+            None => None,
+            // Statistics of consolidated dense fragments count fill values, which are no cells.
+            Some(_) => match array.schema.kind {
+                ArrayKind::Dense => statistics_locations(of, field),
+                ArrayKind::Sparse => stored_statistics_locations(of, field),
+            },
         };
+        let statistics = statistics.unwrap_or_default();
         Ok(Self { array, fragment, field, blocks, statistics })
     }
 
@@ -126,16 +167,20 @@ impl ReadTiles {
         let statistics = match self.statistics.is_empty() {
             true => Ok(None),
             false => {
-                let datatype = fragment.schema.attributes[self.field].datatype;
+                let datatype = fragment.field(self.field)?.datatype;
                 TileStatistics::parse(fragment, datatype, &self.statistics, statistics, key)
                     .map_err(|error| error.about(&fragment.metadata_object()))
             }
+        };
+        let axes = match self.array.schema.kind {
+            ArrayKind::Dense => fragment.schema.tile_axes()?,
+            ArrayKind::Sparse => vec![],
         };
         Ok(FragmentTiles {
             array: Arc::clone(&self.array),
             fragment: self.fragment,
             field: self.field,
-            axes: fragment.schema.tile_axes()?,
+            axes,
             index,
             statistics,
         })
@@ -154,14 +199,16 @@ impl Machine for ReadTiles {
 }
 
 impl TileDbArray {
-    /// Makes a machine that reads locations and statistics of the tiles of one attribute of one fragment.
-    /// `fragment` is an index of [`TileDbArray::fragments`], `field` one of the attributes of its schema.
+    /// Makes a machine that reads locations and statistics of the tiles of one field of one fragment.
+    /// `fragment` is an index of [`TileDbArray::fragments`], and `field` one of [`Fragment::stored_fields`].
     ///
     /// # Errors
-    /// `Unsupported` for sparse arrays, `Corrupt` if the footer lacks valid offsets of the tile index, and
-    /// `Usage` if there is no such fragment or attribute.
+    /// `Unsupported` for dense arrays in an unknown order, and `Corrupt` if the footer lacks valid offsets of
+    /// the tile index. `Usage` if there is no such fragment or field.
     pub fn read_tiles(self: &Arc<Self>, fragment: usize, field: usize) -> Result<ReadTiles> {
-        self.check_dense()?;
+        if self.schema.kind == ArrayKind::Dense {
+            self.check_dense()?;
+        }
         ReadTiles::new(Arc::clone(self), fragment, field)
     }
 }
@@ -176,17 +223,23 @@ impl Fragment {
     pub fn data_file_errors(&self) -> Vec<Error> {
         let fields = &self.footer.fields;
         let mut misfits = vec![];
-        for (field, attribute) in self.schema.attributes.iter().enumerate() {
-            // Suffix, sizes in the footer, and whether the attribute has such a file. The footer gives 0
-            // for others.
+        for field in self.stored_fields() {
+            let Ok(schema) = self.field(field) else { continue };
+            // Suffix, sizes in the footer, and whether the field has such a file. The footer gives 0 for
+            // others.
             let files = [
                 (VALUES, &fields.file_sizes, true),
-                (CONTENT, &fields.var_file_sizes, attribute.is_variable()),
-                (VALIDITY, &fields.validity_file_sizes, attribute.nullable),
+                (CONTENT, &fields.var_file_sizes, schema.is_variable()),
+                (VALIDITY, &fields.validity_file_sizes, schema.nullable),
             ];
+            let values = self.data_file(field, VALUES);
             for (suffix, sizes, wanted) in files {
                 let stored = sizes.get(field).copied().filter(|_| wanted).unwrap_or(0);
                 let name = self.data_file(field, suffix);
+                // Times have one file, whose name has no suffix.
+                if !wanted && name == values {
+                    continue;
+                }
                 let found = self.files.get(&name).copied();
                 if found.unwrap_or(0) == stored {
                     continue;
@@ -229,7 +282,7 @@ mod tests {
     use crate::format::tiledb::testing::{Folder, SCHEMA_NAME, SchemaBytes, generic_tile};
 
     #[test]
-    fn fragments_and_attributes_that_are_not_there_are_mistakes() {
+    fn fragments_and_fields_that_are_not_there_are_mistakes() {
         let mut folder = Folder::default();
         let schema = generic_tile(&SchemaBytes::dense_2d().content());
         folder.put(&format!("__schema/{SCHEMA_NAME}"), &schema);
@@ -237,7 +290,7 @@ mod tests {
         let array = Arc::new(folder.drive(OpenArray::new(OpenOptions::default())).unwrap());
         let tiles = folder.drive(array.read_tiles(0, 0).unwrap()).unwrap();
         assert_eq!(tiles.fragment().name, array.fragments()[0].name);
-        for (fragment, field, what) in [(1, 0, "fragment number 1"), (0, 9, "attribute number 9")] {
+        for (fragment, field, what) in [(1, 0, "fragment number 1"), (0, 9, "field number 9")] {
             let error = array.read_tiles(fragment, field).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage);
             assert!(error.to_string().contains(what), "{error}");

@@ -21,8 +21,8 @@
 //! trips. A [`Window`] is the part of a dense array that a table shows; its chunks are the array's
 //! tiles. [`TileDbArray::locate`] finds the tiles of each chunk, in one or several fragments. It reads
 //! the tile index of a fragment's attribute when a chunk first needs it. A [group](ReadGroup) is a
-//! folder that lists arrays and other groups. [`ReadTiles`] finds the stored tiles of one attribute of
-//! a fragment, for reports and verification.
+//! folder that lists arrays and other groups. [`ReadTiles`] finds the stored tiles of one field of a
+//! fragment, and [`ReadRTree`] the rectangles of a sparse fragment's tiles, for verification.
 
 mod array;
 mod check_tiles;
@@ -59,7 +59,8 @@ pub use schema::{
     DimensionLabelOrder, DimensionSchema, Enumeration, ValuesPerCell,
 };
 pub use sparse::{
-    Block, Comparison, Condition, Coordinates, DeleteCondition, RTree, ReadBlocks, ReadSparseZones,
+    Block, Comparison, Condition, Coordinates, DeleteCondition, RTree, ReadBlocks, ReadRTree,
+    ReadSparseZones, StoredRTree,
 };
 pub use statistics::{ReadZones, StoredStatistics, TileZones};
 pub use tiles::{Locate, Window};

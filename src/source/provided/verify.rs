@@ -20,7 +20,9 @@ use crate::format::{Scratch, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::tile::layers::Undecodable;
 use crate::tile::{Request, leave_out_absent};
-use crate::verify::{Check, Decodable, Decoding, Depth, Finding, Progress, Report, counted};
+use crate::verify::{
+    Check, Decodable, Decoding, Depth, Finding, Findings, Progress, Report, counted,
+};
 
 /// The number of chunks to locate with one call.
 const LOCATED_AT_ONCE: u64 = 256;
@@ -64,7 +66,7 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
     }
     let mut cells = Cells {
         located: Check::new("chunk_locations"),
-        decoding: Decoding::new(first.shared_objects(), progress, ["chunk_decode", "statistics"]),
+        decoding: Decoding::new(first.shared_objects(), progress, "chunk_decode", &[]),
         progress,
         chunks: 0,
     };
@@ -77,12 +79,11 @@ async fn verify_cells(arrays: &[Arc<GridArray>], progress: &Arc<Progress>) -> Ve
         }
     }
     let located = cells.located.with_detail(counted(cells.chunks, "chunk"));
-    // The second check, of stored statistics, has no findings here and is dropped.
     let finished = match died {
         Some(error) => Err(error),
         None => cells.decoding.finish("chunk").await,
     };
-    let decoded = finished.map(|[payloads, _]| payloads);
+    let decoded = finished.map(|(payloads, _)| payloads);
     let failed = |error| Check::new("chunk_decode").with(Finding::of_error(&error));
     vec![located, decoded.unwrap_or_else(failed)]
 }
@@ -209,7 +210,7 @@ impl Decodable for ArrayChunk {
         payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<(Option<Finding>, Vec<u8>)> {
+    ) -> Result<(Findings, Vec<u8>)> {
         let Self { array, task, value, stored } = self;
         // Layers whose objects are absent are left out. A chunk without any other layer is all fill, which
         // needs no decoding.
@@ -217,11 +218,11 @@ impl Decodable for ArrayChunk {
         let mut payloads = leave_out_absent(&mut present, payloads).into_iter();
         let [stored] = present;
         if stored.layers.is_empty() {
-            return Ok((None, memory));
+            return Ok((Findings::default(), memory));
         }
         let tile = array.decode_value(task, *value, &stored, &mut payloads, memory, scratch);
         let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);
-        Ok((None, tile.map_err(named)?.into_spare()))
+        Ok((Findings::default(), tile.map_err(named)?.into_spare()))
     }
 
     fn located(&self, finding: Finding) -> Finding {

@@ -24,7 +24,7 @@ mod format;
 /// Arrays independent of any format.
 mod logical;
 /// One array in one format, and in memory.
-mod subject;
+pub(crate) mod subject;
 /// The `.tet` format in the suite.
 mod tet;
 /// The TileDB format in the suite.

@@ -14,6 +14,8 @@ mod many;
 mod queries;
 /// Random arrays and queries against a naive model.
 pub(crate) mod random;
+/// Plans and metrics of sparse arrays.
+mod sparse;
 /// Damaged and hostile sparse arrays.
 mod sparse_hostile;
 /// Random sparse arrays that libtiledb writes, and the rows that it reads from them.

@@ -357,7 +357,7 @@ async fn sparse_footers_that_contradict_their_array_are_refused() {
         (tiles, words([5]), "4 rectangles, expected 5"),
         (tiles + 8, words([0]), "0 cells in the last tile, expected 1 to 3"),
         (tiles + 8, words([4]), "4 cells in the last tile, expected 1 to 3"),
-        (tiles + 8, words([2]), "tile 3 of fragment 0"),
+        (tiles + 8, words([2]), ".tdb: corrupt tile"),
         (tiles + 16, vec![2], "flag \"timestamps\" is 2"),
         (tiles + 17, vec![2], "flag \"deletions\" is 2"),
     ] {

@@ -2,6 +2,8 @@
 
 /// In `.tet.d` packages.
 mod package;
+/// In sparse TileDB arrays.
+mod sparse;
 /// In `.tet` files.
 pub(crate) mod tet;
 /// In TileDB arrays.

@@ -1,5 +1,5 @@
-//! Verification of TileDB arrays: arrays of libtiledb and random arrays pass, and each kind of damage is
-//! found.
+//! Verification of TileDB arrays: arrays of libtiledb and random dense arrays pass, and each kind of damage to a
+//! dense array is found.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,20 +36,16 @@ async fn verify_with(path: &str, options: &gridfusion::ArrayOptions, depth: Dept
     report
 }
 
-async fn verify_files(files: &Files, depth: Depth) -> Report {
+pub(super) async fn verify_files(files: &Files, depth: Depth) -> Report {
     let dir = tempfile::tempdir().unwrap();
     put_in_folder(files, dir.path());
     verify(dir.path().to_str().unwrap(), depth).await
 }
 
-/// Asserts that an array of libtiledb passes; returns whether its tiles were decoded. Sparse arrays may
-/// have warnings.
+/// Asserts that an array of libtiledb passes without findings; returns whether its tiles were decoded.
 pub(crate) async fn assert_passes(case: &Case) -> bool {
     let report = verify_with(&case.path, &case.options(), Depth::Cells).await;
-    assert_eq!(failed(&report), [""; 0], "{}: {}", case.name, findings(&report));
-    if !case.is_sparse() {
-        assert_eq!(findings(&report), "", "{}", case.name);
-    }
+    assert_eq!(findings(&report), "", "{}", case.name);
     report.check("tile_decode").is_some_and(|check| check.detail() != "0 tiles")
 }
 
@@ -127,20 +123,39 @@ fn files() -> Files {
 }
 
 /// The path of a file of the only fragment.
-fn path_of(files: &Files, name: &str) -> String {
+pub(super) fn path_of(files: &Files, name: &str) -> String {
     let found = files.keys().find(|path| path.ends_with(&format!("/{name}")));
     found.unwrap_or_else(|| panic!("{name} among {:?}", files.keys())).clone()
 }
 
+/// Changes the bytes of a file of the only fragment.
+pub(super) fn edit(files: &mut Files, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let path = path_of(files, name);
+    change(files.get_mut(&path).unwrap());
+}
+
+/// A damage of an array.
+pub(super) type Damage = fn(&mut Files);
+/// The checks that fail at `Depth::Structure`, and those at `Depth::Cells`.
+pub(super) type Failing = [&'static [&'static str]; 2];
+
+/// Asserts that an array has no findings until it is damaged, and then those of the damage: their checks, and
+/// a part of their text.
+pub(super) async fn assert_found(array: fn() -> Files, damages: &[(&str, Damage, Failing, &str)]) {
+    assert_eq!(findings(&verify_files(&array(), Depth::Cells).await), "");
+    for (what, damage, [structure, cells], part) in damages {
+        let mut files = array();
+        damage(&mut files);
+        let report = verify_files(&files, Depth::Structure).await;
+        assert_eq!(failed(&report), *structure, "{what}: {}", findings(&report));
+        let report = verify_files(&files, Depth::Cells).await;
+        assert_eq!(failed(&report), *cells, "{what}: {}", findings(&report));
+        assert!(findings(&report).contains(part), "{what}: {}", findings(&report));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_damage_is_found_by_its_check() {
-    type Damage = fn(&mut Files);
-    fn edit(files: &mut Files, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
-        let path = path_of(files, name);
-        change(files.get_mut(&path).unwrap());
-    }
-    // The checks that fail at `Depth::Structure`, and those at `Depth::Cells`.
-    type Failing = [&'static [&'static str]; 2];
     let damages: &[(&str, Damage, Failing, &str)] = &[
         (
             "shorter",
@@ -189,16 +204,7 @@ async fn each_damage_is_found_by_its_check() {
             "fragment footer",
         ),
     ];
-    assert_eq!(findings(&verify_files(&files(), Depth::Cells).await), "");
-    for (what, damage, [structure, cells], part) in damages {
-        let mut files = files();
-        damage(&mut files);
-        let report = verify_files(&files, Depth::Structure).await;
-        assert_eq!(failed(&report), *structure, "{what}: {}", findings(&report));
-        let report = verify_files(&files, Depth::Cells).await;
-        assert_eq!(failed(&report), *cells, "{what}: {}", findings(&report));
-        assert!(findings(&report).contains(part), "{what}: {}", findings(&report));
-    }
+    assert_found(files, damages).await;
 }
 
 /// Every integer that is not NULL is part of the stored sum.
@@ -226,12 +232,16 @@ async fn every_changed_integer_is_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_damage_does_harm() {
+    verify_damaged(&files(), 600).await;
+}
+
+/// Verifies an array many times, each time with another damage of one of its files.
+pub(super) async fn verify_damaged(files: &Files, rounds: usize) {
     let mut rng = StdRng::seed_from_u64(9);
-    let files = files();
     let dir = tempfile::tempdir().unwrap();
-    put_in_folder(&files, dir.path());
+    put_in_folder(files, dir.path());
     let paths: Vec<&String> = files.keys().collect();
-    for _ in 0..600 {
+    for _ in 0..rounds {
         let path = paths[rng.random_range(0..paths.len())];
         let mut bytes = files[path].clone();
         if bytes.is_empty() {

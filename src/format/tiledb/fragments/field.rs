@@ -10,11 +10,13 @@
 //!
 //! Only sparse fragments have files of coordinates. Only those that were consolidated can have the others.
 
+use std::ops::Range;
+
 use super::fragment::Fragment;
 use crate::error::{Error, Result};
 use crate::format::tiledb::datatype::Datatype;
 use crate::format::tiledb::filter::Pipeline;
-use crate::format::tiledb::schema::{DimensionDomain, ValuesPerCell};
+use crate::format::tiledb::schema::{ArrayKind, DimensionDomain, ValuesPerCell};
 
 /// How the values of one field are stored.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +68,20 @@ impl Fragment {
         let times = self.dimension_field(self.schema.dimensions.len());
         let field = times + usize::from(self.footer.has_timestamps);
         self.footer.has_deletions.then_some(field)
+    }
+
+    /// Returns the numbers of the fields with coordinates and times of cells; dense fragments have none.
+    pub fn coordinate_fields(&self) -> Range<usize> {
+        let first = self.dimension_field(0);
+        match self.schema.kind {
+            ArrayKind::Dense => first..first,
+            ArrayKind::Sparse => first..self.fields(),
+        }
+    }
+
+    /// Returns the numbers of all fields that the fragment has tiles of.
+    pub fn stored_fields(&self) -> impl Iterator<Item = usize> {
+        (0..self.schema.attributes.len()).chain(self.coordinate_fields())
     }
 
     /// Returns the number of fields that the footer lists.

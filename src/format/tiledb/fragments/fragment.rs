@@ -131,6 +131,7 @@ impl Fragment {
             (ArrayKind::Dense, true) => fragment.cover_tiles()?,
             (ArrayKind::Sparse, false) => {
                 fragment.cells = fragment.sparse_cells()?;
+                fragment.check_tiles()?;
                 fragment.check_coordinates()?;
             }
             (ArrayKind::Dense, false) => {
@@ -193,9 +194,9 @@ impl Fragment {
             };
             let needed = largest.saturating_mul(size) / MAX_TILE_RATIO;
             if self.tiles.saturating_mul(TILE_HEAD) > values || needed > stored {
-                let (tiles, name) = (self.tiles, &dimension.name);
+                let (tiles, file) = (self.tiles, self.data_file(field, VALUES));
                 let message = format!(
-                    "{tiles} tiles of up to {largest} cells, but {stored} bytes of coordinates \"{name}\""
+                    "{tiles} tiles of up to {largest} cells, but {file} has {values} bytes"
                 );
                 return Err(Error::corrupt_region(REGION, message));
             }

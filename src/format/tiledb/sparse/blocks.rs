@@ -70,7 +70,8 @@ impl TileDbArray {
         }
     }
 
-    fn block_locations(&self, block: Block) -> Result<Vec<Location>> {
+    /// Returns the locations that a block is parsed from; none if the fragment's format lacks the block.
+    pub(super) fn block_locations(&self, block: Block) -> Result<Vec<Location>> {
         let (fragment, offset) = match block {
             Block::Tiles(at, field) => return block_locations(self.fragment(at)?, field),
             Block::RTree(at) => (self.fragment(at)?, Some(self.fragment(at)?.footer.rtree)),

@@ -3,6 +3,7 @@
 //! ```text
 //!   rtree.rs       the rectangle of coordinates of each tile of a fragment
 //!   blocks.rs      reads R-trees, tile indexes and lists of applied conditions, in one round trip
+//!   check_rtree.rs reads R-trees with all their levels, to verify them
 //!   statistics.rs  the stored statistics of tiles
 //!   condition.rs   the conditions by which cells were deleted
 //! ```
@@ -18,11 +19,13 @@
 //! ```
 
 mod blocks;
+mod check_rtree;
 mod condition;
 mod rtree;
 mod statistics;
 
 pub use blocks::{Block, ReadBlocks};
+pub use check_rtree::{ReadRTree, StoredRTree};
 pub use condition::{Comparison, Condition, DeleteCondition};
 pub use rtree::{Coordinates, RTree};
 pub use statistics::ReadSparseZones;

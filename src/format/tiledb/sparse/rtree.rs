@@ -8,7 +8,7 @@
 //!   level 2       0 1 2 … 9      10 11 … 15          the last level: tile by tile
 //! ```
 //!
-//! Only the last level is kept. Comparing all tiles with a box is one vectorised pass, which is faster than
+//! Queries keep only the last level. Comparing all tiles with a box is one vectorised pass, which is faster than
 //! walking the tree.
 
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub enum Coordinates {
     Text(Vec<Vec<u8>>),
 }
 
-const REGION: &str = "R-tree";
+pub(super) const REGION: &str = "R-tree";
 
 impl Coordinates {
     fn push(&mut self, fixed: Option<Bound>, text: Option<Vec<u8>>) {
@@ -126,30 +126,38 @@ impl RTree {
         tiles: u64,
         content: &[u8],
     ) -> Result<Self> {
+        let (_, mut levels) = Self::parse_levels(schema, tiles, content)?;
+        Ok(levels.pop().unwrap_or_else(|| Self::empty(schema)))
+    }
+
+    /// Parses the number of rectangles below each one, and the rectangles of all levels, from the root on.
+    pub(super) fn parse_levels(
+        schema: &ArraySchema,
+        tiles: u64,
+        content: &[u8],
+    ) -> Result<(u32, Vec<Self>)> {
         let mut reader = Reader::new(REGION, 0, content);
-        let _fanout = reader.u32()?;
-        let levels = reader.u32()?;
-        let mut leaves = Self::empty(schema);
-        let mut count = 0;
-        for level in 0..levels {
-            count = reader.u64()?;
-            let is_last = level + 1 == levels;
-            if is_last && count != tiles {
-                break;
+        let fanout = reader.u32()?;
+        let depth = reader.u32()?;
+        let mut levels: Vec<Self> = vec![];
+        for _ in 0..depth {
+            let mut level = Self { levels: depth, ..Self::empty(schema) };
+            let count = reader.u64()?;
+            if count == 0 {
+                return Err(reader.corrupt("a level without rectangles"));
             }
             // Each rectangle takes bytes, so a wrong count fails where the bytes end.
             for _ in 0..count {
-                let ranges = read_ranges(&schema.dimensions, &mut reader)?;
-                if is_last {
-                    leaves.push(schema, ranges);
-                }
+                level.push(schema, read_ranges(&schema.dimensions, &mut reader)?);
             }
+            levels.push(level);
         }
-        if count != tiles {
-            return Err(reader.corrupt(format!("{count} rectangles, expected {tiles}")));
+        let leaves = levels.last().map_or(0, Self::len) as u64;
+        if leaves != tiles {
+            return Err(reader.corrupt(format!("{leaves} rectangles, expected {tiles}")));
         }
         reader.end()?;
-        Ok(Self { levels, ..leaves })
+        Ok((fanout, levels))
     }
 
     /// Returns the number of rectangles.

@@ -14,4 +14,4 @@ mod zones;
 pub use tile_statistics::StoredStatistics;
 pub(super) use tile_statistics::TileStatistics;
 pub use zones::{ReadZones, TileZones};
-pub(super) use zones::{has_statistics, statistics_locations};
+pub(super) use zones::{has_statistics, statistics_locations, stored_statistics_locations};

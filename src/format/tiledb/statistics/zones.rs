@@ -152,9 +152,18 @@ pub(in crate::format::tiledb) fn statistics_locations(
     fragment: &Fragment,
     field: usize,
 ) -> Option<Vec<Location>> {
-    let attribute = fragment.schema.attributes.get(field)?;
     let consolidated = fragment.t1 != fragment.t2;
-    if consolidated || attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {
+    if consolidated { None } else { stored_statistics_locations(fragment, field) }
+}
+
+/// Returns the locations of a fragment's statistics, even if it is consolidated; `None` if it has none that
+/// describe its values.
+pub(in crate::format::tiledb) fn stored_statistics_locations(
+    fragment: &Fragment,
+    field: usize,
+) -> Option<Vec<Location>> {
+    let attribute = fragment.schema.attributes.get(field)?;
+    if attribute.pipeline.is_lossy() || fragment.footer.fields.mins.is_empty() {
         return None;
     }
     let fields = &fragment.footer.fields;

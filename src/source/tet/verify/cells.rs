@@ -18,8 +18,11 @@ use crate::format::{Bound, ElementType, Payload, Scratch, Zone, Zones};
 use crate::source::tet::reader::TetReader;
 use crate::tile::Request;
 use crate::verify::{
-    CellStatistics, Check, Decodable, Decoding, Finding, Progress, is_same, range_text,
+    CellStatistics, Check, Decodable, Decoding, Finding, Findings, Progress, is_same, range_text,
 };
+
+/// The name of the check of zone maps.
+const STALE: &str = "zone_maps_stale";
 
 /// The file and the zone maps of its datasets, shared by all chunks.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ impl CellChecks {
         });
         let datasets = datasets.collect();
         Self {
-            decoding: Decoding::new(file.objects(), progress, ["chunk_decode", "zone_maps_stale"]),
+            decoding: Decoding::new(file.objects(), progress, "chunk_decode", &[STALE]),
             progress: Arc::clone(progress),
             bytes_left: file.size(),
             common: Arc::new(Common { file: file.clone(), datasets }),
@@ -105,7 +108,7 @@ impl CellChecks {
     /// Waits for all decoding. Returns the check of payloads and, if there are zone maps, that of zone
     /// maps.
     pub(super) async fn finish(self) -> Result<Vec<Check>> {
-        let [mut decode, stale] = self.decoding.finish("chunk").await?;
+        let (mut decode, stale) = self.decoding.finish("chunk").await?;
         if self.cut_off > 0 {
             let message = format!(
                 "{} chunks were not decoded: the payloads together are larger than the file",
@@ -113,8 +116,8 @@ impl CellChecks {
             );
             decode.add(Finding::failure(message));
         }
-        let stale = Some(stale).filter(|_| self.has_zones);
-        Ok([Some(decode), stale].into_iter().flatten().collect())
+        let stale = stale.into_iter().filter(|_| self.has_zones);
+        Ok(std::iter::once(decode).chain(stale).collect())
     }
 }
 
@@ -129,10 +132,10 @@ impl Decodable for IndexedChunk {
         payloads: Vec<Option<Bytes>>,
         memory: Vec<u8>,
         scratch: &mut Scratch,
-    ) -> Result<(Option<Finding>, Vec<u8>)> {
+    ) -> Result<(Findings, Vec<u8>)> {
         let payload = payloads.into_iter().flatten().next().unwrap_or_default();
         let tile = self.payload.decode(payload, memory, scratch)?;
-        let stale = self.stale(&tile.bytes);
+        let stale = Findings::of(STALE, self.stale(&tile.bytes));
         Ok((stale, tile.bytes.try_into_mut().map(Vec::from).unwrap_or_default()))
     }
 

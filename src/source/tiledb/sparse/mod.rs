@@ -14,4 +14,5 @@ mod order;
 mod source;
 mod visibility;
 
+pub(super) use order::GlobalOrder;
 pub(super) use source::sparse_array;

@@ -21,7 +21,7 @@ use crate::tile::Tile;
 
 /// The order of the cells of one array.
 #[derive(Debug, Clone)]
-pub(super) struct GlobalOrder {
+pub(in crate::source::tiledb) struct GlobalOrder {
     dimensions: Vec<DimensionSchema>,
     tile_order: CellOrder,
     cell_order: CellOrder,
@@ -31,7 +31,7 @@ pub(super) struct GlobalOrder {
 const SIGN: u64 = 1 << 63;
 
 impl GlobalOrder {
-    pub(super) fn new(schema: &ArraySchema) -> Self {
+    pub(in crate::source::tiledb) fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.dimensions.clone();
         Self { dimensions, tile_order: schema.tile_order, cell_order: schema.cell_order }
     }
@@ -73,7 +73,7 @@ impl GlobalOrder {
     }
 
     /// Returns the keys of cells with these coordinates, one tile per dimension.
-    pub(super) fn keys(&self, coordinates: &[Tile]) -> Result<CellKeys> {
+    pub(in crate::source::tiledb) fn keys(&self, coordinates: &[Tile]) -> Result<CellKeys> {
         if coordinates.len() != self.dimensions.len() {
             return Err(Error::internal("keys of cells without all coordinates"));
         }

@@ -1,0 +1,67 @@
+//! [`PeakPool`]: a memory pool with a limit, which records the most bytes that were reserved.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::{
+    GreedyMemoryPool, MemoryLimit, MemoryPool, MemoryReservation,
+};
+
+/// A [`GreedyMemoryPool`] that records its peak.
+#[derive(Debug)]
+pub(crate) struct PeakPool {
+    inner: GreedyMemoryPool,
+    peak: AtomicUsize,
+}
+
+impl PeakPool {
+    /// Makes a pool of so many bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { inner: GreedyMemoryPool::new(bytes), peak: AtomicUsize::new(0) }
+    }
+
+    /// Returns the most bytes that were reserved at a time.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    fn record(&self) {
+        self.peak.fetch_max(self.inner.reserved(), Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for PeakPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.inner, f)
+    }
+}
+
+impl MemoryPool for PeakPool {
+    fn name(&self) -> &str {
+        "peak"
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.inner.grow(reservation, additional);
+        self.record();
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.inner.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
+        self.inner.try_grow(reservation, additional)?;
+        self.record();
+        Ok(())
+    }
+
+    fn reserved(&self) -> usize {
+        self.inner.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.inner.memory_limit()
+    }
+}
