@@ -83,7 +83,7 @@ temperature  dense  3 × 8  24 × 24          1  6.2 KiB  run, valid   temperatu
     assert_eq!(info(&tiledb("weather"), &[]), expected);
     // One unreadable array does not hide the others.
     let all = info(&tiledb(""), &[]);
-    assert!(all.contains("TileDB, 33 arrays") && all.contains("\nstations/time  "), "{all}");
+    assert!(all.contains("TileDB, 36 arrays") && all.contains("\nstations/time  "), "{all}");
     assert!(
         all.contains("WARNINGS\narray \"encrypted\": ") && all.contains("is encrypted"),
         "{all}"
