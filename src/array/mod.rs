@@ -42,7 +42,9 @@ pub use dimension::Dimension;
 pub(crate) use element::{Element, decimal, for_element_type};
 pub use grid_array::{GridArray, Workspace};
 pub use label_order::LabelOrder;
-pub(crate) use label_order::{with_one_zero, without_negative_zeros};
+pub(crate) use label_order::with_one_zero;
+#[cfg(feature = "tiledb")]
+pub(crate) use label_order::without_negative_zeros;
 pub use labels::Labels;
 pub use read_options::ReadOptions;
 pub(crate) use remarks::Remarks;

@@ -52,6 +52,7 @@ impl Check {
     }
 
     /// Adds the findings of another check, also those that it does not list.
+    #[cfg(any(test, feature = "tiledb"))]
     pub(crate) fn absorb(&mut self, other: Self) {
         let listed = |severity| {
             let findings = other.findings.iter();
