@@ -16,58 +16,102 @@ pub(super) fn bits_per_axis(dimensions: usize) -> u32 {
     63 / u32::try_from(dimensions.max(1)).unwrap_or(63)
 }
 
-/// Returns the number of a position on the curve. `position` has one number of `bits` bits per axis, and is
+/// Cells that are numbered at once; their positions fit the nearest cache.
+const BLOCK: usize = 512;
+
+/// Returns the numbers of positions on the curve. `positions` has a list per axis, of numbers of `bits` bits, and is
 /// used as scratch space.
-pub(super) fn number(position: &mut [u64], bits: u32) -> u64 {
-    transpose(position, bits);
-    // The number takes one bit of each axis in turn, from the highest on, the first axis first.
-    let mut number = 0;
-    for bit in (0..bits).rev() {
-        for axis in position.iter() {
-            number = (number << 1) | ((axis >> bit) & 1);
-        }
+///
+/// Each step goes over many cells, without a branch: half of all branches on random bits would be mispredicted.
+pub(super) fn numbers(positions: &mut [Vec<u64>], bits: u32) -> Vec<u64> {
+    let count = positions.first().map_or(0, Vec::len);
+    let mut numbers = Vec::with_capacity(count);
+    for start in (0..count).step_by(BLOCK) {
+        let end = (start + BLOCK).min(count);
+        let mut block: Vec<&mut [u64]> =
+            positions.iter_mut().map(|axis| &mut axis[start..end]).collect();
+        transpose(&mut block, bits);
+        interleave(&block, bits, &mut numbers);
     }
-    number
+    numbers
 }
 
-/// Skilling's transform of a position: the bits of the curve's number, spread over the axes.
-fn transpose(position: &mut [u64], bits: u32) {
-    let highest = match bits {
-        0 => return,
-        bits => 1_u64 << (bits - 1),
-    };
-    // Undoes the rotations and reflections of smaller and smaller cubes.
-    let mut cube = highest;
-    while cube > 1 {
-        let below = cube - 1;
-        for axis in 0..position.len() {
-            if position[axis] & cube != 0 {
-                position[0] ^= below;
-            } else {
-                let exchanged = (position[0] ^ position[axis]) & below;
-                position[0] ^= exchanged;
-                position[axis] ^= exchanged;
+/// Appends numbers that take one bit of each axis in turn, from the highest on, the first axis first.
+fn interleave(axes: &[&mut [u64]], bits: u32, numbers: &mut Vec<u64>) {
+    if let [first, second] = axes {
+        let pairs = first.iter().zip(second.iter());
+        return numbers
+            .extend(pairs.map(|(first, second)| (spread(*first) << 1) | spread(*second)));
+    }
+    let start = numbers.len();
+    numbers.resize(start + axes.first().map_or(0, |axis| axis.len()), 0);
+    for bit in (0..bits).rev() {
+        for axis in axes {
+            for (number, position) in numbers[start..].iter_mut().zip(axis.iter()) {
+                *number = (*number << 1) | ((position >> bit) & 1);
             }
         }
-        cube >>= 1;
     }
-    // Gray code.
-    for axis in 1..position.len() {
-        position[axis] ^= position[axis - 1];
-    }
-    let mut flips = 0;
-    let mut cube = highest;
-    while cube > 1 {
-        if position.last().is_some_and(|last| last & cube != 0) {
-            flips ^= cube - 1;
+}
+
+/// Moves bit `n` of a number of 32 bits to bit `2 n`: `0b1101` becomes `0b1010001`.
+fn spread(number: u64) -> u64 {
+    let halves = (number | (number << 16)) & 0x0000_ffff_0000_ffff;
+    let bytes = (halves | (halves << 8)) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = (bytes | (bytes << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
+    let pairs = (nibbles | (nibbles << 2)) & 0x3333_3333_3333_3333;
+    (pairs | (pairs << 1)) & 0x5555_5555_5555_5555
+}
+
+/// All bits if this bit of a number is set, else none.
+fn mask(number: u64, bit: u32) -> u64 {
+    ((number >> bit) & 1).wrapping_neg()
+}
+
+/// Skilling's transform of positions: the bits of the curve's numbers, spread over the axes.
+fn transpose(axes: &mut [&mut [u64]], bits: u32) {
+    let Some((first, others)) = axes.split_first_mut() else { return };
+    // Undoes the rotations and reflections of smaller and smaller cubes.
+    for bit in (1..bits).rev() {
+        let below = (1_u64 << bit) - 1;
+        first.iter_mut().for_each(|position| *position ^= below & mask(*position, bit));
+        for axis in others.iter_mut() {
+            for (first, position) in first.iter_mut().zip(axis.iter_mut()) {
+                let is_set = mask(*position, bit);
+                *first ^= below & is_set;
+                let exchanged = (*first ^ *position) & below & !is_set;
+                *first ^= exchanged;
+                *position ^= exchanged;
+            }
         }
-        cube >>= 1;
     }
-    position.iter_mut().for_each(|axis| *axis ^= flips);
+    gray_code(axes);
+}
+
+/// Turns each position into its Gray code, across the axes.
+fn gray_code(axes: &mut [&mut [u64]]) {
+    for at in 1..axes.len() {
+        let (before, after) = axes.split_at_mut(at);
+        for (position, previous) in after[0].iter_mut().zip(before[at - 1].iter()) {
+            *position ^= previous;
+        }
+    }
+    let Some(last) = axes.last() else { return };
+    // Each bit of `flips` is the parity of the higher bits of the last axis.
+    let flips = last.iter().map(|position| {
+        [1, 2, 4, 8, 16, 32].iter().fold(position >> 1, |flips, shift| flips ^ (flips >> shift))
+    });
+    let flips: Vec<u64> = flips.collect();
+    for axis in axes.iter_mut() {
+        axis.iter_mut().zip(&flips).for_each(|(position, flips)| *position ^= flips);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
     use super::*;
 
     #[test]
@@ -75,17 +119,61 @@ mod tests {
         for (axes, bits) in [(1_usize, 4_u32), (2, 1), (2, 3), (3, 2), (4, 2)] {
             let side = 1_u64 << bits;
             let count = side.pow(axes as u32);
+            let axis = |axis: u32| (0..count).map(|at| at / side.pow(axis) % side).collect();
+            let positions: Vec<Vec<u64>> = (0..axes as u32).map(axis).collect();
+            let places = numbers(&mut positions.clone(), bits);
             let mut visited: Vec<Option<Vec<u64>>> = vec![None; count as usize];
-            for at in 0..count {
-                let position: Vec<u64> =
-                    (0..axes as u32).map(|axis| at / side.pow(axis) % side).collect();
-                let place = number(&mut position.clone(), bits) as usize;
-                assert!(visited[place].replace(position).is_none(), "{axes} {bits} {place}");
+            for (at, place) in places.iter().enumerate() {
+                let position = positions.iter().map(|axis| axis[at]).collect();
+                let before = visited[*place as usize].replace(position);
+                assert!(before.is_none(), "{axes} {bits} {place}");
             }
             for pair in visited.windows(2) {
                 let [Some(a), Some(b)] = pair else { panic!("a gap in the curve") };
                 let steps: u64 = a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).sum();
                 assert_eq!(steps, 1, "{a:?} {b:?}");
+            }
+        }
+    }
+
+    /// The steps of the paper, for one position.
+    fn number(position: &mut [u64], bits: u32) -> u64 {
+        let mut cube = 1_u64 << (bits - 1);
+        while cube > 1 {
+            let below = cube - 1;
+            for axis in 0..position.len() {
+                if position[axis] & cube != 0 {
+                    position[0] ^= below;
+                } else {
+                    let exchanged = (position[0] ^ position[axis]) & below;
+                    position[0] ^= exchanged;
+                    position[axis] ^= exchanged;
+                }
+            }
+            cube >>= 1;
+        }
+        (1..position.len()).for_each(|axis| position[axis] ^= position[axis - 1]);
+        let (mut flips, mut cube) = (0, 1_u64 << (bits - 1));
+        while cube > 1 {
+            flips ^= if position[position.len() - 1] & cube != 0 { cube - 1 } else { 0 };
+            cube >>= 1;
+        }
+        position.iter_mut().for_each(|axis| *axis ^= flips);
+        let bits = (0..bits).rev().flat_map(|bit| position.iter().map(move |it| (it >> bit) & 1));
+        bits.fold(0, |number, bit| (number << 1) | bit)
+    }
+
+    #[test]
+    fn many_positions_have_the_numbers_of_single_ones() {
+        let mut rng = StdRng::seed_from_u64(5);
+        for axes in 1..=7 {
+            let bits = bits_per_axis(axes);
+            let axis = |_| (0..1300).map(|_| rng.random_range(0..1_u64 << bits)).collect();
+            let positions: Vec<Vec<u64>> = (0..axes).map(axis).collect();
+            let found = numbers(&mut positions.clone(), bits);
+            for (at, found) in found.iter().enumerate() {
+                let mut position: Vec<u64> = positions.iter().map(|axis| axis[at]).collect();
+                assert_eq!(*found, number(&mut position, bits), "{axes} {at}");
             }
         }
     }

@@ -125,21 +125,10 @@ impl GlobalOrder {
     /// Returns the numbers of cells on the Hilbert curve.
     fn hilbert_numbers(&self, coordinates: &[Tile]) -> Result<KeyColumn> {
         let bits = hilbert::bits_per_axis(self.dimensions.len());
-        let positions: Vec<Vec<u64>> = self
-            .dimensions
-            .iter()
-            .zip(coordinates)
-            .map(|(dimension, tile)| positions(dimension, tile, bits))
-            .collect::<Result<_>>()?;
-        let count = positions.first().map_or(0, Vec::len);
-        let mut position = vec![0; positions.len()];
-        let numbers = (0..count).map(|cell| {
-            for (place, of_axis) in position.iter_mut().zip(&positions) {
-                *place = of_axis[cell];
-            }
-            hilbert::number(&mut position, bits)
-        });
-        Ok(KeyColumn::Numbers(numbers.collect()))
+        let axes = self.dimensions.iter().zip(coordinates);
+        let positions = axes.map(|(dimension, tile)| positions(dimension, tile, bits));
+        let mut positions: Vec<Vec<u64>> = positions.collect::<Result<_>>()?;
+        Ok(KeyColumn::Numbers(hilbert::numbers(&mut positions, bits)))
     }
 }
 
