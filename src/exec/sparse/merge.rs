@@ -307,14 +307,14 @@ impl Merge {
     /// Puts a cursor in order. Cursors that have not opened their tile come before others of the same key.
     fn insert(&mut self, cursor: usize) {
         // The walk takes the last one, so those that come later stand before it.
-        let place = self.order.partition_point(|&other| self.precedes(cursor, other));
+        let (head, is_open) = (self.head_key(cursor), self.cursors[cursor].at.is_some());
+        let place = self.order.partition_point(|&other| self.precedes(head, is_open, other));
         self.order.insert(place, cursor);
     }
 
-    /// Whether the walk comes to `cursor` before it comes to `other`.
-    fn precedes(&self, cursor: usize, other: usize) -> bool {
-        let is_open = self.cursors[cursor].at.is_some();
-        match (self.head_key(cursor), self.head_key(other)) {
+    /// Whether the walk comes to a cursor with this key before it comes to `other`.
+    fn precedes(&self, head: Option<(&CellKeys, usize)>, is_open: bool, other: usize) -> bool {
+        match (head, self.head_key(other)) {
             (None, _) => true,
             (_, None) => false,
             (Some((keys, at)), Some((others, other_at))) => {

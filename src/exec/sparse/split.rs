@@ -59,7 +59,7 @@ pub(super) fn split(
             tasks.merges.push(merge);
         }
     }
-    let mut left = tiles.iter().peekable();
+    let mut left = tiles.iter();
     let last = shares.len() - 1;
     for (at, (load, tasks)) in shares.iter_mut().enumerate() {
         while (*load < share || at == last)

@@ -13,7 +13,7 @@ use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
 use super::filters::RowFilter;
 use super::metrics::SparseMetrics;
@@ -40,6 +40,8 @@ pub(super) struct TileReader {
     scratch: Mutex<Vec<Scratch>>,
     /// Accounts for the tiles that are read.
     memory: MemoryReservation,
+    /// Whether the memory pool has a limit.
+    is_limited: bool,
 }
 
 /// The bytes that are accounted per cell for finding out which cells were deleted: four numbers.
@@ -58,9 +60,11 @@ impl TileReader {
         consumer: String,
         context: &TaskContext,
     ) -> Self {
-        let memory = MemoryConsumer::new(consumer).register(context.memory_pool());
+        let pool = context.memory_pool();
+        let is_limited = matches!(pool.memory_limit(), MemoryLimit::Finite(_));
+        let memory = MemoryConsumer::new(consumer).register(pool);
         let scratch = Mutex::default();
-        Self { array, plan, projection, schema, metrics, pruner, scratch, memory }
+        Self { array, plan, projection, schema, metrics, pruner, scratch, memory, is_limited }
     }
 
     /// Reads the locations of all tiles of the partition at once.
@@ -260,12 +264,13 @@ impl TileReader {
         usize::try_from(held).unwrap_or(usize::MAX)
     }
 
-    /// Fails if a file of the payloads was written since it was opened.
+    /// Fails if a file of the payloads was written since it was opened. Pages of a mapping count as memory of
+    /// the process. With a memory limit they are given back.
     fn check_unchanged(&self, stored: &[StoredChunk]) -> crate::Result<()> {
         let layers = stored.iter().flat_map(|chunk| &chunk.layers);
         let payloads = layers.flat_map(|layer| layer.payloads());
         let locations: Vec<_> = payloads.map(|payload| payload.at.clone()).collect();
-        self.array.objects().used(&locations, false)
+        self.array.objects().used(&locations, self.is_limited)
     }
 
     fn take_scratch(&self) -> Scratch {

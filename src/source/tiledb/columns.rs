@@ -24,7 +24,7 @@ use crate::array::{
 };
 use crate::error::{Error, Result};
 use crate::format::tiledb::{
-    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, ValuesPerCell,
+    Attribute, Datatype, DimensionDomain, DimensionSchema, Enumeration, FieldSchema, ValuesPerCell,
 };
 use crate::format::{ElementType, bound};
 use crate::grid::AxisSelection;
@@ -112,6 +112,16 @@ pub(super) fn table_value(
         fill_is_valid: attribute.fill_valid,
     };
     Ok(Value { name: name.to_owned(), column, cells, attributes })
+}
+
+/// Returns the format of the cells in a tile that is complete, so that no cell needs the fill value.
+///
+/// # Errors
+/// `Unsupported` for cells that are too large.
+pub(super) fn complete_cells(field: &FieldSchema<'_>) -> Result<CellFormat> {
+    let width = field.cell_size().map(usize::try_from).transpose();
+    let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
+    Ok(CellFormat { width, nullable: field.nullable, fill: vec![], fill_is_valid: true })
 }
 
 /// Makes the column of an attribute without an enumeration.

@@ -22,7 +22,8 @@ use crate::error::{Error, Result};
 use crate::format::tiledb::{Block, DeleteCondition, FieldSchema, Fragment};
 use crate::format::{Layer, Scratch, StoredChunk};
 use crate::grid::AxisSelection;
-use crate::tile::{CellFormat, Request, Tile, layers};
+use crate::source::tiledb::columns::complete_cells;
+use crate::tile::{Request, Tile, layers};
 
 impl TileDbTiles {
     fn fragment(&self, number: usize) -> Result<&Fragment> {
@@ -162,16 +163,13 @@ impl TileDbTiles {
 }
 
 /// Decodes one field of a tile, as the fragment's schema has it.
-pub(in crate::source::tiledb) fn decode_field(
+fn decode_field(
     field: &FieldSchema<'_>,
     chunk: &StoredChunk,
     cells: &[u64],
     payloads: &mut impl Iterator<Item = Bytes>,
 ) -> Result<Tile> {
-    let width = field.cell_size().map(usize::try_from).transpose();
-    let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
-    let nullable = field.nullable;
-    let format = CellFormat { width, nullable, fill: vec![], fill_is_valid: true };
+    let format = complete_cells(field)?;
     let decoded = layers::decode(chunk, payloads, cells, &format, vec![], &mut Scratch::default());
     decoded.map_err(|failed| failed.error)
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::error::{Error, Result};
-use crate::format::tiledb::{Datatype, FieldSchema, FragmentTiles};
+use crate::error::Result;
+use crate::format::tiledb::{Datatype, FragmentTiles};
 use crate::format::{ElementType, Layer, Scratch, StoredChunk};
-use crate::source::tiledb::columns::element;
-use crate::tile::{CellFormat, Request, Tile, layers};
+use crate::source::tiledb::columns::{complete_cells, element};
+use crate::tile::{Request, Tile, layers};
 use crate::verify::Finding;
 
 /// A tile to be decoded.
@@ -58,7 +58,7 @@ impl StoredTile {
         memory: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<Tile> {
-        let format = cell_format(&self.tiles.field()?)?;
+        let format = complete_cells(&self.tiles.field()?)?;
         let shape = self.tiles.tile_shape(self.place)?;
         let mut payloads = payloads.into_iter().flatten();
         layers::decode(&self.chunk(), &mut payloads, &shape, &format, memory, scratch)
@@ -77,13 +77,6 @@ impl StoredTile {
     fn chunk(&self) -> StoredChunk {
         StoredChunk { layers: vec![Layer::clone(&self.layer)] }
     }
-}
-
-/// Returns the format of the cells in a tile. Tiles are complete, so no cell needs the fill value.
-fn cell_format(field: &FieldSchema<'_>) -> Result<CellFormat> {
-    let width = field.cell_size().map(usize::try_from).transpose();
-    let width = width.map_err(|_| Error::unsupported("cells that do not fit in memory"))?;
-    Ok(CellFormat { width, nullable: field.nullable, fill: vec![], fill_is_valid: true })
 }
 
 /// Returns the numbers that values of a type are compared as; `None` for text and bytes. Dates and times are
