@@ -36,7 +36,26 @@ pub struct CellKeys {
 }
 
 impl KeyColumn {
-    fn text(&self, at: usize) -> &[u8] {
+    fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Texts { spans, .. } => spans.len(),
+        }
+    }
+
+    /// Returns the parts of these cells, in the given order.
+    fn take(&self, cells: impl Iterator<Item = usize>) -> Self {
+        match self {
+            Self::Numbers(numbers) => Self::Numbers(cells.map(|cell| numbers[cell]).collect()),
+            Self::Texts { spans, content } => Self::Texts {
+                spans: cells.map(|cell| spans[cell].clone()).collect(),
+                content: content.clone(),
+            },
+        }
+    }
+
+    /// Returns the text of cell `at`; an empty one if the parts are numbers.
+    pub(crate) fn text(&self, at: usize) -> &[u8] {
         match self {
             Self::Texts { spans, content } => {
                 let range = spans.get(at).map(|span| span.start as usize..span.end as usize);
@@ -51,6 +70,39 @@ impl CellKeys {
     /// Makes keys of their parts. All parts have as many entries as there are cells.
     pub fn new(columns: Vec<KeyColumn>) -> Self {
         Self { columns }
+    }
+
+    /// Returns the number of cells.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.first().map_or(0, KeyColumn::len)
+    }
+
+    /// Returns the parts of the keys, in the order in which they compare.
+    pub(crate) fn columns(&self) -> &[KeyColumn] {
+        &self.columns
+    }
+
+    /// Returns the keys of these cells, in the given order.
+    pub(crate) fn take(&self, cells: &(impl Iterator<Item = usize> + Clone)) -> Self {
+        Self { columns: self.columns.iter().map(|column| column.take(cells.clone())).collect() }
+    }
+
+    /// Returns the order of each cell and the next one: the greatest of these orders, `Less` for fewer than two
+    /// cells. So `Less` means that keys ascend, and `Equal` that some repeat.
+    pub(crate) fn order(&self) -> Ordering {
+        if self.is_ordered_by_first() {
+            return Ordering::Less;
+        }
+        let neighbours = |at: usize| self.compare(at - 1, self, at);
+        (1..self.len()).map(neighbours).max().unwrap_or(Ordering::Less)
+    }
+
+    /// Whether the first parts are numbers that ascend. The other parts then need not be compared.
+    pub(crate) fn is_ordered_by_first(&self) -> bool {
+        match self.columns.first() {
+            Some(KeyColumn::Numbers(numbers)) => numbers.is_sorted_by(|a, b| a < b),
+            _ => false,
+        }
     }
 
     /// Compares the key of cell `at` with that of cell `other_at` of `other`, which has the same parts.

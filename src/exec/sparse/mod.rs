@@ -21,6 +21,7 @@ mod bounds;
 mod display;
 mod filters;
 mod merge;
+mod merged_tile;
 mod metrics;
 mod open_tile;
 mod overlap;
@@ -32,6 +33,7 @@ mod scan;
 mod split;
 mod stream;
 mod tile_reader;
+mod window;
 
 pub use answer::SparseAnswerExec;
 pub use answer_rule::SparseAnswerRule;

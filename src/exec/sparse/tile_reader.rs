@@ -162,6 +162,11 @@ impl TileReader {
         Ok(Some((batch, open.selected.map(|selected| BooleanArray::new(selected, None)))))
     }
 
+    /// Returns a reservation of no bytes, for memory that belongs to no tile.
+    pub(super) fn new_reservation(&self) -> MemoryReservation {
+        self.memory.new_empty()
+    }
+
     fn open(&self, task: TileTask) -> OpenTile {
         let fragment = &self.array.source().fragments()[task.tile.fragment];
         let rows = usize::try_from(fragment.cells_of(task.tile.tile)).unwrap_or(usize::MAX);

@@ -247,6 +247,20 @@ async fn dynamic_filters_skip_tiles() {
     assert!(read < 510, "{read}");
 }
 
+/// Two tiles of 150000 cells need several windows, because a window has at most 2^18 cells.
+#[tokio::test]
+async fn large_tiles_are_merged_in_parts() {
+    let columns = |x: std::ops::Range<i32>| x.flat_map(|x| (0..150).map(move |y| (x, y))).collect();
+    let mut array = points(ROW_MAJOR, &[columns(0..1000), columns(500..1500)]);
+    array.schemas[0].capacity = 1 << 20;
+    let ctx = reducing(1, 8192);
+    let _folder = register(&ctx, &array).await;
+    let sql = "SELECT count(*), sum(v - 100 * x - y), count(DISTINCT (x, y)) FROM t";
+    let (rows, plan) = run(&ctx, sql).await;
+    assert_eq!(rows, [["225000", "150000", "225000"]]);
+    assert_eq!(metrics(&plan, ["cells_duplicate", "tiles_read"]), [75_000, 2]);
+}
+
 /// Merging holds a tile of each fragment that it has begun. The pool has room for a few of these, and refuses
 /// more.
 #[tokio::test]

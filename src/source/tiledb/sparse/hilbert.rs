@@ -11,9 +11,11 @@
 //!
 //! The steps are those of J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004).
 
+use super::hilbert_table::{CurveTable, NUMBER_BITS};
+
 /// Returns the bits per axis that TileDB uses for this number of dimensions.
 pub(super) fn bits_per_axis(dimensions: usize) -> u32 {
-    63 / u32::try_from(dimensions.max(1)).unwrap_or(63)
+    NUMBER_BITS / u32::try_from(dimensions.max(1)).unwrap_or(NUMBER_BITS)
 }
 
 /// Cells that are numbered at once; their positions fit the nearest cache.
@@ -22,10 +24,15 @@ const BLOCK: usize = 512;
 /// Returns the numbers of positions on the curve. `positions` has a list per axis, of numbers of `bits` bits, and is
 /// used as scratch space.
 ///
-/// Each step goes over many cells, without a branch: half of all branches on random bits would be mispredicted.
+/// Few axes have a table. For more axes, each step goes over many cells, without a branch: half of all branches on
+/// random bits would be mispredicted.
 pub(super) fn numbers(positions: &mut [Vec<u64>], bits: u32) -> Vec<u64> {
     let count = positions.first().map_or(0, Vec::len);
     let mut numbers = Vec::with_capacity(count);
+    if let Some(table) = CurveTable::of(positions.len()) {
+        table.extend(&mut numbers, positions, bits);
+        return numbers;
+    }
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);
         let mut block: Vec<&mut [u64]> =
@@ -38,11 +45,6 @@ pub(super) fn numbers(positions: &mut [Vec<u64>], bits: u32) -> Vec<u64> {
 
 /// Appends numbers that take one bit of each axis in turn, from the highest on, the first axis first.
 fn interleave(axes: &[&mut [u64]], bits: u32, numbers: &mut Vec<u64>) {
-    if let [first, second] = axes {
-        let pairs = first.iter().zip(second.iter());
-        return numbers
-            .extend(pairs.map(|(first, second)| (spread(*first) << 1) | spread(*second)));
-    }
     let start = numbers.len();
     numbers.resize(start + axes.first().map_or(0, |axis| axis.len()), 0);
     for bit in (0..bits).rev() {
@@ -52,15 +54,6 @@ fn interleave(axes: &[&mut [u64]], bits: u32, numbers: &mut Vec<u64>) {
             }
         }
     }
-}
-
-/// Moves bit `n` of a number of 32 bits to bit `2 n`: `0b1101` becomes `0b1010001`.
-fn spread(number: u64) -> u64 {
-    let halves = (number | (number << 16)) & 0x0000_ffff_0000_ffff;
-    let bytes = (halves | (halves << 8)) & 0x00ff_00ff_00ff_00ff;
-    let nibbles = (bytes | (bytes << 4)) & 0x0f0f_0f0f_0f0f_0f0f;
-    let pairs = (nibbles | (nibbles << 2)) & 0x3333_3333_3333_3333;
-    (pairs | (pairs << 1)) & 0x5555_5555_5555_5555
 }
 
 /// All bits if this bit of a number is set, else none.

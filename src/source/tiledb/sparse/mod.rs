@@ -10,6 +10,7 @@
 
 mod conditions;
 mod hilbert;
+mod hilbert_table;
 mod order;
 mod source;
 mod visibility;
