@@ -23,9 +23,11 @@ use crate::support::tiledb_writer::{
 use crate::support::{rows_of, shipped};
 use crate::tiledb::hostile::{NAME, Reader, assert_grew_little, files_below, is_list, peak_memory};
 
-/// The most bytes of a file that are cut off or changed one by one. Builds without optimisation take a
+/// The most bytes of a file that are cut off or changed one by one. Only builds with debug assertions take a
 /// sample of them.
-const MOST_PLACES: usize = if cfg!(debug_assertions) { 20 } else { 200 };
+const MOST_PLACES: usize = if cfg!(debug_assertions) { 20 } else { usize::MAX };
+/// The fewest bytes of all files together.
+const FEWEST_PLACES: usize = if cfg!(debug_assertions) { 400 } else { 24_000 };
 
 /// Small arrays, and queries that use rectangles, statistics and dynamic filters.
 const SHIPPED: [(&str, &[&str]); 3] = [
@@ -103,7 +105,7 @@ async fn sparse_files_that_are_cut_off_are_errors() {
     for task in tasks {
         cuts += task.await.unwrap();
     }
-    assert!(cuts > 20 * MOST_PLACES / 2, "{cuts}");
+    assert!(cuts >= FEWEST_PLACES, "{cuts}");
 }
 
 /// Changes bytes of an array. Returns how many of the changes were noticed, and the number of changes.
@@ -135,6 +137,7 @@ async fn changed_bytes_of_sparse_files_are_survived() {
         let (of_array, changes) = task.await.unwrap();
         (refused, total) = (refused + of_array, total + changes);
     }
+    assert!(total >= FEWEST_PLACES, "{total}");
     assert!(refused > total / 8, "only {refused} of {total} changes were noticed");
     assert_grew_little(before);
 }
