@@ -136,7 +136,7 @@ impl Error {
         if self.0.file.is_some() {
             return self;
         }
-        self.edit(|inner| inner.file = Some(file.to_owned()))
+        self.edit(|inner| inner.file = Some(without_secrets(file)))
     }
 
     /// Replaces the name of the file, or removes it.
@@ -193,7 +193,9 @@ impl Error {
     /// Returns the message with its cause, without the file and the place, which `Display` adds.
     pub fn detail(&self) -> String {
         match &self.0.source {
-            Some(source) => format!("{}: {source}", self.0.message),
+            Some(source) => {
+                format!("{}: {}", self.0.message, without_secrets(&source.to_string()))
+            }
             None => self.0.message.clone(),
         }
     }
@@ -231,6 +233,30 @@ impl std::error::Error for Error {
     }
 }
 
+/// Returns a text without the passwords and queries of the URLs in it. Signatures of presigned URLs are in their
+/// queries.
+pub(crate) fn without_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, url) = rest.split_at(at + 3);
+        shown.push_str(before);
+        let is_end = |c: char| c.is_whitespace() || "'\"<>()".contains(c);
+        let (url, after) = url.split_at(url.find(is_end).unwrap_or(url.len()));
+        let (url, query) = url.split_once('?').unwrap_or((url, ""));
+        let host_end = url.find('/').unwrap_or(url.len());
+        let host_start = url[..host_end].rfind('@').map_or(0, |at| at + 1);
+        shown.push_str(&url[host_start..]);
+        // A dataset of a quoted path follows the query.
+        if let Some((_, fragment)) = query.split_once('#') {
+            shown.push('#');
+            shown.push_str(fragment);
+        }
+        rest = after;
+    }
+    shown + rest
+}
+
 /// Whether a name is an absolute path or a URL.
 fn is_absolute(name: &str) -> bool {
     Path::new(name).is_absolute() || name.contains("://")
@@ -259,6 +285,21 @@ mod tests {
         assert_eq!(named("CURRENT"), "C/CURRENT: x");
         assert_eq!(named("C/CURRENT"), "C/CURRENT: x");
         assert_eq!(named("s3://b/x"), "s3://b/x: x");
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        for (text, expected) in [
+            ("https://h/a.tet?X-Signature=1#t", "https://h/a.tet#t"),
+            ("https://me:pass@h:1/a.tet: gone", "https://h:1/a.tet: gone"),
+            ("GET 'https://h?x=1' and s3://b/a@b?c", "GET 'https://h' and s3://b/a@b"),
+            ("a?b@c.tet", "a?b@c.tet"),
+        ] {
+            assert_eq!(without_secrets(text), expected);
+        }
+        let cause = std::io::Error::other("GET https://me:pass@h/a?sig=1 failed");
+        let error = Error::io("cannot read", cause).in_file("https://me:pass@h/a?sig=1");
+        assert_eq!(error.to_string(), "https://h/a: cannot read: GET https://h/a failed");
     }
 
     #[test]

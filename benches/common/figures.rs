@@ -65,6 +65,12 @@ impl Figures {
         Self::with_header(name, Some("tiles read"))
     }
 
+    /// A table with a column for the requests to an object store.
+    #[allow(dead_code, reason = "only one bench counts requests")]
+    pub(crate) fn with_requests(name: &'static str) -> Self {
+        Self::with_header(name, Some("requests"))
+    }
+
     fn with_header(name: &'static str, column: Option<&str>) -> Self {
         let chunks = column.map_or_else(String::new, |column| format!(" {column} |"));
         let rule = if column.is_some() { "|---" } else { "" };

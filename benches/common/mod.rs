@@ -16,7 +16,9 @@ mod tet_writer;
 #[allow(unused_imports, reason = "each bench needs a part of it")]
 pub(crate) mod support {
     pub(crate) use super::sql::{query, reducing, session};
-    pub(crate) use super::tet_writer::{F32, F64, I32, Layout, TempTet, TestDataset, tet_bytes};
+    pub(crate) use super::tet_writer::{
+        F32, F64, I32, Layout, TempTet, TestDataset, positions, tet_bytes,
+    };
 }
 
 use std::hint::black_box;

@@ -5,7 +5,7 @@
 //!          (groups)                (read ahead)           (one at a time)
 //!
 //!   tasks ─prune─▶ `located` ─reserve─▶ `in_flight` ─▶ `OpenChunk` ─release─▶ `workspace`
-//!                  up to 256            up to 3         of the caller          memory for the next tiles
+//!                  up to 256            read ahead      of the caller          memory for the next tiles
 //! ```
 //!
 //! If a filter changes, `located` and `in_flight` are pruned again before the next chunk is opened. A
@@ -14,16 +14,20 @@
 //! CPU work runs where the reader is polled, one chunk at a time. Only fetches that wait run as spawned
 //! tasks. Dropping the reader cancels them, except that a local read in progress finishes. Payloads in
 //! flight and decoded tiles are accounted to the memory pool.
+//!
+//! Object stores answer late, and many requests at once. So their chunks are fetched as far ahead as memory
+//! allows, in batches whose neighbours share requests. Files need few reads ahead.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::common::runtime::SpawnedTask;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
+use super::config::GridfusionConfig;
+use super::in_flight::{Fetch, InFlight};
 use super::metrics::ScanMetrics;
 use super::pruning::priority::{Priority, best_first};
 use super::pruning::zones::{ReadExtent, worthwhile_zones};
@@ -32,13 +36,16 @@ use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
 use crate::plan::{ScanPlan, TaskNumber};
-use crate::tile::{Request, Tile, leave_out_absent};
+use crate::tile::{Tile, leave_out_absent};
 
 /// The number of chunks to locate at once, and to check against filters at once.
 const LOCATE_GROUP: usize = 256;
-/// The number of chunks to fetch ahead of the one being decoded, if fetches have to wait. Sources in
-/// memory and mappings never wait.
+/// The number of chunks to fetch ahead of the one being decoded from files. Sources in memory and mappings
+/// never wait.
 const READ_AHEAD: usize = 2;
+/// The bytes of the chunks of an object store that are fetched together. Half as many take nearly as long, and
+/// with twice as many, fewer requests fit into the memory for reading ahead.
+const BATCH_BYTES: usize = 4 << 20;
 /// Memory for chunks in flight per scan, in bytes, if neither the file nor the pool sets it.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
@@ -63,34 +70,19 @@ pub(super) struct ChunkReader {
     /// Chunks that are located and not yet requested, with one `StoredChunk` per variable.
     located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
     /// Chunks whose memory is reserved and whose fetch has started.
-    in_flight: VecDeque<Fetch>,
+    in_flight: InFlight,
     /// Memory of the last tiles, which the next ones reuse.
     workspace: Workspace,
     /// Bytes that chunks in flight may hold; a single chunk may exceed them.
     budget: u64,
+    /// Bytes of payloads to fetch ahead from object stores.
+    ahead: u64,
     /// Whether the memory pool has a limit.
     is_limited: bool,
     /// Bytes of the chunks that are in flight or open.
     held: usize,
     /// The memory reserved in the pool: at least `held` bytes.
     reservation: MemoryReservation,
-}
-
-/// A chunk whose payloads are being fetched.
-struct Fetch {
-    task: ChunkTask,
-    /// One per variable of the reader.
-    stored: Vec<StoredChunk>,
-    /// The bytes of `ChunkReader::held` that belong to this chunk.
-    reserved: usize,
-    payloads: Payloads,
-}
-
-enum Payloads {
-    /// In memory or mapped: read when the chunk is opened.
-    Resident,
-    /// Fetched by a task that runs already: one result per payload, `None` for an absent object.
-    Coming(SpawnedTask<crate::Result<Vec<Option<Bytes>>>>),
 }
 
 /// A chunk that is fetched and decoded.
@@ -134,17 +126,20 @@ impl ChunkReader {
         context: &TaskContext,
     ) -> Self {
         let pool = context.memory_pool();
+        let limits = GridfusionConfig::of(context.session_config().options()).remote.limits();
+        let partitions = partitions.max(1) as u64;
         Self {
             tasks: Box::new(tasks),
             filters: DynamicFilters::default(),
             pruner: None,
             priorities: None,
-            budget: budget(&array, &pool.memory_limit()) / partitions.max(1) as u64,
+            budget: budget(&array, &pool.memory_limit()) / partitions,
+            ahead: limits.bytes as u64 / partitions,
             is_limited: matches!(pool.memory_limit(), MemoryLimit::Finite(_)),
             held: 0,
             reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
-            in_flight: VecDeque::new(),
+            in_flight: InFlight::new(Arc::clone(&array)),
             workspace: Workspace::default(),
             zones: None,
             array,
@@ -201,7 +196,10 @@ impl ChunkReader {
             }));
         }
         self.start_fetches(metrics).await?;
-        let Some(fetch) = self.in_flight.pop_front() else {
+        let timer = metrics.time_fetch.timer();
+        let next = self.in_flight.next(&metrics.requests).await?;
+        timer.done();
+        let Some((fetch, payloads)) = next else {
             // At the end, memory that was kept for later chunks goes back to the pool.
             self.reservation.shrink(self.reservation.size() - self.held);
             return Ok(None);
@@ -209,13 +207,22 @@ impl ChunkReader {
         if self.pruner.is_some() {
             metrics.chunks_examined.add_matched(1);
         }
-        self.open(fetch, metrics).await.map(Some)
+        self.open(fetch, payloads, metrics).await.map(Some)
     }
 
-    /// Waits for the payloads of a chunk and decodes them.
-    async fn open(&mut self, fetch: Fetch, metrics: &ScanMetrics) -> Result<OpenChunk> {
-        let Fetch { task, mut stored, reserved, payloads } = fetch;
-        let payloads = self.payloads(&mut stored, payloads, metrics).await?;
+    /// Decodes the payloads of a chunk.
+    async fn open(
+        &mut self,
+        fetch: Fetch,
+        payloads: Vec<Option<Bytes>>,
+        metrics: &ScanMetrics,
+    ) -> Result<OpenChunk> {
+        let Fetch { task, mut stored, reserved, .. } = fetch;
+        // This was checked when the fetch began, so only several open chunks may be too many.
+        let decoded = self.bytes_decoded(&task, &stored);
+        self.reserve(decoded, true)?;
+        let reserved = reserved + decoded;
+        let payloads = leave_out_absent(&mut stored, payloads);
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
         metrics.bytes_read.add(bytes);
@@ -301,30 +308,57 @@ impl ChunkReader {
         zone.is_none_or(|zone| zone.null_count > 0)
     }
 
-    /// Starts to fetch the next chunk, and a few more if there is memory for them.
+    /// Starts to fetch the next chunks, and more if there is memory for them.
     async fn start_fetches(&mut self, metrics: &ScanMetrics) -> Result<()> {
-        let ahead = if self.array.objects().is_resident() { 0 } else { READ_AHEAD };
-        // One chunk to open next, and `ahead` more. Only the first may exceed the budget.
-        while self.in_flight.len() <= ahead {
-            if self.located.is_empty() {
-                self.locate_group(metrics).await?;
+        let (ahead, batch) = match self.array.objects() {
+            objects if objects.is_resident() => (0, 0),
+            objects if objects.is_remote() => (usize::MAX, self.batch_bytes()),
+            _ => (READ_AHEAD, 0),
+        };
+        // One batch to open next, and `ahead` more.
+        while self.in_flight.batches() <= ahead {
+            let mut chunks = vec![];
+            let mut bytes = 0;
+            while chunks.is_empty() || bytes < batch {
+                if self.located.is_empty() && chunks.is_empty() {
+                    self.locate_group(metrics).await?;
+                }
+                let first = self.in_flight.is_empty() && chunks.is_empty();
+                let Some(fetch) = self.reserve_next(first)? else { break };
+                bytes += fetch.reserved;
+                chunks.push(fetch);
             }
-            let Some((task, stored)) = self.located.front() else { return Ok(()) };
-            let needed = self.bytes_held(task, stored);
-            let first = self.in_flight.is_empty();
-            if !first && self.held.saturating_add(needed) as u64 > self.budget {
+            if chunks.is_empty() {
                 return Ok(());
             }
-            match self.reserve(needed, first) {
-                Ok(()) => {}
-                Err(_) if !first => return Ok(()),
-                Err(error) => return Err(error),
-            }
-            let Some((task, stored)) = self.located.pop_front() else { return Ok(()) };
-            let payloads = self.fetch(&stored);
-            self.in_flight.push_back(Fetch { task, stored, reserved: needed, payloads });
+            self.in_flight.start(chunks);
         }
         Ok(())
+    }
+
+    /// The bytes of chunks to fetch together: fewer if memory for a few batches is not there.
+    fn batch_bytes(&self) -> usize {
+        BATCH_BYTES.min(self.budget.min(self.ahead) as usize / 4)
+    }
+
+    /// Reserves memory for the payloads of the next chunk; `None` if there is none, or no memory. Only the
+    /// first may exceed the budget.
+    fn reserve_next(&mut self, first: bool) -> Result<Option<Fetch>> {
+        let Some((task, stored)) = self.located.front() else { return Ok(None) };
+        let (fetched, decoded) = (self.bytes_fetched(stored), self.bytes_decoded(task, stored));
+        let held = self.held.saturating_add(fetched);
+        // Decoding the chunk needs memory too, once it is opened.
+        let is_within = held.saturating_add(decoded) as u64 <= self.budget;
+        if !first && !(is_within && held as u64 <= self.ahead) {
+            return Ok(None);
+        }
+        match self.reserve(fetched.saturating_add(decoded), first) {
+            Ok(()) => self.held -= decoded,
+            Err(_) if !first => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let next = self.located.pop_front();
+        Ok(next.map(|(task, stored)| Fetch::new(task, stored, fetched)))
     }
 
     /// Locates the next chunks that filters keep; none at the end.
@@ -380,9 +414,7 @@ impl ChunkReader {
         let Some(pruner) = &mut self.pruner else {
             return Ok(tasks.into_iter().map(Some).collect());
         };
-        let left = pruner.prune(tasks)?;
-        metrics.chunks_examined.add_pruned(left.iter().filter(|task| task.is_none()).count());
-        Ok(left)
+        restrict(pruner, tasks, metrics)
     }
 
     /// If a filter has changed, drops located and fetched chunks that it now excludes.
@@ -390,17 +422,9 @@ impl ChunkReader {
         if !self.pruner.as_mut().is_some_and(RuntimePruner::refresh) {
             return Ok(());
         }
-        let in_flight: Vec<ChunkTask> =
-            self.in_flight.iter().map(|fetch| fetch.task.clone()).collect();
-        let left = self.prune(in_flight, metrics)?;
-        for (mut fetch, left) in std::mem::take(&mut self.in_flight).into_iter().zip(left) {
-            match left {
-                Some(task) => {
-                    fetch.task = task;
-                    self.in_flight.push_back(fetch);
-                }
-                None => self.held -= fetch.reserved,
-            }
+        let Self { in_flight, pruner, .. } = self;
+        if let Some(pruner) = pruner {
+            self.held -= in_flight.prune(|tasks| restrict(pruner, tasks, metrics))?;
         }
         let located: Vec<ChunkTask> = self.located.iter().map(|(task, _)| task.clone()).collect();
         let left = self.prune(located, metrics)?;
@@ -411,46 +435,31 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// Returns the bytes that a chunk takes from the start of its fetch until its last batch; pages of a
-    /// mapping do not count.
-    fn bytes_held(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
-        let decoded = self.array.bytes_decoded(task, &self.values, stored);
-        let fetched = payloads_of(stored).map(|payload| payload.stored_len());
-        let held = match self.array.objects().is_resident() {
-            true => decoded,
-            false => fetched.fold(decoded, u64::saturating_add),
-        };
-        usize::try_from(held).unwrap_or(usize::MAX)
-    }
-
-    /// Starts to fetch the payloads of a chunk, unless they are in memory or mapped.
-    fn fetch(&self, stored: &[StoredChunk]) -> Payloads {
+    /// Returns the bytes that the payloads of a chunk take; pages of a mapping do not count.
+    fn bytes_fetched(&self, stored: &[StoredChunk]) -> usize {
         if self.array.objects().is_resident() {
-            return Payloads::Resident;
+            return 0;
         }
-        let array = Arc::clone(&self.array);
-        let requests = Request::of(stored);
-        Payloads::Coming(SpawnedTask::spawn(async move { array.objects().fetch(&requests).await }))
+        let fetched = payloads_of(stored).map(|payload| payload.stored_len());
+        usize::try_from(fetched.fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
-    /// Waits for the payloads of `stored`, and leaves out absent layers.
-    async fn payloads(
-        &self,
-        stored: &mut [StoredChunk],
-        payloads: Payloads,
-        metrics: &ScanMetrics,
-    ) -> Result<Vec<Bytes>> {
-        let timer = metrics.time_fetch.timer();
-        let read = match payloads {
-            Payloads::Resident => self.array.objects().fetch(&Request::of(stored)).await,
-            Payloads::Coming(task) => task
-                .join()
-                .await
-                .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?,
-        };
-        timer.done();
-        Ok(leave_out_absent(stored, read?))
+    /// Returns the bytes that the tiles of a chunk take.
+    fn bytes_decoded(&self, task: &ChunkTask, stored: &[StoredChunk]) -> usize {
+        let decoded = self.array.bytes_decoded(task, &self.values, stored);
+        usize::try_from(decoded).unwrap_or(usize::MAX)
     }
+}
+
+/// Returns each task, restricted by the current filters; `None` if it is pruned.
+fn restrict(
+    pruner: &mut RuntimePruner,
+    tasks: Vec<ChunkTask>,
+    metrics: &ScanMetrics,
+) -> Result<Vec<Option<ChunkTask>>> {
+    let left = pruner.prune(tasks)?;
+    metrics.chunks_examined.add_pruned(left.iter().filter(|task| task.is_none()).count());
+    Ok(left)
 }
 
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {

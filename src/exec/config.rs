@@ -6,8 +6,10 @@ use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions}
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 
+use super::remote_settings;
 use crate::error::{Error, Result as GridResult};
-use crate::options::{ArrayOptions, OptionInfo, OptionValue};
+use crate::io::Remote;
+use crate::options::{ArrayOptions, OptionInfo, OptionValue, SESSION};
 use crate::source::Formats;
 
 /// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` resets a
@@ -28,6 +30,8 @@ pub struct GridfusionConfig {
     pub reduce: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
+    /// The access of the session to object stores, with its limits. Clones of these settings share it.
+    pub remote: Remote,
     /// Default options of tables that are opened from now on; options of a table win over them.
     pub tables: ArrayOptions,
     /// The array formats that the session can open.
@@ -39,6 +43,7 @@ impl Default for GridfusionConfig {
         Self {
             reduce: true,
             reduce_memory: 1 << 30,
+            remote: Remote::default(),
             tables: ArrayOptions::default(),
             formats: Formats::default(),
         }
@@ -66,12 +71,17 @@ impl GridfusionConfig {
         let option = self.formats.setting(name)?;
         let is_default = value == DEFAULT;
         match option.name {
-            REDUCE | REDUCE_MEMORY => {
+            of_session if SESSION.iter().any(|it| it.name == of_session) => {
                 let value = if is_default { option.default.trim_matches('`') } else { value };
-                match (option.name, option.value(&value.into())?) {
+                match (of_session, option.value(&value.into())?) {
                     (REDUCE, OptionValue::Flag(reduce)) => self.reduce = reduce,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
+                    }
+                    (remote, OptionValue::Number(number)) => {
+                        let mut limits = self.remote.limits();
+                        remote_settings::set(&mut limits, remote, number)?;
+                        self.remote.set_limits(limits);
                     }
                     _ => return Err(Error::internal(format!("setting '{name}' is not stored"))),
                 }
@@ -91,7 +101,10 @@ impl GridfusionConfig {
         match option.name {
             REDUCE => Some(self.reduce.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
-            table_option => self.tables.get(table_option).map(ToString::to_string),
+            other => match remote_settings::get(&self.remote.limits(), other) {
+                Some(number) => Some(number.to_string()),
+                None => self.tables.get(other).map(ToString::to_string),
+            },
         }
     }
 }
@@ -130,6 +143,7 @@ impl ExtensionOptions for GridfusionConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::ValueKind;
 
     #[test]
     fn every_setting_can_be_set_shown_and_taken_back() {
@@ -137,7 +151,7 @@ mod tests {
             let mut config = GridfusionConfig::default();
             let value = match option.name {
                 "io" => "pread",
-                "reduce_memory" => "17",
+                _ if option.kind == ValueKind::Number => "17",
                 "reduce" => "false",
                 _ => "true",
             };

@@ -1,10 +1,13 @@
 //! The metrics of a scan, which `EXPLAIN ANALYZE` shows and tests assert.
 
+use std::sync::OnceLock;
+
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, PruningMetrics, Time,
 };
 
 use crate::grid::ChunkGrid;
+use crate::io::RequestCounts;
 use crate::plan::Pruned;
 
 /// The metrics of one partition of a scan.
@@ -30,6 +33,8 @@ pub(super) struct ScanMetrics {
     pub(super) time_fetch: Time,
     /// Time spent decoding payloads.
     pub(super) time_decode: Time,
+    /// Requests to object stores.
+    pub(super) requests: RequestMetrics,
 }
 
 impl ScanMetrics {
@@ -68,6 +73,62 @@ impl ScanMetrics {
             time_locate: time("time_locate"),
             time_fetch: time("time_fetch"),
             time_decode: time("time_decode"),
+            requests: RequestMetrics::new(set, partition),
         }
+    }
+}
+
+/// The requests of one partition to object stores. Scans of files do not have these metrics.
+#[derive(Debug)]
+pub(super) struct RequestMetrics {
+    set: ExecutionPlanMetricsSet,
+    partition: usize,
+    counters: OnceLock<RequestCounters>,
+}
+
+#[derive(Debug)]
+struct RequestCounters {
+    /// Requests, also those that were tried again.
+    requests: Count,
+    /// Requests that were tried again.
+    retries: Count,
+    /// Bytes that arrived, also those between payloads.
+    bytes_fetched: Count,
+    /// Bytes that arrived only because they lie between wanted ones.
+    bytes_wasted: Count,
+    /// Bytes that needed no request.
+    bytes_cached: Count,
+    /// The time of all requests together.
+    time_requests: Time,
+}
+
+impl RequestMetrics {
+    pub(super) fn new(set: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        Self { set: set.clone(), partition, counters: OnceLock::new() }
+    }
+
+    pub(super) fn add(&self, counts: &RequestCounts) {
+        if *counts == RequestCounts::default() {
+            return;
+        }
+        let counters = self.counters.get_or_init(|| {
+            let counter =
+                |name: &'static str| MetricBuilder::new(&self.set).counter(name, self.partition);
+            RequestCounters {
+                requests: counter("requests"),
+                retries: counter("retries"),
+                bytes_fetched: counter("bytes_fetched"),
+                bytes_wasted: counter("bytes_wasted"),
+                bytes_cached: counter("bytes_cached"),
+                time_requests: MetricBuilder::new(&self.set)
+                    .subset_time("time_requests", self.partition),
+            }
+        });
+        counters.requests.add(counts.requests as usize);
+        counters.retries.add(counts.retries as usize);
+        counters.bytes_fetched.add(counts.bytes_fetched as usize);
+        counters.bytes_wasted.add(counts.bytes_wasted as usize);
+        counters.bytes_cached.add(counts.bytes_cached as usize);
+        counters.time_requests.add_duration(counts.time);
     }
 }

@@ -16,6 +16,7 @@ mod memory;
 mod mmap;
 mod object;
 mod path;
+mod remote;
 mod reopened;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -35,6 +36,8 @@ pub use memory::MemorySource;
 pub use mmap::MmapSource;
 pub use object::ObjectSource;
 pub(crate) use path::last_part;
+pub(crate) use remote::counted;
+pub use remote::{Remote, RemoteLimits, RemoteStore, RequestCounts};
 pub use reopened::{OpenFiles, ReopenedSource};
 
 use crate::error::{Error, Result};
@@ -58,12 +61,26 @@ pub trait ByteSource: Debug + Send + Sync {
         false
     }
 
+    /// Whether each read is a request over a network, so that many small ones take long.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Reads each range, in order; every reply is exactly as long as its range.
     ///
     /// # Errors
     /// `Io` if the bytes cannot be read. `Internal` for a range outside the object, because the format must
     /// check its bounds.
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// Reads ranges that later queries need too, such as an index. Objects that are far away keep these
+    /// bytes.
+    ///
+    /// # Errors
+    /// As [`ByteSource::read`].
+    async fn read_metadata(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.read(ranges).await
+    }
 
     /// Fails if the object has changed since it was opened, as far as that is known without waiting.
     ///

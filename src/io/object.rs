@@ -1,87 +1,59 @@
 //! An object of an `object_store`: S3, GCS, Azure, HTTP, memory.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{
-    GetOptions, GetRange, OBJECT_STORE_COALESCE_DEFAULT, ObjectMeta, ObjectStore, ObjectStoreExt,
-    coalesce_ranges,
-};
 
-use super::{ByteRange, ByteSource, check_bounds};
-use crate::error::{Error, Result};
+use super::remote::{Identity, RemoteStore};
+use super::{ByteSource, check_bounds};
+use crate::error::Result;
 
 /// One object of a store. Ranges that lie close together are fetched with one request.
 ///
 /// Reads fail if the object is replaced after it was opened, instead of mixing old and new bytes: each
-/// request requires the entity tag of the opened object. A store without tags cannot check this.
+/// reply must have the length and the entity tag of the opened object. Without tags, times are compared.
 #[derive(Debug)]
 pub struct ObjectSource {
     name: String,
-    store: Arc<dyn ObjectStore>,
+    store: RemoteStore,
     path: Path,
-    size: u64,
-    /// The entity tag of the object when it was opened or listed; `None` if the store has none.
-    e_tag: Option<String>,
+    identity: Identity,
+    /// All bytes, if the server cannot send parts.
+    whole: Option<Bytes>,
 }
 
 impl ObjectSource {
-    /// Requests the object's size from the store. Errors call the object `name`.
+    /// Opens an object with at most one request, which fetches its first bytes too. Errors call the object
+    /// `name`.
     ///
     /// # Errors
     /// `Io` if the object does not exist or the store cannot be reached.
-    pub async fn open(name: String, store: Arc<dyn ObjectStore>, path: Path) -> Result<Self> {
-        let head = store.head(&path).await;
-        let head =
-            head.map_err(|error| Error::io("cannot open the object", error).in_file(&name))?;
-        Ok(Self { name, store, path, size: head.size, e_tag: head.e_tag })
+    pub async fn open(name: String, store: impl Into<RemoteStore>, path: Path) -> Result<Self> {
+        let store = store.into();
+        let opened = store.open(&path).await.map_err(|error| error.in_file(&name))?;
+        Ok(Self { name, store, path, identity: opened.identity, whole: opened.whole })
     }
 
-    /// Returns a source for an object from a listing, without a request.
-    pub(super) fn listed(name: String, store: Arc<dyn ObjectStore>, object: ObjectMeta) -> Self {
-        Self { name, store, path: object.location, size: object.size, e_tag: object.e_tag }
-    }
-
-    /// Reads one range by one request. An empty range needs none, and stores refuse it.
-    async fn fetch(&self, range: Range<u64>) -> object_store::Result<Bytes> {
-        if range.is_empty() {
-            return Ok(Bytes::new());
+    /// Opens an object that was listed or opened before without a request; otherwise as
+    /// [`ObjectSource::open`].
+    pub(super) async fn open_listed(name: String, store: RemoteStore, path: Path) -> Result<Self> {
+        match store.listed(&path) {
+            Some(identity) => Ok(Self { name, store, path, identity, whole: None }),
+            None => Self::open(name, store, path).await,
         }
-        let read = get(&*self.store, &self.path, &range.into(), self.e_tag.clone()).await;
-        read.map(|(bytes, _)| bytes)
     }
-}
 
-/// Reads bytes of an object, and its metadata. Fails if the object has another entity tag than `e_tag`.
-pub(super) async fn get(
-    store: &dyn ObjectStore,
-    path: &Path,
-    range: &ByteRange,
-    e_tag: Option<String>,
-) -> object_store::Result<(Bytes, ObjectMeta)> {
-    let range = match range {
-        ByteRange::Bounded(range) => Some(GetRange::Bounded(range.clone())),
-        ByteRange::Suffix(len) => Some(GetRange::Suffix(*len)),
-        ByteRange::Whole => None,
-    };
-    let options = GetOptions { range, if_match: e_tag, ..GetOptions::default() };
-    let reply = store.get_opts(path, options).await?;
-    let object = reply.meta.clone();
-    Ok((reply.bytes().await?, object))
-}
-
-/// Returns the error for an object that could not be read.
-pub(super) fn failed(name: &str, error: object_store::Error) -> Error {
-    let what = match error {
-        object_store::Error::Precondition { .. } => {
-            "the object was replaced after it was opened; open it again"
+    async fn read(&self, ranges: &[Range<u64>], keep: bool) -> Result<Vec<Bytes>> {
+        check_bounds(self, ranges)?;
+        if let Some(whole) = &self.whole {
+            let slice = |it: &Range<u64>| whole.slice(it.start as usize..it.end as usize);
+            return Ok(ranges.iter().map(slice).collect());
         }
-        _ => "cannot read the object",
-    };
-    Error::io(what, error).in_file(name)
+        let read = Box::pin(self.store.read(&self.path, &self.identity, ranges, keep)).await;
+        read.map_err(|error| error.in_file(&self.name))
+    }
 }
 
 #[async_trait]
@@ -91,21 +63,18 @@ impl ByteSource for ObjectSource {
     }
 
     fn size(&self) -> u64 {
-        self.size
+        self.identity.size
+    }
+
+    fn is_remote(&self) -> bool {
+        true
     }
 
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        check_bounds(self, ranges)?;
-        let fetch = |range| self.fetch(range);
-        // Ranges with gaps of at most 1 MiB share a request: waiting costs more than unused bytes.
-        let replies = coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await;
-        let replies = replies.map_err(|error| failed(&self.name, error))?;
-        let is_complete =
-            |(it, range): (&Bytes, &Range<u64>)| it.len() as u64 == range.end - range.start;
-        if replies.len() == ranges.len() && replies.iter().zip(ranges).all(is_complete) {
-            return Ok(replies);
-        }
-        let cause = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-        Err(Error::io("the store sent fewer bytes than requested", cause).in_file(&self.name))
+        self.read(ranges, false).await
+    }
+
+    async fn read_metadata(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.read(ranges, true).await
     }
 }

@@ -138,4 +138,55 @@ pub const SESSION: &[OptionInfo] = &[
         "bytes for the groups of one reduction; aggregations that need more run over rows",
     )
     .in_session(),
+    OptionInfo::new(
+        "remote_requests",
+        ValueKind::Number,
+        "`64`",
+        "requests to object stores that are in flight at once",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "remote_bytes",
+        ValueKind::Number,
+        "`83886080`",
+        "bytes that the requests in flight ask for",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "remote_timeout",
+        ValueKind::Number,
+        "`30`",
+        "seconds without progress after which a request fails",
+    )
+    .in_session(),
+    OptionInfo::new("remote_tries", ValueKind::Number, "`4`", "how often a request is tried")
+        .in_session(),
+    OptionInfo::new(
+        "remote_gap",
+        ValueKind::Number,
+        "`1048576`",
+        "the most bytes between two ranges that share a request",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "remote_merge",
+        ValueKind::Number,
+        "`8388608`",
+        "the most bytes of one request",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "remote_cache",
+        ValueKind::Number,
+        "`67108864`",
+        "bytes of indexes, labels and listings that are kept for later queries",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "remote_check",
+        ValueKind::Number,
+        "`1`",
+        "seconds for which a listed or opened object is not checked again when a table is opened",
+    )
+    .in_session(),
 ];

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures::TryStreamExt;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
 use crate::error::{Error, Result};
+use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
 use crate::source::{Place, Stores, child, parse_url};
 
 /// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
@@ -144,8 +145,7 @@ fn local_path(location: &str) -> Option<PathBuf> {
 
 /// Returns the paths or URLs that match a pattern, at least one.
 ///
-/// A local pattern lists only the folders that its parts match. Object stores have no wildcards, so a
-/// pattern lists all objects below its leading literal parts, and compares their paths here.
+/// A pattern lists only the folders that its parts match. `**` lists all that is below them.
 async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<String>> {
     let malformed = |error: glob::PatternError| {
         Error::usage(format!(
@@ -173,19 +173,15 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
             let base = pattern.find("://").map_or(0, |at| at + 3);
             let base = pattern[base..].find('/').map_or(pattern.len(), |at| base + at);
             // The path as the store has it, without URL escapes.
-            let wanted = Pattern::new(path.as_ref()).map_err(malformed)?;
-            let listed = store.list(folder_of(path).as_ref());
-            let listed: Vec<_> =
-                listed.map_ok(|object| object.location).try_collect().await.map_err(|error| {
-                    Error::io("cannot list the objects", error).in_file(pattern)
+            let found =
+                Box::pin(matches_in_store(store, path)).await.map_err(|error| match error {
+                    Failed::Pattern(error) => malformed(error),
+                    Failed::Listing(error) => error.in_file(pattern),
                 })?;
-            // An array of a thousand objects is one match: the set keeps its folder once.
-            let parts = wanted.as_str().split('/').count();
-            let found = listed.iter().flat_map(|path| beginnings(path.as_ref(), parts, &wanted));
             let url = |path: &str| {
                 path.split('/').fold(pattern[..base].to_owned(), |url, part| child(&url, part))
             };
-            found.map(url).collect()
+            found.iter().map(|path| url(path)).collect()
         }
     };
     match found.is_empty() {
@@ -194,29 +190,73 @@ async fn matches(pattern: &str, stores: &Arc<dyn Stores>) -> Result<BTreeSet<Str
     }
 }
 
-/// Returns the folder that holds all matches of a pattern: its leading parts without wildcards. `None` for the
-/// root of the store.
-fn folder_of(pattern: &ObjectPath) -> Option<ObjectPath> {
-    let literal = pattern.parts().take_while(|part| !part.as_ref().contains(['*', '[', '?', '%']));
-    let folder: ObjectPath = literal.collect();
-    (!folder.as_ref().is_empty()).then_some(folder)
+/// The reason why a pattern has no matches.
+enum Failed {
+    Pattern(glob::PatternError),
+    Listing(Error),
 }
 
-/// Returns the beginning of `path` that `wanted` matches: the object or one of its folders. Packages and
+/// Returns the paths in a store that match a pattern.
+///
+/// ```text
+///   y/202*/*.tet    list y/ ─▶ 2023/, 2024/ match ─▶ list both at once ─▶ their matching objects
+/// ```
+async fn matches_in_store(
+    store: &RemoteStore,
+    wanted: &ObjectPath,
+) -> Result<BTreeSet<String>, Failed> {
+    let whole = Pattern::new(wanted.as_ref()).map_err(Failed::Pattern)?;
+    let parts: Vec<_> = wanted.parts().collect();
+    let mut folders = vec![ObjectPath::default()];
+    for (at, part) in parts.iter().enumerate() {
+        let (name, is_last) = (part.as_ref(), at + 1 == parts.len());
+        if name.contains("**") {
+            let below = folders.iter().map(|folder| store.objects_below(folder));
+            let below: Vec<Vec<ObjectPath>> = at_once(below).await?;
+            let found = below.iter().flatten();
+            let found = found.filter_map(|path| beginning(path.as_ref(), &whole));
+            return Ok(found.map(str::to_owned).collect());
+        }
+        if !is_last && !name.contains(['*', '[', '?']) {
+            folders = folders.into_iter().map(|folder| folder.join(part.clone())).collect();
+            continue;
+        }
+        let pattern = Pattern::new(name).map_err(Failed::Pattern)?;
+        let entries: Vec<Vec<FolderEntry>> =
+            at_once(folders.iter().map(|folder| store.entries(folder))).await?;
+        let mut found = vec![];
+        for (folder, entries) in folders.iter().zip(entries) {
+            let fits = |entry: &FolderEntry| {
+                (is_last || entry.size.is_none()) && pattern.matches_with(&entry.name, OPTIONS)
+            };
+            let entries = entries.into_iter().filter(fits);
+            found.extend(entries.map(|entry| {
+                // Names in listings have the escapes that paths have.
+                let name = ObjectPath::parse(&entry.name).unwrap_or_default();
+                folder.parts().chain(name.parts()).collect()
+            }));
+        }
+        folders = found;
+    }
+    Ok(folders.into_iter().map(String::from).collect())
+}
+
+/// Runs listings side by side, and returns their results in order.
+async fn at_once<T>(
+    listings: impl Iterator<Item = impl Future<Output = Result<T>>>,
+) -> Result<Vec<T>, Failed> {
+    let listings: Vec<_> = listings.collect();
+    stream::iter(listings).buffered(MAX_CONCURRENT_IO).try_collect().await.map_err(Failed::Listing)
+}
+
+/// Returns the shortest beginning of `path` that `wanted` matches: the object or one of its folders. Packages and
 /// arrays are folders, and object stores list objects only.
 ///
-/// `parts` is the number of parts of `wanted`. Without `**`, only a beginning of as many parts can match. With
-/// `**`, the shortest match is returned.
-///
-/// For `y/*.tet.d`, the object `y/p.tet.d/CURRENT` has the beginnings `y`, `y/p.tet.d` and itself. Only the
-/// second has two parts, and it matches.
-fn beginnings<'a>(path: &'a str, parts: usize, wanted: &Pattern) -> Option<&'a str> {
-    let is_deep = wanted.as_str().contains("**");
+/// For `**/*.tet.d`, the object `y/p.tet.d/CURRENT` has the beginnings `y`, `y/p.tet.d` and itself. The second
+/// matches.
+fn beginning<'a>(path: &'a str, wanted: &Pattern) -> Option<&'a str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-    ends.enumerate()
-        .filter(|(number, _)| is_deep || number + 1 == parts)
-        .map(|(_, end)| &path[..end])
-        .find(|path| wanted.matches_with(path, OPTIONS))
+    ends.map(|end| &path[..end]).find(|path| wanted.matches_with(path, OPTIONS))
 }
 
 #[cfg(test)]
@@ -232,8 +272,8 @@ mod tests {
     struct OneStore(Arc<InMemory>);
 
     impl Stores for OneStore {
-        fn store(&self, _: &Url) -> Result<Arc<dyn ObjectStore>> {
-            Ok(Arc::clone(&self.0) as Arc<dyn ObjectStore>)
+        fn store(&self, _: &Url) -> Result<RemoteStore> {
+            Ok((Arc::clone(&self.0) as Arc<dyn ObjectStore>).into())
         }
     }
 

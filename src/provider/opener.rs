@@ -12,10 +12,8 @@ use std::sync::Arc;
 
 use datafusion::catalog::Session;
 use datafusion::error::DataFusionError;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use object_store::ObjectStore;
 use url::Url;
 
 use super::array_schema::ArraySchema;
@@ -23,13 +21,12 @@ use super::array_table::ArrayTable;
 use super::locations::{Locations, Places};
 use super::table::TableOrigin;
 use crate::array::GridArray;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
-use crate::io::MAX_CONCURRENT_IO;
-use crate::io::OpenFiles;
+use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
-    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, TableArrays, bad_url, described,
+    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, TableArrays, described,
     mosaic_options,
 };
 
@@ -64,7 +61,10 @@ impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn of(session: &dyn Session) -> Self {
         let config = GridfusionConfig::of(session.config_options());
-        let stores = Arc::new(RuntimeStores(Arc::clone(session.runtime_env())));
+        let stores = Arc::new(RuntimeStores {
+            runtime: Arc::clone(session.runtime_env()),
+            remote: config.remote,
+        });
         Self { formats: config.formats, defaults: config.tables, stores }
     }
 
@@ -280,22 +280,29 @@ impl ArrayOpener {
 
 /// The object stores of a session.
 #[derive(Debug)]
-struct RuntimeStores(Arc<RuntimeEnv>);
+struct RuntimeStores {
+    runtime: Arc<RuntimeEnv>,
+    remote: Remote,
+}
 
 impl Stores for RuntimeStores {
-    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        // The registry knows stores by scheme and host, so the path is cut off.
-        let base = ObjectStoreUrl::parse(&url[..url::Position::BeforePath])
-            .map_err(|error| bad_url(url.as_str(), &error))?;
-        self.0.object_store(&base).map_err(|error| match error.find_root() {
+    fn store(&self, url: &Url) -> Result<RemoteStore> {
+        // A registry knows stores by scheme and host. It may also need the password, or the signature in the
+        // query.
+        let mut base = url.clone();
+        base.set_path("/");
+        base.set_fragment(None);
+        let store = self.runtime.object_store_registry.get_store(&base);
+        let store = store.map_err(|error| match error.find_root() {
             // A registry that makes stores on demand reports a missing requirement as a plan error.
             DataFusionError::Plan(message) => Error::usage(message.clone()),
             // DataFusion's own error asks for a bug report.
             _ => {
                 let register = "register one with `SessionContext::register_object_store`";
-                let store = base.as_str();
+                let store = without_secrets(base.as_str());
                 Error::usage(format!("no object store is registered for '{store}'; {register}"))
             }
-        })
+        })?;
+        Ok(self.remote.store(store))
     }
 }

@@ -43,7 +43,7 @@ pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use place::{Place, Stores};
-pub(crate) use place::{bad_url, child, parse_url, path_of};
+pub(crate) use place::{child, parse_url, path_of};
 pub use show::size_text;
 pub use tet::{
     ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo,

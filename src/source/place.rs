@@ -4,14 +4,13 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 use url::Url;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, without_secrets};
 use crate::format::Entry;
 use crate::io::{
-    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles,
+    ByteSource, FileSource, Folder, LocalFolder, MmapSource, ObjectSource, OpenFiles, RemoteStore,
     ReopenedSource, StoreFolder,
 };
 use crate::options::IoMode;
@@ -23,7 +22,7 @@ pub trait Stores: Debug + Send + Sync {
     ///
     /// # Errors
     /// `Usage` if there is none; the message explains how to register one.
-    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>>;
+    fn store(&self, url: &Url) -> Result<RemoteStore>;
 }
 
 /// A path or URL, with everything that is needed to read its object or folder.
@@ -51,7 +50,7 @@ pub struct Place {
 enum Spot {
     Local(PathBuf),
     /// A store, and the path in it without URL escapes.
-    Store(Arc<dyn ObjectStore>, ObjectPath),
+    Store(RemoteStore, ObjectPath),
 }
 
 impl Place {
@@ -77,9 +76,15 @@ impl Place {
         Self { files: Some(files), ..self }
     }
 
-    /// The path or URL, as it was given.
+    /// The path or URL, as it was given. It may hold a password or a signature: messages show
+    /// [`Place::shown`].
     pub fn location(&self) -> &str {
         &self.location
+    }
+
+    /// The path or URL without its password and its query.
+    pub fn shown(&self) -> String {
+        without_secrets(&self.location)
     }
 
     /// The path; for a URL, its path component with its escapes.
@@ -101,7 +106,7 @@ impl Place {
     }
 
     /// The store and the path in it, unless the place is local.
-    pub(crate) fn store(&self) -> Option<(&Arc<dyn ObjectStore>, &ObjectPath)> {
+    pub(crate) fn store(&self) -> Option<(&RemoteStore, &ObjectPath)> {
         match &self.spot {
             Spot::Local(_) => None,
             Spot::Store(store, path) => Some((store, path)),
@@ -149,8 +154,8 @@ impl Place {
             }
             (Spot::Local(path), None) => Arc::new(FileSource::open(path)?),
             (Spot::Store(store, path), _) => {
-                let (store, path) = (Arc::clone(store), path.clone());
-                Arc::new(ObjectSource::open(self.location.clone(), store, path).await?)
+                let (store, path) = (store.clone(), path.clone());
+                Arc::new(Box::pin(ObjectSource::open(self.shown(), store, path)).await?)
             }
         })
     }
@@ -166,8 +171,8 @@ impl Place {
                 Arc::new(LocalFolder::open(path, self.io == IoMode::Mmap)?)
             }
             (Spot::Store(store, path), _) => {
-                let (store, path) = (Arc::clone(store), path.clone());
-                Arc::new(StoreFolder::new(self.location.clone(), store, path))
+                let (store, path) = (store.clone(), path.clone());
+                Arc::new(StoreFolder::new(self.shown(), store, path))
             }
         })
     }
@@ -202,7 +207,8 @@ fn spot_of(location: &str, stores: &dyn Stores) -> Result<Spot> {
 }
 
 /// Returns the error for a URL that does not name an object.
-pub(crate) fn bad_url(location: &str, error: &dyn std::fmt::Display) -> Error {
+fn bad_url(location: &str, error: &dyn std::fmt::Display) -> Error {
+    let location = without_secrets(location);
     Error::usage(format!("'{location}' is not the URL of an object: {error}"))
 }
 

@@ -111,12 +111,21 @@ impl Objects {
         }
     }
 
+    /// Whether reads are requests over a network.
+    pub fn is_remote(&self) -> bool {
+        match self {
+            Self::One(source) => source.is_remote(),
+            Self::Many(OpenFolder { folder, .. }) => folder.is_remote(),
+            Self::Several { members, .. } => members.iter().any(|member| member.is_remote()),
+        }
+    }
+
     /// Reads each location, in order.
     ///
     /// # Errors
     /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn read(&self, locations: &[Location]) -> Result<Vec<Bytes>> {
-        let read = self.read_each(locations.iter().map(|at| (at, false)).collect()).await?;
+        let read = self.read_each(locations.iter().map(|at| (at, false)).collect(), true).await?;
         let all: Option<Vec<Bytes>> = read.into_iter().collect();
         all.ok_or_else(|| {
             self.named(Error::internal("a source did not return all requested bytes"))
@@ -128,7 +137,7 @@ impl Objects {
     /// # Errors
     /// `Io` if the bytes of a present object cannot be read; `Corrupt` if they lie beyond its end.
     pub async fn read_if_present(&self, locations: &[Location]) -> Result<Vec<Option<Bytes>>> {
-        self.read_each(locations.iter().map(|at| (at, true)).collect()).await
+        self.read_each(locations.iter().map(|at| (at, true)).collect(), true).await
     }
 
     /// Reads each request, in order; `None` where an object is absent and may be.
@@ -136,10 +145,11 @@ impl Objects {
     /// # Errors
     /// `Io` if bytes cannot be read; `Corrupt` if they lie beyond the end of their object.
     pub async fn fetch(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
-        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect()).await
+        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(), false).await
     }
 
-    /// Reads each location, in order; the flag tells whether its object may be absent.
+    /// Reads each location, in order; the flag tells whether its object may be absent. Metadata may be kept
+    /// for later reads.
     ///
     /// Each object gets all its ranges in one call, so that it is opened once and can join nearby ranges:
     ///
@@ -147,10 +157,18 @@ impl Objects {
     /// requests   a 0..8, b 0..4, a 8..9
     /// reads      a [0..8, 8..9] for the places 0 and 2, beside b [0..4] for the place 1
     /// ```
-    async fn read_each(&self, requests: Vec<(&Location, bool)>) -> Result<Vec<Option<Bytes>>> {
+    async fn read_each(
+        &self,
+        requests: Vec<(&Location, bool)>,
+        is_metadata: bool,
+    ) -> Result<Vec<Option<Bytes>>> {
         if let Self::One(source) = self {
             let ranges: Vec<_> = requests.iter().map(|(at, _)| at.range.clone()).collect();
-            return Ok(read_ranges(&**source, &ranges).await?.into_iter().map(Some).collect());
+            return Ok(read_ranges(&**source, &ranges, is_metadata)
+                .await?
+                .into_iter()
+                .map(Some)
+                .collect());
         }
         let mut by_object: HashMap<(u32, Arc<str>), Requested> = HashMap::new();
         for (place, (Location { member, object, range }, may_be_absent)) in
@@ -160,6 +178,7 @@ impl Objects {
             requested.places.push(place);
             requested.ranges.push(range.clone());
             requested.is_needed |= !may_be_absent;
+            requested.is_metadata = is_metadata;
         }
         let reads =
             by_object.into_iter().map(|(object, requested)| self.read_one(object, requested));
@@ -182,7 +201,9 @@ impl Objects {
     ) -> Result<(Option<Vec<Bytes>>, Vec<usize>)> {
         let read = match self.member(member) {
             Some(Self::Many(folder)) => folder.read_if_present(&object, &requested).await?,
-            Some(Self::One(source)) => Some(read_ranges(&**source, &requested.ranges).await?),
+            Some(Self::One(source)) => {
+                Some(read_ranges(&**source, &requested.ranges, requested.is_metadata).await?)
+            }
             _ => return Err(Error::internal("a location in an array that does not exist")),
         };
         Ok((read, requested.places))
@@ -240,6 +261,8 @@ struct Requested {
     places: Vec<usize>,
     /// Whether an absent object is an error.
     is_needed: bool,
+    /// Whether later queries are likely to need the same bytes.
+    is_metadata: bool,
 }
 
 impl OpenFolder {
@@ -251,19 +274,20 @@ impl OpenFolder {
     ) -> Result<Option<Vec<Bytes>>> {
         // An object that was open before and is absent now has changed, which is an error.
         let was_there = self.opened.get(object).is_some();
-        match self.read(object, &requested.ranges).await {
+        match self.read(object, requested).await {
             Err(error) if !requested.is_needed && !was_there && is_not_found(&error) => Ok(None),
             read => read.map(Some),
         }
     }
 
-    async fn read(&self, object: &Arc<str>, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+    async fn read(&self, object: &Arc<str>, requested: &Requested) -> Result<Vec<Bytes>> {
+        let Requested { ranges, is_metadata, .. } = requested;
         if let Some(source) = self.opened.get(object) {
-            return read_ranges(&*source, ranges).await;
+            return read_ranges(&*source, ranges, *is_metadata).await;
         }
         // These reads need no length, so they skip opening the object: one that is a chunk takes one
         // request.
-        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges
+        if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges.as_slice()
             && let Some(bytes) = self.folder.read_unopened(object, range).await?
         {
             return Ok(vec![bytes]);
@@ -274,7 +298,7 @@ impl OpenFolder {
         if self.folder.reads_ranges() {
             self.opened.insert(Arc::clone(object), Arc::clone(&source));
         }
-        read_ranges(&*source, ranges).await
+        read_ranges(&*source, ranges, *is_metadata).await
     }
 }
 
@@ -282,7 +306,11 @@ impl OpenFolder {
 ///
 /// # Errors
 /// `Corrupt` for a range beyond the end of the object, and the errors of [`ByteSource::read`].
-async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Vec<Bytes>> {
+async fn read_ranges(
+    source: &dyn ByteSource,
+    ranges: &[ByteRange],
+    is_metadata: bool,
+) -> Result<Vec<Bytes>> {
     let size = source.size();
     let ranges: Vec<Range<u64>> = ranges.iter().map(|range| range.within(size)).collect();
     // A format that does not know the length of an object cannot check the ranges in its index.
@@ -290,7 +318,10 @@ async fn read_ranges(source: &dyn ByteSource, ranges: &[ByteRange]) -> Result<Ve
         let message = format!("bytes {beyond:?} are needed, but it has {size} bytes");
         return Err(Error::corrupt("object", beyond.start, message).in_file(source.name()));
     }
-    source.read(&ranges).await
+    match is_metadata {
+        true => source.read_metadata(&ranges).await,
+        false => source.read(&ranges).await,
+    }
 }
 
 #[cfg(test)]
@@ -329,19 +360,19 @@ mod tests {
             (read, store.asked()),
             (vec![Bytes::from("0123456789")], vec!["get a/x".into()])
         );
-        // The reply to a suffix read has the object's length, so opening it needs no request.
-        let read = objects.read(&[at("x", ByteRange::Suffix(3))]).await.unwrap();
-        assert_eq!(read, ["789"]);
-        let read = objects.read(&[at("x", 1..3)]).await.unwrap();
-        assert_eq!((read, store.asked()), (vec![Bytes::from("12")], vec!["get a/x".into(); 2]));
-        // The length of an open object is known.
+        // The session keeps the bytes.
+        let read = objects.read(&[at("x", ByteRange::Suffix(3)), at("x", 1..3)]).await.unwrap();
+        assert_eq!((read, store.asked()), (vec!["789".into(), "12".into()], vec![]));
+        // Opening an object fetches its first bytes.
         let ranges = [at("x", ByteRange::Suffix(99)), at("c/y", 0..1), at("x", ByteRange::Whole)];
         let read = objects.read(&ranges).await.unwrap();
         assert_eq!(read, ["0123456789", "a", "0123456789"]);
-        let mut asked = store.asked();
-        asked.sort();
-        asked.dedup();
-        assert_eq!(asked, ["get a/c/y", "get a/x", "head a/c/y"]);
+        assert_eq!(store.asked(), ["get a/c/y"]);
+        // The reply to a suffix read has the object's length, so the next range needs no opening.
+        let objects = Objects::many(Arc::new(folder(&store, "a")));
+        objects.read(&[at("x", ByteRange::Suffix(3))]).await.unwrap();
+        objects.read(&[at("x", 1..3)]).await.unwrap();
+        assert_eq!(store.asked(), ["get a/x"; 2]);
     }
 
     #[tokio::test]

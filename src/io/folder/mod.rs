@@ -38,6 +38,11 @@ pub trait Folder: Debug + Send + Sync {
         false
     }
 
+    /// Whether each read is a request over a network, so that many small ones take long.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Returns the entries of the folder at `path`, without those of its subfolders. The empty path is this
     /// folder. A missing folder has no entries, because some stores cannot tell it from an empty one.
     ///

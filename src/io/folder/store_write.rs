@@ -42,25 +42,27 @@ impl WritableFolder for StoreFolder {
             Existing::Refuse => PutMode::Create,
             Existing::Replace => PutMode::Overwrite,
         };
-        let put = self.store.put_opts(&self.path_to_write(path), bytes.into(), mode.into()).await;
+        let put =
+            self.store.store().put_opts(&self.path_to_write(path), bytes.into(), mode.into()).await;
         put.map(drop).map_err(|error| failed(&self.error_name(path), error))
     }
 
     async fn begin(&self, path: &str) -> Result<Box<dyn Upload>> {
         let (name, path) = (self.error_name(path), self.path_to_write(path));
-        let parts = self.store.put_multipart(&path).await.map_err(|error| failed(&name, error))?;
+        let parts =
+            self.store.store().put_multipart(&path).await.map_err(|error| failed(&name, error))?;
         let parts = WriteMultipart::new_with_chunk_size(parts, PART_BYTES);
-        Ok(Box::new(StoreUpload { name, store: Arc::clone(&self.store), path, parts }))
+        Ok(Box::new(StoreUpload { name, store: Arc::clone(self.store.store()), path, parts }))
     }
 
     async fn rename(&self, from: &str, to: &str) -> Result<()> {
         let [at, goes] = [from, to].map(|path| self.path_to_write(path));
-        let renamed = self.store.rename_if_not_exists(&at, &goes).await;
+        let renamed = self.store.store().rename_if_not_exists(&at, &goes).await;
         renamed.map_err(|error| failed(&self.error_name(to), error))
     }
 
     async fn delete(&self, path: &str) -> Result<()> {
-        match self.store.delete(&self.path_to_write(path)).await {
+        match self.store.store().delete(&self.path_to_write(path)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => {
                 Err(Error::io("cannot delete the object", error).in_file(&self.error_name(path)))

@@ -4,11 +4,11 @@ use std::fs;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use object_store::ObjectStore;
 use serde_json::{Value, json};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::io::RemoteStore;
 use crate::options::ResolvedOptions;
 use crate::source::{ArrayGroup, Description, Detail, Formats, OpenedArray, Place, Stores};
 use crate::verify::{Depth, Finding, Progress, Report};
@@ -45,7 +45,7 @@ impl ArrayGroup for Plain {
 struct NoStores;
 
 impl Stores for NoStores {
-    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+    fn store(&self, url: &Url) -> Result<RemoteStore> {
         Err(Error::usage(format!("no store for {url}")))
     }
 }

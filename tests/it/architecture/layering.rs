@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("reduce", &["plan", "array", "tile", "format", "grid"]),
     ("verify", &["array", "tile", "format"]),
     ("source", &["verify", "options", "array", "tile", "format", "io", "grid"]),
-    ("exec", &["source", "options", "reduce", "plan", "array", "tile", "format", "grid"]),
+    ("exec", &["source", "options", "reduce", "plan", "array", "tile", "format", "io", "grid"]),
     ("extend", &["source", "options", "array", "tile", "format", "io", "grid", "byte_range"]),
     ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
 ];

@@ -4,6 +4,8 @@
 pub(crate) mod cases;
 /// The columns of a table, for random queries.
 pub(crate) mod columns;
+/// Objects over HTTP, with slow links and faults.
+pub(crate) mod object_server;
 /// Arrays that the library opens.
 pub(crate) mod open;
 /// The schemas and delete conditions of random sparse TileDB arrays.

@@ -1,0 +1,69 @@
+//! [`Identity`]: tells whether an object is still the one that was opened.
+
+use object_store::ObjectMeta;
+
+/// The length, tag and time of an object. Two replies with the same identity have bytes of the same object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::io) struct Identity {
+    /// The length of the object in bytes.
+    pub(in crate::io) size: u64,
+    /// The entity tag, if the store has one.
+    e_tag: Option<String>,
+    /// The time of the last write in seconds, if the store has one. HTTP headers have no fractions of them.
+    modified: Option<i64>,
+}
+
+impl Identity {
+    pub(in crate::io) fn of(object: &ObjectMeta) -> Self {
+        // `object_store` reports the beginning of 1970 if a reply has no time.
+        let modified = Some(object.last_modified.timestamp()).filter(|seconds| *seconds != 0);
+        Self { size: object.size, e_tag: object.e_tag.clone(), modified }
+    }
+
+    /// Returns the tag for `If-Match`. Weak tags never match there, whether the object changed or not.
+    pub(super) fn if_match(&self) -> Option<String> {
+        self.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
+    }
+
+    /// Whether a reply with the identity `other` is of the same object. Times decide only without tags,
+    /// because servers behind one address may disagree on times.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.size == other.size
+            && match (&self.e_tag, &other.e_tag) {
+                (Some(mine), Some(theirs)) => opaque(mine) == opaque(theirs),
+                _ => match (self.modified, other.modified) {
+                    (Some(mine), Some(theirs)) => mine == theirs,
+                    _ => true,
+                },
+            }
+    }
+}
+
+/// Returns a tag without its weakness and its quotes, which listings may leave out.
+fn opaque(tag: &str) -> &str {
+    tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_decide_before_times() {
+        let identity = |size, tag: Option<&str>, modified| Identity {
+            size,
+            e_tag: tag.map(str::to_owned),
+            modified,
+        };
+        let a = identity(7, Some("\"a\""), Some(1));
+        assert!(a.is_same(&identity(7, Some("W/\"a\""), Some(2))));
+        assert!(a.is_same(&identity(7, Some("a"), None)));
+        assert!(!a.is_same(&identity(7, Some("\"b\""), Some(1))));
+        assert!(!a.is_same(&identity(8, Some("\"a\""), Some(1))));
+        assert!(a.is_same(&identity(7, None, Some(1))));
+        assert!(!a.is_same(&identity(7, None, Some(2))));
+        assert!(a.is_same(&identity(7, None, None)));
+        assert_eq!(a.if_match().as_deref(), Some("\"a\""));
+        assert_eq!(identity(7, Some("W/\"a\""), None).if_match(), None);
+    }
+}

@@ -1,0 +1,287 @@
+//! Object stores through HTTP and S3: numbers of requests, servers of several kinds, and limits.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::io::RemoteLimits;
+use gridfusion::{ArrayOptions, GridfusionConfig, GridfusionSessionContextExt};
+use object_store::aws::AmazonS3Builder;
+use object_store::http::HttpBuilder;
+use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use url::Url;
+
+use crate::support::object_server::{Behaviour, ObjectServer};
+use crate::support::{I32, Layout, TestDataset, cell, query, rows_from, shipped, tet_bytes};
+
+/// Stores of tests do not try again on their own, as those of the program.
+fn once() -> RetryConfig {
+    RetryConfig { max_retries: 0, ..RetryConfig::default() }
+}
+
+/// A server, as a web server and as the S3 bucket `bucket`. Making a store reads all certificates of the system.
+pub(super) struct Link {
+    pub(super) server: ObjectServer,
+    http: Arc<dyn ObjectStore>,
+    s3: Arc<dyn ObjectStore>,
+}
+
+impl Link {
+    pub(super) fn new(server: ObjectServer) -> Self {
+        let http = HttpBuilder::new()
+            .with_url(server.url())
+            .with_client_options(ClientOptions::new().with_allow_http(true))
+            .with_retry(once())
+            .build();
+        let s3 = AmazonS3Builder::new()
+            .with_endpoint(server.url())
+            .with_bucket_name("bucket")
+            .with_region("us-east-1")
+            .with_allow_http(true)
+            .with_skip_signature(true)
+            .with_retry(once())
+            .build();
+        Self { http: Arc::new(http.unwrap()), s3: Arc::new(s3.unwrap()), server }
+    }
+
+    /// Returns a session of its own.
+    pub(super) fn session(&self, limits: RemoteLimits) -> SessionContext {
+        let config = GridfusionConfig::default();
+        config.remote.set_limits(limits);
+        let session = SessionConfig::new()
+            .with_target_partitions(2)
+            .with_information_schema(true)
+            .with_option_extension(config);
+        let ctx = SessionContext::new_with_config(session);
+        ctx.enable_gridfusion();
+        let url = |text: &str| Url::parse(text).unwrap();
+        ctx.register_object_store(&url(&self.server.url()), Arc::clone(&self.http));
+        ctx.register_object_store(&url("s3://bucket"), Arc::clone(&self.s3));
+        ctx
+    }
+}
+
+/// Returns the files of a folder, with their paths below `prefix`.
+pub(super) fn files(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
+    let mut found = vec![];
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("{prefix}/{}", path.file_name().unwrap().to_str().unwrap());
+        match path.is_dir() {
+            true => found.extend(files(&path, &name)),
+            false => found.push((name, std::fs::read(&path).unwrap())),
+        }
+    }
+    found
+}
+
+/// Returns a file of 640 kB in 16 raw chunks. The head of the file has the index.
+pub(super) fn large() -> Vec<u8> {
+    let data = (0..160_000).flat_map(|i: i32| i.to_le_bytes()).collect();
+    let dataset = TestDataset::new("value", I32, &[400, 400], &[100, 100], data);
+    tet_bytes(&[dataset], &Layout { history_version: Some(2), ..Layout::default() })
+}
+
+/// Returns a file that is smaller than 128 KiB.
+fn small() -> Vec<u8> {
+    std::fs::read(shipped("examples/data/climate.tet")).unwrap()
+}
+
+fn link() -> Link {
+    let mut objects = files(Path::new(&shipped("examples/data/ships")), "bucket/ships");
+    objects.push(("bucket/large.tet".into(), large()));
+    objects.push(("bucket/small.tet".into(), small()));
+    Link::new(ObjectServer::start(objects))
+}
+
+/// Returns what the server was asked since the last call: `GET` for objects, `LIST` for folders.
+fn asked(server: &ObjectServer) -> Vec<String> {
+    let requests = server.take_requests();
+    let text = |request: &crate::support::object_server::Request| match &request.listing {
+        Some(_) => "LIST".to_owned(),
+        None => request.method.clone(),
+    };
+    requests.iter().map(text).collect()
+}
+
+#[tokio::test]
+async fn a_cell_takes_three_requests_and_then_one() {
+    let link = link();
+    let server = &link.server;
+    for base in [server.url() + "/bucket", "s3://bucket".to_owned()] {
+        let ctx = link.session(RemoteLimits::default());
+        let one = |row| {
+            format!(
+                "SELECT value FROM read_tet('{base}/large.tet') WHERE dim_0 = {row} AND dim_1 = 7"
+            )
+        };
+        assert_eq!(cell(&ctx, &one(220)).await, "88007");
+        assert_eq!(asked(server), ["GET"; 3], "the head, the tail, the payload of {base}");
+        assert_eq!(cell(&ctx, &one(120)).await, "48007");
+        assert_eq!(asked(server), ["GET"], "the payload of {base}");
+    }
+}
+
+#[tokio::test]
+async fn a_small_file_is_one_request() {
+    let link = link();
+    let server = &link.server;
+    for base in [server.url() + "/bucket", "s3://bucket".to_owned()] {
+        let ctx = link.session(RemoteLimits::default());
+        ctx.register_array(
+            "t",
+            format!("{base}/small.tet"),
+            ArrayOptions::default().with_dataset("t2m"),
+        )
+        .await
+        .unwrap();
+        rows_from(&ctx, "SELECT count(*), avg(value) FROM t").await;
+        assert_eq!(asked(server), ["GET"], "{base}");
+    }
+}
+
+#[tokio::test]
+async fn an_array_is_listed_twice_and_then_known() {
+    let link = link();
+    let server = &link.server;
+    let ctx =
+        link.session(RemoteLimits { check: Duration::from_secs(60), ..RemoteLimits::default() });
+    ctx.register_array("ships", "s3://bucket/ships", ArrayOptions::default()).await.unwrap();
+    let opening = asked(server);
+    assert_eq!(opening.iter().filter(|it| *it == "LIST").count(), 2, "{opening:?}");
+    rows_from(&ctx, "SELECT * FROM ships").await;
+    asked(server);
+    ctx.register_array("again", "s3://bucket/ships", ArrayOptions::default()).await.unwrap();
+    assert_eq!(asked(server), Vec::<String>::new());
+}
+
+/// A query of a known file costs one request that checks the file. A file that was replaced is read anew.
+#[tokio::test]
+async fn known_files_are_checked() {
+    let link = link();
+    let server = &link.server;
+    let ctx = link.session(RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() });
+    let sum = format!("SELECT sum(value) FROM read_tet('{}/bucket/large.tet')", server.url());
+    let first = cell(&ctx, &sum).await;
+    assert_eq!(first, (0..160_000_i64).sum::<i64>().to_string());
+    asked(server);
+    assert_eq!(cell(&ctx, &sum).await, first);
+    let again = server.take_requests();
+    assert!(again.iter().all(|it| it.method == "GET"));
+    assert!(again.iter().filter(|it| it.range.is_some()).count() >= 2, "a check, and payloads");
+    let data = (0..160_000).flat_map(|i: i32| (i + 1).to_le_bytes()).collect();
+    let dataset = TestDataset::new("value", I32, &[400, 400], &[100, 100], data);
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    server.put("bucket/large.tet", tet_bytes(&[dataset], &layout));
+    assert_eq!(cell(&ctx, &sum).await, (1..=160_000_i64).sum::<i64>().to_string());
+}
+
+/// A table whose file is replaced gives an error, also if the server ignores conditions or has no tags.
+#[tokio::test]
+async fn a_change_is_noticed_by_every_kind_of_server() {
+    for behaviour in
+        [None, Some(Behaviour::IgnoresIfMatch), Some(Behaviour::WeakETags), Some(Behaviour::NoETag)]
+    {
+        let link = link();
+        let server = &link.server;
+        if let Some(behaviour) = behaviour {
+            server.behave(behaviour, true);
+        }
+        let limits = RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() };
+        let ctx = link.session(limits);
+        ctx.register_array(
+            "t",
+            format!("{}/bucket/large.tet", server.url()),
+            ArrayOptions::default(),
+        )
+        .await
+        .unwrap();
+        cell(&ctx, "SELECT sum(value) FROM t").await;
+        // Times of HTTP have no fractions.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        server.put("bucket/large.tet", large());
+        let error = query(&ctx, "SELECT sum(value) FROM t").await.unwrap_err().to_string();
+        assert!(
+            error.contains("the object was replaced after it was opened"),
+            "{behaviour:?}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn servers_without_head_ranges_or_with_redirects_are_read() {
+    for (behaviour, path) in [
+        (Behaviour::HeadNotAllowed, "bucket/large.tet"),
+        (Behaviour::IgnoresRanges, "bucket/large.tet"),
+        (Behaviour::Redirects, "redirect/bucket/large.tet"),
+    ] {
+        let link = link();
+        let server = &link.server;
+        server.behave(behaviour, true);
+        let ctx = link.session(RemoteLimits::default());
+        let sum = format!("SELECT sum(value) FROM read_tet('{}/{path}')", server.url());
+        assert_eq!(
+            cell(&ctx, &sum).await,
+            (0..160_000_i64).sum::<i64>().to_string(),
+            "{behaviour:?}"
+        );
+    }
+    // A file that is too large to be read whole is refused before it is read.
+    let link = link();
+    let server = &link.server;
+    server.behave(Behaviour::IgnoresRanges, true);
+    let ctx = link.session(RemoteLimits { cache: 100_000, ..RemoteLimits::default() });
+    let sum = format!("SELECT sum(value) FROM read_tet('{}/bucket/large.tet')", server.url());
+    let error = query(&ctx, &sum).await.unwrap_err().to_string();
+    assert!(error.contains("the server sends whole objects only"), "{error}");
+}
+
+#[tokio::test]
+async fn requests_in_flight_stay_within_the_budget() {
+    let link = link();
+    let server = &link.server;
+    server.set_latency(Duration::from_millis(5));
+    let limits = RemoteLimits { requests: 3, merge: 20_000, gap: 0, ..RemoteLimits::default() };
+    let ctx = link.session(limits);
+    let url = format!("{}/bucket/large.tet", server.url());
+    ctx.register_array("t", &url, ArrayOptions::default()).await.unwrap();
+    let one = async |number: i64| {
+        let sql = format!("SELECT sum(value) FROM t WHERE dim_0 >= {number}");
+        cell(&ctx, &sql).await
+    };
+    let all = futures::future::join_all((0..64).map(one)).await;
+    let expected = |number: i64| (number * 400..160_000).sum::<i64>().to_string();
+    assert!(all.iter().enumerate().all(|(number, sum)| *sum == expected(number as i64)));
+    assert_eq!(server.most_in_flight(), 3);
+}
+
+/// A pattern lists only the folders that match it.
+#[tokio::test]
+async fn a_pattern_lists_few_folders() {
+    let mut objects = vec![];
+    for year in 0..20 {
+        objects.push((format!("bucket/y/{year:02}/t.tet"), small()));
+        objects.extend((0..30).map(|other| (format!("bucket/y/{year:02}/more/{other}"), vec![0])));
+    }
+    let link = Link::new(ObjectServer::start(objects));
+    let ctx = link.session(RemoteLimits::default());
+    let sql = "SELECT count(*) FROM read_tet('s3://bucket/y/1[0-1]/t.tet', dataset => 'elevation', concat_dimension => 'file')";
+    let listed = query(&ctx, sql).await;
+    let lists = link.server.take_requests().into_iter().filter(|it| it.listing.is_some()).count();
+    assert_eq!(lists, 3, "the folder of years, and two years; {listed:?}");
+}
+
+#[tokio::test]
+async fn explain_analyze_shows_requests() {
+    let link = link();
+    let server = &link.server;
+    let ctx = link.session(RemoteLimits::default());
+    ctx.register_array("t", format!("{}/bucket/large.tet", server.url()), ArrayOptions::default())
+        .await
+        .unwrap();
+    let plan = rows_from(&ctx, "EXPLAIN ANALYZE SELECT sum(value) FROM t").await.concat().concat();
+    for metric in ["requests=", "retries=0", "bytes_fetched=", "bytes_wasted=", "bytes_cached="] {
+        assert!(plan.contains(metric), "{metric}: {plan}");
+    }
+}
