@@ -146,15 +146,9 @@ impl Remote {
         }));
     }
 
-    /// Returns the ranges of an object of so many bytes each; the default is as many ranges as requests at once.
-    fn ranges(
-        &self,
-        store: &Arc<dyn ObjectStore>,
-        path: &Path,
-        len: Option<u64>,
-    ) -> Vec<Range<u64>> {
+    /// Returns the ranges of an object of `len` bytes each.
+    fn ranges(&self, store: &Arc<dyn ObjectStore>, path: &Path, len: u64) -> Vec<Range<u64>> {
         let size = self.runtime.block_on(store.head(path)).unwrap().size;
-        let len = len.unwrap_or(size.div_ceil(AT_ONCE as u64));
         (0..size.div_ceil(len)).map(|at| at * len..size.min((at + 1) * len)).collect()
     }
 }
@@ -177,16 +171,16 @@ impl Bench<'_> {
     fn aggregations(&mut self) {
         let Remote { server, http, s3, .. } = self.remote;
         let (climate, array) = (Path::from("bucket/climate.tet"), Path::from(tiledb_values()));
-        let part = if is_small() { 64 << 10 } else { 8 << 20 };
+        let part = |mib: u64| if is_small() { 64 << 10 } else { mib << 20 };
         let remote = self.remote;
         let [of_climate, of_array] =
-            [remote.ranges(http, &climate, None), remote.ranges(s3, &array, Some(part))];
+            [remote.ranges(http, &climate, part(4)), remote.ranges(s3, &array, part(8))];
         for link in &LINKS {
             server.set(link);
             self.compare(
                 &format!("`.tet`, {}", link.name),
                 &|| remote.by_station(&remote.climate()),
-                ("16 requests for the same bytes", &|| remote.read(http, &climate, &of_climate)),
+                ("requests of 4 MiB, 16 at once", &|| remote.read(http, &climate, &of_climate)),
             );
             self.compare(
                 &format!("TileDB, {}", link.name),

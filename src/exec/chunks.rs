@@ -35,6 +35,7 @@ use super::pruning::{DynamicFilters, RuntimePruner};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
+use crate::io::counted;
 use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::{Tile, leave_out_absent};
 
@@ -45,7 +46,7 @@ const LOCATE_GROUP: usize = 256;
 const READ_AHEAD: usize = 2;
 /// The bytes of the chunks of an object store that are fetched together. Half as many take nearly as long, and
 /// with twice as many, fewer requests fit into the memory for reading ahead.
-const BATCH_BYTES: usize = 4 << 20;
+const BATCH_BYTES: usize = 2 << 20;
 /// Memory for chunks in flight per scan, in bytes, if neither the file nor the pool sets it.
 const DEFAULT_BUDGET: u64 = 1 << 28;
 
@@ -139,7 +140,7 @@ impl ChunkReader {
             held: 0,
             reservation: MemoryConsumer::new(consumer).register(pool),
             located: VecDeque::new(),
-            in_flight: InFlight::new(Arc::clone(&array)),
+            in_flight: InFlight::new(Arc::clone(&array), limits.gap),
             workspace: Workspace::default(),
             zones: None,
             array,
@@ -187,6 +188,13 @@ impl ChunkReader {
     /// # Errors
     /// If a chunk cannot be located, read or decoded, or if the memory pool refuses even one chunk.
     pub(super) async fn next(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
+        // Zone maps and indexes are read here. Tasks of their own fetch payloads, and count for themselves.
+        let (next, counts) = counted(self.next_chunk(metrics)).await;
+        metrics.requests.add(&counts);
+        next
+    }
+
+    async fn next_chunk(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
         self.prepare().await?;
         self.prune_fetched(metrics)?;
         if self.values.is_empty() {
@@ -217,6 +225,7 @@ impl ChunkReader {
         payloads: Vec<Option<Bytes>>,
         metrics: &ScanMetrics,
     ) -> Result<OpenChunk> {
+        let left_out = fetch.left_out();
         let Fetch { task, mut stored, reserved, .. } = fetch;
         // This was checked when the fetch began, so only several open chunks may be too many.
         let decoded = self.bytes_decoded(&task, &stored);
@@ -225,7 +234,7 @@ impl ChunkReader {
         let payloads = leave_out_absent(&mut stored, payloads);
         let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
-        metrics.bytes_read.add(bytes);
+        metrics.bytes_read.add(bytes - left_out);
 
         let timer = metrics.time_decode.timer();
         let locations = locations_of(&stored);
@@ -315,8 +324,11 @@ impl ChunkReader {
             objects if objects.is_remote() => (usize::MAX, self.batch_bytes()),
             _ => (READ_AHEAD, 0),
         };
-        // One batch to open next, and `ahead` more.
-        while self.in_flight.batches() <= ahead {
+        // One batch to open next, and `ahead` more. A batch waits until there is memory for all of it, because small
+        // ones would be many requests.
+        while self.in_flight.batches() <= ahead
+            && (self.in_flight.is_empty() || self.room() >= batch)
+        {
             let mut chunks = vec![];
             let mut bytes = 0;
             while chunks.is_empty() || bytes < batch {
@@ -334,6 +346,11 @@ impl ChunkReader {
             self.in_flight.start(chunks);
         }
         Ok(())
+    }
+
+    /// The bytes that more chunks in flight may hold.
+    fn room(&self) -> usize {
+        (self.budget.min(self.ahead) as usize).saturating_sub(self.held)
     }
 
     /// The bytes of chunks to fetch together: fewer if memory for a few batches is not there.

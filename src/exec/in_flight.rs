@@ -15,6 +15,7 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::{DataFusionError, Result};
 
 use super::metrics::RequestMetrics;
+use super::slice::Slice;
 use crate::array::GridArray;
 use crate::format::StoredChunk;
 use crate::grid::ChunkTask;
@@ -34,11 +35,38 @@ pub(super) struct Fetch {
     pub(super) reserved: usize,
     /// Whether a filter has excluded the chunk since its fetch began.
     is_dropped: bool,
+    /// For each payload, the part that is fetched; empty if all are fetched whole.
+    slices: Vec<Option<Slice>>,
 }
 
 impl Fetch {
     pub(super) fn new(task: ChunkTask, stored: Vec<StoredChunk>, reserved: usize) -> Self {
-        Self { task, stored, reserved, is_dropped: false }
+        Self { task, stored, reserved, is_dropped: false, slices: vec![] }
+    }
+
+    /// Returns the requests for the payloads: only for their selected parts where that spares more than `least`
+    /// bytes.
+    fn requests(&mut self, least: u64) -> Vec<Request> {
+        let mut requests = Request::of(&self.stored);
+        self.slices = Slice::shorten(&self.task, &self.stored, &mut requests, least);
+        requests
+    }
+
+    /// Takes the next payloads, those of this chunk, and gives parts their place.
+    fn take(&self, payloads: &mut impl Iterator<Item = Option<Bytes>>) -> Payloads {
+        let count = self.stored.iter().flat_map(|it| &it.layers);
+        let count = count.map(|layer| layer.payloads().count()).sum();
+        let slices = self.slices.iter().chain(std::iter::repeat(&None));
+        let pad = |(payload, slice): (Option<Bytes>, &Option<Slice>)| match slice {
+            Some(slice) => payload.map(|payload| slice.pad(&payload)),
+            None => payload,
+        };
+        payloads.take(count).zip(slices).map(pad).collect()
+    }
+
+    /// The bytes of the payloads that are not fetched.
+    pub(super) fn left_out(&self) -> usize {
+        self.slices.iter().flatten().map(Slice::left_out).sum()
     }
 }
 
@@ -61,14 +89,16 @@ enum Coming {
 #[derive(Debug)]
 pub(super) struct InFlight {
     array: Arc<GridArray>,
+    /// The bytes that a request for a part of a payload must spare.
+    least: u64,
     batches: VecDeque<Batch>,
     /// Chunks of the first batch, which has arrived.
     arrived: VecDeque<(Fetch, Payloads)>,
 }
 
 impl InFlight {
-    pub(super) fn new(array: Arc<GridArray>) -> Self {
-        Self { array, batches: VecDeque::new(), arrived: VecDeque::new() }
+    pub(super) fn new(array: Arc<GridArray>, least: u64) -> Self {
+        Self { array, least, batches: VecDeque::new(), arrived: VecDeque::new() }
     }
 
     /// The number of batches that have not arrived.
@@ -81,13 +111,16 @@ impl InFlight {
     }
 
     /// Starts to fetch the payloads of some chunks, unless they are in memory or mapped.
-    pub(super) fn start(&mut self, chunks: Vec<Fetch>) {
-        let payloads = match self.array.objects().is_resident() {
+    pub(super) fn start(&mut self, mut chunks: Vec<Fetch>) {
+        let objects = self.array.objects();
+        let payloads = match objects.is_resident() {
             true => Coming::Resident,
             false => {
                 let array = Arc::clone(&self.array);
+                // A file is read whole pages at a time anyway.
+                let least = if objects.is_remote() { self.least } else { u64::MAX };
                 let requests: Vec<Request> =
-                    chunks.iter().flat_map(|chunk| Request::of(&chunk.stored)).collect();
+                    chunks.iter_mut().flat_map(|chunk| chunk.requests(least)).collect();
                 let fetch = async move { array.objects().fetch(&requests).await };
                 Coming::Task(SpawnedTask::spawn(counted(fetch)))
             }
@@ -122,9 +155,7 @@ impl InFlight {
         };
         let mut payloads = read.map_err(|error| error.about(&name(&chunks)))?.into_iter();
         for chunk in chunks {
-            let count = chunk.stored.iter().flat_map(|it| &it.layers);
-            let count = count.map(|layer| layer.payloads().count()).sum();
-            let payloads: Payloads = payloads.by_ref().take(count).collect();
+            let payloads = chunk.take(&mut payloads);
             if !chunk.is_dropped {
                 self.arrived.push_back((chunk, payloads));
             }

@@ -26,6 +26,7 @@ pub(crate) mod pruning;
 mod reduce;
 mod remote_settings;
 mod scan;
+mod slice;
 pub(crate) mod sparse;
 mod stats;
 mod stream;

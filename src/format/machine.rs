@@ -111,6 +111,11 @@ pub trait Machine {
     /// The result of the computation.
     type Output;
 
+    /// Returns the name of what the machine reads, for errors of reads that fail.
+    fn subject(&self) -> &'static str {
+        "metadata"
+    }
+
     /// Takes the replies to the last request, and returns the next request or the result.
     ///
     /// # Errors

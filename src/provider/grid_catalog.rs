@@ -23,7 +23,8 @@ use crate::source::{Formats, holds};
 /// A catalog with a schema for each `.tet` file, `.tet.d` package, TileDB array and TileDB group in a
 /// directory. In an object store, a directory is a prefix, and the store must support listing.
 ///
-/// The directory is listed once. A schema is opened when a query uses it, or when a query lists all tables.
+/// The directory is listed once. A schema is opened when a query uses it. Listing tables opens all schemas side
+/// by side.
 /// A schema that cannot be opened lists no tables and logs a warning; a query of its tables returns the
 /// error.
 ///
@@ -77,7 +78,7 @@ impl GridCatalog {
                 .map_or_else(|| Error::usage(message).followed_by(&holds(&listed)), Foreign::error);
             return Err(error.in_file(location));
         }
-        let reading = Arc::new(Reading { opener: opener.clone(), options: options.clone() });
+        let reading = Arc::new(Reading::new(opener.clone(), options.clone()));
         let names: Vec<&str> = places.iter().map(|(name, _)| name.as_str()).collect();
         let mut schemas = BTreeMap::new();
         for (schema, (name, found)) in schema_names(&names, formats).into_iter().zip(&places) {
@@ -85,6 +86,7 @@ impl GridCatalog {
             let lazy = LazySchema::new(location, found.format.name(), Arc::clone(&reading));
             schemas.insert(schema, Arc::new(lazy));
         }
+        reading.of_all(schemas.values());
         Ok(Some(Self { schemas }))
     }
 

@@ -1,29 +1,64 @@
 //! [`LazySchema`]: a schema of a catalog, which is opened when a query first uses it.
 //!
 //! [`GridCatalog`](super::GridCatalog) makes one per file. A query that names a table opens only that file.
-//! Listing all tables, as `SHOW TABLES` does, opens all files.
+//! Listing the tables of one schema opens all files side by side, because `SHOW TABLES` lists those of every
+//! schema, one after the other.
 //!
 //! A failed attempt is not kept, so the next use tries again. If two tasks open the schema at the same
 //! time, both read the file and the first result is kept.
 
 use std::fmt::Display;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
+use futures::stream::{self, StreamExt};
 
 use super::ArrayOpener;
 use super::arguments::wait;
 use crate::error::Result as GridResult;
 use crate::options::ArrayOptions;
 
+/// The most files that are opened at once. Requests to object stores have their own limit.
+const MOST_OPENING: usize = 64;
+
 /// The opener and the options that all schemas of a catalog share.
 #[derive(Debug)]
 pub(super) struct Reading {
-    pub(super) opener: ArrayOpener,
-    pub(super) options: ArrayOptions,
+    opener: ArrayOpener,
+    options: ArrayOptions,
+    /// All schemas of the catalog.
+    schemas: OnceLock<Vec<Weak<LazySchema>>>,
+    /// Whether tables were listed, so that all schemas have been opened.
+    is_listed: AtomicBool,
+}
+
+impl Reading {
+    pub(super) fn new(opener: ArrayOpener, options: ArrayOptions) -> Self {
+        Self { opener, options, schemas: OnceLock::new(), is_listed: AtomicBool::new(false) }
+    }
+
+    /// Makes `schemas` known as all schemas of the catalog.
+    pub(super) fn of_all<'a>(&self, schemas: impl Iterator<Item = &'a Arc<LazySchema>>) {
+        self.schemas.get_or_init(|| schemas.map(Arc::downgrade).collect());
+    }
+
+    /// Opens all schemas side by side, the first time. A schema that fails reports the error when it is used.
+    fn open_all(&self) {
+        if self.is_listed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let schemas = self.schemas.get().map(Vec::as_slice).unwrap_or_default();
+        let schemas: Vec<_> = schemas.iter().filter_map(Weak::upgrade).collect();
+        let open = schemas.iter().map(|schema| async { schema.opened().await.is_ok() });
+        let opened = stream::iter(open.collect::<Vec<_>>()).buffer_unordered(MOST_OPENING);
+        if let Err(error) = wait(async { Ok(opened.count().await) }) {
+            log::warn!("the files of the catalog are opened one after another: {error}");
+        }
+    }
 }
 
 /// The schema of one file, package, array or group, which is opened on first use.
@@ -64,7 +99,7 @@ impl LazySchema {
     }
 
     async fn open(&self) -> GridResult<Arc<dyn SchemaProvider>> {
-        let Reading { opener, options } = &*self.reading;
+        let Reading { opener, options, .. } = &*self.reading;
         let options = self.options_of(options);
         Ok(Arc::new(opener.schema(&self.location, Some(self.format), &options).await?))
     }
@@ -89,6 +124,7 @@ impl LazySchema {
 #[async_trait]
 impl SchemaProvider for LazySchema {
     fn table_names(&self) -> Vec<String> {
+        self.reading.open_all();
         self.opened_now().map(|schema| schema.table_names()).unwrap_or_default()
     }
 

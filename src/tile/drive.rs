@@ -4,7 +4,7 @@
 //! trips, because the requests of one step run side by side.
 
 use super::objects::Objects;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::format::{Machine, Replies, Step};
 
 /// Runs `machine` to its end, with the reads and listings that it requests from `objects`.
@@ -15,13 +15,17 @@ pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::O
     let mut replies = Replies::Start;
     loop {
         let step = machine.step(replies).map_err(|error| objects.named(error))?;
-        replies = match step {
-            Step::Read(locations) => Replies::Bytes(objects.read(&locations).await?),
+        let read = match step {
+            Step::Read(locations) => objects.read(&locations).await.map(Replies::Bytes),
             Step::ReadIfPresent(locations) => {
-                Replies::IfPresent(objects.read_if_present(&locations).await?)
+                objects.read_if_present(&locations).await.map(Replies::IfPresent)
             }
-            Step::List(folders) => Replies::Listings(objects.list(folders).await?),
+            Step::List(folders) => objects.list(folders).await.map(Replies::Listings),
             Step::Done(output) => return Ok(output),
         };
+        replies = read.map_err(|error| match error.kind() {
+            ErrorKind::Io => error.about(machine.subject()),
+            _ => error,
+        })?;
     }
 }

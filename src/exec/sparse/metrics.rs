@@ -5,6 +5,7 @@ use datafusion::physical_plan::metrics::{
 };
 
 use super::plan::TileCounts;
+use crate::exec::metrics::RequestMetrics;
 
 /// The metrics of one partition of a scan.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub(super) struct SparseMetrics {
     pub(super) time_decode: Time,
     /// Time spent finding the newest of several cells.
     pub(super) time_merge: Time,
+    /// Requests to object stores.
+    pub(super) requests: RequestMetrics,
 }
 
 impl SparseMetrics {
@@ -75,6 +78,7 @@ impl SparseMetrics {
             time_fetch: time("time_fetch"),
             time_decode: time("time_decode"),
             time_merge: time("time_merge"),
+            requests: RequestMetrics::new(set, partition),
         }
     }
 }

@@ -21,9 +21,12 @@ use super::plan::{PartitionTasks, TileTask};
 use super::tile_reader::{Selected, TileReader};
 use crate::array::TileNumber;
 use crate::exec::yield_budget::YieldBudget;
+use crate::io::counted;
 
 /// The tiles that are read at once if reads have to wait.
 const READ_AHEAD: usize = 4;
+/// The tiles that are read at once from object stores, whose requests wait side by side.
+const REMOTE_READ_AHEAD: usize = 32;
 /// The tiles that are compared with a changed filter at once.
 const PRUNE_GROUP: usize = 256;
 
@@ -84,9 +87,13 @@ impl SparseStream {
         if self.remaining == 0 {
             return Ok(None);
         }
-        self.prepare().await?;
-        let batch = self.next_batch().await?;
-        Ok(batch.map(|batch| {
+        let read = async {
+            self.prepare().await?;
+            self.next_batch().await
+        };
+        let (batch, counts) = counted(read).await;
+        self.reader.metrics.requests.add(&counts);
+        Ok(batch?.map(|batch| {
             let rows = batch.num_rows().min(self.remaining);
             self.remaining -= rows;
             self.reader.metrics.baseline.record_output(rows);
@@ -195,7 +202,12 @@ impl SparseStream {
 
     /// Starts to read the next tiles that the filters leave.
     async fn start_reading(&mut self) -> Result<()> {
-        let ahead = if self.reader.array.objects().is_resident() { 1 } else { READ_AHEAD };
+        let ahead = match self.reader.array.objects() {
+            objects if objects.is_resident() => 1,
+            // A limited pool may refuse the memory of many tiles at once, which fails the query.
+            objects if objects.is_remote() && !self.reader.is_limited() => REMOTE_READ_AHEAD,
+            _ => READ_AHEAD,
+        };
         while self.reading.len() < ahead {
             if self.reader.pruner.has_changed() {
                 // The new filter may exclude tiles that the old one has left.

@@ -162,6 +162,11 @@ impl TileReader {
         Ok(Some((batch, open.selected.map(|selected| BooleanArray::new(selected, None)))))
     }
 
+    /// Whether the memory pool has a limit.
+    pub(super) fn is_limited(&self) -> bool {
+        self.is_limited
+    }
+
     /// Returns a reservation of no bytes, for memory that belongs to no tile.
     pub(super) fn new_reservation(&self) -> MemoryReservation {
         self.memory.new_empty()

@@ -58,6 +58,10 @@ enum State {
 impl Machine for Locate {
     type Output = Vec<StoredChunk>;
 
+    fn subject(&self) -> &'static str {
+        "index"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let replies = replies.into_bytes();
         match std::mem::replace(&mut self.state, State::Start) {

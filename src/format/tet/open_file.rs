@@ -74,6 +74,10 @@ impl OpenFile {
 impl Machine for OpenFile {
     type Output = TetFile;
 
+    fn subject(&self) -> &'static str {
+        "header and footer"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<TetFile>> {
         let replies = replies.into_bytes();
         self.known.extend(self.asked.drain(..).map(|range| range.start).zip(replies));

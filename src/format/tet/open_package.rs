@@ -163,6 +163,10 @@ impl OpenPackage {
 impl Machine for OpenPackage {
     type Output = Generation;
 
+    fn subject(&self) -> &'static str {
+        "package"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Generation>> {
         let listed = |replies: Replies| replies.into_listings().pop().unwrap_or_default();
         match self.state {

@@ -65,6 +65,10 @@ impl ReadIndex {
 impl Machine for ReadIndex {
     type Output = Vec<IndexEntry>;
 
+    fn subject(&self) -> &'static str {
+        "index"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let bytes = self.file.index.bytes_of(self.rows.clone());
         let replies = replies.into_bytes();

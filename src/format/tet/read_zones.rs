@@ -108,6 +108,10 @@ impl ReadZoneMaps {
 impl Machine for ReadZoneMaps {
     type Output = ZoneMaps;
 
+    fn subject(&self) -> &'static str {
+        "zone maps"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<ZoneMaps>> {
         match replies.into_bytes().first() {
             None => Ok(Step::Read(vec![self.text.at.clone()])),

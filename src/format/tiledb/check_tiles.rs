@@ -190,6 +190,10 @@ impl ReadTiles {
 impl Machine for ReadTiles {
     type Output = FragmentTiles;
 
+    fn subject(&self) -> &'static str {
+        "tiles"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<FragmentTiles>> {
         match replies {
             Replies::Start => Ok(Step::Read([&self.blocks[..], &self.statistics].concat())),

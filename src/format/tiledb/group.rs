@@ -54,6 +54,10 @@ impl ReadGroup {
 impl Machine for ReadGroup {
     type Output = Vec<GroupMember>;
 
+    fn subject(&self) -> &'static str {
+        "group"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         map_done(self.folder.step(replies)?, merge)
     }

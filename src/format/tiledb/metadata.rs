@@ -62,6 +62,10 @@ impl ReadMetadata {
 impl Machine for ReadMetadata {
     type Output = Vec<(String, MetadataValue)>;
 
+    fn subject(&self) -> &'static str {
+        "array metadata"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         map_done(self.folder.step(replies)?, merge)
     }

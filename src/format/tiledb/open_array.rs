@@ -346,6 +346,10 @@ fn is_commit_file(entry: &Entry) -> bool {
 impl Machine for OpenArray {
     type Output = TileDbArray;
 
+    fn subject(&self) -> &'static str {
+        "schema and fragments"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<TileDbArray>> {
         // Takes the state out, because its lists are needed while the methods change the machine. A method
         // that makes another request sets the next state.

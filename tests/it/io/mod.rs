@@ -12,5 +12,7 @@ mod memory;
 mod object_server;
 /// Requests to object stores.
 mod remote;
+/// Scans of arrays in object stores.
+mod remote_scans;
 /// Every kind of byte source.
 mod sources;

@@ -126,6 +126,10 @@ const NAMES: [&str; 3] = ["zone maps", "a secondary index", "metadata"];
 impl Machine for CheckFooter {
     type Output = CheckedFooter;
 
+    fn subject(&self) -> &'static str {
+        "footer"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<CheckedFooter>> {
         let replies = replies.into_bytes();
         // First without a reply, then with the JSON, and last with spilled metadata.

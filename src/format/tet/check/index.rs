@@ -113,6 +113,10 @@ impl Faults {
 impl Machine for CheckIndex {
     type Output = Vec<CheckedRow>;
 
+    fn subject(&self) -> &'static str {
+        "index"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let bytes = self.file.index.bytes_of(self.rows.clone());
         let replies = replies.into_bytes();

@@ -124,6 +124,10 @@ fn fault(dataset: u64, coordinates: &[u64], error: Error) -> ZoneFault {
 impl Machine for CheckZoneMaps {
     type Output = CheckedZoneMaps;
 
+    fn subject(&self) -> &'static str {
+        "zone maps"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         match replies.into_bytes().first() {
             None => Ok(Step::Read(vec![self.text.at.clone()])),

@@ -109,6 +109,10 @@ impl ReadTimedFolder {
 impl Machine for ReadTimedFolder {
     type Output = Vec<TimedFile>;
 
+    fn subject(&self) -> &'static str {
+        "listing"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Vec<TimedFile>>> {
         // The kind of the replies tells which step comes next, so the machine keeps no state for that.
         match replies {

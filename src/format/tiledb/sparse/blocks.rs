@@ -206,6 +206,10 @@ fn markers(
 impl Machine for ReadBlocks {
     type Output = ();
 
+    fn subject(&self) -> &'static str {
+        "fragment metadata"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<()>> {
         match replies {
             Replies::Start => {}

@@ -63,6 +63,10 @@ impl ReadRTree {
 impl Machine for ReadRTree {
     type Output = StoredRTree;
 
+    fn subject(&self) -> &'static str {
+        "R-tree"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<StoredRTree>> {
         match replies {
             Replies::Start => Ok(Step::Read(self.locations.clone())),

@@ -94,6 +94,10 @@ impl ReadSparseZones {
 impl Machine for ReadSparseZones {
     type Output = Vec<Option<Arc<dyn Zones>>>;
 
+    fn subject(&self) -> &'static str {
+        "statistics of tiles"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         let locations = || self.asked.iter().flat_map(|(_, locations)| locations.iter().cloned());
         match replies {

@@ -177,6 +177,10 @@ pub(in crate::format::tiledb) fn stored_statistics_locations(
 impl Machine for ReadZones {
     type Output = TileZones;
 
+    fn subject(&self) -> &'static str {
+        "statistics of tiles"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<TileZones>> {
         match replies {
             Replies::Start => {

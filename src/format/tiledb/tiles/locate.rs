@@ -228,6 +228,10 @@ impl Locate {
 impl Machine for Locate {
     type Output = Vec<Vec<StoredChunk>>;
 
+    fn subject(&self) -> &'static str {
+        "locations of tiles"
+    }
+
     fn step(&mut self, replies: Replies) -> Result<Step<Self::Output>> {
         match replies {
             Replies::Start => self.asked = self.missing()?,
