@@ -365,8 +365,9 @@ impl ChunkReader {
         let (fetched, decoded) = (self.bytes_fetched(stored), self.bytes_decoded(task, stored));
         let held = self.held.saturating_add(fetched);
         // Decoding the chunk needs memory too, once it is opened.
-        let is_within = held.saturating_add(decoded) as u64 <= self.budget;
-        if !first && !(is_within && held as u64 <= self.ahead) {
+        let is_within =
+            held.saturating_add(decoded) as u64 <= self.budget && held as u64 <= self.ahead;
+        if !first && !is_within {
             return Ok(None);
         }
         match self.reserve(fetched.saturating_add(decoded), first) {

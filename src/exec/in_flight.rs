@@ -15,12 +15,11 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::{DataFusionError, Result};
 
 use super::metrics::RequestMetrics;
-use super::slice::Slice;
 use crate::array::GridArray;
 use crate::format::StoredChunk;
 use crate::grid::ChunkTask;
 use crate::io::{RequestCounts, counted};
-use crate::tile::Request;
+use crate::tile::{Request, Slice};
 
 /// The payloads of one chunk; `None` for an absent object.
 type Payloads = Vec<Option<Bytes>>;

@@ -26,7 +26,6 @@ pub(crate) mod pruning;
 mod reduce;
 mod remote_settings;
 mod scan;
-mod slice;
 pub(crate) mod sparse;
 mod stats;
 mod stream;

@@ -14,6 +14,7 @@ mod drive;
 pub(crate) mod layers;
 mod objects;
 mod runs;
+mod slice;
 mod write;
 
 pub(crate) use absent::leave_out_absent;
@@ -21,4 +22,5 @@ pub use cells::Tile;
 pub use drive::drive;
 pub use layers::CellFormat;
 pub use objects::{Objects, OpenFolder, Request};
+pub(crate) use slice::Slice;
 pub use write::{WriteSession, write_all};

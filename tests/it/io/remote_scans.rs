@@ -107,7 +107,7 @@ async fn a_catalog_opens_its_files_side_by_side() {
         .await
         .unwrap();
     link.server.take_requests();
-    rows_from(&ctx, "SELECT count(*) FROM years.\"7\".elevation").await;
+    rows_from(&ctx, "SELECT count(*) FROM years.\"7\".t2m").await;
     let requests = link.server.take_requests();
     assert!(requests.iter().all(|it| it.path.ends_with("/7.tet")), "{requests:?}");
 }

@@ -12,13 +12,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::objects::Request;
 use crate::format::{ByteRange, Layer, Payload, StoredChunk};
 use crate::grid::{AxisSelection, ChunkTask};
-use crate::tile::Request;
 
 /// A part of a payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slice {
+pub(crate) struct Slice {
     /// The bytes of the payload that are fetched.
     bytes: Range<usize>,
     /// The length of the whole payload.
@@ -28,7 +28,7 @@ pub(super) struct Slice {
 impl Slice {
     /// Shortens the requests for a chunk to slices that spare more than `least` bytes each. `requests` are those
     /// of `stored`, in order. Returns a slice for each shorter request, and `None` for the others.
-    pub(super) fn shorten(
+    pub(crate) fn shorten(
         task: &ChunkTask,
         stored: &[StoredChunk],
         requests: &mut [Request],
@@ -66,12 +66,12 @@ impl Slice {
     }
 
     /// The bytes that are not fetched.
-    pub(super) fn left_out(&self) -> usize {
+    pub(crate) fn left_out(&self) -> usize {
         self.len - self.bytes.len()
     }
 
     /// Returns a payload of the whole length with the fetched bytes in their place.
-    pub(super) fn pad(&self, fetched: &Bytes) -> Bytes {
+    pub(crate) fn pad(&self, fetched: &Bytes) -> Bytes {
         if fetched.len() != self.bytes.len() {
             return fetched.clone(); // decoding reports a wrong length
         }
