@@ -29,6 +29,7 @@ mod support;
 
 use std::hint::black_box;
 use std::ops::Range;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use common::figures::{Baseline, Figures, Query};
@@ -65,6 +66,9 @@ const OTHER_CELL: &str = "SELECT value FROM t WHERE station = 'ST00007' AND time
 
 const ARRAY: &str = "s3://bucket/array";
 const YEARS: &str = "s3://bucket/years";
+
+/// The environment variable that makes this process measure its memory. It names an array.
+const MEASURES: &str = "GRIDFUSION_BENCH_MEMORY";
 
 /// Requests in flight of a baseline.
 const AT_ONCE: usize = 16;
@@ -255,17 +259,34 @@ fn peak(before: Option<u64>, work: impl FnOnce()) -> Option<f64> {
     Some(status_kb("VmHWM:")?.saturating_sub(before?) as f64 / 1000.0)
 }
 
+/// Returns the megabytes by which the memory of a new process rises while it aggregates an array: the memory that
+/// an allocator keeps of earlier queries would hide it.
+fn memory(array: &str) -> Option<f64> {
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    let output = process.env(MEASURES, array).stderr(Stdio::inherit()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().parse().ok()
+}
+
+/// Prints the result of [`memory`], in the new process.
+fn measure(array: &str) {
+    let remote = Remote::new();
+    remote.server.set(USUAL);
+    let location = if array == ARRAY { ARRAY.to_owned() } else { remote.climate() };
+    let before = status_kb("VmRSS:");
+    if let Some(rise) = peak(before, || remote.by_station(&location)) {
+        println!("{rise}");
+    }
+}
+
 fn main() {
     if is_server() {
         return serve(objects());
     }
+    if let Ok(array) = std::env::var(MEASURES) {
+        return measure(&array);
+    }
+    let (of_file, of_array) = (memory("climate"), memory(ARRAY));
     let remote = Remote::new();
-    // Before all other work, because the allocator keeps memory of earlier queries.
-    remote.server.set(USUAL);
-    let before = status_kb("VmRSS:");
-    let of_file = peak(before, || remote.by_station(&remote.climate()));
-    let of_array = peak(before, || remote.by_station(ARRAY));
-
     let mut bench = Bench { remote: &remote, figures: Figures::with_requests("remote") };
     bench.aggregations();
     bench.small_queries();
