@@ -11,20 +11,30 @@ mod text;
 use std::io::{self, Write};
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::context::SessionContext;
-use gridfusion::source::{Description, Detail};
+use datafusion::prelude::SessionContext;
+use gridfusion::source::{Description, Detail, Fact};
 use gridfusion::{Error, Formats};
 
 use crate::args::InfoArgs;
+use crate::hints::with_hint;
 use crate::options::PathOptions;
 use crate::place::Place;
+use crate::progress::Progress;
+use crate::requests::{Requests, remote_of};
+use crate::session::plain_context;
 
 /// Prints the description of a path.
 ///
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
-    let description = describe(args).await?;
+    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let ctx = plain_context(options.for_stores());
+    let opening = Progress::is_possible().then(|| Progress::of_opening(&remote_of(&ctx)));
+    let described = describe(args, &options, &ctx).await;
+    drop(opening);
+    let mut description = described.map_err(|error| with_hint(error.into(), &ctx))?;
+    add_requests(&mut description, Requests(remote_of(&ctx).counts()));
     let text = if args.json {
         let json = serde_json::to_string_pretty(&description.document);
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
@@ -39,9 +49,25 @@ pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
 /// Most entries of a directory that the error message lists.
 const MOST_NAMED: usize = 10;
 
-async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
-    match Place::open(&args.path, &options, &SessionContext::new()).await? {
+/// Adds the requests that the description took, if there were any.
+fn add_requests(description: &mut Description, requests: Requests) {
+    if requests.is_none() {
+        return;
+    }
+    if let Fact::Record(fields) = &mut description.document {
+        fields.push(("requests", requests.fact()));
+    }
+    if let Some(page) = description.pages.last_mut() {
+        page.lines.push(requests.to_string());
+    }
+}
+
+async fn describe(
+    args: &InfoArgs,
+    options: &PathOptions,
+    ctx: &SessionContext,
+) -> gridfusion::Result<Description> {
+    match Place::open(&args.path, options, ctx).await? {
         Place::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);

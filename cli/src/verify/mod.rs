@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::context::SessionContext;
+use datafusion::prelude::SessionContext;
 use gridfusion::Formats;
 use gridfusion::verify::{Depth, Progress, Report};
 
@@ -24,6 +24,7 @@ use crate::errors::stdout_is_closed;
 use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
+use crate::session::plain_context;
 
 /// Verifies the files or arrays at a path and prints the reports. Returns failure if a check failed.
 ///
@@ -34,7 +35,7 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
-    let ctx = SessionContext::new();
+    let ctx = plain_context(options.for_stores());
     let line = show(&progress);
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
@@ -62,8 +63,12 @@ fn print(text: &str) -> Result<()> {
 /// Starts a progress line, if there is a terminal.
 fn show(progress: &Arc<Progress>) -> Option<Line> {
     let progress = Arc::clone(progress);
-    let done =
-        move || Done { chunks: progress.done(), of: progress.total(), bytes: progress.bytes() };
+    let done = move || Done {
+        chunks: progress.done(),
+        of: progress.total(),
+        bytes: progress.bytes(),
+        requests: 0,
+    };
     Line::is_possible().then(|| Line::start(done))
 }
 
