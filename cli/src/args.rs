@@ -84,8 +84,8 @@ Names:
   quotes: "Soil-2024".temperature
 
 Environment:
-  AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION,
-                             or AWS_SKIP_SIGNATURE=true for public buckets
+  AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION.
+                             Without credentials, requests are anonymous
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
   GRIDFUSION_HISTORY         History file of the prompt; if empty, no history is kept
   GRIDFUSION_PAGER, PAGER    Pager for results longer than the screen; if empty, no pager

@@ -1,7 +1,7 @@
 //! Whether credentials for a store are given. Without any, requests are anonymous.
 //!
 //! `object_store` would ask the metadata service of a cloud machine for credentials. On other machines, this
-//! address does not answer, and each query would wait for it. So the program asks there only if an option says so:
+//! address does not answer, and each query would wait for it. So the program asks there only if an option demands it:
 //! `skip_signature=false`, or one about the metadata service.
 
 use std::path::Path;

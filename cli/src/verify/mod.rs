@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
-use gridfusion::Formats;
 use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion::{Formats, without_secrets};
 
 use self::document::Document;
 use self::subject::Subject;
@@ -40,7 +40,8 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
     let text = if args.json {
-        let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
+        let path = without_secrets(&args.path);
+        let json = serde_json::to_string_pretty(&Document::new(&path, depth, &subjects));
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
         text::of(depth, &subjects)
@@ -94,5 +95,6 @@ async fn verify(
         }
         Err(error) => vec![(path.to_owned(), Report::of_error(path, depth, &error))],
     };
-    reports.into_iter().map(|(path, report)| Subject { path, report }).collect()
+    let subject = |(path, report): (String, _)| Subject { path: without_secrets(&path), report };
+    reports.into_iter().map(subject).collect()
 }
