@@ -276,7 +276,7 @@ mod tests {
         let stores = stores(&[("aws.endpoint", "http://localhost:1"), ("http.timeout", "soon")]);
         for (location, expected) in [
             ("gopher://host/", "no object store for 'gopher://host/'; the schemes are s3, "),
-            ("s3:///a.tet", "'s3:///a.tet' names no bucket or container; write s3://NAME/PATH"),
+            ("s3:///a.tet", "'s3:///' names no bucket or container; write s3://NAME/PATH"),
             ("s3://bucket/a.tet", "the endpoint http://localhost:1 is not encrypted; if that "),
             ("az://container/a.tet", "set azure.account_name"),
             ("http://localhost:1/a.tet", "an option 'http.…' is wrong: "),

@@ -174,7 +174,7 @@ fn mistyped_options_are_refused_before_any_request() {
     {
         let outcome = run(&[args, &["-o", "gcp.service_acount=x"]].concat());
         assert_eq!(outcome.code, Some(1), "{args:?} {outcome:?}");
-        assert!(outcome.stderr.contains("did you mean google.service_account?"), "{outcome:?}");
+        assert!(outcome.stderr.contains("did you mean gcp.service_account?"), "{outcome:?}");
     }
     assert!(server.take().is_empty());
 }
@@ -202,7 +202,7 @@ fn a_refused_request_shows_what_to_set() {
         (
             403,
             xml("AccessDenied", ""),
-            "AccessDenied: No.; no credentials are set, so the request was anonymous; set aws.access_key_id and aws.secret_access_key",
+            "AccessDenied: No; no credentials are set, so the request was anonymous; set aws.access_key_id and aws.secret_access_key",
         ),
         (404, xml("NoSuchBucket", ""), "there is no such bucket at this endpoint"),
         (
@@ -233,10 +233,7 @@ fn urls_and_endpoints_that_cannot_work_are_refused() {
             &["info", "s3://b/a.tet", "-o", &endpoint][..],
             "is not encrypted; if that is intended, set aws.allow_http=true",
         ),
-        (
-            &["info", "s3:///a.tet"],
-            "'s3:///a.tet' names no bucket or container; write s3://NAME/PATH",
-        ),
+        (&["info", "s3:///a.tet"], "'s3:///' names no bucket or container; write s3://NAME/PATH"),
         (&["info", "az://c/a.tet"], "set azure.account_name"),
         (&["info", "http://127.0.0.1:1/a.tet"], "no server listens there"),
     ] {
