@@ -183,7 +183,7 @@ impl Args {
         Ok(args)
     }
 
-    /// Refuses options for paths if there is no path. Those of object stores need none.
+    /// Refuses options for paths if there is no path. Options of object stores need none.
     fn refuse_options_without_paths(&self) -> Result<(), clap::Error> {
         let (paths, options) = match &self.task {
             Some(Task::Plot(plot)) => (&plot.paths, &plot.options),

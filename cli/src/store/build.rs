@@ -112,7 +112,7 @@ fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Build
     let value = |key: AmazonS3ConfigKey| builder.get_config_value(&key);
     let endpoint = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
     let allowed = value(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
-    check_endpoint("aws", endpoint, allowed)?;
+    check_endpoint("aws", endpoint.as_deref(), allowed.as_deref())?;
     Ok(match is_anonymous(url, options) {
         true => builder.with_skip_signature(true),
         false => builder,
@@ -127,7 +127,8 @@ fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftA
     let builder = options.azure().fold(builder, |it, (key, value)| it.with_config(key, value));
     let value = |key: AzureConfigKey| builder.get_config_value(&key);
     let allowed = value(AzureConfigKey::Client(ClientConfigKey::AllowHttp));
-    check_endpoint("azure", value(AzureConfigKey::Endpoint), allowed)?;
+    let endpoint = value(AzureConfigKey::Endpoint);
+    check_endpoint("azure", endpoint.as_deref(), allowed.as_deref())?;
     Ok(match is_anonymous(url, options) {
         true => builder.with_skip_signature(true),
         false => builder,
@@ -148,16 +149,15 @@ fn google(url: &Url, options: &StoreOptions, reader: Reader) -> GoogleCloudStora
 }
 
 /// Refuses an endpoint without TLS, unless an option allows it.
-fn check_endpoint(prefix: &str, endpoint: Option<String>, allowed: Option<String>) -> Result<()> {
-    let is_plain = endpoint.as_deref().is_some_and(|it| it.starts_with("http://"));
+fn check_endpoint(prefix: &str, endpoint: Option<&str>, allowed: Option<&str>) -> Result<()> {
     let is_no = |it: &str| ["0", "false", "off", "no", "n"].contains(&&*it.to_ascii_lowercase());
-    if is_plain && allowed.as_deref().is_none_or(is_no) {
-        let endpoint = without_secrets(&endpoint.unwrap_or_default());
-        return Err(Error::usage(format!(
-            "the endpoint {endpoint} is not encrypted; if that is intended, set {prefix}.allow_http=true"
-        )));
+    match endpoint.filter(|it| it.starts_with("http://")) {
+        Some(plain) if allowed.is_none_or(is_no) => Err(Error::usage(format!(
+            "the endpoint {} is not encrypted; if that is intended, set {prefix}.allow_http=true",
+            without_secrets(plain)
+        ))),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Makes the client of all web servers with the same options.
