@@ -297,7 +297,8 @@ impl Stores for RuntimeStores {
         base.set_path("/");
         base.set_fragment(None);
         if let Some(maker) = &self.maker {
-            return Ok(self.remote.store(maker.0.store(&base)?));
+            let store = maker.0.store(&base).map_err(|error| error.in_file(url.as_str()))?;
+            return Ok(self.remote.store(store));
         }
         let store = self.runtime.object_store_registry.get_store(&base);
         let store = store.map_err(|error| match error.find_root() {
