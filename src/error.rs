@@ -234,27 +234,47 @@ impl std::error::Error for Error {
 }
 
 /// Returns a text without the passwords and queries of the URLs in it. Signatures of presigned URLs are in their
-/// queries.
-pub(crate) fn without_secrets(text: &str) -> String {
+/// queries. The container in `abfss://container@account.dfs.core.windows.net` is no secret.
+pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("://") {
         let (before, url) = rest.split_at(at + 3);
         shown.push_str(before);
-        let is_end = |c: char| c.is_whitespace() || "'\"<>()".contains(c);
-        let (url, after) = url.split_at(url.find(is_end).unwrap_or(url.len()));
+        let (url, after) = url.split_at(end_of_url(url));
         let (url, query) = url.split_once('?').unwrap_or((url, ""));
         let host_end = url.find('/').unwrap_or(url.len());
-        let host_start = url[..host_end].rfind('@').map_or(0, |at| at + 1);
-        shown.push_str(&url[host_start..]);
-        // A dataset of a quoted path follows the query.
-        if let Some((_, fragment)) = query.split_once('#') {
-            shown.push('#');
-            shown.push_str(fragment);
+        let user_end = url[..host_end].rfind('@').map_or(0, |at| at + 1);
+        let is_web = ["http://", "https://"].iter().any(|it| ends_with(before, it));
+        let is_secret = is_web || url[..user_end].contains(':');
+        shown.push_str(&url[if is_secret { user_end } else { 0 }..]);
+        match query.split_once('#') {
+            // A dataset of a quoted path follows the query.
+            Some((_, fragment)) => shown.extend(["#", fragment]),
+            None => {
+                let end = query.trim_end_matches(|c| "):,;.".contains(c)).len();
+                shown.push_str(&query[end..]);
+            }
         }
         rest = after;
     }
     shown + rest
+}
+
+/// Returns the length of the URL at the beginning of a text. A quote ends it, unless a name goes on behind it.
+fn end_of_url(text: &str) -> usize {
+    let goes_on = |at: usize| text[at + 1..].starts_with(char::is_alphanumeric);
+    let is_end = |at: usize, c: char| match c {
+        '\'' | '"' => !goes_on(at),
+        c => c.is_whitespace() || "<>".contains(c),
+    };
+    text.char_indices().find(|(at, c)| is_end(*at, *c)).map_or(text.len(), |(at, _)| at)
+}
+
+/// Whether a text ends with `end`, in any case.
+fn ends_with(text: &str, end: &str) -> bool {
+    let start = text.len().checked_sub(end.len());
+    start.and_then(|start| text.get(start..)).is_some_and(|it| it.eq_ignore_ascii_case(end))
 }
 
 /// Whether a name is an absolute path or a URL.
@@ -293,6 +313,11 @@ mod tests {
             ("https://h/a.tet?X-Signature=1#t", "https://h/a.tet#t"),
             ("https://me:pass@h:1/a.tet: gone", "https://h:1/a.tet: gone"),
             ("GET 'https://h?x=1' and s3://b/a@b?c", "GET 'https://h' and s3://b/a@b"),
+            ("at (https://h/a(1).tet?sig=2): no", "at (https://h/a(1).tet): no"),
+            ("'https://h/it's.tet?sig=2'", "'https://h/it's.tet'"),
+            ("s3://key:secret@b/a", "s3://b/a"),
+            ("https://token@h/a", "https://h/a"),
+            ("abfss://c@a.dfs.core.windows.net/x?y", "abfss://c@a.dfs.core.windows.net/x"),
             ("a?b@c.tet", "a?b@c.tet"),
         ] {
             assert_eq!(without_secrets(text), expected);

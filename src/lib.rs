@@ -115,6 +115,8 @@ pub mod source;
 pub mod tile;
 pub mod verify;
 
+#[doc(hidden)]
+pub use error::without_secrets;
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{
     BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig,

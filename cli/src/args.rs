@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use gridfusion::Error;
@@ -13,6 +14,7 @@ use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
 use crate::print::{Format, MaxRows};
 use crate::stdin::is_stdin;
+use crate::store::is_of_store;
 
 const AFTER_HELP: &str = r#"Examples:
   Start a prompt; .tables lists the tables, quit ends it:
@@ -82,8 +84,8 @@ Names:
   quotes: "Soil-2024".temperature
 
 Environment:
-  AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION,
-                             or AWS_SKIP_SIGNATURE=true for public buckets
+  AWS_*, GOOGLE_*, AZURE_*   Credentials and settings of object stores, for instance AWS_REGION.
+                             Without credentials, requests are anonymous
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
   GRIDFUSION_HISTORY         History file of the prompt; if empty, no history is kept
   GRIDFUSION_PAGER, PAGER    Pager for results longer than the screen; if empty, no pager
@@ -122,12 +124,13 @@ pub(crate) struct Args {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
-    /// Options for each PATH, for instance `timestamp=2024-03-01`; may be repeated
+    /// Options for each PATH and for object stores, for instance `timestamp=2024-03-01`; may be repeated
     ///
     /// For packages: generation. For TileDB arrays: timestamp, timestamp_start, encryption_key, full_domain,
     /// text_as_binary, time_as_integer. For every PATH: io, nan_as_null, fill_as_null, index_columns,
-    /// trust_zone_maps. For object stores: their settings, for instance `aws.region=eu-north-1`.
-    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
+    /// trust_zone_maps. For all object stores of the session, also without a PATH: aws.NAME, azure.NAME,
+    /// gcp.NAME and http.NAME, for instance `aws.region=eu-north-1`.
+    #[arg(short, long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// Run SQL, then exit; may be repeated, and may hold several statements separated by ';'
@@ -176,7 +179,24 @@ impl Args {
         scripts.extend(places(&matches, "files").zip(files));
         scripts.sort_by_key(|(place, _)| *place);
         args.scripts = scripts.into_iter().map(|(_, script)| script).collect();
+        args.refuse_options_without_paths()?;
         Ok(args)
+    }
+
+    /// Refuses options for paths if there is no path. Options of object stores need none.
+    fn refuse_options_without_paths(&self) -> Result<(), clap::Error> {
+        let (paths, options) = match &self.task {
+            Some(Task::Plot(plot)) => (&plot.paths, &plot.options),
+            _ => (&self.paths, &self.options),
+        };
+        let Some((name, _)) = options.iter().find(|(name, _)| !is_of_store(name)) else {
+            return Ok(());
+        };
+        if !paths.is_empty() {
+            return Ok(());
+        }
+        let message = format!("option '{name}' is for a PATH, and there is none");
+        Err(Self::command().error(ErrorKind::MissingRequiredArgument, message))
     }
 
     /// Whether standard input is SQL, and so cannot be data.
@@ -363,6 +383,14 @@ mod tests {
         let args = parse(&["plot", "SELECT 1", "a", "-o", "x.png", "--option", "io=mmap"]).unwrap();
         let Some(Task::Plot(plot)) = args.task else { panic!("{args:?}") };
         assert_eq!(plot.options, [pair("io", "mmap")]);
+        for words in [
+            &["-o", "aws.region=x", "-c", "1"][..],
+            &["plot", "1", "-o", "x.png", "--option", "aws.region=x"],
+        ] {
+            assert!(parse(words).is_ok(), "{words:?}");
+        }
+        let without_path = ["plot", "1", "-o", "x.png", "--option", "io=mmap"];
+        assert_eq!(parse(&without_path).unwrap_err().exit_code(), 2);
         for words in [&["-o", "io=pread", "-c", "1"][..], &["a", "-o", "io"], &["info", "a", "-o"]]
         {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");

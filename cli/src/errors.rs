@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
+use gridfusion::without_secrets;
 
 use crate::printable::printable_lines;
 
@@ -64,7 +65,8 @@ fn without_report(message: &str) -> String {
 
 /// Prints the message on standard error. A failure to do so is ignored, because no other output is left.
 pub(crate) fn report(error: &DataFusionError) {
-    let _ = writeln!(io::stderr(), "Error: {}", printable_lines(&describe(error)));
+    let _ =
+        writeln!(io::stderr(), "Error: {}", printable_lines(&without_secrets(&describe(error))));
 }
 
 /// Whether a result could not be printed because the reader of standard output closed the pipe.

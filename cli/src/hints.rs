@@ -9,6 +9,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::alike::{closest, did_you_mean, distance, is_like, meant};
 use crate::errors::describe;
+use crate::store_hints::{self, without_xml};
 use crate::unique_names::is_clash_inside;
 use crate::{memory, missing_table};
 
@@ -59,8 +60,9 @@ pub(crate) fn with_hint(error: DataFusionError, ctx: &SessionContext) -> DataFus
         let how = format!("{name} is a window function: {name}(…) OVER (ORDER BY …)");
         return DataFusionError::Plan(format!("{name} has no OVER; {how}"));
     }
-    let shown = without_defaults(&message, ctx);
-    let advice = || memory::advice(&error).or_else(|| clash(&error)).map(str::to_owned);
+    let shown = without_xml(&without_defaults(&message, ctx));
+    let general = || memory::advice(&error).or_else(|| clash(&error)).map(str::to_owned);
+    let advice = || general().or_else(|| store_hints::advice(&error, ctx));
     match advice().or_else(|| hint(&message, ctx)) {
         Some(hint) => DataFusionError::Plan(format!("{}; {hint}", shown.trim_end_matches('.'))),
         None if shown != message => DataFusionError::Plan(shown),

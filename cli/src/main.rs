@@ -16,10 +16,10 @@
 //!
 //! - Tables from the datasets of files: [`place`], [`options`], [`tables`], [`catalog`], [`store`].
 //! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results.
-//! - Queries: [`query`] runs them, [`progress`] and [`timing`] report on them, [`print`] prints their rows.
+//! - Queries: [`query`] runs them, [`progress`], [`timing`] and [`requests`] report on them, [`print`] prints their rows.
 //! - Exports: with [`staging`], a written file appears only when it is complete.
-//! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`mistyped`], [`file_types`],
-//!   [`bus_error`]. A closed pipe, as after `head`, is no error.
+//! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
+//!   [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error.
 //! - A memory limit: [`memory`].
 
 mod alike;
@@ -51,12 +51,14 @@ mod progress;
 mod prompt;
 mod query;
 mod reads;
+mod requests;
 mod run;
 mod session;
 mod staging;
 mod statement;
 mod stdin;
 mod store;
+mod store_hints;
 mod summarize;
 mod tables;
 mod timing;
@@ -67,10 +69,15 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use datafusion::error::Result;
+use gridfusion::{Formats, without_secrets};
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Script, Task};
+use crate::hints::with_hint;
+use crate::options::PathOptions;
 use crate::printable::printable_lines;
+use crate::progress::Progress;
+use crate::requests::remote_of;
 use crate::session::Session;
 
 /// mimalloc, because DataFusion allocates often and from many threads.
@@ -118,10 +125,15 @@ async fn main() -> ExitCode {
 
 /// Opens the paths of the command line and runs its SQL, or the prompt.
 async fn execute(args: &Args) -> Result<()> {
-    let mut session = Session::new(&args.engine, args.reads_sql_from_stdin())?;
+    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let is_stdin_sql = args.reads_sql_from_stdin();
+    let mut session = Session::new(&args.engine, is_stdin_sql, options.for_stores())?;
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
-    tables::register(&session, &args.paths, &args.options).await?;
+    let opening = session.output.progress.then(|| Progress::of_opening(&remote_of(&session.ctx)));
+    let opened = tables::register(&session, &args.paths, &options).await;
+    drop(opening);
+    opened.map_err(|error| with_hint(error, &session.ctx))?;
     if args.scripts.is_empty() && io::stdin().is_terminal() {
         return prompt::run(&session.ctx, &mut session.output).await;
     }
@@ -149,7 +161,8 @@ fn start_log(quiet: bool) {
                 log::Level::Debug => "debug",
                 log::Level::Trace => "trace",
             };
-            writeln!(out, "{level}: {}", printable_lines(&record.args().to_string()))
+            let text = without_secrets(&record.args().to_string());
+            writeln!(out, "{level}: {}", printable_lines(&text))
         })
         .try_init();
 }

@@ -1,9 +1,9 @@
-//! `--option NAME=VALUE`: options for the PATHs of the command line.
-
-use std::collections::HashMap;
+//! `--option NAME=VALUE`: options for the PATHs of the command line, and for object stores.
 
 use gridfusion::options::Scope;
 use gridfusion::{ArrayFormat, ArrayOptions, Error, Formats, OptionInfo};
+
+use crate::store::{StoreOptions, is_of_store};
 
 /// The name and value of an option, as the user wrote them.
 pub(crate) type Setting = (String, String);
@@ -22,8 +22,7 @@ pub(crate) fn parse_setting(text: &str) -> Result<Setting, String> {
 /// Options for a PATH of any format. There is no `Debug`, because options may hold keys.
 #[derive(Default)]
 pub(crate) struct PathOptions {
-    /// Settings of object stores.
-    stores: HashMap<String, String>,
+    stores: StoreOptions,
     arrays: ArrayOptions,
 }
 
@@ -36,18 +35,15 @@ impl PathOptions {
     pub(crate) fn new(settings: &[Setting], formats: &Formats) -> gridfusion::Result<Self> {
         let mut options = Self::default();
         for (name, value) in settings {
-            let twice = match is_of_store(name) {
-                true => options.stores.insert(name.clone(), value.clone()).is_some(),
-                false => {
-                    refuse_of_one_table(name, formats)?;
-                    let is_there = options.arrays.get(name).is_some();
-                    options.arrays = options.arrays.with_option(name, value.as_str());
-                    is_there
-                }
-            };
-            if twice {
+            if is_of_store(name) {
+                options.stores.set(name, value)?;
+                continue;
+            }
+            refuse_of_one_table(name, formats)?;
+            if options.arrays.get(name).is_some() {
                 return Err(Error::usage(format!("option '{name}' is given twice")));
             }
+            options.arrays = options.arrays.with_option(name, value.as_str());
         }
         formats.check(&options.arrays)?;
         Ok(options)
@@ -83,7 +79,7 @@ impl PathOptions {
     }
 
     /// Returns the options for object stores.
-    pub(crate) fn for_store(&self) -> &HashMap<String, String> {
+    pub(crate) fn for_stores(&self) -> &StoreOptions {
         &self.stores
     }
 
@@ -116,12 +112,6 @@ fn refuse_of_one_table(name: &str, formats: &Formats) -> gridfusion::Result<()> 
     Err(Error::usage(format!("option '{name}' {why}; the options here are {}", known.join(", "))))
 }
 
-/// Whether an option is a setting of an object store, such as `aws.region`.
-fn is_of_store(name: &str) -> bool {
-    let prefix = name.split_once('.').map(|(prefix, _)| prefix);
-    prefix.is_some_and(|prefix| ["aws", "azure", "gcp", "google"].contains(&prefix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +135,9 @@ mod tests {
         let both = options(&["io=pread", "timestamp=7", "aws.region=x"]).unwrap();
         let names: Vec<&str> = both.for_arrays().iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["io", "timestamp"]);
-        assert_eq!(both.for_store()["aws.region"], "x");
+        let mut region = StoreOptions::default();
+        region.set("aws.region", "x").unwrap();
+        assert!(*both.for_stores() == region);
     }
 
     #[test]
@@ -153,6 +145,8 @@ mod tests {
         for (settings, expected) in [
             (&["io=fast"][..], "io = 'fast'"),
             (&["io=mmap", "io=pread"], "option 'io' is given twice"),
+            (&["aws.region=a", "aws.region=b"], "option 'aws.region' is given twice"),
+            (&["aws.regoin=a"], "did you mean aws.region?"),
             (&["time=1"], "option 'time' is unknown; the options here are generation, io, "),
             (&["dataset=t"], "option 'dataset' is for one table"),
             (&["reduce=false"], "option 'reduce' is for SET gridfusion"),

@@ -7,7 +7,6 @@ use gridfusion::source::Ending;
 use gridfusion::{ArrayOpener, ArraySchema, Error, Formats, GridCatalog};
 
 use crate::options::PathOptions;
-use crate::store;
 
 /// The arrays at a path or URL.
 pub(crate) enum Place {
@@ -33,7 +32,6 @@ impl Place {
             );
             return Err(Error::usage(message).in_file(path));
         }
-        store::register(path, options.for_store(), &ctx.runtime_env())?;
         let opener = ArrayOpener::of(&ctx.state());
         let place = opener.place(path)?;
         let (array_options, formats) = (options.for_arrays(), opener.formats());

@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use gridfusion::io::{Remote, RequestCounts};
 use gridfusion::source::size_text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -26,6 +27,8 @@ pub(crate) struct Done {
     pub(crate) of: u64,
     /// Bytes read for the chunks that are done.
     pub(crate) bytes: u64,
+    /// Requests to object stores, while the chunks are not known yet.
+    pub(crate) requests: u64,
 }
 
 /// The progress line. A drop clears it from the terminal before the drop returns.
@@ -46,6 +49,15 @@ impl Progress {
     /// is shown.
     pub(crate) fn start(measure: impl Fn() -> Done + Send + 'static) -> Self {
         Self::on(ProgressDrawTarget::stderr(), DELAY, measure)
+    }
+
+    /// Starts a line that shows the requests to object stores from now on, and their bytes.
+    pub(crate) fn of_opening(remote: &Remote) -> Self {
+        let (remote, earlier) = (remote.clone(), remote.counts());
+        Self::start(move || {
+            let RequestCounts { requests, bytes_fetched, .. } = remote.counts().since(&earlier);
+            Done { requests, bytes: bytes_fetched, ..Done::default() }
+        })
     }
 
     fn on(
@@ -116,6 +128,9 @@ fn message(done: Done, elapsed: Duration) -> String {
     let mut parts = vec![];
     if done.of > 0 {
         parts.push(format!("{}/{} chunks", done.chunks.min(done.of), done.of));
+    }
+    if done.requests > 0 {
+        parts.push(format!("opening: {} requests", done.requests));
     }
     if done.bytes > 0 {
         let rate = done.bytes as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -196,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_line_is_drawn_and_cleared() {
-        let done = Done { chunks: 3, of: 4, bytes: 5 << 20 };
+        let done = Done { chunks: 3, of: 4, bytes: 5 << 20, requests: 0 };
         let is_drawn = |line: &str| line.contains(" 75% 3/4 chunks, 5.0 MiB, ");
         let screen = run(Duration::ZERO, done, |screen| is_drawn(&screen.line()));
         let drawn = screen.shown().into_iter().find(|line| is_drawn(line)).unwrap();
@@ -214,9 +229,11 @@ mod tests {
     fn messages() {
         let second = Duration::from_secs(1);
         assert_eq!(message(Done::default(), second), "1 s");
-        let done = Done { chunks: 7, of: 5, bytes: 4096 };
+        let done = Done { chunks: 7, of: 5, bytes: 4096, requests: 0 };
         assert_eq!(message(done, 2 * second), "5/5 chunks, 4.0 KiB, 2.0 KiB/s, 2 s");
         assert_eq!(message(Done { of: 0, ..done }, second), "4.0 KiB, 4.0 KiB/s, 1 s");
+        let opening = Done { of: 0, requests: 12, ..done };
+        assert_eq!(message(opening, second), "opening: 12 requests, 4.0 KiB, 4.0 KiB/s, 1 s");
         assert_eq!(message(Done { bytes: 0, ..done }, Duration::ZERO), "5/5 chunks, 0 s");
     }
 }

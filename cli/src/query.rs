@@ -22,11 +22,13 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures::TryStreamExt;
+use gridfusion::io::{Remote, RequestCounts};
 
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
+use crate::requests::{Requests, remote_of};
 use crate::session::Output;
 use crate::staging::Staging;
 use crate::statement::{self, Planned};
@@ -45,6 +47,9 @@ pub(crate) struct Query {
     progress: bool,
     start: Instant,
     planning: Duration,
+    remote: Remote,
+    /// The requests of the session before this statement.
+    earlier: RequestCounts,
 }
 
 /// The kind of a statement.
@@ -88,7 +93,11 @@ impl Query {
         if shows_all_rows(&statement) {
             print.maxrows = MaxRows::Unlimited;
         }
+        let remote = remote_of(ctx);
+        let earlier = remote.counts();
+        let opening = output.progress.then(|| Progress::of_opening(&remote));
         let Planned { physical: plan, context, .. } = statement::plan(ctx, statement).await?;
+        drop(opening);
         let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));
         let context = match &staging {
             Some(staging) => staging.context(context)?,
@@ -99,7 +108,19 @@ impl Query {
         }
         let context = Arc::new(context);
         let (pager, progress, planning) = (output.pager.clone(), output.progress, start.elapsed());
-        Ok(Self { plan, context, kind, staging, print, pager, progress, start, planning })
+        Ok(Self {
+            plan,
+            context,
+            kind,
+            staging,
+            print,
+            pager,
+            progress,
+            start,
+            planning,
+            remote,
+            earlier,
+        })
     }
 
     /// Runs the plan and prints its rows.
@@ -116,11 +137,12 @@ impl Query {
                 false => self.print_collected(rows, progress, begin).await?,
             }
         };
+        let requests = Requests(self.remote.counts().since(&self.earlier));
         if self.kind == Kind::Other {
-            return Ok(Timing::Whole(self.start.elapsed()));
+            return Ok(Timing::Whole { time: self.start.elapsed(), requests });
         }
         let reads = Reads::of(self.plan.as_ref());
-        Ok(Timing::Query { planning: self.planning, execution, rows, reads })
+        Ok(Timing::Query { planning: self.planning, execution, rows, reads, requests })
     }
 
     /// Prints rows as they arrive, in memory that does not grow with their number.

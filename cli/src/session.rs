@@ -10,7 +10,7 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use gridfusion::{GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs};
+use gridfusion::{GridUrlTables, GridfusionConfig, GridfusionSessionStateBuilderExt, UrlCatalogs};
 
 use crate::catalog::UrlTables;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions};
 use crate::progress::Progress;
 use crate::stdin::Stdin;
-use crate::store::Stores;
+use crate::store::{StoreOptions, Stores};
 
 /// The context of statements, and the settings of their output.
 pub(crate) struct Session {
@@ -48,8 +48,8 @@ pub(crate) struct Output {
 
 impl Session {
     /// Makes a session without tables. If standard input is SQL (`is_stdin_sql`), it cannot be a table.
-    pub(crate) fn new(engine: &Engine, is_stdin_sql: bool) -> Result<Self> {
-        let ctx = context(engine, is_stdin_sql)?;
+    pub(crate) fn new(engine: &Engine, is_stdin_sql: bool, options: &StoreOptions) -> Result<Self> {
+        let ctx = context(engine, Stores::new(Stdin::new(is_stdin_sql), options))?;
         let plain = Arc::clone(ctx.state().catalog_list());
         let config = ctx.copied_config();
         let names = &config.options().catalog;
@@ -74,12 +74,20 @@ impl Session {
     }
 }
 
-fn context(engine: &Engine, is_stdin_sql: bool) -> Result<SessionContext> {
-    let stores = Stores::new(Stdin::new(is_stdin_sql));
-    let runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::new(stores));
+/// Returns a context that opens arrays and runs no SQL.
+pub(crate) fn plain_context(options: &StoreOptions) -> SessionContext {
+    let stores = Arc::new(Stores::new(Stdin::new(true), options));
+    let config = SessionConfig::new().with_option_extension(GridfusionConfig::default());
+    SessionContext::new_with_config(stores.add_to(config))
+}
+
+fn context(engine: &Engine, stores: Stores) -> Result<SessionContext> {
+    let stores = Arc::new(stores);
+    let config = stores.add_to(config(engine)?);
+    let runtime = RuntimeEnvBuilder::new().with_object_store_registry(stores);
     let runtime = memory::limited(runtime, engine.memory_limit);
     let state = SessionStateBuilder::new()
-        .with_config(config(engine)?)
+        .with_config(config)
         .with_runtime_env(runtime.build_arc()?)
         .with_default_features()
         .with_gridfusion()

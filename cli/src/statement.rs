@@ -18,7 +18,8 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::{file_types, stdin, store, unique_names};
+use crate::store::{StoreOptions, Stores, is_of_store};
+use crate::{file_types, stdin, unique_names};
 
 /// Returns the SQL dialect of the session, which a statement may change.
 fn dialect(ctx: &SessionContext) -> Result<Box<dyn Dialect>> {
@@ -113,29 +114,30 @@ async fn execute(ctx: &SessionContext, statement: Statement) -> Result<DataFrame
     let mut plan = Box::pin(unique_names::plan(ctx, statement)).await?;
     match &mut plan {
         LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => {
-            register_stores(ctx, &table.locations, &table.options)?;
+            configure_stores(ctx, &table.locations, &table.options)?;
             prepare_table(table);
             file_types::check_table(ctx, table)?;
         }
         LogicalPlan::Copy(copy) => {
             refuse_stdout(&copy.output_url)?;
-            register_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
-            store::remove_store_settings(&mut copy.options);
+            configure_stores(ctx, slice::from_ref(&copy.output_url), &copy.options)?;
+            copy.options.retain(|name, _| !is_of_store(name));
         }
         _ => {}
     }
     Box::pin(ctx.execute_logical_plan(plan)).await
 }
 
-/// Registers the object stores of `locations`, with the settings in a statement's options.
-fn register_stores(
+/// Sets the options of object stores that a statement has, for the stores of `locations`.
+fn configure_stores(
     ctx: &SessionContext,
     locations: &[String],
     options: &HashMap<String, String>,
 ) -> Result<()> {
-    let runtime = ctx.runtime_env();
+    let options = StoreOptions::of_sql(options)?;
+    let Some(stores) = Stores::of(ctx) else { return Ok(()) };
     let mut locations = locations.iter();
-    locations.try_for_each(|location| Ok(store::register(location, options, &runtime)?))
+    locations.try_for_each(|location| Ok(stores.configure(location, &options)?))
 }
 
 /// Replaces the parts of a table that DataFusion's formats do not understand: standard input, and settings
@@ -144,7 +146,7 @@ fn prepare_table(table: &mut CreateExternalTable) {
     if !file_types::is_datafusions(&table.file_type) {
         return;
     }
-    store::remove_store_settings(&mut table.options);
+    table.options.retain(|name, _| !is_of_store(name));
     let locations = mem::take(&mut table.locations).into_iter();
     table.locations =
         locations.map(|location| stdin::location(location, &table.file_type)).collect();

@@ -18,14 +18,13 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::{TableReference, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
-use gridfusion::ArrayOpener;
 use url::Url;
 
-use crate::options::{PathOptions, Setting};
+use crate::options::PathOptions;
 use crate::place::Place;
 use crate::session::Session;
 
-/// Opens each path with the settings, and registers it as a schema. Its datasets or arrays also get bare
+/// Opens each path with the options, and registers it as a schema. Its datasets or arrays also get bare
 /// names. A directory of `.tet` files becomes a catalog, whose files are not opened yet.
 ///
 /// # Errors
@@ -33,23 +32,21 @@ use crate::session::Session;
 pub(crate) async fn register(
     session: &Session,
     paths: &[String],
-    settings: &[Setting],
+    options: &PathOptions,
 ) -> Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
     let mut datasets: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
-    let formats = ArrayOpener::of(&session.ctx.state()).formats().clone();
-    let options = PathOptions::new(settings, &formats)?;
     for path in paths {
-        let tables: Arc<dyn SchemaProvider> =
-            match Place::open(path, &options, &session.ctx).await? {
-                Place::Group(schema) => Arc::new(schema),
-                Place::Directory(files) => {
-                    session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
-                    continue;
-                }
-            };
+        let tables: Arc<dyn SchemaProvider> = match Place::open(path, options, &session.ctx).await?
+        {
+            Place::Group(schema) => Arc::new(schema),
+            Place::Directory(files) => {
+                session.ctx.register_catalog(catalog_name(path, session), Arc::new(files));
+                continue;
+            }
+        };
         let file = SourceFile { schema: schema_name(path, &*session.catalog), tables };
         session.catalog.register_schema(&file.schema, Arc::clone(&file.tables))?;
         for dataset in file.tables.table_names() {

@@ -136,7 +136,7 @@ impl ArrayOptions {
 const STORE_PREFIXES: [&str; 5] = ["aws", "azure", "gcp", "google", "http"];
 
 /// Whether `key` is an option of an object store.
-fn is_of_store(key: &str) -> bool {
+pub(crate) fn is_of_store(key: &str) -> bool {
     key.split_once('.').is_some_and(|(prefix, _)| STORE_PREFIXES.contains(&prefix))
 }
 

@@ -17,6 +17,7 @@ mod info;
 mod table;
 mod value;
 
+pub(crate) use array_options::is_of_store;
 pub use array_options::{ArrayOptions, ResolvedOptions};
 pub use info::{COMMON, OptionInfo, SESSION, Scope};
 pub use table::OptionTable;

@@ -13,7 +13,7 @@
 //! | `table_functions`, `arguments`, `named_arguments`, `fact_provider` | `read_array(…)`, `tet_info(…)` |
 //! | `url_catalogs`, `url_tables` | quoted paths |
 //! | `grid_catalog`, `lazy_schema`, `array_schema` | folders as catalogs, files as schemas |
-//! | `opener`, `locations` | from locations and options to tables |
+//! | `opener`, `locations`, `store_maker` | from locations, options and stores to tables |
 //! | `array_table`, `table`, `sparse_table` | one array as a table |
 
 mod arguments;
@@ -29,6 +29,7 @@ mod opener;
 mod session;
 mod session_state;
 mod sparse_table;
+mod store_maker;
 mod table;
 mod table_functions;
 mod url_catalogs;
@@ -43,6 +44,7 @@ pub use opener::ArrayOpener;
 pub use session::GridfusionSessionContextExt;
 pub use session_state::GridfusionSessionStateBuilderExt;
 pub use sparse_table::SparseTable;
+pub use store_maker::{MakesStores, StoreMaker};
 pub use table::{GridTable, TableOrigin};
 pub use url_catalogs::UrlCatalogs;
 pub use url_tables::GridUrlTables;

@@ -19,6 +19,7 @@ use url::Url;
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
 use super::locations::{Locations, Places};
+use super::store_maker::MakesStores;
 use super::table::TableOrigin;
 use crate::array::GridArray;
 use crate::error::{Error, Result, without_secrets};
@@ -63,6 +64,7 @@ impl ArrayOpener {
         let config = GridfusionConfig::of(session.config_options());
         let stores = Arc::new(RuntimeStores {
             runtime: Arc::clone(session.runtime_env()),
+            maker: MakesStores::of(session),
             remote: config.remote,
         });
         Self { formats: config.formats, defaults: config.tables, stores }
@@ -282,6 +284,8 @@ impl ArrayOpener {
 #[derive(Debug)]
 struct RuntimeStores {
     runtime: Arc<RuntimeEnv>,
+    /// Takes the place of the runtime's registry, if there is one.
+    maker: Option<Arc<MakesStores>>,
     remote: Remote,
 }
 
@@ -292,6 +296,10 @@ impl Stores for RuntimeStores {
         let mut base = url.clone();
         base.set_path("/");
         base.set_fragment(None);
+        if let Some(maker) = &self.maker {
+            let store = maker.0.store(&base).map_err(|error| error.in_file(url.as_str()))?;
+            return Ok(self.remote.store(store));
+        }
         let store = self.runtime.object_store_registry.get_store(&base);
         let store = store.map_err(|error| match error.find_root() {
             // A registry that makes stores on demand reports a missing requirement as a plan error.

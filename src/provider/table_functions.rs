@@ -8,6 +8,7 @@ use datafusion::error::Result;
 use super::ArrayOpener;
 use super::arguments::{Arguments, wait};
 use super::fact_provider::FactProvider;
+use super::store_maker;
 use crate::source::{ArrayFormat, Formats};
 
 /// A table function over arrays. The first argument is a path or URL, or a list of these. The name of a
@@ -75,6 +76,7 @@ impl TableFunctionImpl for ArrayFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let arguments = Arguments::new(&self.name, args.exprs(), true)?;
         let opener = ArrayOpener::of(args.session());
+        store_maker::configure(args.session(), &arguments.locations, &arguments.options)?;
         let mut options = opener.options_of_sql(&arguments.options, self.format)?;
         if let Some(dataset) = &arguments.dataset {
             if options.get("dataset").is_some() {

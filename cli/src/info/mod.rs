@@ -11,37 +11,77 @@ mod text;
 use std::io::{self, Write};
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::context::SessionContext;
-use gridfusion::source::{Description, Detail};
-use gridfusion::{Error, Formats};
+use datafusion::prelude::SessionContext;
+use gridfusion::source::{Description, Detail, Fact};
+use gridfusion::{Error, Formats, without_secrets};
+use url::{Position, Url};
 
 use crate::args::InfoArgs;
+use crate::hints::with_hint;
 use crate::options::PathOptions;
 use crate::place::Place;
+use crate::progress::Progress;
+use crate::requests::{Requests, remote_of};
+use crate::session::plain_context;
 
 /// Prints the description of a path.
 ///
 /// # Errors
 /// If the path cannot be opened, or the text cannot be written.
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
-    let description = describe(args).await?;
+    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let ctx = plain_context(options.for_stores());
+    let opening = Progress::is_possible().then(|| Progress::of_opening(&remote_of(&ctx)));
+    let described = describe(args, &options, &ctx).await;
+    drop(opening);
+    let mut description = described.map_err(|error| with_hint(error.into(), &ctx))?;
+    add_requests(&mut description, Requests(remote_of(&ctx).counts()));
     let text = if args.json {
         let json = serde_json::to_string_pretty(&description.document);
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
         text::of(&description.pages)
     };
+    let text = without_secrets_of(&args.path, text);
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
 }
 
+/// Removes the query and the password of a URL from a description, which has the URLs of the arrays. Attributes may
+/// have other URLs, which stay as they are.
+fn without_secrets_of(location: &str, text: String) -> String {
+    let url = location.contains("://").then(|| Url::parse(location).ok()).flatten();
+    let Some(url) = url.filter(|_| without_secrets(location) != location) else { return text };
+    let user = &url[Position::BeforeUsername..Position::BeforeHost];
+    let query = &url[Position::AfterPath..Position::AfterQuery];
+    let secrets = [user, query].into_iter().filter(|it| it.len() > 1);
+    secrets
+        .fold(text.replace(location, &without_secrets(location)), |text, it| text.replace(it, ""))
+}
+
 /// Most entries of a directory that the error message lists.
 const MOST_NAMED: usize = 10;
 
-async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
-    let options = PathOptions::new(&args.options, &Formats::default())?;
-    match Place::open(&args.path, &options, &SessionContext::new()).await? {
+/// Adds the requests that the description took, if there were any.
+fn add_requests(description: &mut Description, requests: Requests) {
+    if requests.is_none() {
+        return;
+    }
+    if let Fact::Record(fields) = &mut description.document {
+        fields.push(("requests", requests.fact()));
+    }
+    if let Some(page) = description.pages.last_mut() {
+        page.lines.push(requests.to_string());
+    }
+}
+
+async fn describe(
+    args: &InfoArgs,
+    options: &PathOptions,
+    ctx: &SessionContext,
+) -> gridfusion::Result<Description> {
+    match Place::open(&args.path, options, ctx).await? {
         Place::Group(schema) => {
             let listed = args.chunks.then_some(args.count.count());
             let detail = Detail::default().with_listed(listed).with_metadata(args.metadata);
@@ -58,5 +98,20 @@ async fn describe(args: &InfoArgs) -> gridfusion::Result<Description> {
             }
             Err(Error::usage(message).in_file(&args.path))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_have_no_secrets() {
+        let url = "https://me:password@host/a?sig=1&b=2";
+        let text = format!("{url}\n{url}#t\nhttps://me:password@host/a/b?sig=1&b=2, https://x?y=3");
+        let expected = "https://host/a\nhttps://host/a#t\nhttps://host/a/b, https://x?y=3";
+        assert_eq!(without_secrets_of(url, text), expected);
+        let text = "about https://x?y=3".to_owned();
+        assert_eq!(without_secrets_of("s3://b/a", text.clone()), text);
     }
 }

@@ -21,8 +21,8 @@ pub(crate) struct PlotArgs {
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
-    /// Options for each PATH, as without `plot`; may be repeated
-    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_setting, requires = "paths")]
+    /// Options for each PATH and for object stores, as without `plot`; may be repeated
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) options: Vec<Setting>,
 
     /// File to write, .png or .svg

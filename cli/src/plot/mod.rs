@@ -22,12 +22,15 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
+use gridfusion::Formats;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Kind, Picture, Title};
 
 use self::args::PlotArgs;
 use self::draft::Draft;
 use crate::hints::with_hint;
+use crate::options::PathOptions;
 use crate::reads::Reads;
+use crate::requests::{Requests, remote_of};
 use crate::session::Session;
 use crate::statement::{self, Planned};
 use crate::tables;
@@ -40,8 +43,10 @@ use crate::timing::Timing;
 /// file stays as it was.
 pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
     let draft = Draft::beside(&args.output.path)?;
-    let session = Session::new(&args.engine, false)?;
-    tables::register(&session, &args.paths, &args.options).await?;
+    let options = PathOptions::new(&args.options, &Formats::default())?;
+    let session = Session::new(&args.engine, false, options.for_stores())?;
+    let opened = tables::register(&session, &args.paths, &options).await;
+    opened.map_err(|error| with_hint(error, &session.ctx))?;
     let columns = query(&session, args).await.map_err(|error| with_hint(error, &session.ctx))?;
     let failed = |error| failure(error, args);
     let picture = Picture::draw(&columns, &args.spec()).map_err(failed)?;
@@ -63,6 +68,8 @@ pub(crate) async fn run(args: &PlotArgs) -> Result<()> {
 /// Runs the query and returns its columns.
 async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let start = Instant::now();
+    let remote = remote_of(&session.ctx);
+    let earlier = remote.counts();
     let query = statement::parse_query(&session.ctx, &args.sql)?;
     let Planned { logical, physical: plan, context } = statement::plan(&session.ctx, query).await?;
     let titles = titles::of(&logical);
@@ -73,7 +80,8 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     drop(progress);
     if session.output.timing {
         let (rows, reads) = (columns.rows(), Reads::of(plan.as_ref()));
-        Timing::Query { planning, execution: begin.elapsed(), rows, reads }.report();
+        let requests = Requests(remote.counts().since(&earlier));
+        Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }
     Ok(columns)
 }

@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::context::SessionContext;
-use gridfusion::Formats;
+use datafusion::prelude::SessionContext;
 use gridfusion::verify::{Depth, Progress, Report};
+use gridfusion::{Formats, without_secrets};
 
 use self::document::Document;
 use self::subject::Subject;
@@ -24,6 +24,7 @@ use crate::errors::stdout_is_closed;
 use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::{Done, Progress as Line};
+use crate::session::plain_context;
 
 /// Verifies the files or arrays at a path and prints the reports. Returns failure if a check failed.
 ///
@@ -34,12 +35,13 @@ pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     let depth = if args.deep { Depth::Cells } else { Depth::Structure };
     let progress = Arc::new(Progress::default());
-    let ctx = SessionContext::new();
+    let ctx = plain_context(options.for_stores());
     let line = show(&progress);
     let subjects = verify(&args.path, &options, depth, &progress, &ctx).await;
     drop(line);
     let text = if args.json {
-        let json = serde_json::to_string_pretty(&Document::new(&args.path, depth, &subjects));
+        let path = without_secrets(&args.path);
+        let json = serde_json::to_string_pretty(&Document::new(&path, depth, &subjects));
         json.map_err(|error| DataFusionError::External(Box::new(error)))? + "\n"
     } else {
         text::of(depth, &subjects)
@@ -62,8 +64,12 @@ fn print(text: &str) -> Result<()> {
 /// Starts a progress line, if there is a terminal.
 fn show(progress: &Arc<Progress>) -> Option<Line> {
     let progress = Arc::clone(progress);
-    let done =
-        move || Done { chunks: progress.done(), of: progress.total(), bytes: progress.bytes() };
+    let done = move || Done {
+        chunks: progress.done(),
+        of: progress.total(),
+        bytes: progress.bytes(),
+        requests: 0,
+    };
     Line::is_possible().then(|| Line::start(done))
 }
 
@@ -89,5 +95,6 @@ async fn verify(
         }
         Err(error) => vec![(path.to_owned(), Report::of_error(path, depth, &error))],
     };
-    reports.into_iter().map(|(path, report)| Subject { path, report }).collect()
+    let subject = |(path, report): (String, _)| Subject { path: without_secrets(&path), report };
+    reports.into_iter().map(subject).collect()
 }

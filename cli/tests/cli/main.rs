@@ -16,8 +16,10 @@ mod plot;
 #[cfg(target_os = "linux")] // needs `script` from util-linux
 mod prompt;
 mod sql;
+mod stores;
 mod summarize;
 mod support;
 mod timing;
 mod verify;
 mod ways_in;
+mod web_server;

@@ -1,0 +1,81 @@
+//! The requests of a session to object stores, as `--timing`, `info` and the progress line show them.
+
+use std::fmt;
+
+use datafusion::prelude::SessionContext;
+use gridfusion::GridfusionConfig;
+use gridfusion::io::{Remote, RequestCounts};
+use gridfusion::source::{Fact, size_text};
+
+/// Returns the access to object stores of a session, which counts its requests.
+pub(crate) fn remote_of(ctx: &SessionContext) -> Remote {
+    let config = ctx.copied_config();
+    let config = config.options().extensions.get::<GridfusionConfig>();
+    config.map(|config| config.remote.clone()).unwrap_or_default()
+}
+
+/// Counts of requests. The text is empty if there were none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Requests(pub(crate) RequestCounts);
+
+impl Requests {
+    /// Whether there were no requests, and no bytes that earlier ones had fetched.
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.requests == 0 && self.0.bytes_cached == 0
+    }
+
+    /// Returns the counts for a JSON document.
+    pub(crate) fn fact(&self) -> Fact {
+        let RequestCounts { requests, retries, bytes_fetched, bytes_wasted, bytes_cached, time } =
+            self.0;
+        Fact::Record(vec![
+            ("requests", requests.into()),
+            ("retries", retries.into()),
+            ("bytes_fetched", bytes_fetched.into()),
+            ("bytes_wasted", bytes_wasted.into()),
+            ("bytes_cached", bytes_cached.into()),
+            ("seconds", time.as_secs_f64().into()),
+        ])
+    }
+}
+
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RequestCounts { requests, retries, bytes_fetched, bytes_wasted, bytes_cached, time } =
+            self.0;
+        let plural =
+            |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        write!(
+            f,
+            "{}, {}, {} fetched, {} wasted, {} from the cache, {:.3} s waiting",
+            plural(requests, "request", "requests"),
+            plural(retries, "retry", "retries"),
+            size_text(bytes_fetched),
+            size_text(bytes_wasted),
+            size_text(bytes_cached),
+            time.as_secs_f64()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let counts = RequestCounts {
+            requests: 12,
+            retries: 1,
+            bytes_fetched: 3 << 20,
+            bytes_wasted: 2048,
+            bytes_cached: 100,
+            time: Duration::from_millis(1500),
+        };
+        let expected = "12 requests, 1 retry, 3.0 MiB fetched, 2.0 KiB wasted, 100 B from the cache, 1.500 s waiting";
+        assert_eq!(Requests(counts).to_string(), expected);
+        assert!(Requests::default().is_none() && !Requests(counts).is_none());
+    }
+}

@@ -1,0 +1,207 @@
+//! Makes the object store of a URL.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gridfusion::{Error, Result, without_secrets};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::http::HttpBuilder;
+use object_store::memory::InMemory;
+use object_store::{ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
+use url::{Position, Url};
+
+use super::credentials::{is_anonymous_azure, is_anonymous_google, is_anonymous_s3};
+use super::options::StoreOptions;
+use super::signed::{Secrets, Signed};
+
+/// The time to open a connection, for arrays. The library limits all other waiting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The part of the program that a store is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// The library, which repeats failed requests itself, counts them, and limits the time without progress.
+    Arrays,
+    /// DataFusion's own formats. The store repeats their requests, and limits their time.
+    DataFusion,
+}
+
+impl Reader {
+    fn retry(self) -> RetryConfig {
+        match self {
+            Self::Arrays => RetryConfig { max_retries: 0, ..RetryConfig::default() },
+            Self::DataFusion => RetryConfig::default(),
+        }
+    }
+
+    fn client(self) -> ClientOptions {
+        let options = ClientOptions::new();
+        match self {
+            Self::Arrays => options.with_timeout_disabled().with_connect_timeout(CONNECT_TIMEOUT),
+            Self::DataFusion => options,
+        }
+    }
+}
+
+/// Makes the store of a URL. This needs no connection.
+///
+/// # Errors
+/// `Usage` if the URL's scheme has no store, or the options are incomplete or wrong.
+pub(super) fn build(
+    url: &Url,
+    options: &StoreOptions,
+    reader: Reader,
+) -> Result<Arc<dyn ObjectStore>> {
+    let (shown, scheme) = (without_secrets(url.as_str()), url.scheme());
+    if url.host_str().is_none_or(str::is_empty) && scheme != "memory" {
+        let what = if is_web(url) { "host" } else { "bucket or container" };
+        return Err(Error::usage(format!("'{shown}' names no {what}; write {scheme}://NAME/PATH")));
+    }
+    let store: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
+        "s3" | "s3a" => s3(url, options, reader)?.build().map(|it| Arc::new(it) as _),
+        "gs" => google(url, options, reader).build().map(|it| Arc::new(it) as _),
+        "az" | "adl" | "azure" | "abfs" | "abfss" => {
+            azure(url, options, reader)?.build().map(|it| Arc::new(it) as _)
+        }
+        "memory" => Ok(Arc::new(InMemory::new())),
+        _ => {
+            return Err(Error::usage(format!(
+                "no object store for '{shown}'; the schemes are s3, gs, az, abfss, http and https"
+            )));
+        }
+    };
+    store.map_err(|error| refused(&shown, &error))
+}
+
+fn refused(shown: &str, error: &object_store::Error) -> Error {
+    let text = without_secrets(&error.to_string());
+    let advice = match () {
+        () if text.contains("Account must be specified") => {
+            "; set azure.account_name, or AZURE_STORAGE_ACCOUNT_NAME"
+        }
+        () => "",
+    };
+    Error::usage(format!("no object store for '{shown}': {text}{advice}"))
+}
+
+/// Whether a URL is of a web server.
+pub(super) fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// Whether requests to the store of a URL have no signature, because no credentials are given.
+pub(super) fn is_anonymous(url: &Url, options: &StoreOptions) -> bool {
+    match url.scheme() {
+        "s3" | "s3a" => is_anonymous_s3(options),
+        "gs" => is_anonymous_google(options, dirs::home_dir().as_deref()),
+        "http" | "https" => false,
+        _ => is_anonymous_azure(options),
+    }
+}
+
+fn s3(url: &Url, options: &StoreOptions, reader: Reader) -> Result<AmazonS3Builder> {
+    let builder = AmazonS3Builder::new()
+        .with_url(url.as_str())
+        .with_client_options(reader.client())
+        .with_retry(reader.retry());
+    let builder = options.aws().fold(builder, |it, (key, value)| it.with_config(key, value));
+    let value = |key: AmazonS3ConfigKey| builder.get_config_value(&key);
+    let endpoint = value(AmazonS3ConfigKey::S3Endpoint).or(value(AmazonS3ConfigKey::Endpoint));
+    let allowed = value(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
+    check_endpoint("aws", endpoint.as_deref(), allowed.as_deref())?;
+    Ok(match is_anonymous(url, options) {
+        true => builder.with_skip_signature(true),
+        false => builder,
+    })
+}
+
+fn azure(url: &Url, options: &StoreOptions, reader: Reader) -> Result<MicrosoftAzureBuilder> {
+    let builder = MicrosoftAzureBuilder::new()
+        .with_url(url.as_str())
+        .with_client_options(reader.client())
+        .with_retry(reader.retry());
+    let builder = options.azure().fold(builder, |it, (key, value)| it.with_config(key, value));
+    let value = |key: AzureConfigKey| builder.get_config_value(&key);
+    let allowed = value(AzureConfigKey::Client(ClientConfigKey::AllowHttp));
+    let endpoint = value(AzureConfigKey::Endpoint);
+    check_endpoint("azure", endpoint.as_deref(), allowed.as_deref())?;
+    Ok(match is_anonymous(url, options) {
+        true => builder.with_skip_signature(true),
+        false => builder,
+    })
+}
+
+fn google(url: &Url, options: &StoreOptions, reader: Reader) -> GoogleCloudStorageBuilder {
+    let builder = GoogleCloudStorageBuilder::new()
+        .with_url(url.as_str())
+        // Only an emulator has a base URL without TLS.
+        .with_client_options(reader.client().with_allow_http(true))
+        .with_retry(reader.retry());
+    let builder = options.google().fold(builder, |it, (key, value)| it.with_config(key, value));
+    match is_anonymous(url, options) {
+        true => builder.with_skip_signature(true),
+        false => builder,
+    }
+}
+
+/// Refuses an endpoint without TLS, unless an option allows it.
+fn check_endpoint(prefix: &str, endpoint: Option<&str>, allowed: Option<&str>) -> Result<()> {
+    let is_no = |it: &str| ["0", "false", "off", "no", "n"].contains(&&*it.to_ascii_lowercase());
+    match endpoint.filter(|it| it.starts_with("http://")) {
+        Some(plain) if allowed.is_none_or(is_no) => Err(Error::usage(format!(
+            "the endpoint {} is not encrypted; if that is intended, set {prefix}.allow_http=true",
+            without_secrets(plain)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the client of all web servers with the same options.
+///
+/// # Errors
+/// `Usage` if an option has a wrong value.
+pub(super) fn client(options: &StoreOptions, reader: Reader) -> Result<HttpClient> {
+    let client = reader.client().with_allow_http(true);
+    let client = options.http().fold(client, |it, (key, value)| it.with_config(key, value));
+    let headers: HashMap<String, String> =
+        options.headers().map(|(name, value)| (name, value.to_owned())).collect();
+    let headers = (&headers).try_into();
+    // The value may be a token, so the message does not show it.
+    let headers = headers
+        .map_err(|_| Error::usage("an option 'http.header.NAME' has an invalid name or value"))?;
+    let client = ReqwestConnector::default().connect(&client.with_default_headers(headers));
+    client.map_err(|error| Error::usage(format!("an option 'http.…' is wrong: {error}")))
+}
+
+/// Makes the store of a web server.
+///
+/// `object_store::parse_url_opts` would make an S3 or Azure store for some hosts, whose paths begin after the
+/// bucket. The library passes the whole path, which a plain HTTP store accepts.
+///
+/// # Errors
+/// `Usage` if the URL is wrong.
+pub(super) fn web(
+    url: &Url,
+    client: HttpClient,
+    options: &StoreOptions,
+    reader: Reader,
+) -> Result<Arc<dyn ObjectStore>> {
+    let secrets = Secrets::of(url);
+    let mut server = url.clone();
+    // Neither fails for a URL with a host.
+    _ = server.set_username("");
+    _ = server.set_password(None);
+    let shown = server[..Position::BeforePath].to_owned();
+    let content_type =
+        options.http().fold(ClientOptions::new(), |it, (key, value)| it.with_config(key, value));
+    let builder = HttpBuilder::new()
+        .with_url(shown.clone())
+        .with_client_options(content_type)
+        .with_retry(reader.retry())
+        .with_http_connector(Signed { client, secrets });
+    Ok(Arc::new(builder.build().map_err(|error| refused(&shown, &error))?))
+}
