@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::local_faults::file;
 use super::remote::files;
-use crate::support::{query, reducing, rows_of, shipped};
+use crate::support::{nothing_reserved, query, reducing, rows_of, shipped};
 
 /// Something that happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ async fn a_tet_file_changes_during_a_query() {
                 (Replace | Delete | Forbid, Ok(found)) => assert_eq!(found, expected, "{change:?}"),
                 (change, found) => panic!("{io}, {change:?}: {found:?}"),
             }
-            assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
+            nothing_reserved(&ctx).await;
         }
     }
 }
@@ -154,7 +154,7 @@ async fn a_tiledb_array_changes_during_a_query() {
                     assert!(error.contains("/__fragments/"), "{name}, {change:?}: {error}");
                 }
             }
-            assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
+            nothing_reserved(&ctx).await;
         }
     }
 }

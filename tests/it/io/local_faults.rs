@@ -13,7 +13,9 @@ use gridfusion::verify::{Depth, Progress};
 use gridfusion::{Error, GridTable};
 use serde_json::json;
 
-use crate::support::{F32, Layout, TestDataset, query, reducing, rows_of, tet_bytes};
+use crate::support::{
+    F32, Layout, TestDataset, nothing_reserved, query, reducing, rows_of, tet_bytes,
+};
 
 /// The name of the source in errors.
 const NAME: &str = "disk/faulty.tet";
@@ -91,7 +93,7 @@ impl Operation {
                 let ctx = reducing(2, 16);
                 ctx.register_table("t", Arc::new(GridTable::new(Arc::new(array)))).unwrap();
                 let rows = query(&ctx, sql).await;
-                assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
+                nothing_reserved(&ctx).await;
                 rows.map(|rows| format!("{:?}", rows_of(&rows))).map_err(|error| error.to_string())
             }
             Self::Verify => {

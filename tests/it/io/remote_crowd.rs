@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::remote::{Link, files, large};
 use crate::support::object_server::ObjectServer;
-use crate::support::{rows_from, shipped};
+use crate::support::{nothing_reserved, rows_from, shipped};
 
 const QUERIES: usize = 64;
 const AT_ONCE: usize = 16;
@@ -63,7 +63,7 @@ fn crowd(runtime: &Runtime) {
         for (number, task) in tasks.into_iter().enumerate() {
             assert_eq!(task.await.unwrap(), expected[number], "{}", sql(number));
         }
-        assert_eq!(ctx.runtime_env().memory_pool.reserved(), 0);
+        nothing_reserved(&ctx).await;
     };
     let waits = async { tokio::time::timeout(DEADLOCK, run).await };
     assert!(runtime.block_on(waits).is_ok(), "a deadlock");
