@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 
 use super::check::{Check, counted};
 use super::finding::Finding;
@@ -17,6 +18,7 @@ use super::pool::Pool;
 use super::progress::Progress;
 use crate::error::Result;
 use crate::format::Scratch;
+use crate::io::MAX_CONCURRENT_IO;
 use crate::tile::{Objects, Request};
 
 /// A chunk or tile that can be decoded, or several tiles that are checked together.
@@ -203,15 +205,12 @@ async fn decode<T: Decodable>(
 }
 
 /// Reads the payloads of all chunks at once. If that fails, reads each chunk alone, to find the one
-/// that fails.
+/// that fails. They are read side by side, because each may wait for a server until its time is over.
 async fn read_each(objects: &Objects, chunks: &[Vec<Request>]) -> Vec<Result<Vec<Option<Bytes>>>> {
     if let Ok(read) = objects.fetch(&chunks.concat()).await {
         let mut read = read.into_iter();
         return chunks.iter().map(|of| Ok(read.by_ref().take(of.len()).collect())).collect();
     }
-    let mut replies = Vec::with_capacity(chunks.len());
-    for requests in chunks {
-        replies.push(objects.fetch(requests).await);
-    }
-    replies
+    let each: Vec<_> = chunks.iter().map(|requests| objects.fetch(requests)).collect();
+    stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await
 }
