@@ -202,7 +202,6 @@ async fn sweep(
             let link = Link::new(ObjectServer::start(Vec::<(String, Bytes)>::new()));
             let bench = Bench { array, operation, objects: objects.clone(), link, timeout };
             let (expected, cases) = bench.cases(faults.len(), &mut seen).await;
-            let (began, many) = (std::time::Instant::now(), cases.len());
             let run = async |(number, (place, fault)): (usize, (Place, usize))| {
                 let (case, fault) = (format!("c{number}"), &faults[fault]);
                 bench.fault(&case, on, &place, fault);
@@ -213,7 +212,6 @@ async fn sweep(
             };
             let cases = stream::iter(cases.into_iter().enumerate()).map(run);
             cases.buffer_unordered(LANES).collect::<()>().await;
-            eprintln!("{operation:?}: {many}: {:?}", began.elapsed());
         }
     }
 }

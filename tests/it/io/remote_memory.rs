@@ -92,8 +92,8 @@ async fn all_queries(limited: &Limited, cells: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_larger_than_the_pool_is_scanned_reduced_and_sorted() {
-    const POOL: usize = 32 << 20;
-    const CHUNKS: usize = 96;
+    const POOL: usize = 24 << 20;
+    const CHUNKS: usize = 72;
     let link = Link::new(ObjectServer::start([("bucket/v.tet", file(CHUNKS))]));
     let pools: [Arc<dyn MemoryPool>; 2] =
         [Arc::new(FairSpillPool::new(POOL)), Arc::new(GreedyMemoryPool::new(POOL))];
@@ -106,43 +106,52 @@ async fn a_file_larger_than_the_pool_is_scanned_reduced_and_sorted() {
     }
 }
 
-/// Prints how much more memory the process takes during queries of a file of a gibibyte than before. Other tests in
-/// the same process would count too, so run it alone:
-/// `cargo test --release --test it -- --ignored --nocapture a_gibibyte`.
+/// Prints how much more memory the process takes during queries of a file of a gibibyte than before, remote and local.
+/// Other tests in the same process would count too, so run it alone:
+/// `cargo test --release --test it -- --ignored --nocapture resident_memory_of_a_gibibyte`.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes a minute and several gigabytes"]
+#[ignore = "takes minutes and several gigabytes"]
 async fn resident_memory_of_a_gibibyte() {
     const POOL: usize = 64 << 20;
-    let chunks = 1 << 11;
-    let bytes = file(chunks);
+    let bytes = file(1 << 11);
     println!("a file of {} MiB", bytes.len() >> 20);
+    let local = crate::support::TempTet::new(&bytes);
     let link = Link::new(ObjectServer::start([("bucket/v.tet", bytes)]));
+    for location in ["s3://bucket/v.tet", local.location()] {
+        for sql in [
+            "SELECT count(*) FROM t WHERE value >= 0",
+            "SELECT sum(value) FROM t",
+            "SELECT value % 100, count(*) FROM t GROUP BY 1",
+            "SELECT value FROM t ORDER BY value",
+        ] {
+            let limited = Limited::new(&link, Arc::new(FairSpillPool::new(POOL)), POOL).await;
+            let options = ArrayOptions::default().with_io(gridfusion::IoMode::Pread);
+            limited.ctx.deregister_table("t").unwrap();
+            limited.ctx.register_array("t", location, options).await.unwrap();
+            measure(&limited, &format!("{sql}, {location}"), sql).await;
+        }
+    }
+}
+
+/// Runs a query, and prints the growth of resident memory.
+#[cfg(target_os = "linux")]
+async fn measure(limited: &Limited, what: &str, sql: &str) {
     let status = |field: &str| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
     };
-    for sql in [
-        "SELECT count(*) FROM t WHERE value >= 0",
-        "SELECT sum(value) FROM t",
-        "SELECT value % 100, count(*) FROM t GROUP BY 1",
-        "SELECT value FROM t ORDER BY value",
-    ] {
-        let limited = Limited::new(&link, Arc::new(FairSpillPool::new(POOL)), POOL).await;
-        let before = status("VmRSS:");
-        // Begins to measure the peak anew.
-        std::fs::write("/proc/self/clear_refs", "5").unwrap();
-        let began = std::time::Instant::now();
-        let mut stream = limited.ctx.sql(sql).await.unwrap().execute_stream().await.unwrap();
-        let mut rows = 0;
-        while let Some(batch) = stream.next().await {
-            rows += batch.unwrap().num_rows();
-        }
-        let grown = status("VmHWM:") - before;
-        let (pool, seconds) = (limited.pool.peak() >> 20, began.elapsed().as_secs_f32());
-        println!(
-            "{sql}: {rows} rows, {seconds:.1} s, {grown} MiB more, of which the pool knew {pool} MiB"
-        );
+    let before = status("VmRSS:");
+    // Begins to measure the peak anew.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let began = std::time::Instant::now();
+    let mut stream = limited.ctx.sql(sql).await.unwrap().execute_stream().await.unwrap();
+    let mut rows = 0;
+    while let Some(batch) = stream.next().await {
+        rows += batch.unwrap().num_rows();
     }
+    let grown = status("VmHWM:") - before;
+    let (pool, seconds) = (limited.pool.peak() >> 20, began.elapsed().as_secs_f32());
+    println!("{what}: {rows} rows, {seconds:.1} s, {grown} MiB more; the pool knew {pool} MiB");
 }
