@@ -18,7 +18,6 @@ use super::pool::Pool;
 use super::progress::Progress;
 use crate::error::Result;
 use crate::format::Scratch;
-use crate::io::MAX_CONCURRENT_IO;
 use crate::tile::{Objects, Request};
 
 /// A chunk or tile that can be decoded, or several tiles that are checked together.
@@ -74,6 +73,8 @@ impl Findings {
 /// The stored bytes and the chunks that are read at once. Batches save small chunks a request each.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_CHUNKS: usize = 256;
+/// The chunks of a failed batch that are read at the same time.
+const READS_AT_ONCE: usize = 32;
 
 /// The decoding of chunks in batches, with its checks.
 #[derive(Debug)]
@@ -212,5 +213,5 @@ async fn read_each(objects: &Objects, chunks: &[Vec<Request>]) -> Vec<Result<Vec
         return chunks.iter().map(|of| Ok(read.by_ref().take(of.len()).collect())).collect();
     }
     let each: Vec<_> = chunks.iter().map(|requests| objects.fetch(requests)).collect();
-    stream::iter(each).buffered(MAX_CONCURRENT_IO).collect().await
+    stream::iter(each).buffered(READS_AT_ONCE).collect().await
 }

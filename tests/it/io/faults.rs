@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each case has copies of the objects below a folder of its own. So all cases of an operation share a server, and wait for
-//! their timeouts side by side.
+//! their timeouts side by side. Each request has a connection of its own, so that one case cannot break those of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -101,7 +101,7 @@ struct Place {
     number: usize,
 }
 
-/// What an operation returned although requests went wrong.
+/// The outcome of an operation whose requests went wrong.
 struct Found<'a> {
     operation: Operation,
     /// The folder of the case, which is in the location of the array.
@@ -199,7 +199,7 @@ async fn sweep(
         let objects: Vec<(String, Bytes)> =
             (array.files)().into_iter().map(|(path, bytes)| (path, bytes.into())).collect();
         for &operation in array.operations {
-            let link = Link::new(ObjectServer::start(Vec::<(String, Bytes)>::new()));
+            let link = Link::without_reuse(ObjectServer::start(Vec::<(String, Bytes)>::new()));
             let bench = Bench { array, operation, objects: objects.clone(), link, timeout };
             let (expected, cases) = bench.cases(faults.len(), &mut seen).await;
             let run = async |(number, (place, fault)): (usize, (Place, usize))| {

@@ -27,7 +27,7 @@ enum Change {
     /// Another file of the same length is renamed to its name.
     Replace,
     Delete,
-    /// Nobody may open it. This does not stop root.
+    /// No user but root may open it.
     Forbid,
 }
 

@@ -30,12 +30,23 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(server: ObjectServer) -> Self {
+        Self::with(server, &ClientOptions::new().with_allow_http(true))
+    }
+
+    /// Opens a connection for each request.
+    pub(super) fn without_reuse(server: ObjectServer) -> Self {
+        let options = ClientOptions::new().with_allow_http(true);
+        Self::with(server, &options.with_pool_max_idle_per_host(0))
+    }
+
+    fn with(server: ObjectServer, options: &ClientOptions) -> Self {
         let http = HttpBuilder::new()
             .with_url(server.url())
-            .with_client_options(ClientOptions::new().with_allow_http(true))
+            .with_client_options(options.clone())
             .with_retry(once())
             .build();
         let s3 = AmazonS3Builder::new()
+            .with_client_options(options.clone())
             .with_endpoint(server.url())
             .with_bucket_name("bucket")
             .with_region("us-east-1")
