@@ -106,37 +106,57 @@ async fn a_file_larger_than_the_pool_is_scanned_reduced_and_sorted() {
     }
 }
 
-/// Prints how much more memory the process takes during queries of a file of a gibibyte than before, remote and local.
-/// Other tests in the same process would count too, so run it alone:
-/// `cargo test --release --test it -- --ignored --nocapture resident_memory_of_a_gibibyte`.
+/// Prints how much more memory the process takes during queries of a file of a gibibyte than before. Other tests in
+/// the same process would count too, so run it alone:
+/// `cargo test --release --test it -- --ignored --nocapture resident_memory_of_a_remote_gibibyte`.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes and several gigabytes"]
-async fn resident_memory_of_a_gibibyte() {
-    const POOL: usize = 64 << 20;
+async fn resident_memory_of_a_remote_gibibyte() {
+    measure_all(&Link::new(ObjectServer::start([("bucket/v.tet", gibibyte())])), None).await;
+}
+
+/// The same of a local file, to compare with.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes and several gigabytes"]
+async fn resident_memory_of_a_local_gibibyte() {
+    let local = crate::support::TempTet::new(&gibibyte());
+    // The table is made of this file at first, and of the local one then.
+    let link = Link::new(ObjectServer::start([("bucket/v.tet", file(1))]));
+    measure_all(&link, Some(local.location())).await;
+}
+
+#[cfg(target_os = "linux")]
+fn gibibyte() -> Vec<u8> {
     let bytes = file(1 << 11);
     println!("a file of {} MiB", bytes.len() >> 20);
-    let local = crate::support::TempTet::new(&bytes);
-    let link = Link::new(ObjectServer::start([("bucket/v.tet", bytes)]));
-    for location in ["s3://bucket/v.tet", local.location()] {
-        for sql in [
-            "SELECT count(*) FROM t WHERE value >= 0",
-            "SELECT sum(value) FROM t",
-            "SELECT value % 100, count(*) FROM t GROUP BY 1",
-            "SELECT value FROM t ORDER BY value",
-        ] {
-            let limited = Limited::new(&link, Arc::new(FairSpillPool::new(POOL)), POOL).await;
+    bytes
+}
+
+/// Runs queries of the remote file, or of a local one.
+#[cfg(target_os = "linux")]
+async fn measure_all(link: &Link, local: Option<&str>) {
+    const POOL: usize = 64 << 20;
+    for sql in [
+        "SELECT count(*) FROM t WHERE value >= 0",
+        "SELECT sum(value) FROM t",
+        "SELECT value % 100, count(*) FROM t GROUP BY 1",
+        "SELECT value FROM t ORDER BY value",
+    ] {
+        let limited = Limited::new(link, Arc::new(FairSpillPool::new(POOL)), POOL).await;
+        if let Some(location) = local {
             let options = ArrayOptions::default().with_io(gridfusion::IoMode::Pread);
             limited.ctx.deregister_table("t").unwrap();
             limited.ctx.register_array("t", location, options).await.unwrap();
-            measure(&limited, &format!("{sql}, {location}"), sql).await;
         }
+        measure(&limited, sql).await;
     }
 }
 
 /// Runs a query, and prints the growth of resident memory.
 #[cfg(target_os = "linux")]
-async fn measure(limited: &Limited, what: &str, sql: &str) {
+async fn measure(limited: &Limited, sql: &str) {
     let status = |field: &str| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
@@ -153,5 +173,5 @@ async fn measure(limited: &Limited, what: &str, sql: &str) {
     }
     let grown = status("VmHWM:") - before;
     let (pool, seconds) = (limited.pool.peak() >> 20, began.elapsed().as_secs_f32());
-    println!("{what}: {rows} rows, {seconds:.1} s, {grown} MiB more; the pool knew {pool} MiB");
+    println!("{sql}: {rows} rows, {seconds:.1} s, {grown} MiB more; the pool knew {pool} MiB");
 }
