@@ -1,24 +1,30 @@
 //! [`PeakPool`]: a memory pool with a limit, which records the most bytes that were reserved.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{
-    GreedyMemoryPool, MemoryLimit, MemoryPool, MemoryReservation,
+    GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// A [`GreedyMemoryPool`] that records its peak.
+/// A pool that records the peak of another one.
 #[derive(Debug)]
 pub(crate) struct PeakPool {
-    inner: GreedyMemoryPool,
+    inner: Arc<dyn MemoryPool>,
     peak: AtomicUsize,
 }
 
 impl PeakPool {
-    /// Makes a pool of so many bytes.
+    /// Makes a [`GreedyMemoryPool`] of so many bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { inner: GreedyMemoryPool::new(bytes), peak: AtomicUsize::new(0) }
+        Self::of(Arc::new(GreedyMemoryPool::new(bytes)))
+    }
+
+    /// Records the peak of this pool.
+    pub(crate) fn of(inner: Arc<dyn MemoryPool>) -> Self {
+        Self { inner, peak: AtomicUsize::new(0) }
     }
 
     /// Returns the most bytes that were reserved at a time.
@@ -40,6 +46,14 @@ impl fmt::Display for PeakPool {
 impl MemoryPool for PeakPool {
     fn name(&self) -> &str {
         "peak"
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.inner.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.inner.unregister(consumer);
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {

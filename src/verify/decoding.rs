@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::stream::{self, StreamExt};
 
 use super::check::{Check, counted};
 use super::finding::Finding;
@@ -72,6 +73,8 @@ impl Findings {
 /// The stored bytes and the chunks that are read at once. Batches save small chunks a request each.
 const BATCH_BYTES: u64 = 4 << 20;
 const BATCH_CHUNKS: usize = 256;
+/// The chunks of a failed batch that are read at the same time.
+const READS_AT_ONCE: usize = 32;
 
 /// The decoding of chunks in batches, with its checks.
 #[derive(Debug)]
@@ -203,15 +206,12 @@ async fn decode<T: Decodable>(
 }
 
 /// Reads the payloads of all chunks at once. If that fails, reads each chunk alone, to find the one
-/// that fails.
+/// that fails. They are read side by side, because each may wait for a server until its time is over.
 async fn read_each(objects: &Objects, chunks: &[Vec<Request>]) -> Vec<Result<Vec<Option<Bytes>>>> {
     if let Ok(read) = objects.fetch(&chunks.concat()).await {
         let mut read = read.into_iter();
         return chunks.iter().map(|of| Ok(read.by_ref().take(of.len()).collect())).collect();
     }
-    let mut replies = Vec::with_capacity(chunks.len());
-    for requests in chunks {
-        replies.push(objects.fetch(requests).await);
-    }
-    replies
+    let each: Vec<_> = chunks.iter().map(|requests| objects.fetch(requests)).collect();
+    stream::iter(each).buffered(READS_AT_ONCE).collect().await
 }

@@ -1,87 +1,218 @@
-//! Faults of servers and networks: each query gives the right answer, or an error that names the file, soon.
+//! Faults of servers and networks: each operation gives the right result, or an error that names the file, soon.
 //!
-//! A query without faults shows how many requests it makes. Each request then fails in each way.
+//! ```text
+//!   an operation without faults   list ── get schema ── get footer ── get tile ── get tile
+//!   cases                         a sample of all requests fail, and the ways to fail take turns;
+//!                                 a request of each kind fails in every way
+//! ```
+//!
+//! Each case has copies of the objects below a folder of its own. So all cases of an operation share a server, and wait for
+//! their timeouts side by side. Each request has a connection of its own, so that one case cannot break those of others.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::join_all;
+use futures::StreamExt;
+use futures::stream;
 use gridfusion::io::RemoteLimits;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
+use super::operations::{Operation, Outcome};
 use super::remote::{Link, files, large};
-use crate::support::object_server::{Fault, ObjectServer, On};
-use crate::support::{query, rows_of, shipped};
+use crate::support::object_server::{Fault, ObjectServer, On, Request, Span};
+use crate::support::{query, shipped};
 
-/// A stalled request ends after this time.
-const TIMEOUT: Duration = Duration::from_millis(300);
+/// A request without progress ends after this time, and a try after half of it. A busy machine must not take as
+/// long for an answer.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// The same where a request that ends early does no harm.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(200);
+/// An operation that takes longer hangs.
+const HANG: Duration = Duration::from_secs(120);
+/// Cases at a time. Most of them wait.
+const LANES: usize = 24;
+/// The most requests of an operation that fail whatever their kind.
+const SAMPLE: usize = 12;
 
-type Objects = Vec<(String, Bytes)>;
-
-fn objects() -> Objects {
-    let mut objects = files(Path::new(&shipped("examples/data/ships")), "bucket/ships");
-    objects.extend(files(Path::new(&shipped("tests/data/tiledb/overlap")), "bucket/overlap"));
-    objects.push(("bucket/large.tet".into(), large()));
-    objects.into_iter().map(|(path, bytes)| (path, bytes.into())).collect()
+/// An array, the operations on it, and its files.
+struct Array {
+    /// Its location. `CASE` stands for the folder of a case, and `HTTP` for the server.
+    location: &'static str,
+    operations: &'static [Operation],
+    files: fn() -> Vec<(String, Vec<u8>)>,
 }
 
-fn link() -> Link {
-    Link::new(ObjectServer::start(objects()))
-}
-
-/// The rows of a query, or its error.
-type Rows = Result<Vec<Vec<String>>, String>;
-
-/// Opens an array in a new session, and runs a query.
-async fn run(link: &Link, location: &str, sql: &str) -> Rows {
-    let limits = RemoteLimits { timeout: TIMEOUT, tries: 3, ..RemoteLimits::default() };
-    let ctx = link.session(limits);
-    let location = location.replace("HTTP", &link.server.url());
-    let opened = ctx.register_array("t", &location, ArrayOptions::default()).await;
-    opened.map_err(|error| error.to_string())?;
-    let rows = query(&ctx, sql).await.map_err(|error| error.to_string())?;
-    Ok(rows_of(&rows))
-}
-
-const QUERIES: [(&str, &str); 6] = [
-    ("HTTP/bucket/large.tet", "SELECT dim_0, sum(value) FROM t GROUP BY dim_0 ORDER BY 1 LIMIT 3"),
-    (
-        "s3://bucket/large.tet",
-        "SELECT * FROM t WHERE value % 31 = 7 AND dim_1 < 150 ORDER BY 3 LIMIT 5",
-    ),
-    ("s3://bucket/overlap", "SELECT sum(a), count(s), min(r), max(c) FROM t"),
-    ("s3://bucket/overlap", "SELECT r, max(a) FROM t GROUP BY r ORDER BY r"),
-    ("s3://bucket/ships", "SELECT * FROM t ORDER BY 1, 2"),
-    ("s3://bucket/ships", "SELECT count(*) FROM t"),
+const ARRAYS: [Array; 3] = [
+    Array {
+        location: "HTTP/bucket/CASE/large.tet",
+        operations: &[
+            Operation::Open,
+            Operation::Describe,
+            Operation::Query("SELECT * FROM t WHERE value % 31 = 7 ORDER BY 3 LIMIT 5"),
+            Operation::Query("SELECT dim_0, sum(value) FROM t GROUP BY dim_0 ORDER BY 1 LIMIT 3"),
+            Operation::Verify,
+        ],
+        files: || vec![("large.tet".into(), large())],
+    },
+    Array {
+        location: "s3://bucket/CASE/overlap",
+        operations: &[
+            Operation::Open,
+            Operation::Describe,
+            Operation::Query("SELECT sum(a), count(s), min(r), max(c) FROM t WHERE a <> 3"),
+            Operation::Query("SELECT r, max(a) FROM t GROUP BY r ORDER BY r"),
+            Operation::Verify,
+        ],
+        files: || files(Path::new(&shipped("tests/data/tiledb/overlap")), "overlap"),
+    },
+    Array {
+        location: "s3://bucket/CASE/ships",
+        operations: &[
+            Operation::Open,
+            Operation::Describe,
+            Operation::Query("SELECT * FROM t ORDER BY 1, 2 LIMIT 30"),
+            Operation::Query("SELECT ship, count(*) FROM t GROUP BY ship ORDER BY 1"),
+            Operation::Verify,
+        ],
+        files: || files(Path::new(&shipped("examples/data/ships")), "ships"),
+    },
 ];
 
-/// Runs each query with each request failing in each way, several at a time. Calls `check` with the right
-/// answer, the answer that was found, and a description.
-async fn sweep(on: fn(usize) -> On, faults: &[Fault], check: impl Fn(&str, &Rows, &Rows, &str)) {
-    let links: Vec<Link> = (0..8).map(|_| link()).collect();
-    for (location, sql) in QUERIES {
-        links[0].server.take_requests();
-        let expected = run(&links[0], location, sql).await;
-        let requests = links[0].server.take_requests().len();
-        assert!(expected.is_ok() && requests > 0, "{expected:?}");
-        let cases: Vec<(usize, &Fault)> =
-            (1..=requests).flat_map(|number| faults.iter().map(move |it| (number, it))).collect();
-        let (cases, expected, check) = (&cases, &expected, &check);
-        let lanes = links.iter().enumerate().map(|(at, link)| async move {
-            for (number, fault) in cases.iter().skip(at).step_by(8) {
-                link.server.clear_faults();
-                link.server.fault(on(*number), (*fault).clone());
-                let began = Instant::now();
-                let found = run(link, location, sql).await;
-                let how = format!("{sql}, request {number}: {fault:?}: {found:?}");
-                // The time counts from the last progress, and listings have more of it.
-                assert!(began.elapsed() < TIMEOUT * 30, "{:?}: {how}", began.elapsed());
-                check(location, expected, &found, &how);
-            }
-            link.server.clear_faults();
-        });
-        join_all(lanes).await;
+/// Returns the limits of all sessions here. Small requests make many of them.
+fn limits(timeout: Duration) -> RemoteLimits {
+    RemoteLimits { timeout, tries: 3, merge: 100_000, gap: 0, ..RemoteLimits::default() }
+}
+
+/// The objects of an array, and a server for all cases of an operation.
+struct Bench<'a> {
+    array: &'a Array,
+    operation: Operation,
+    objects: Vec<(String, Bytes)>,
+    link: Link,
+    timeout: Duration,
+}
+
+/// A request that goes wrong: the one with this number among those of its kind; `None` stands for all kinds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    kind: Option<String>,
+    number: usize,
+}
+
+/// The outcome of an operation whose requests went wrong.
+struct Found<'a> {
+    operation: Operation,
+    /// The folder of the case, which is in the location of the array.
+    case: &'a str,
+    /// The outcome without faults.
+    expected: &'a Outcome,
+    found: &'a Outcome,
+    /// A description for failing tests.
+    how: &'a str,
+}
+
+impl Bench<'_> {
+    /// Runs the operation in a new session, on objects below the folder `case`.
+    async fn run(&self, case: &str) -> Outcome {
+        let Self { array, link, objects, .. } = self;
+        let path = |name: &str| format!("bucket/{case}/{name}");
+        objects.iter().for_each(|(name, bytes)| link.server.put(path(name), bytes.clone()));
+        let location = array.location.replace("HTTP", &link.server.url()).replace("CASE", case);
+        let ctx = link.session(limits(self.timeout));
+        let run = Box::pin(self.operation.run(&ctx, &location));
+        let outcome = tokio::time::timeout(HANG, run).await;
+        objects.iter().for_each(|(name, _)| link.server.remove(&path(name)));
+        outcome.unwrap_or_else(|_| panic!("{:?} of {location} hangs", self.operation))
+    }
+
+    /// Returns the outcome without faults, and the cases: each is a place and the number of its fault. `seen` has
+    /// the kinds of requests of earlier operations on the array, which have failed in every way.
+    async fn cases(
+        &self,
+        faults: usize,
+        seen: &mut BTreeSet<String>,
+    ) -> (Outcome, BTreeSet<(Place, usize)>) {
+        let expected = self.run("plain").await;
+        let requests = self.link.server.take_requests();
+        assert!(expected.is_ok() && !requests.is_empty(), "{:?}: {expected:?}", self.operation);
+        let each = |number| (Place { kind: None, number }, number % faults);
+        let sample = (1..=requests.len()).step_by(requests.len().div_ceil(SAMPLE));
+        let mut cases: BTreeSet<_> = sample.map(each).chain([each(requests.len())]).collect();
+        let mut kinds = BTreeMap::<String, usize>::new();
+        requests.iter().for_each(|request| *kinds.entry(kind(request)).or_default() += 1);
+        for (kind, count) in kinds.into_iter().filter(|(kind, _)| seen.insert(kind.clone())) {
+            // The first and the last request of the kind take turns.
+            let number = |fault| if fault % 2 == 0 { 1 } else { count };
+            let place = |fault| Place { kind: Some(kind.clone()), number: number(fault) };
+            cases.extend((0..faults).map(|fault| (place(fault), fault)));
+        }
+        (expected, cases)
+    }
+
+    /// Lets the requests at `place` go wrong for the objects below the folder `case`.
+    fn fault(&self, case: &str, on: fn(usize) -> On, place: &Place, fault: &Fault) {
+        let (case, wanted) = (format!("{case}/"), place.kind.clone());
+        let is_wanted = move |request: &Request| {
+            key(request).starts_with(&case) && wanted.as_ref().is_none_or(|it| *it == kind(request))
+        };
+        self.link.server.fault(on(place.number).of(is_wanted), fault.clone());
+    }
+}
+
+/// Returns the key of the object or folder of a request.
+fn key(request: &Request) -> &str {
+    match &request.listing {
+        Some(listing) => &listing.prefix,
+        None => request.path.strip_prefix("bucket/").unwrap_or_default(),
+    }
+}
+
+/// Returns a text that is equal for requests of the same kind: what is read of which files.
+fn kind(request: &Request) -> String {
+    // The names of fragments and schemas begin with their times.
+    let is_dated = |name: &str| name.starts_with("__") && name.as_bytes()[2].is_ascii_digit();
+    let names = key(request).split('/').skip(1).map(|it| if is_dated(it) { "*" } else { it });
+    let place = names.collect::<Vec<_>>().join("/");
+    let part = match (&request.listing, &request.range) {
+        (Some(listing), _) if listing.delimiter.is_empty() => "list all of",
+        (Some(_), _) => "list",
+        (_, None) => "all of",
+        (_, Some(Span::Between(0, 0))) => "the first byte of",
+        (_, Some(Span::Between(0, _))) => "the beginning of",
+        (_, Some(Span::Between(..) | Span::From(_))) => "a part of",
+        (_, Some(Span::Last(_))) => "the end of",
+    };
+    format!("{} {part} {place}", request.method)
+}
+
+/// Runs each operation with each kind of request failing. `on` tells whether once or from then on.
+async fn sweep(
+    on: fn(usize) -> On,
+    faults: &[Fault],
+    timeout: Duration,
+    check: impl Fn(&Found<'_>),
+) {
+    for array in &ARRAYS {
+        let mut seen = BTreeSet::new();
+        let objects: Vec<(String, Bytes)> =
+            (array.files)().into_iter().map(|(path, bytes)| (path, bytes.into())).collect();
+        for &operation in array.operations {
+            let link = Link::without_reuse(ObjectServer::start(Vec::<(String, Bytes)>::new()));
+            let bench = Bench { array, operation, objects: objects.clone(), link, timeout };
+            let (expected, cases) = bench.cases(faults.len(), &mut seen).await;
+            let run = async |(number, (place, fault)): (usize, (Place, usize))| {
+                let (case, fault) = (format!("c{number}"), &faults[fault]);
+                bench.fault(&case, on, &place, fault);
+                let found = bench.run(&case).await;
+                let how = format!("{operation:?}, {place:?}: {fault:?}: {found:?}");
+                let (expected, found) = (&expected, &found);
+                check(&Found { operation, case: &case, expected, found, how: &how });
+            };
+            let cases = stream::iter(cases.into_iter().enumerate()).map(run);
+            cases.buffer_unordered(LANES).collect::<()>().await;
+        }
     }
 }
 
@@ -96,9 +227,11 @@ async fn a_request_that_fails_once_is_tried_again() {
         Fault::NeverAnswer,
         Fault::Delay(Duration::from_millis(30)),
     ];
-    sweep(On::nth, &passing, |_, expected, found, how| assert_eq!(found, expected, "{how}")).await;
+    let check = |it: &Found<'_>| assert_eq!(it.found, it.expected, "{}", it.how);
+    sweep(On::nth, &passing, TIMEOUT, check).await;
 }
 
+/// A listing of a whole array may be missing, because others make up for it. Then the result is right.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_that_keep_failing_are_errors() {
     let lasting = [
@@ -110,43 +243,51 @@ async fn requests_that_keep_failing_are_errors() {
         Fault::NeverAnswer,
         Fault::ShortBody(3),
     ];
-    let check = |location: &str, expected: &Rows, found: &Rows, how: &str| match found {
-        // The listing of a whole array may be missing. Others make up for it.
-        Ok(_) => assert_eq!(found, expected, "{how}"),
-        Err(error) => assert!(error.contains(location.rsplit('/').next().unwrap()), "{how}"),
+    let check = |it: &Found<'_>| match it.found {
+        Ok(_) => assert_eq!(it.found, it.expected, "{}", it.how),
+        // A report leaves out the path of the array that it is about.
+        Err(error) if it.operation == Operation::Verify => {
+            assert!(!error.contains("bug in"), "{}", it.how);
+        }
+        Err(error) => assert!(error.contains(&format!("{}/", it.case)), "{}", it.how),
     };
-    sweep(On::from, &lasting, check).await;
+    sweep(On::from, &lasting, SHORT_TIMEOUT, check).await;
 }
 
-/// The object is replaced by another one before each request: the answer is that of one of both, or an error.
+/// The object is replaced by another one before each request: the rows are those of one of both, or an error.
 #[tokio::test]
 async fn an_object_that_is_replaced_meanwhile_is_an_error() {
-    let link = link();
-    let (location, sql) = QUERIES[0];
-    let expected = run(&link, location, sql).await.unwrap();
+    let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
+    let operation = Operation::Query("SELECT sum(value) FROM t");
+    let location = "s3://bucket/large.tet";
+    let run = async || operation.run(&link.session(limits(TIMEOUT)), location).await;
+    let before = run().await.unwrap();
     let requests = link.server.take_requests().len();
+    assert!(requests > 5, "{requests}");
     let mut other = large();
     let last = other.len() - 300_000;
     other[last] ^= 1;
+    let other = Bytes::from(other);
+    link.server.put("bucket/large.tet", other.clone());
+    let after = run().await.unwrap();
+    assert_ne!(before, after);
     for number in 1..=requests {
         link.server.put("bucket/large.tet", large());
-        let replace = Fault::ReplaceObjectBefore("bucket/large.tet".into(), other.clone().into());
+        let replace = Fault::ReplaceObjectBefore("bucket/large.tet".into(), other.clone());
         link.server.clear_faults();
         link.server.fault(On::nth(number), replace);
-        match run(&link, location, sql).await {
-            Ok(found) if number > 1 => assert_eq!(found, expected, "request {number}"),
-            Ok(_) => {}
-            Err(error) => assert!(error.contains("was replaced"), "{error}"),
+        match run().await {
+            Ok(found) => assert_eq!((number, &found), (1, &after), "a mixture, or the old object"),
+            Err(error) => assert!(error.contains("was replaced"), "request {number}: {error}"),
         }
     }
 }
 
 #[tokio::test]
 async fn errors_say_what_was_read_and_how_often() {
-    let link = link();
+    let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
     let server = &link.server;
-    let limits = RemoteLimits { timeout: TIMEOUT, tries: 3, ..RemoteLimits::default() };
-    let ctx = link.session(limits);
+    let ctx = link.session(limits(Duration::from_millis(300)));
     let url = format!("{}/bucket/large.tet", server.url());
     ctx.register_array("t", &url, ArrayOptions::default()).await.unwrap();
     server.fault(On::all(), Fault::Status(500, "broken".into()));

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::io::RemoteLimits;
 use gridfusion::{ArrayOptions, GridfusionConfig, GridfusionSessionContextExt};
@@ -29,12 +30,23 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(server: ObjectServer) -> Self {
+        Self::with(server, &ClientOptions::new().with_allow_http(true))
+    }
+
+    /// Opens a connection for each request.
+    pub(super) fn without_reuse(server: ObjectServer) -> Self {
+        let options = ClientOptions::new().with_allow_http(true);
+        Self::with(server, &options.with_pool_max_idle_per_host(0))
+    }
+
+    fn with(server: ObjectServer, options: &ClientOptions) -> Self {
         let http = HttpBuilder::new()
             .with_url(server.url())
-            .with_client_options(ClientOptions::new().with_allow_http(true))
+            .with_client_options(options.clone())
             .with_retry(once())
             .build();
         let s3 = AmazonS3Builder::new()
+            .with_client_options(options.clone())
             .with_endpoint(server.url())
             .with_bucket_name("bucket")
             .with_region("us-east-1")
@@ -47,13 +59,22 @@ impl Link {
 
     /// Returns a session of its own.
     pub(super) fn session(&self, limits: RemoteLimits) -> SessionContext {
+        self.session_in(limits, Arc::new(RuntimeEnv::default()))
+    }
+
+    /// Returns a session of its own with this memory and these disks.
+    pub(super) fn session_in(
+        &self,
+        limits: RemoteLimits,
+        runtime: Arc<RuntimeEnv>,
+    ) -> SessionContext {
         let config = GridfusionConfig::default();
         config.remote.set_limits(limits);
         let session = SessionConfig::new()
             .with_target_partitions(2)
             .with_information_schema(true)
             .with_option_extension(config);
-        let ctx = SessionContext::new_with_config(session);
+        let ctx = SessionContext::new_with_config_rt(session, runtime);
         ctx.enable_gridfusion();
         let url = |text: &str| Url::parse(text).unwrap();
         ctx.register_object_store(&url(&self.server.url()), Arc::clone(&self.http));

@@ -211,12 +211,5 @@ async fn dropping_a_stream_stops_it() {
     assert!(stream.next().await.is_some_and(|batch| batch.is_ok()));
     assert!(ctx.runtime_env().memory_pool.reserved() > 0);
     drop(stream);
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        if ctx.runtime_env().memory_pool.reserved() == 0 {
-            return;
-        }
-    }
-    panic!("{} bytes are still reserved", ctx.runtime_env().memory_pool.reserved());
+    crate::support::nothing_reserved(&ctx).await;
 }

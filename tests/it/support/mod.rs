@@ -35,7 +35,9 @@ pub(crate) mod tiledb_writer;
 /// Random `.tet` arrays with zone maps.
 pub(crate) mod zoned;
 
-pub(crate) use sql::{cell, query, reducing, rows_from, rows_of, session, shipped};
+pub(crate) use sql::{
+    cell, nothing_reserved, query, reducing, rows_from, rows_of, session, shipped,
+};
 pub(crate) use tet_writer::{
     F32, F64, I16, I32, I64, Layout, TempTet, TestDataset, positions, tet_bytes, width,
 };

@@ -1,0 +1,184 @@
+//! Tables of a server that speaks S3 and that other people wrote, with signed requests and uploads.
+//!
+//! `GRIDFUSION_S3_ENDPOINT` names the server, such as `http://127.0.0.1:5000`. It must accept any keys. Without the variable,
+//! these tests do nothing; `.ci/run` starts a server for them.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use datafusion::prelude::SessionContext;
+use futures::{StreamExt, TryStreamExt};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use object_store::aws::AmazonS3Builder;
+use object_store::{ObjectStore, ObjectStoreExt};
+use url::Url;
+
+use super::remote::{files, large};
+use crate::support::{cell, query, reducing, rows_from, shipped};
+
+/// A new bucket of the server.
+struct Bucket {
+    name: String,
+    store: Arc<dyn ObjectStore>,
+}
+
+/// Returns the address of the server, if there is one.
+fn endpoint() -> Option<String> {
+    std::env::var("GRIDFUSION_S3_ENDPOINT").ok().filter(|endpoint| !endpoint.is_empty())
+}
+
+fn store(endpoint: &str, bucket: &str) -> Arc<dyn ObjectStore> {
+    let store = AmazonS3Builder::new()
+        .with_endpoint(endpoint)
+        .with_bucket_name(bucket)
+        .with_region("us-east-1")
+        .with_access_key_id("test")
+        .with_secret_access_key("test")
+        .with_allow_http(true)
+        .with_virtual_hosted_style_request(false)
+        .build();
+    Arc::new(store.unwrap())
+}
+
+impl Bucket {
+    /// Creates a bucket; `None` without a server.
+    fn new(what: &str) -> Option<Self> {
+        let endpoint = endpoint()?;
+        // A server keeps the buckets of earlier runs.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+        let name = format!("{what}-{now}");
+        create(&endpoint, &name);
+        Some(Self { store: store(&endpoint, &name), name })
+    }
+
+    async fn put(&self, path: &str, bytes: Vec<u8>) {
+        self.store.put(&path.into(), bytes.into()).await.unwrap();
+    }
+
+    async fn put_owned(&self, path: String, bytes: Vec<u8>) {
+        self.put(&path, bytes).await;
+    }
+
+    fn location(&self, path: &str) -> String {
+        format!("s3://{}/{path}", self.name)
+    }
+
+    fn session(&self) -> SessionContext {
+        let ctx = reducing(2, 8192);
+        let url = Url::parse(&format!("s3://{}", self.name)).unwrap();
+        ctx.register_object_store(&url, Arc::clone(&self.store));
+        ctx
+    }
+}
+
+/// Creates a bucket. `object_store` has no request for that.
+fn create(endpoint: &str, bucket: &str) {
+    let host = endpoint.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = format!(
+        "PUT /{bucket} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = vec![];
+    stream.read_to_end(&mut reply).unwrap();
+    assert_eq!(String::from_utf8_lossy(&reply).get(9..12), Some("200"), "{bucket}");
+}
+
+async fn table(ctx: &SessionContext, name: &str, location: &str) {
+    ctx.register_array(name, location, ArrayOptions::default()).await.unwrap();
+}
+
+/// Each table has the rows that it has from a local disk.
+#[tokio::test]
+async fn uploaded_arrays_have_the_same_rows() {
+    let Some(bucket) = Bucket::new("rows") else { return };
+    let ctx = bucket.session();
+    for (name, from) in [
+        ("years.tet", "examples/data/years/2023.tet"),
+        ("overlap", "tests/data/tiledb/overlap"),
+        ("ships", "examples/data/ships"),
+    ] {
+        let local = shipped(from);
+        match Path::new(&local).is_dir() {
+            false => bucket.put(name, std::fs::read(&local).unwrap()).await,
+            true => {
+                for (path, bytes) in files(Path::new(&local), name) {
+                    bucket.put(&path, bytes).await;
+                }
+            }
+        }
+        let as_table = name.trim_end_matches(".tet");
+        table(&ctx, as_table, &bucket.location(name)).await;
+        table(&ctx, &format!("local_{as_table}"), &local).await;
+        let rows =
+            async |table| rows_from(&ctx, &format!("SELECT * FROM {table} ORDER BY 1, 2")).await;
+        let found = rows(as_table.to_owned()).await;
+        assert_eq!(found, rows(format!("local_{as_table}")).await, "{name}");
+        assert!(found.len() > 3, "{name}");
+    }
+}
+
+/// A folder of more objects than S3 lists at once has all its files in the table.
+#[tokio::test]
+async fn listings_of_several_pages_are_complete() {
+    let Some(bucket) = Bucket::new("pages") else { return };
+    let paths = (0..1010).map(|number| format!("many/{number:04}.txt"));
+    let puts = futures::stream::iter(paths).map(|path| bucket.put_owned(path, vec![7]));
+    puts.buffer_unordered(16).collect::<()>().await;
+    // One is on the first page, and one on the last.
+    let years = [("many/0.tet", "2022"), ("many/z.tet", "2024")];
+    let years =
+        years.map(|(path, year)| (path, shipped(&format!("examples/data/years/{year}.tet"))));
+    for (path, local) in &years {
+        bucket.put(path, std::fs::read(local).unwrap()).await;
+    }
+    let listed: Vec<_> = bucket.store.list(None).try_collect().await.unwrap();
+    assert_eq!(listed.len(), 1012);
+    let ctx = bucket.session();
+    let rows = async |location: String| {
+        let sql = format!("SELECT count(*), sum(t2m), min(time) FROM read_tet({location})");
+        rows_from(&ctx, &sql).await
+    };
+    let found = rows(format!("'{}'", bucket.location("many/*.tet"))).await;
+    assert_eq!(found, rows(format!("['{}', '{}']", years[0].1, years[1].1)).await);
+}
+
+/// The server gives a replaced object another tag, also if its bytes are as many as before.
+#[tokio::test]
+async fn a_replaced_object_is_noticed() {
+    let Some(bucket) = Bucket::new("replaced") else { return };
+    let ctx = bucket.session();
+    ctx.sql("SET gridfusion.remote_check = 0").await.unwrap();
+    bucket.put("large.tet", large()).await;
+    table(&ctx, "t", &bucket.location("large.tet")).await;
+    let sum = "SELECT sum(value) FROM t";
+    assert_eq!(cell(&ctx, sum).await, (0..160_000_i64).sum::<i64>().to_string());
+    let mut other = large();
+    let last = other.len() - 300_000;
+    other[last] ^= 1;
+    bucket.put("large.tet", other).await;
+    let error = query(&ctx, sum).await.unwrap_err().to_string();
+    assert!(error.contains("the object was replaced after it was opened"), "{error}");
+    assert!(error.contains(&bucket.location("large.tet")), "{error}");
+    // A table that is made anew has the new object.
+    table(&ctx, "again", &bucket.location("large.tet")).await;
+    query(&ctx, "SELECT sum(value) FROM again").await.unwrap();
+}
+
+#[tokio::test]
+async fn missing_objects_and_buckets_are_named() {
+    let Some(bucket) = Bucket::new("missing") else { return };
+    let ctx = bucket.session();
+    let missing = bucket.location("none.tet");
+    let nowhere = "s3://no-such-bucket/none.tet".to_owned();
+    let url = Url::parse("s3://no-such-bucket").unwrap();
+    ctx.register_object_store(&url, store(&endpoint().unwrap(), "no-such-bucket"));
+    for location in [missing, bucket.location("no/folder"), nowhere] {
+        let opened = ctx.register_array("t", &location, ArrayOptions::default()).await;
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains(&location), "{location}: {error}");
+    }
+}
