@@ -257,26 +257,29 @@ async fn requests_that_keep_failing_are_errors() {
 /// The object is replaced by another one before each request: the rows are those of one of both, or an error.
 #[tokio::test]
 async fn an_object_that_is_replaced_meanwhile_is_an_error() {
-    let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
+    let link = Link::new(ObjectServer::start(Vec::<(String, Bytes)>::new()));
     let operation = Operation::Query("SELECT sum(value) FROM t");
-    let location = "s3://bucket/large.tet";
-    let run = async || operation.run(&link.session(limits(TIMEOUT)), location).await;
-    let before = run().await.unwrap();
+    // Requests of an earlier case may still arrive, so that each case has an object of its own.
+    let run = async |case: &str, bytes: &Bytes| {
+        link.server.put(format!("bucket/{case}.tet"), bytes.clone());
+        let location = format!("s3://bucket/{case}.tet");
+        operation.run(&link.session(limits(TIMEOUT)), &location).await
+    };
+    let (old, mut new) = (Bytes::from(large()), large());
+    let last = new.len() - 300_000;
+    new[last] ^= 1;
+    let new = Bytes::from(new);
+    let before = run("old", &old).await.unwrap();
     let requests = link.server.take_requests().len();
     assert!(requests > 5, "{requests}");
-    let mut other = large();
-    let last = other.len() - 300_000;
-    other[last] ^= 1;
-    let other = Bytes::from(other);
-    link.server.put("bucket/large.tet", other.clone());
-    let after = run().await.unwrap();
+    let after = run("new", &new).await.unwrap();
     assert_ne!(before, after);
     for number in 1..=requests {
-        link.server.put("bucket/large.tet", large());
-        let replace = Fault::ReplaceObjectBefore("bucket/large.tet".into(), other.clone());
-        link.server.clear_faults();
-        link.server.fault(On::nth(number), replace);
-        match run().await {
+        let (case, path) = (format!("c{number}"), format!("bucket/c{number}.tet"));
+        let of_case = path.clone();
+        let on = On::nth(number).of(move |request| request.path == of_case);
+        link.server.fault(on, Fault::ReplaceObjectBefore(path, new.clone()));
+        match run(&case, &old).await {
             Ok(found) => assert_eq!((number, &found), (1, &after), "a mixture, or the old object"),
             Err(error) => assert!(error.contains("was replaced"), "request {number}: {error}"),
         }
