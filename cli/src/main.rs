@@ -77,7 +77,7 @@ use crate::hints::with_hint;
 use crate::options::PathOptions;
 use crate::printable::printable_lines;
 use crate::progress::Progress;
-use crate::requests::remote_of;
+use crate::requests::gridfusion_config;
 use crate::session::Session;
 
 /// mimalloc, because DataFusion allocates often and from many threads.
@@ -130,7 +130,8 @@ async fn execute(args: &Args) -> Result<()> {
     let mut session = Session::new(&args.engine, is_stdin_sql, options.for_stores())?;
     let print = &mut session.output.print;
     (print.format, print.maxrows, print.color) = (args.format, args.maxrows, args.color);
-    let opening = session.output.progress.then(|| Progress::of_opening(&remote_of(&session.ctx)));
+    let opening =
+        session.output.progress.then(|| Progress::of_opening(&gridfusion_config(&session.ctx)));
     let opened = tables::register(&session, &args.paths, &options).await;
     drop(opening);
     opened.map_err(|error| with_hint(error, &session.ctx))?;

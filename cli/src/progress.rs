@@ -9,7 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use gridfusion::io::{Remote, RequestCounts};
+use gridfusion::GridfusionConfig;
+use gridfusion::io::RequestCounts;
 use gridfusion::source::size_text;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
@@ -29,6 +30,8 @@ pub(crate) struct Done {
     pub(crate) bytes: u64,
     /// Requests to object stores, while the chunks are not known yet.
     pub(crate) requests: u64,
+    /// Files of a table or catalog that are open, and the number of all.
+    pub(crate) files: (u64, u64),
 }
 
 /// The progress line. A drop clears it from the terminal before the drop returns.
@@ -51,12 +54,15 @@ impl Progress {
         Self::on(ProgressDrawTarget::stderr(), DELAY, measure)
     }
 
-    /// Starts a line that shows the requests to object stores from now on, and their bytes.
-    pub(crate) fn of_opening(remote: &Remote) -> Self {
-        let (remote, earlier) = (remote.clone(), remote.counts());
+    /// Starts a line that shows the files that a session opens from now on, and its requests to object stores with
+    /// their bytes.
+    pub(crate) fn of_opening(config: &GridfusionConfig) -> Self {
+        let (remote, opening) = (config.remote.clone(), config.opening.clone());
+        let (earlier, opened, begun) = (remote.counts(), opening.opened(), opening.begun());
         Self::start(move || {
             let RequestCounts { requests, bytes_fetched, .. } = remote.counts().since(&earlier);
-            Done { requests, bytes: bytes_fetched, ..Done::default() }
+            let files = (opening.opened() - opened, opening.begun() - begun);
+            Done { requests, bytes: bytes_fetched, files, ..Done::default() }
         })
     }
 
@@ -129,8 +135,11 @@ fn message(done: Done, elapsed: Duration) -> String {
     if done.of > 0 {
         parts.push(format!("{}/{} chunks", done.chunks.min(done.of), done.of));
     }
+    if done.files.1 > 0 {
+        parts.push(format!("opening {} of {} files", done.files.0, done.files.1));
+    }
     if done.requests > 0 {
-        parts.push(format!("opening: {} requests", done.requests));
+        parts.push(format!("{} requests", done.requests));
     }
     if done.bytes > 0 {
         let rate = done.bytes as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -211,7 +220,7 @@ mod tests {
 
     #[test]
     fn the_line_is_drawn_and_cleared() {
-        let done = Done { chunks: 3, of: 4, bytes: 5 << 20, requests: 0 };
+        let done = Done { chunks: 3, of: 4, bytes: 5 << 20, requests: 0, files: (0, 0) };
         let is_drawn = |line: &str| line.contains(" 75% 3/4 chunks, 5.0 MiB, ");
         let screen = run(Duration::ZERO, done, |screen| is_drawn(&screen.line()));
         let drawn = screen.shown().into_iter().find(|line| is_drawn(line)).unwrap();
@@ -229,11 +238,13 @@ mod tests {
     fn messages() {
         let second = Duration::from_secs(1);
         assert_eq!(message(Done::default(), second), "1 s");
-        let done = Done { chunks: 7, of: 5, bytes: 4096, requests: 0 };
+        let done = Done { chunks: 7, of: 5, bytes: 4096, requests: 0, files: (0, 0) };
         assert_eq!(message(done, 2 * second), "5/5 chunks, 4.0 KiB, 2.0 KiB/s, 2 s");
         assert_eq!(message(Done { of: 0, ..done }, second), "4.0 KiB, 4.0 KiB/s, 1 s");
         let opening = Done { of: 0, requests: 12, ..done };
-        assert_eq!(message(opening, second), "opening: 12 requests, 4.0 KiB, 4.0 KiB/s, 1 s");
+        assert_eq!(message(opening, second), "12 requests, 4.0 KiB, 4.0 KiB/s, 1 s");
+        let opening = Done { files: (37, 100), bytes: 0, ..opening };
+        assert_eq!(message(opening, second), "opening 37 of 100 files, 12 requests, 1 s");
         assert_eq!(message(Done { bytes: 0, ..done }, Duration::ZERO), "5/5 chunks, 0 s");
     }
 }

@@ -28,7 +28,7 @@ use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
 use crate::progress::Progress;
 use crate::reads::Reads;
-use crate::requests::{Requests, remote_of};
+use crate::requests::{Requests, gridfusion_config, remote_of};
 use crate::session::Output;
 use crate::staging::Staging;
 use crate::statement::{self, Planned};
@@ -95,7 +95,7 @@ impl Query {
         }
         let remote = remote_of(ctx);
         let earlier = remote.counts();
-        let opening = output.progress.then(|| Progress::of_opening(&remote));
+        let opening = output.progress.then(|| Progress::of_opening(&gridfusion_config(ctx)));
         let Planned { physical: plan, context, .. } = statement::plan(ctx, statement).await?;
         drop(opening);
         let staging = (kind == Kind::Write).then(|| Arc::new(Staging::default()));

@@ -49,7 +49,7 @@ impl Reads {
         let chunks = by_run + self.read;
         // A scan of dimensions alone reads no chunk, so its progress is not known.
         let of = if chunks > 0 { self.chunks - self.pruned_by_plan } else { 0 };
-        Done { chunks, of, bytes: self.bytes, requests: 0 }
+        Done { chunks, of, bytes: self.bytes, ..Done::default() }
     }
 
     fn add(&mut self, plan: &dyn ExecutionPlan) {
@@ -116,7 +116,7 @@ mod tests {
     fn chunks_that_are_not_planned_do_not_count() {
         let reads =
             Reads { chunks: 20, pruned: 9, pruned_by_plan: 6, answered: 1, read: 2, bytes: 7 };
-        assert_eq!(reads.done(), Done { chunks: 6, of: 14, bytes: 7, requests: 0 });
+        assert_eq!(reads.done(), Done { chunks: 6, of: 14, bytes: 7, ..Done::default() });
         let unread = Reads { chunks: 20, pruned: 6, pruned_by_plan: 6, ..Reads::default() };
         assert_eq!(unread.done(), Done::default());
     }

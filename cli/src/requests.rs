@@ -9,9 +9,13 @@ use gridfusion::source::{Fact, size_text};
 
 /// Returns the access to object stores of a session, which counts its requests.
 pub(crate) fn remote_of(ctx: &SessionContext) -> Remote {
+    gridfusion_config(ctx).remote
+}
+
+/// Returns gridfusion's settings of a session. Their copies share the counts.
+pub(crate) fn gridfusion_config(ctx: &SessionContext) -> GridfusionConfig {
     let config = ctx.copied_config();
-    let config = config.options().extensions.get::<GridfusionConfig>();
-    config.map(|config| config.remote.clone()).unwrap_or_default()
+    config.options().extensions.get::<GridfusionConfig>().cloned().unwrap_or_default()
 }
 
 /// Counts of requests. The text is empty if there were none.

@@ -10,7 +10,7 @@ use super::remote_settings;
 use crate::error::{Error, Result as GridResult};
 use crate::io::Remote;
 use crate::options::{ArrayOptions, OptionInfo, OptionValue, SESSION};
-use crate::source::Formats;
+use crate::source::{Formats, Opening};
 
 /// The settings `gridfusion.…` of a session, and the formats that it reads. `SET … = 'default'` resets a
 /// setting.
@@ -32,6 +32,8 @@ pub struct GridfusionConfig {
     pub reduce_memory: usize,
     /// The access of the session to object stores, with its limits. Clones of these settings share it.
     pub remote: Remote,
+    /// The files that the session opens.
+    pub opening: Opening,
     /// Default options of tables that are opened from now on; options of a table win over them.
     pub tables: ArrayOptions,
     /// The array formats that the session can open.
@@ -44,6 +46,7 @@ impl Default for GridfusionConfig {
             reduce: true,
             reduce_memory: 1 << 30,
             remote: Remote::default(),
+            opening: Opening::default(),
             tables: ArrayOptions::default(),
             formats: Formats::default(),
         }

@@ -53,7 +53,13 @@ impl Reading {
         }
         let schemas = self.schemas.get().map(Vec::as_slice).unwrap_or_default();
         let schemas: Vec<_> = schemas.iter().filter_map(Weak::upgrade).collect();
-        let open = schemas.iter().map(|schema| async { schema.opened().await.is_ok() });
+        let opening = self.opener.opening();
+        opening.begin(schemas.len());
+        let open = schemas.iter().map(|schema| async {
+            let opened = schema.opened().await;
+            opening.end();
+            opened.is_ok()
+        });
         let opened = stream::iter(open.collect::<Vec<_>>()).buffer_unordered(MOST_OPENING);
         if let Err(error) = wait(async { Ok(opened.count().await) }) {
             log::warn!("the files of the catalog are opened one after another: {error}");

@@ -27,7 +27,7 @@ use crate::exec::GridfusionConfig;
 use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
-    ArrayFormat, ArrayGroup, FileArrays, Formats, Place, Stores, TableArrays, described,
+    ArrayFormat, ArrayGroup, FileArrays, Formats, Opening, Place, Stores, TableArrays, described,
     mosaic_options,
 };
 
@@ -56,6 +56,8 @@ pub struct ArrayOpener {
     /// The session's settings `gridfusion.…` for tables.
     defaults: ArrayOptions,
     stores: Arc<dyn Stores>,
+    /// Counts the files of tables and catalogs of many files.
+    opening: Opening,
 }
 
 impl ArrayOpener {
@@ -67,7 +69,13 @@ impl ArrayOpener {
             maker: MakesStores::of(session),
             remote: config.remote,
         });
-        Self { formats: config.formats, defaults: config.tables, stores }
+        let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
+        Self { formats, defaults, stores, opening }
+    }
+
+    /// Counts of the files that the session opens.
+    pub(super) fn opening(&self) -> &Opening {
+        &self.opening
     }
 
     /// The formats that this opener can open.
@@ -146,12 +154,15 @@ impl ArrayOpener {
         places: &[String],
         options: &ResolvedOptions,
     ) -> Result<Vec<FileArrays>> {
+        self.opening.begin(places.len());
         let opened = OpenFiles::new(options.io() == IoMode::Mmap, MOST_OPEN);
         let files = places.iter().map(|location| {
             let opened = Arc::clone(&opened);
             async move {
                 let place = self.place(location)?.among(opened);
-                match self.formats.table(format, &place, options).await? {
+                let table = self.formats.table(format, &place, options).await;
+                self.opening.end();
+                match table? {
                     TableArrays::Grids(arrays) => Ok(arrays),
                     TableArrays::Sparse(array) => {
                         let name = array.name();

@@ -15,6 +15,7 @@
 //! | `tet`, `tiledb` | the built-in formats |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
+//! | `opening` | how many files a session opens |
 //! | `description`, `known`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
@@ -27,6 +28,7 @@ mod formats;
 mod known;
 pub(crate) mod mosaic;
 mod opened_array;
+mod opening;
 mod place;
 mod provided;
 mod show;
@@ -42,6 +44,7 @@ pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use opened_array::{OpenedArray, TableArrays};
+pub use opening::Opening;
 pub use place::{Place, Stores};
 pub(crate) use place::{child, parse_url, path_of};
 pub use show::size_text;

@@ -21,7 +21,7 @@ use crate::hints::with_hint;
 use crate::options::PathOptions;
 use crate::place::Place;
 use crate::progress::Progress;
-use crate::requests::{Requests, remote_of};
+use crate::requests::{Requests, gridfusion_config, remote_of};
 use crate::session::plain_context;
 
 /// Prints the description of a path.
@@ -31,7 +31,7 @@ use crate::session::plain_context;
 pub(crate) async fn run(args: &InfoArgs) -> Result<()> {
     let options = PathOptions::new(&args.options, &Formats::default())?;
     let ctx = plain_context(options.for_stores());
-    let opening = Progress::is_possible().then(|| Progress::of_opening(&remote_of(&ctx)));
+    let opening = Progress::is_possible().then(|| Progress::of_opening(&gridfusion_config(&ctx)));
     let described = describe(args, &options, &ctx).await;
     drop(opening);
     let mut description = described.map_err(|error| with_hint(error.into(), &ctx))?;

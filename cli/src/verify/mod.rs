@@ -68,7 +68,7 @@ fn show(progress: &Arc<Progress>) -> Option<Line> {
         chunks: progress.done(),
         of: progress.total(),
         bytes: progress.bytes(),
-        requests: 0,
+        ..Done::default()
     };
     Line::is_possible().then(|| Line::start(done))
 }

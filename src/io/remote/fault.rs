@@ -43,6 +43,8 @@ impl Fault {
             Self::Store(error) => match error {
                 // `object_store` has no other kind for faults of connections and servers.
                 StoreError::Generic { .. } if self.refuses_ranges() => false,
+                // S3 answers so in another region, without an address.
+                error if text(error).contains("redirect without LOCATION") => false,
                 StoreError::Generic { .. } => {
                     status(error).is_none_or(|code| code >= 500 || [408, 425, 429].contains(&code))
                 }
@@ -137,6 +139,10 @@ mod tests {
             (status(400), false),
             (generic("connection reset"), true),
             (generic("Received non-partial response when range requested"), false),
+            (
+                generic("Received redirect without LOCATION, this normally indicates a region"),
+                false,
+            ),
             (Fault::Stalled(Duration::from_secs(1)), true),
             (Fault::Short(1, 2), true),
             (Fault::Changed, false),

@@ -40,13 +40,13 @@ pub(super) async fn describe(
     }
     warnings.extend(members.left_out.iter().map(|error| format!("left out: {error}")));
     let document = Fact::Record(vec![
-        ("path", place.location().into()),
+        ("path", place.shown().into()),
         ("format", "tiledb_folder".into()),
         ("arrays", Fact::List(arrays.iter().map(DescribedArray::document).collect())),
         ("warnings", warnings.clone().into()),
     ]);
     let mut pages = vec![Page {
-        title: place.location().to_owned(),
+        title: place.shown(),
         lines: vec![format!("TileDB, {}", counted(arrays.len() as u64, "array"))],
         tables: vec![table(&arrays)],
         warnings,
