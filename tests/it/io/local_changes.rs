@@ -53,7 +53,7 @@ impl Change {
 #[cfg(unix)]
 fn forbid(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o0)).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
 }
 
 #[cfg(not(unix))]
