@@ -100,8 +100,9 @@ async fn a_file_larger_than_the_pool_is_scanned_reduced_and_sorted() {
     for pool in pools {
         let limited = Limited::new(&link, pool, POOL).await;
         all_queries(&limited, CHUNKS * CHUNK / 4).await;
+        // A scan takes one chunk of its share, a quarter of the pool, even if sorts have taken all of it.
         let peak = limited.pool.peak();
-        assert!(POOL / 8 < peak && peak <= POOL, "{peak}");
+        assert!(POOL / 8 < peak && peak <= POOL + POOL / 4, "{peak}");
         nothing_reserved(&limited.ctx).await;
     }
 }
