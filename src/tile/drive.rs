@@ -24,7 +24,8 @@ pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::O
             Step::Done(output) => return Ok(output),
         };
         replies = read.map_err(|error| match error.kind() {
-            ErrorKind::Io => error.about(machine.subject()),
+            // Requests fail more often than files, and their ranges alone say little.
+            ErrorKind::Io if objects.is_remote() => error.about(machine.subject()),
             _ => error,
         })?;
     }
