@@ -24,7 +24,7 @@ pub async fn drive<M: Machine>(mut machine: M, objects: &Objects) -> Result<M::O
             Step::Done(output) => return Ok(output),
         };
         replies = read.map_err(|error| match error.kind() {
-            // Requests fail more often than files, and their ranges alone say little.
+            // A failed request has only a range of bytes, so the error names their content.
             ErrorKind::Io if objects.is_remote() => error.about(machine.subject()),
             _ => error,
         })?;
