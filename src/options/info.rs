@@ -148,7 +148,7 @@ pub const SESSION: &[OptionInfo] = &[
     OptionInfo::new(
         "remote_bytes",
         ValueKind::Number,
-        "`67108864`",
+        "`83886080`",
         "bytes that the requests in flight ask for",
     )
     .in_session(),
@@ -171,7 +171,7 @@ pub const SESSION: &[OptionInfo] = &[
     OptionInfo::new(
         "remote_merge",
         ValueKind::Number,
-        "`2097152`",
+        "`8388608`",
         "the most bytes of one request",
     )
     .in_session(),

@@ -35,11 +35,11 @@ impl Default for RemoteLimits {
     fn default() -> Self {
         Self {
             requests: 64,
-            bytes: 64 << 20,
+            bytes: 80 << 20,
             timeout: Duration::from_secs(30),
             tries: 4,
             gap: 1 << 20,
-            merge: 2 << 20,
+            merge: 8 << 20,
             cache: 64 << 20,
             check: Duration::from_secs(1),
         }
