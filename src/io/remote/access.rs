@@ -8,7 +8,6 @@ use super::budget::Budget;
 use super::counts::{RequestCounts, SharedCounts, add_to_current};
 use super::known::Known;
 use super::limits::RemoteLimits;
-use super::threads::Threads;
 
 /// The access of a session to object stores. Clones share everything.
 ///
@@ -43,7 +42,6 @@ struct Shared {
     known: Known,
     counts: SharedCounts,
     stores: Mutex<Stores>,
-    threads: Threads,
 }
 
 /// The stores so far, each with a number. Entries of the cache have this number.
@@ -80,10 +78,6 @@ impl Remote {
 
     fn lock_budget(&self) -> MutexGuard<'_, Arc<Budget>> {
         self.0.budget.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn threads(&self) -> &Threads {
-        &self.0.threads
     }
 
     pub(super) fn known(&self) -> &Known {

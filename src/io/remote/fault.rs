@@ -13,7 +13,7 @@ pub(super) enum Fault {
     Store(StoreError),
     /// No bytes, or hardly any, came for this long.
     Stalled(Duration),
-    /// The threads of the session do not run.
+    /// The threads for requests do not run.
     Threads(Error),
     /// The store sent this many bytes of so many.
     Short(u64, u64),

@@ -18,6 +18,7 @@ use super::known::{Key, Known};
 use super::limits::RemoteLimits;
 use super::listing::Listing;
 use super::merge::Requests;
+use super::threads;
 use crate::error::Result;
 use crate::io::{ByteRange, FolderEntry};
 
@@ -135,7 +136,7 @@ impl RemoteStore {
             let patience = Patience::new(store.limits().timeout);
             patience.wait(store.store.head(&path)).await.ok()?.ok()
         };
-        let head = self.remote.threads().run(head).await.ok()??;
+        let head = threads::run(head).await.ok()??;
         self.remote.count(&RequestCounts { requests: 1, ..Default::default() });
         (head.size == 0).then(|| Opened { identity: Identity::of(&head), whole: None })
     }
@@ -258,7 +259,7 @@ impl RemoteStore {
     ) -> Result<(Bytes, Identity), (Fault, usize)> {
         let (store, path, range) = (self.clone(), path.clone(), range.clone());
         let get = async move { store.get_here(&path, &range, identity, most).await };
-        self.remote.threads().run(get).await.map_err(|error| (Fault::Threads(error), 0))?
+        threads::run(get).await.map_err(|error| (Fault::Threads(error), 0))?
     }
 
     /// As `get`, on the thread of the caller.
@@ -346,7 +347,7 @@ impl RemoteStore {
     /// As [`RemoteStore::list`].
     pub(crate) async fn objects_below(&self, path: &Path) -> Result<Vec<Path>> {
         let (store, path) = (self.clone(), path.clone());
-        self.remote.threads().run(async move { store.objects_below_here(&path).await }).await?
+        threads::run(async move { store.objects_below_here(&path).await }).await?
     }
 
     /// As `objects_below`, on the thread of the caller.
@@ -386,7 +387,7 @@ impl RemoteStore {
     async fn level(&self, path: &Path) -> Result<Arc<Listing>, (Fault, usize)> {
         let (store, path) = (self.clone(), path.clone());
         let level = async move { store.level_here(&path).await };
-        self.remote.threads().run(level).await.map_err(|error| (Fault::Threads(error), 0))?
+        threads::run(level).await.map_err(|error| (Fault::Threads(error), 0))?
     }
 
     /// As `level`, on the thread of the caller.
@@ -428,7 +429,7 @@ impl RemoteStore {
             store.remote.count(&RequestCounts { requests: 1, time, ..Default::default() });
             objects.ok()?.ok()
         };
-        let objects = self.remote.threads().run(objects).await.ok()??;
+        let objects = threads::run(objects).await.ok()??;
         if objects.len() >= TREE_OBJECTS {
             return None;
         }

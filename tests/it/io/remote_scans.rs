@@ -112,6 +112,22 @@ async fn a_catalog_opens_its_files_side_by_side() {
     assert!(requests.iter().all(|it| it.path.ends_with("/7.tet")), "{requests:?}");
 }
 
+/// Sessions that share a store also share its connections. These must work after the session that opened them has
+/// ended, without another try.
+#[tokio::test]
+async fn connections_outlive_sessions() {
+    let small = std::fs::read(shipped("examples/data/climate.tet")).unwrap();
+    let path = |year| format!("bucket/years/{year}.tet");
+    let objects: Vec<_> = (0..20).map(|year| (path(year), small.clone())).collect();
+    let link = Link::new(ObjectServer::start(objects));
+    for _ in 0..20 {
+        let ctx = link.session(RemoteLimits { tries: 1, ..RemoteLimits::default() });
+        let options = ArrayOptions::default();
+        ctx.register_array_catalog("years", "s3://bucket/years", options).await.unwrap();
+        assert!(rows_from(&ctx, "SHOW TABLES").await.len() >= 20 * 3);
+    }
+}
+
 /// A sparse array in a store has the rows of the local one, and its scan counts its requests.
 #[tokio::test]
 async fn sparse_scans_count_their_requests() {
