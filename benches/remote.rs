@@ -70,6 +70,9 @@ const YEARS: &str = "s3://bucket/years";
 /// The environment variable that makes this process measure its memory. It names an array.
 const MEASURES: &str = "GRIDFUSION_BENCH_MEMORY";
 
+/// Queries that run at once.
+const CROWD: usize = 64;
+
 /// Requests in flight of a baseline.
 const AT_ONCE: usize = 16;
 
@@ -202,6 +205,31 @@ impl Bench<'_> {
         self.compare(&format!("{name}, {}", link.name), ours, ("one request", &one));
     }
 
+    /// Compares queries of one session that run at once with the same queries one after another.
+    fn crowd(&mut self) {
+        let remote = self.remote;
+        remote.server.set(USUAL);
+        let queries = |days: usize| (0..CROWD).map(move |at| of_days(at * days, (at + 1) * days));
+        for (what, days) in [("a day", 1), ("170 days", 170)] {
+            let at_once = || {
+                let ctx = remote.opened(&remote.climate());
+                let ctx = &ctx;
+                let run = |sql: String| async move {
+                    let rows = ctx.sql(&sql).await?.collect().await;
+                    rows.map(|rows| assert_eq!(black_box(rows)[0].num_rows(), 1))
+                };
+                let all = futures::future::try_join_all(queries(days).map(run));
+                remote.runtime.block_on(all).unwrap();
+            };
+            let one_by_one = || {
+                let ctx = remote.opened(&remote.climate());
+                queries(days).for_each(|sql| assert_eq!(remote.rows(&ctx, &sql), 1));
+            };
+            let name = format!("{CROWD} queries of {what} at once, {}", USUAL.name);
+            self.compare(&name, &at_once, ("one after another", &one_by_one));
+        }
+    }
+
     /// Measures work that reads little, and so mostly waits.
     fn small_queries(&mut self) {
         let remote = self.remote;
@@ -226,6 +254,14 @@ impl Bench<'_> {
             assert!(remote.rows(&ctx, "SHOW TABLES") >= 2 * files());
         });
     }
+}
+
+/// Returns a query of days of the `.tet` file, counted from its first.
+fn of_days(from: usize, to: usize) -> String {
+    let first = "TIMESTAMP '1990-01-01'";
+    format!(
+        "SELECT avg(value + 1) FROM t WHERE time >= {first} + INTERVAL '{from} days' AND time < {first} + INTERVAL '{to} days'"
+    )
 }
 
 /// Returns the requests of a query, for the table.
@@ -289,6 +325,7 @@ fn main() {
     let remote = Remote::new();
     let mut bench = Bench { remote: &remote, figures: Figures::with_requests("remote") };
     bench.aggregations();
+    bench.crowd();
     bench.small_queries();
     if let (Some(of_file), Some(of_array)) = (of_file, of_array) {
         bench.figures.remark(&format!(

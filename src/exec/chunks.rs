@@ -4,11 +4,11 @@
 //!   tasks ──locate──▶ stored chunks ──fetch──▶ payloads ──decode──▶ a tile per variable
 //!          (groups)                (read ahead)           (one at a time)
 //!
-//!   tasks ─prune─▶ `located` ─reserve─▶ `in_flight` ─▶ `OpenChunk` ─release─▶ `workspace`
-//!                  up to 256            read ahead      of the caller          memory for the next tiles
+//!   `locator` ─`memory`─▶ `in_flight` ─▶ `OpenChunk` ─release─▶ `workspace`
+//!    up to 256 chunks      read ahead     of the caller          memory for the next tiles
 //! ```
 //!
-//! If a filter changes, `located` and `in_flight` are pruned again before the next chunk is opened. A
+//! If a filter changes, `locator` and `in_flight` are pruned again before the next chunk is opened. A
 //! reader without variables makes no requests: its chunks have tasks and no tiles.
 //!
 //! CPU work runs where the reader is polled, one chunk at a time. Only fetches that wait run as spawned
@@ -18,20 +18,19 @@
 //! Object stores answer late, and many requests at once. So their chunks are fetched as far ahead as memory
 //! allows, in batches whose neighbours share requests. Files need few reads ahead.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 
+use super::chunk_memory::ChunkMemory;
 use super::config::GridfusionConfig;
 use super::in_flight::{Fetch, InFlight};
+use super::locator::Locator;
 use super::metrics::ScanMetrics;
-use super::pruning::priority::{Priority, best_first};
 use super::pruning::zones::{ReadExtent, worthwhile_zones};
-use super::pruning::{DynamicFilters, RuntimePruner};
+use super::pruning::{DynamicFilters, Priority};
 use crate::array::{GridArray, Workspace};
 use crate::format::{Location, Payload, StoredChunk, Zones};
 use crate::grid::ChunkTask;
@@ -39,20 +38,12 @@ use crate::io::counted;
 use crate::plan::{ScanPlan, TaskNumber};
 use crate::tile::{Tile, leave_out_absent};
 
-/// The number of chunks to locate at once, and to check against filters at once.
-const LOCATE_GROUP: usize = 256;
 /// The number of chunks to fetch ahead of the one being decoded from files. Sources in memory and mappings
 /// never wait.
 const READ_AHEAD: usize = 2;
 /// The bytes of the chunks of an object store that are fetched together. Half as many take nearly as long, and
 /// with twice as many, fewer requests fit into the memory for reading ahead.
 const BATCH_BYTES: usize = 2 << 20;
-/// Memory for chunks in flight per scan, in bytes, if neither the file nor the pool sets it.
-const DEFAULT_BUDGET: u64 = 1 << 28;
-
-/// An iterator over tasks of a plan.
-type TaskNumbers = Box<dyn Iterator<Item = TaskNumber> + Send + Sync>;
-
 /// A reader of the chunks of one partition.
 pub(super) struct ChunkReader {
     array: Arc<GridArray>,
@@ -61,29 +52,13 @@ pub(super) struct ChunkReader {
     values: Vec<usize>,
     /// Per variable, its zone maps if they are worth reading; `None` until they are first needed.
     zones: Option<Vec<Option<Arc<dyn Zones>>>>,
-    /// The tasks whose chunks have not been located yet.
-    tasks: TaskNumbers,
-    filters: DynamicFilters,
-    /// Applies the filters to chunks; made before the first chunk.
-    pruner: Option<RuntimePruner>,
-    /// Sort keys of these tasks, so that the filters become strict early; used before the first chunk.
-    priorities: Option<(Vec<Priority>, TaskNumbers)>,
-    /// Chunks that are located and not yet requested, with one `StoredChunk` per variable.
-    located: VecDeque<(ChunkTask, Vec<StoredChunk>)>,
+    /// The chunks to fetch next.
+    locator: Locator,
     /// Chunks whose memory is reserved and whose fetch has started.
     in_flight: InFlight,
     /// Memory of the last tiles, which the next ones reuse.
     workspace: Workspace,
-    /// Bytes that chunks in flight may hold; a single chunk may exceed them.
-    budget: u64,
-    /// Bytes of payloads to fetch ahead from object stores.
-    ahead: u64,
-    /// Whether the memory pool has a limit.
-    is_limited: bool,
-    /// Bytes of the chunks that are in flight or open.
-    held: usize,
-    /// The memory reserved in the pool: at least `held` bytes.
-    reservation: MemoryReservation,
+    memory: ChunkMemory,
 }
 
 /// A chunk that is fetched and decoded.
@@ -93,7 +68,7 @@ pub(super) struct OpenChunk {
     tiles: Vec<OpenTile>,
     /// The locations of the payloads.
     locations: Vec<Location>,
-    /// The bytes of `ChunkReader::held` that belong to this chunk, until it is released.
+    /// The bytes of memory that belong to this chunk, until it is released.
     reserved: usize,
 }
 
@@ -126,20 +101,11 @@ impl ChunkReader {
         consumer: String,
         context: &TaskContext,
     ) -> Self {
-        let pool = context.memory_pool();
         let limits = GridfusionConfig::of(context.session_config().options()).remote.limits();
-        let partitions = partitions.max(1) as u64;
+        let memory = ChunkMemory::new(&array, partitions, limits.bytes, consumer, context);
         Self {
-            tasks: Box::new(tasks),
-            filters: DynamicFilters::default(),
-            pruner: None,
-            priorities: None,
-            budget: budget(&array, &pool.memory_limit()) / partitions,
-            ahead: limits.bytes as u64 / partitions,
-            is_limited: matches!(pool.memory_limit(), MemoryLimit::Finite(_)),
-            held: 0,
-            reservation: MemoryConsumer::new(consumer).register(pool),
-            located: VecDeque::new(),
+            memory,
+            locator: Locator::new(Arc::clone(&array), Arc::clone(&plan), values.clone(), tasks),
             in_flight: InFlight::new(Arc::clone(&array), limits.gap),
             workspace: Workspace::default(),
             zones: None,
@@ -151,7 +117,7 @@ impl ChunkReader {
 
     /// Skips chunks and rows that `filters` exclude at the time a chunk is read.
     pub(super) fn filtered(mut self, filters: DynamicFilters) -> Self {
-        self.filters = filters;
+        self.locator.filter(filters);
         self
     }
 
@@ -162,24 +128,8 @@ impl ChunkReader {
         priorities: Vec<Priority>,
         tasks: impl IntoIterator<Item = TaskNumber, IntoIter: Send + Sync + 'static>,
     ) -> Self {
-        let tasks = (!priorities.is_empty()).then(|| Box::new(tasks.into_iter()) as _);
-        self.priorities = tasks.map(|tasks| (priorities, tasks));
+        self.locator.prioritize(priorities, tasks.into_iter());
         self
-    }
-
-    /// Before the first chunk, makes the pruner and sorts the tasks; both may read zone maps.
-    async fn prepare(&mut self) -> Result<()> {
-        if self.filters.is_empty() {
-            return Ok(());
-        }
-        // Taken, so that the second call returns above.
-        let filters = std::mem::take(&mut self.filters);
-        self.pruner = Some(RuntimePruner::new(&self.array, &self.plan, filters).await?);
-        if let Some((priorities, tasks)) = self.priorities.take() {
-            let tasks = best_first(&priorities, &self.array, &self.plan, tasks.collect()).await?;
-            self.tasks = Box::new(tasks.into_iter());
-        }
-        Ok(())
     }
 
     /// Returns the next chunk, or `None` at the end. Callers must give each chunk back with
@@ -195,10 +145,10 @@ impl ChunkReader {
     }
 
     async fn next_chunk(&mut self, metrics: &ScanMetrics) -> Result<Option<OpenChunk>> {
-        self.prepare().await?;
+        self.locator.prepare().await?;
         self.prune_fetched(metrics)?;
         if self.values.is_empty() {
-            return Ok(self.next_task(metrics).await?.map(|task| {
+            return Ok(self.locator.next_task(metrics).await?.map(|task| {
                 metrics.cells_skipped.add((task.cells() - task.rows) as usize);
                 OpenChunk { task, tiles: vec![], locations: vec![], reserved: 0 }
             }));
@@ -208,11 +158,10 @@ impl ChunkReader {
         let next = self.in_flight.next(&metrics.requests).await?;
         timer.done();
         let Some((fetch, payloads)) = next else {
-            // At the end, memory that was kept for later chunks goes back to the pool.
-            self.reservation.shrink(self.reservation.size() - self.held);
+            self.memory.finish();
             return Ok(None);
         };
-        if self.pruner.is_some() {
+        if self.locator.has_filters() {
             metrics.chunks_examined.add_matched(1);
         }
         self.open(fetch, payloads, metrics).await.map(Some)
@@ -225,16 +174,14 @@ impl ChunkReader {
         payloads: Vec<Option<Bytes>>,
         metrics: &ScanMetrics,
     ) -> Result<OpenChunk> {
-        let left_out = fetch.left_out();
-        let Fetch { task, mut stored, reserved, .. } = fetch;
+        let Fetch { task, mut stored, reserved, received, .. } = fetch;
         // This was checked when the fetch began, so only several open chunks may be too many.
         let decoded = self.bytes_decoded(&task, &stored);
-        self.reserve(decoded, true)?;
+        self.memory.reserve(decoded, true)?;
         let reserved = reserved + decoded;
         let payloads = leave_out_absent(&mut stored, payloads);
-        let bytes: usize = payloads.iter().map(Bytes::len).sum();
         metrics.chunks_read.add(1);
-        metrics.bytes_read.add(bytes - left_out);
+        metrics.bytes_read.add(received);
 
         let timer = metrics.time_decode.timer();
         let locations = locations_of(&stored);
@@ -261,39 +208,21 @@ impl ChunkReader {
 
     /// Whether filters may become stricter once operators receive more rows.
     pub(super) fn may_prune_more(&self) -> bool {
-        self.pruner.as_ref().is_some_and(RuntimePruner::may_change)
+        self.locator.may_prune_more()
     }
 
     /// Takes a chunk back to reuse its memory. Fails if a file of the chunk was written since it was
     /// opened.
     pub(super) fn release(&mut self, chunk: OpenChunk) -> Result<()> {
-        self.held -= chunk.reserved;
+        self.memory.release(chunk.reserved);
         self.workspace.reclaim(chunk.tiles.into_iter().map(|open| open.tile));
         // Pages of a mapping count as memory of the process. With a memory limit they are given back.
-        Ok(self.array.objects().used(&chunk.locations, self.is_limited)?)
+        Ok(self.array.objects().used(&chunk.locations, self.memory.is_limited())?)
     }
 
     /// Whether the memory pool has a limit.
     pub(super) fn is_limited(&self) -> bool {
-        self.is_limited
-    }
-
-    /// Reserves memory for one more chunk. Memory of earlier chunks stays reserved for later ones, because
-    /// operators that hold rows would take it in between.
-    ///
-    /// A scan needs one chunk to make progress, and cannot spill it. So the `first` chunk takes the scan's
-    /// share even from an exhausted pool: other operators notice and spill.
-    fn reserve(&mut self, bytes: usize, first: bool) -> Result<()> {
-        // `held` is what chunks need now; the reservation may still be larger from earlier ones.
-        let held = self.held.saturating_add(bytes);
-        let more = held.saturating_sub(self.reservation.size());
-        match self.reservation.try_grow(more) {
-            Ok(()) => {}
-            Err(_) if first && held as u64 <= self.budget => self.reservation.grow(more),
-            Err(error) => return Err(error),
-        }
-        self.held = held;
-        Ok(())
+        self.memory.is_limited()
     }
 
     /// Whether the variable at position `at` may hold NULL in this chunk, by its type and zone map.
@@ -321,19 +250,19 @@ impl ChunkReader {
     async fn start_fetches(&mut self, metrics: &ScanMetrics) -> Result<()> {
         let (ahead, batch) = match self.array.objects() {
             objects if objects.is_resident() => (0, 0),
-            objects if objects.is_remote() => (usize::MAX, self.batch_bytes()),
+            objects if objects.is_remote() => (usize::MAX, self.memory.batch(BATCH_BYTES)),
             _ => (READ_AHEAD, 0),
         };
         // One batch to open next, and `ahead` more. A batch waits until there is memory for all of it, because small
         // ones would be many requests.
         while self.in_flight.batches() <= ahead
-            && (self.in_flight.is_empty() || self.room() >= batch)
+            && (self.in_flight.is_empty() || self.memory.room() >= batch)
         {
             let mut chunks = vec![];
             let mut bytes = 0;
             while chunks.is_empty() || bytes < batch {
-                if self.located.is_empty() && chunks.is_empty() {
-                    self.locate_group(metrics).await?;
+                if chunks.is_empty() {
+                    self.locator.locate(metrics).await?;
                 }
                 let first = self.in_flight.is_empty() && chunks.is_empty();
                 let Some(fetch) = self.reserve_next(first)? else { break };
@@ -348,109 +277,26 @@ impl ChunkReader {
         Ok(())
     }
 
-    /// The bytes that more chunks in flight may hold.
-    fn room(&self) -> usize {
-        (self.budget.min(self.ahead) as usize).saturating_sub(self.held)
-    }
-
-    /// The bytes of chunks to fetch together: fewer if memory for a few batches is not there.
-    fn batch_bytes(&self) -> usize {
-        BATCH_BYTES.min(self.budget.min(self.ahead) as usize / 4)
-    }
-
     /// Reserves memory for the payloads of the next chunk; `None` if there is none, or no memory. Only the
     /// first may exceed the budget.
     fn reserve_next(&mut self, first: bool) -> Result<Option<Fetch>> {
-        let Some((task, stored)) = self.located.front() else { return Ok(None) };
+        let Some((task, stored)) = self.locator.front() else { return Ok(None) };
         let (fetched, decoded) = (self.bytes_fetched(stored), self.bytes_decoded(task, stored));
-        let held = self.held.saturating_add(fetched);
-        // Decoding the chunk needs memory too, once it is opened.
-        let is_within =
-            held.saturating_add(decoded) as u64 <= self.budget && held as u64 <= self.ahead;
-        if !first && !is_within {
+        if !self.memory.reserve_ahead(fetched, decoded, first)? {
             return Ok(None);
         }
-        match self.reserve(fetched.saturating_add(decoded), first) {
-            Ok(()) => self.held -= decoded,
-            Err(_) if !first => return Ok(None),
-            Err(error) => return Err(error),
-        }
-        let next = self.located.pop_front();
+        let next = self.locator.pop();
         Ok(next.map(|(task, stored)| Fetch::new(task, stored, fetched)))
-    }
-
-    /// Locates the next chunks that filters keep; none at the end.
-    async fn locate_group(&mut self, metrics: &ScanMetrics) -> Result<()> {
-        let timer = metrics.time_locate.timer();
-        let group = self.next_group(metrics).await?;
-        if !group.is_empty() {
-            let stored = self.array.locate(&group, &self.values).await?;
-            self.located = group.into_iter().zip(stored).collect();
-        }
-        timer.done();
-        Ok(())
-    }
-
-    /// Returns the next task that filters keep, if only labels are needed.
-    async fn next_task(&mut self, metrics: &ScanMetrics) -> Result<Option<ChunkTask>> {
-        if self.pruner.is_none() {
-            return Ok(self.tasks.next().map(|task| self.plan.task(task)));
-        }
-        if self.located.is_empty() {
-            let group = self.next_group(metrics).await?;
-            self.located = group.into_iter().map(|task| (task, vec![])).collect();
-        }
-        let next = self.located.pop_front();
-        metrics.chunks_examined.add_matched(usize::from(next.is_some()));
-        Ok(next.map(|(task, _)| task))
-    }
-
-    /// Returns the tasks that filters keep of the next group with any; an empty vector at the end.
-    async fn next_group(&mut self, metrics: &ScanMetrics) -> Result<Vec<ChunkTask>> {
-        loop {
-            let group: Vec<ChunkTask> =
-                self.tasks.by_ref().take(LOCATE_GROUP).map(|task| self.plan.task(task)).collect();
-            if group.is_empty() {
-                return Ok(group);
-            }
-            let left: Vec<ChunkTask> = self.prune(group, metrics)?.into_iter().flatten().collect();
-            if !left.is_empty() {
-                return Ok(left);
-            }
-            // The whole group was pruned. A query that prunes thousands of groups must not block its
-            // thread.
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Returns each task, restricted by the current filters; `None` if it is pruned.
-    fn prune(
-        &mut self,
-        tasks: Vec<ChunkTask>,
-        metrics: &ScanMetrics,
-    ) -> Result<Vec<Option<ChunkTask>>> {
-        let Some(pruner) = &mut self.pruner else {
-            return Ok(tasks.into_iter().map(Some).collect());
-        };
-        restrict(pruner, tasks, metrics)
     }
 
     /// If a filter has changed, drops located and fetched chunks that it now excludes.
     fn prune_fetched(&mut self, metrics: &ScanMetrics) -> Result<()> {
-        if !self.pruner.as_mut().is_some_and(RuntimePruner::refresh) {
+        let Self { in_flight, locator, memory, .. } = self;
+        if !locator.refresh() {
             return Ok(());
         }
-        let Self { in_flight, pruner, .. } = self;
-        if let Some(pruner) = pruner {
-            self.held -= in_flight.prune(|tasks| restrict(pruner, tasks, metrics))?;
-        }
-        let located: Vec<ChunkTask> = self.located.iter().map(|(task, _)| task.clone()).collect();
-        let left = self.prune(located, metrics)?;
-        let stored = std::mem::take(&mut self.located).into_iter().map(|(_, stored)| stored);
-        let located =
-            left.into_iter().zip(stored).filter_map(|(task, stored)| Some((task?, stored)));
-        self.located = located.collect();
-        Ok(())
+        memory.release(in_flight.prune(|tasks| locator.prune(tasks, metrics))?);
+        locator.prune_located(metrics)
     }
 
     /// Returns the bytes that the payloads of a chunk take; pages of a mapping do not count.
@@ -469,39 +315,10 @@ impl ChunkReader {
     }
 }
 
-/// Returns each task, restricted by the current filters; `None` if it is pruned.
-fn restrict(
-    pruner: &mut RuntimePruner,
-    tasks: Vec<ChunkTask>,
-    metrics: &ScanMetrics,
-) -> Result<Vec<Option<ChunkTask>>> {
-    let left = pruner.prune(tasks)?;
-    metrics.chunks_examined.add_pruned(left.iter().filter(|task| task.is_none()).count());
-    Ok(left)
-}
-
 fn payloads_of(stored: &[StoredChunk]) -> impl Iterator<Item = &Payload> {
     stored.iter().flat_map(|chunk| &chunk.layers).flat_map(|layer| layer.payloads())
 }
 
 fn locations_of(stored: &[StoredChunk]) -> Vec<Location> {
     payloads_of(stored).map(|payload| payload.at.clone()).collect()
-}
-
-/// Returns the bytes for chunks in flight. A limited pool gives a quarter, and otherwise the default applies. The
-/// budget that a file suggests may be smaller. It is never larger, because the first chunk of a scan takes
-/// memory up to the budget even from an exhausted pool.
-pub(super) fn budget(array: &GridArray, pool: &MemoryLimit) -> u64 {
-    /// A quarter, the format's default.
-    const DEFAULT_BASIS_POINTS: u64 = 2_500;
-    let suggested = array.memory_budget();
-    let share = match suggested.basis_points {
-        0 => DEFAULT_BASIS_POINTS,
-        points => u64::from(points).min(DEFAULT_BASIS_POINTS),
-    };
-    let most = match pool {
-        MemoryLimit::Finite(limit) => (*limit as u64 / 10_000).saturating_mul(share),
-        _ => DEFAULT_BUDGET,
-    };
-    if suggested.bytes > 0 { most.min(suggested.bytes.into()) } else { most }
 }

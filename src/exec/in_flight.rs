@@ -36,11 +36,13 @@ pub(super) struct Fetch {
     is_dropped: bool,
     /// For each payload, the part that is fetched; empty if all are fetched whole.
     slices: Vec<Option<Slice>>,
+    /// The bytes of the payloads that have arrived.
+    pub(super) received: usize,
 }
 
 impl Fetch {
     pub(super) fn new(task: ChunkTask, stored: Vec<StoredChunk>, reserved: usize) -> Self {
-        Self { task, stored, reserved, is_dropped: false, slices: vec![] }
+        Self { task, stored, reserved, is_dropped: false, slices: vec![], received: 0 }
     }
 
     /// Returns the requests for the payloads: only for their selected parts where that spares more than `least`
@@ -52,20 +54,19 @@ impl Fetch {
     }
 
     /// Takes the next payloads, those of this chunk, and gives parts their place.
-    fn take(&self, payloads: &mut impl Iterator<Item = Option<Bytes>>) -> Payloads {
+    fn take(&mut self, payloads: &mut impl Iterator<Item = Option<Bytes>>) -> Payloads {
         let count = self.stored.iter().flat_map(|it| &it.layers);
         let count = count.map(|layer| layer.payloads().count()).sum();
         let slices = self.slices.iter().chain(std::iter::repeat(&None));
-        let pad = |(payload, slice): (Option<Bytes>, &Option<Slice>)| match slice {
-            Some(slice) => payload.map(|payload| slice.pad(&payload)),
-            None => payload,
+        let received = &mut self.received;
+        let pad = |(payload, slice): (Option<Bytes>, &Option<Slice>)| {
+            *received += payload.as_ref().map_or(0, Bytes::len);
+            match slice {
+                Some(slice) => payload.map(|payload| slice.pad(&payload)),
+                None => payload,
+            }
         };
         payloads.take(count).zip(slices).map(pad).collect()
-    }
-
-    /// The bytes of the payloads that are not fetched.
-    pub(super) fn left_out(&self) -> usize {
-        self.slices.iter().flatten().map(Slice::left_out).sum()
     }
 }
 
@@ -153,7 +154,7 @@ impl InFlight {
             }
         };
         let mut payloads = read.map_err(|error| error.about(&name(&chunks)))?.into_iter();
-        for chunk in chunks {
+        for mut chunk in chunks {
             let payloads = chunk.take(&mut payloads);
             if !chunk.is_dropped {
                 self.arrived.push_back((chunk, payloads));

@@ -12,6 +12,7 @@
 
 mod best_first;
 mod blocks;
+mod chunk_memory;
 mod chunks;
 mod columns;
 mod compact;
@@ -20,6 +21,7 @@ mod display;
 mod error;
 mod in_flight;
 mod leaf;
+mod locator;
 mod metrics;
 mod order;
 pub(crate) mod pruning;

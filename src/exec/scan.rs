@@ -44,7 +44,7 @@ use datafusion::physical_plan::{
 };
 
 use super::blocks::values_of;
-use super::chunks::budget;
+use super::chunk_memory::budget;
 use super::columns::visit_all;
 use super::leaf::without_children;
 use super::metrics::ScanMetrics;

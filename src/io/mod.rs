@@ -66,6 +66,11 @@ pub trait ByteSource: Debug + Send + Sync {
         false
     }
 
+    /// Returns the first bytes of an object that is far away, as many as came when it was opened.
+    fn fetched_head(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Reads each range, in order; every reply is exactly as long as its range.
     ///
     /// # Errors

@@ -70,6 +70,10 @@ impl ByteSource for ObjectSource {
         true
     }
 
+    fn fetched_head(&self) -> Option<Bytes> {
+        self.store.fetched_head(&self.path, &self.identity)
+    }
+
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.read(ranges, false).await
     }

@@ -66,7 +66,7 @@ impl Slice {
     }
 
     /// The bytes that are not fetched.
-    pub(crate) fn left_out(&self) -> usize {
+    fn left_out(&self) -> usize {
         self.len - self.bytes.len()
     }
 

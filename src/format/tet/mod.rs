@@ -21,6 +21,7 @@ mod file;
 mod footer;
 mod index;
 mod labels;
+mod likely_labels;
 mod locate;
 mod metadata;
 mod open_file;

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The machine does not request bytes that an earlier reply holds, so a file with a modest directory and
-//! footer opens with one request.
+//! footer opens with one request. If the head of a remote file is known beforehand, the first requests are for
+//! its tail and for its probable labels.
 //!
 //! These phases have no states. After every reply, the parser starts at the beginning. Where it lacks bytes,
 //! it stops with [`Pause::Need`], and these bytes are the next request.
@@ -20,6 +21,7 @@ use super::directory;
 use super::file::TetFile;
 use super::footer::{TAIL_LEN, Tail};
 use super::index::{HEADER_LEN, Index};
+use super::likely_labels::likely_labels;
 use super::metadata::{HistoryEvent, Metadata};
 use super::superblock::{SUPERBLOCK_LEN, Superblock};
 use crate::error::{Error, Result};
@@ -69,6 +71,12 @@ impl OpenFile {
     pub fn new(file_len: u64) -> Self {
         Self { file_len, known: vec![], asked: vec![] }
     }
+
+    /// Starts opening a file of `file_len` bytes, of which the first are in `head`. Reads the tail and, together with
+    /// it, bytes that are probably labels.
+    pub fn with_head(file_len: u64, head: Bytes) -> Self {
+        Self { file_len, known: vec![(0, head)], asked: vec![] }
+    }
 }
 
 impl Machine for OpenFile {
@@ -79,9 +87,10 @@ impl Machine for OpenFile {
     }
 
     fn step(&mut self, replies: Replies) -> Result<Step<TetFile>> {
+        let is_first = matches!(replies, Replies::Start);
         let replies = replies.into_bytes();
         self.known.extend(self.asked.drain(..).map(|range| range.start).zip(replies));
-        if self.known.is_empty() {
+        if is_first {
             return self.read_ends();
         }
         // Parsing starts over with each reply: it is cheap, and there are few replies.
@@ -120,7 +129,7 @@ struct FooterParts {
 }
 
 impl OpenFile {
-    /// Requests both ends of the file; one range if they meet.
+    /// Requests those ends of the file that are unknown; one range if they meet.
     fn read_ends(&mut self) -> Result<Step<TetFile>> {
         if self.file_len < SUPERBLOCK_LEN {
             let message = format!(
@@ -129,10 +138,24 @@ impl OpenFile {
             );
             return Err(Error::corrupt("superblock", 0, message));
         }
-        let head = 0..self.file_len.min(GUESS_LEN);
-        let tail = self.file_len.saturating_sub(GUESS_LEN).max(head.end)..self.file_len;
+        let known = self.known.first().map_or(0, |(_, head)| head.len() as u64);
+        let head = known..self.file_len.min(GUESS_LEN);
+        let head_end = head.end.max(known);
+        let tail = self.file_len.saturating_sub(GUESS_LEN).max(head_end)..self.file_len;
         self.asked = [head, tail].into_iter().filter(|range| !range.is_empty()).collect();
+        if !self.asked.is_empty() {
+            self.asked.extend(self.likely_labels().unwrap_or_default());
+        }
         Ok(Step::read(self.asked.iter().cloned()))
+    }
+
+    /// Returns the bytes beyond the known head that are probably labels; `None` if the head has no directory.
+    fn likely_labels(&self) -> Option<Vec<Range<u64>>> {
+        let (_, head) = self.known.first()?;
+        let superblock = Superblock::parse(&self.bytes(0..SUPERBLOCK_LEN).ok()?).ok()?;
+        let (datasets, index) = self.directory_and_index(&superblock).ok()?;
+        let labels = likely_labels(head, self.file_len, &datasets, &index).into_iter();
+        Some(labels.filter(|range| range.end > head.len() as u64).collect())
     }
 
     /// Returns the bytes of `range`, which must lie in the file, or a request for them.

@@ -153,6 +153,12 @@ impl RemoteStore {
         self.known().identity(&self.key(path))
     }
 
+    /// Returns the first bytes of an object, if they are kept.
+    pub(in crate::io) fn fetched_head(&self, path: &Path, identity: &Identity) -> Option<Bytes> {
+        let head = 0..identity.size.min(OPEN_BYTES);
+        self.known().bytes(&self.key(path), identity, &head)
+    }
+
     /// Reads ranges of an open object, in order. Keeps the bytes for later reads if `keep`, which is for
     /// metadata. Payloads that need no request are confirmed by one, unless that was done recently.
     ///
@@ -240,7 +246,8 @@ impl RemoteStore {
                 self.keep(&key, &identity, start, &bytes);
                 Ok(Some(bytes))
             }
-            Err((fault, _)) if fault.refuses_ranges() => Ok(None),
+            // A request for the whole object has no range to refuse.
+            Err((fault, _)) if fault.refuses_ranges() && *range != ByteRange::Whole => Ok(None),
             Err((fault, tries)) => Err(fault.error("read the object", tries)),
         }
     }

@@ -40,8 +40,12 @@ impl TetReader {
     /// `Corrupt` if `source` is not a `.tet` file of layout version 1, `Io` if it cannot be read.
     pub async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
         let size = source.size();
+        let open = match source.fetched_head() {
+            Some(head) => OpenFile::with_head(size, head),
+            None => OpenFile::new(size),
+        };
         let objects = Arc::new(Objects::One(source));
-        let file = drive(OpenFile::new(size), &objects).await?;
+        let file = drive(open, &objects).await?;
         for warning in file.warnings() {
             log::warn!("{}: {warning}", objects.name());
         }

@@ -11,6 +11,7 @@ use gridfusion::{ArrayOptions, GridfusionConfig, GridfusionSessionContextExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::http::HttpBuilder;
 use object_store::{ClientOptions, ObjectStore, RetryConfig};
+use serde_json::json;
 use url::Url;
 
 use crate::support::object_server::{Behaviour, ObjectServer};
@@ -25,7 +26,7 @@ fn once() -> RetryConfig {
 pub(super) struct Link {
     pub(super) server: ObjectServer,
     http: Arc<dyn ObjectStore>,
-    s3: Arc<dyn ObjectStore>,
+    pub(super) s3: Arc<dyn ObjectStore>,
 }
 
 impl Link {
@@ -142,6 +143,34 @@ async fn a_cell_takes_three_requests_and_then_one() {
         assert_eq!(cell(&ctx, &one(120)).await, "48007");
         assert_eq!(asked(server), ["GET"], "the payload of {base}");
     }
+}
+
+/// The labels of `time` lie in the middle of the file, and come together with its tail.
+#[tokio::test]
+async fn labels_need_no_round_trip_of_their_own() {
+    let cells = || (0..160_000).flat_map(|i: i32| i.to_le_bytes()).collect();
+    let names = json!({"dim_names": ["time", "station"]});
+    let values = ["a", "z"].map(|name| {
+        TestDataset::new(name, I32, &[400, 400], &[100, 100], cells()).with_metadata(names.clone())
+    });
+    let hours = (0..400).flat_map(|hour: i32| hour.to_le_bytes()).collect();
+    let attributes = json!({"units": "hours since 2020-01-01"});
+    let time = TestDataset::new("time", I32, &[400], &[150], hours)
+        .with_metadata(json!({"dim_names": ["time"], "attrs": attributes}));
+    let [first, last] = values;
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let bytes = tet_bytes(&[first, time, last], &layout);
+    let link = Link::new(ObjectServer::start(vec![("bucket/t.tet".to_owned(), bytes)]));
+    link.server.set_latency(Duration::from_millis(50));
+    // Ranges with anything between them are requests of their own.
+    let ctx = link.session(RemoteLimits { gap: 0, ..RemoteLimits::default() });
+    let options = ArrayOptions::default().with_dataset("a");
+    ctx.register_array("t", "s3://bucket/t.tet", options).await.unwrap();
+    assert_eq!(asked(&link.server), ["GET"; 3], "the head, the labels, the tail");
+    assert_eq!(link.server.most_in_flight(), 2, "the labels and the tail");
+    let sql = "SELECT value FROM t WHERE time = '2020-01-10' AND station = 7";
+    assert_eq!(cell(&ctx, sql).await, "86407");
+    assert_eq!(asked(&link.server), ["GET"], "the payload");
 }
 
 #[tokio::test]

@@ -1,12 +1,14 @@
 //! Scans of object stores: parts of chunks, batches of chunks, and catalogs, compared with local files.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gridfusion::io::RemoteLimits;
+use gridfusion::io::{ByteSource, ObjectSource, RemoteLimits};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use tokio::runtime::Builder;
 
 use super::remote::{Link, files};
 use crate::support::object_server::ObjectServer;
@@ -112,20 +114,27 @@ async fn a_catalog_opens_its_files_side_by_side() {
     assert!(requests.iter().all(|it| it.path.ends_with("/7.tet")), "{requests:?}");
 }
 
-/// Sessions that share a store also share its connections. These must work after the session that opened them has
-/// ended, without another try.
-#[tokio::test]
-async fn connections_outlive_sessions() {
-    let small = std::fs::read(shipped("examples/data/climate.tet")).unwrap();
-    let path = |year| format!("bucket/years/{year}.tet");
-    let objects: Vec<_> = (0..20).map(|year| (path(year), small.clone())).collect();
-    let link = Link::new(ObjectServer::start(objects));
-    for _ in 0..20 {
-        let ctx = link.session(RemoteLimits { tries: 1, ..RemoteLimits::default() });
-        let options = ArrayOptions::default();
-        ctx.register_array_catalog("years", "s3://bucket/years", options).await.unwrap();
-        assert!(rows_from(&ctx, "SHOW TABLES").await.len() >= 20 * 3);
+/// A request goes on after the end of the runtime in which another request has opened its connection.
+#[test]
+fn connections_outlive_runtimes() {
+    let link = Link::new(ObjectServer::start(vec![("bucket/t.tet".to_owned(), vec![7; 1000])]));
+    let runtime = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let open = || ObjectSource::open("t.tet".into(), Arc::clone(&link.s3), "t.tet".into());
+    let opened = first.block_on(first.spawn(open())).unwrap().unwrap();
+    link.server.set_latency(Duration::from_millis(300));
+    link.server.take_requests();
+    link.server.reset_most_in_flight();
+    // A new store knows nothing of the object, so that this is a request.
+    let reading = second.spawn(open());
+    while link.server.most_in_flight() == 0 {
+        std::thread::sleep(Duration::from_millis(5));
     }
+    first.shutdown_background();
+    let again = second.block_on(reading).unwrap().unwrap();
+    assert_eq!(again.size(), opened.size());
+    let requests = link.server.take_requests();
+    assert_eq!(requests.len(), 1, "{requests:?}");
 }
 
 /// A sparse array in a store has the rows of the local one, and its scan counts its requests.
