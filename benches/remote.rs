@@ -243,6 +243,8 @@ impl Bench<'_> {
         let ctx = remote.opened(&remote.climate());
         cell(&ctx, CELL);
         self.round_trips(&FAR, "one more cell, in the same session", &|| cell(&ctx, OTHER_CELL));
+        let by_path = OTHER_CELL.replace(" t ", &format!(" read_tet('{}') ", remote.climate()));
+        self.round_trips(&FAR, "one more cell, by its URL", &|| cell(&ctx, &by_path));
         self.round_trips(&FAR, "`DESCRIBE` of a file of 90 kB", &|| {
             opening("s3://bucket/small.tet")
         });

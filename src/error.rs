@@ -233,6 +233,12 @@ impl std::error::Error for Error {
     }
 }
 
+/// Returns the text of an error and of all its causes, with colons between them.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
 /// Returns a text without the passwords and queries of the URLs in it. Signatures of presigned URLs are in their
 /// queries. The container in `abfss://container@account.dfs.core.windows.net` is no secret.
 pub fn without_secrets(text: &str) -> String {

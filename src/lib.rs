@@ -115,9 +115,9 @@ pub mod source;
 pub mod tile;
 pub mod verify;
 
-#[doc(hidden)]
-pub use error::without_secrets;
 pub use error::{Error, ErrorKind, Result};
+#[doc(hidden)]
+pub use error::{with_causes, without_secrets};
 pub use exec::{
     BestFirstRule, GridReduceExec, GridReduceRule, GridScanExec, GridfusionConfig,
     SparseAnswerExec, SparseAnswerRule, SparseScanExec,

@@ -4,7 +4,7 @@
 
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use gridfusion::Error;
+use gridfusion::{Error, with_causes};
 use object_store::Error as StoreError;
 
 use crate::store::Stores;
@@ -36,7 +36,7 @@ fn store_error(error: &Error) -> Option<&StoreError> {
 }
 
 fn advice_for(error: &StoreError, location: &str, is_anonymous: bool) -> Option<String> {
-    let text = whole_text(error);
+    let text = with_causes(error);
     let has = |part: &str| text.contains(part);
     let prefix = prefix_of(location);
     if has("NoSuchBucket") || has("ContainerNotFound") {
@@ -103,17 +103,6 @@ fn prefix_of(location: &str) -> &'static str {
         "az" | "adl" | "azure" | "abfs" | "abfss" => "azure",
         _ => "",
     }
-}
-
-/// Returns the text of an error and of all its causes.
-fn whole_text(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = text + ": " + &error.to_string();
-        cause = error.source();
-    }
-    text
 }
 
 /// Shortens the XML with which stores explain a failure to its code and its message.

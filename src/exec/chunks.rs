@@ -44,6 +44,7 @@ const READ_AHEAD: usize = 2;
 /// The bytes of the chunks of an object store that are fetched together. Half as many take nearly as long, and
 /// with twice as many, fewer requests fit into the memory for reading ahead.
 const BATCH_BYTES: usize = 2 << 20;
+
 /// A reader of the chunks of one partition.
 pub(super) struct ChunkReader {
     array: Arc<GridArray>,

@@ -148,7 +148,7 @@ pub const SESSION: &[OptionInfo] = &[
     OptionInfo::new(
         "remote_bytes",
         ValueKind::Number,
-        "`83886080`",
+        "`79691776`",
         "bytes that the requests in flight ask for",
     )
     .in_session(),

@@ -16,6 +16,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// Parts of a message that are shorter than this are no secrets, such as the version of a signature.
@@ -47,6 +48,7 @@ impl Secrets {
             texts.extend(pair.split_once('=').map(|(_, value)| value.to_owned()));
         }
         texts.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+        let decoded = |text| percent_decode_str(text).collect::<Vec<u8>>();
         let (user, password) = (decoded(url.username()), decoded(url.password().unwrap_or("")));
         let has_user = !url.username().is_empty() || url.password().is_some();
         let authorization =
@@ -117,22 +119,6 @@ fn basic(user: &[u8]) -> String {
     // The text has room for all characters.
     let len = BASE64_STANDARD.encode_slice(user, &mut text).unwrap_or(0);
     format!("Basic {}", String::from_utf8_lossy(&text[..len]))
-}
-
-/// Decodes the percent signs of a part of a URL.
-fn decoded(text: &str) -> Vec<u8> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        match part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend(&part.as_bytes()[2..]);
-            }
-            None => bytes.extend([b"%", part.as_bytes()].concat()),
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]

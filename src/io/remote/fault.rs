@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use object_store::Error as StoreError;
 
-use crate::error::Error;
+use crate::error::{Error, with_causes};
 
 /// The failure of one try.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Fault {
                 // `object_store` has no other kind for faults of connections and servers.
                 StoreError::Generic { .. } if self.refuses_ranges() => false,
                 // S3 answers so in another region, without an address.
-                error if text(error).contains("redirect without LOCATION") => false,
+                error if with_causes(error).contains("redirect without LOCATION") => false,
                 StoreError::Generic { .. } => {
                     status(error).is_none_or(|code| code >= 500 || [408, 425, 429].contains(&code))
                 }
@@ -57,7 +57,7 @@ impl Fault {
     pub(super) fn refuses_ranges(&self) -> bool {
         match self {
             Self::Store(StoreError::NotSupported { .. }) => true,
-            Self::Store(error) => text(error).contains("non-partial response"),
+            Self::Store(error) => with_causes(error).contains("non-partial response"),
             _ => false,
         }
     }
@@ -65,7 +65,7 @@ impl Fault {
     /// Whether a range may lie beyond the end of the object, as any range of an empty object does.
     pub(super) fn may_be_beyond(&self) -> bool {
         matches!(self, Self::Store(StoreError::Generic { .. })) && !self.is_transient()
-            || matches!(self, Self::Store(error) if text(error).contains("range"))
+            || matches!(self, Self::Store(error) if with_causes(error).contains("range"))
     }
 
     /// Returns the error of a request that failed, after some tries to do `what`.
@@ -106,19 +106,9 @@ impl Fault {
 
 /// Returns the HTTP status of an error. `object_store` shows it only as text.
 fn status(error: &StoreError) -> Option<u16> {
-    let text = text(error);
+    let text = with_causes(error);
     let (_, rest) = text.split_once("status code: ")?;
     rest.get(..3)?.parse().ok()
-}
-
-fn text(error: &StoreError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = text + ": " + &error.to_string();
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

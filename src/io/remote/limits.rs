@@ -35,7 +35,7 @@ impl Default for RemoteLimits {
     fn default() -> Self {
         Self {
             requests: 64,
-            bytes: 80 << 20,
+            bytes: 76 << 20,
             timeout: Duration::from_secs(30),
             tries: 4,
             gap: 1 << 20,
