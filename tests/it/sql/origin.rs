@@ -5,7 +5,7 @@ use gridfusion::{
     ArrayOpener, ArrayOptions, GridTable, GridfusionSessionContextExt, Locations, TableOrigin,
 };
 
-use crate::support::{reducing, rows_from, shipped};
+use crate::support::{reducing, shipped, sorted_rows_from};
 
 const STATIONS: &str = "examples/data/stations.tet";
 const KEY: &str = "0123456789abcdef0123456789ABCDEF";
@@ -26,9 +26,9 @@ async fn opens_again(ctx: &SessionContext, name: &str) {
     let again = again.into_provider();
     assert_eq!(again.schema(), ctx.table_provider(name).await.unwrap().schema(), "{name}");
     other.register_table("again", again).unwrap();
-    let expected = rows_from(ctx, &format!("SELECT * FROM {name}")).await;
+    let expected = sorted_rows_from(ctx, &format!("SELECT * FROM {name}")).await;
     assert!(!expected.is_empty(), "{name}");
-    assert_eq!(rows_from(&other, "SELECT * FROM again").await, expected, "{name}");
+    assert_eq!(sorted_rows_from(&other, "SELECT * FROM again").await, expected, "{name}");
 }
 
 #[tokio::test]

@@ -63,6 +63,13 @@ pub(crate) async fn rows_from(ctx: &SessionContext, sql: &str) -> Vec<Vec<String
     }
 }
 
+/// The rows of a query without ORDER BY, sorted: partitions hand them over in any order.
+pub(crate) async fn sorted_rows_from(ctx: &SessionContext, sql: &str) -> Vec<Vec<String>> {
+    let mut rows = rows_from(ctx, sql).await;
+    rows.sort();
+    rows
+}
+
 /// The only cell of a query's result.
 pub(crate) async fn cell(ctx: &SessionContext, sql: &str) -> String {
     let rows = rows_from(ctx, sql).await;
