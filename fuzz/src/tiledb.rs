@@ -98,7 +98,8 @@ fn check_placement(placement: &Placement, extents: &[u64]) {
     assert_eq!([region.len(), tile_shape.len(), origin.len()], [extents.len(); 3]);
     for (axis, cells) in region.iter().enumerate() {
         assert!(cells.start < cells.end && cells.end <= extents[axis], "{placement:?}");
-        assert!(cells.end + origin[axis] <= tile_shape[axis], "{placement:?}");
+        let len = cells.end - cells.start;
+        assert!(origin[axis] + len <= tile_shape[axis], "{placement:?}");
     }
 }
 
