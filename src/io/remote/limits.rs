@@ -35,6 +35,7 @@ impl Default for RemoteLimits {
     fn default() -> Self {
         Self {
             requests: 64,
+            // With more, a query over a fast link takes over 150 MB of memory; with less, links of a high latency idle.
             bytes: 76 << 20,
             timeout: Duration::from_secs(30),
             tries: 4,
