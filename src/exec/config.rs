@@ -28,6 +28,9 @@ use crate::source::{Formats, Opening};
 pub struct GridfusionConfig {
     /// Whether aggregations over dimensions run as reductions of the array instead of over rows.
     pub reduce: bool,
+    /// Whether reductions weigh groups of cells, for weights, arithmetic and conditions of single aggregates,
+    /// instead of evaluating these for each cell.
+    pub reduce_weights: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
     /// The access of the session to object stores, with its limits. Clones of these settings share it.
@@ -44,6 +47,7 @@ impl Default for GridfusionConfig {
     fn default() -> Self {
         Self {
             reduce: true,
+            reduce_weights: true,
             reduce_memory: 1 << 30,
             remote: Remote::default(),
             opening: Opening::default(),
@@ -78,6 +82,7 @@ impl GridfusionConfig {
                 let value = if is_default { option.default.trim_matches('`') } else { value };
                 match (of_session, option.value(&value.into())?) {
                     (REDUCE, OptionValue::Flag(reduce)) => self.reduce = reduce,
+                    (REDUCE_WEIGHTS, OptionValue::Flag(weigh)) => self.reduce_weights = weigh,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
                     }
@@ -103,6 +108,7 @@ impl GridfusionConfig {
     fn shown(&self, option: &OptionInfo) -> Option<String> {
         match option.name {
             REDUCE => Some(self.reduce.to_string()),
+            REDUCE_WEIGHTS => Some(self.reduce_weights.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
                 Some(number) => Some(number.to_string()),
@@ -113,6 +119,7 @@ impl GridfusionConfig {
 }
 
 const REDUCE: &str = "reduce";
+const REDUCE_WEIGHTS: &str = "reduce_weights";
 const REDUCE_MEMORY: &str = "reduce_memory";
 
 impl ExtensionOptions for GridfusionConfig {

@@ -31,6 +31,7 @@ mod scan;
 pub(crate) mod sparse;
 mod stats;
 mod stream;
+pub(crate) mod weighted_avg;
 mod yield_budget;
 
 pub use best_first::BestFirstRule;

@@ -132,6 +132,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "reduce_weights",
+        ValueKind::Flag,
+        "`true`",
+        "applies weights, arithmetic and conditions to sums of cells instead of to each cell",
+    )
+    .in_session(),
+    OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",

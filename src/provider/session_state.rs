@@ -10,6 +10,7 @@ use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use super::ArrayTableFactory;
 use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
+use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{BestFirstRule, GridReduceRule, GridfusionConfig, SparseAnswerRule};
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -36,6 +37,7 @@ pub trait GridfusionSessionStateBuilderExt {
     ///
     /// - `CREATE EXTERNAL TABLE … STORED AS ARRAY`, `TET` or `TILEDB`
     /// - table functions: `read_array`, `tet_info`, …
+    /// - the aggregate function `weighted_avg(value, weight)`
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
@@ -54,6 +56,10 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
             config.extensions.insert(GridfusionConfig::default());
         }
         let formats = GridfusionConfig::of(config).formats;
+        let aggregates = self.aggregate_functions().get_or_insert_default();
+        if !aggregates.iter().any(|it| it.name() == weighted_avg_udaf().name()) {
+            aggregates.push(weighted_avg_udaf());
+        }
         // A session with `read_array` has the planner of named arguments already. Two would be harmless.
         let functions = self.table_functions().get_or_insert_default();
         if !functions.contains_key(ArrayFunction::read_any().name()) {

@@ -1,4 +1,4 @@
-//! Stored numbers, as the kernels read them.
+//! Stored numbers, as the kernels read them, and the registers in which they are added.
 
 use std::sync::Arc;
 
@@ -6,18 +6,57 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
 
 use crate::format::Sum;
 
+/// A register of a loop, in which the cells of a batch are added.
+///
+/// Sums of integers wrap. They are exact as long as a batch is at most 8192 cells long: the sum of so many
+/// 16-bit integers needs 29 bits.
+pub(super) trait Lane: Copy + Send + Sync + 'static {
+    /// The sum of no cells.
+    const ZERO: Self;
+    /// Returns `self + other`; integers wrap.
+    fn plus(self, other: Self) -> Self;
+    /// Converts to the nearest double.
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! lanes {
+    ($($t:ty, $add:expr);* $(;)?) => {$(
+        impl Lane for $t {
+            const ZERO: Self = 0 as $t;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self { $add(self, other) }
+            #[inline(always)]
+            fn to_f64(self) -> f64 { self as f64 }
+        }
+    )*};
+}
+
+lanes! {
+    f64, |a, b| a + b;
+    i32, i32::wrapping_add;
+    u32, u32::wrapping_add;
+    i64, i64::wrapping_add;
+    u64, u64::wrapping_add;
+}
+
 /// A stored element, as the kernels read it: little-endian bytes at any address.
 pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// The bytes of one element.
     type Bytes: Copy + Send + Sync;
+    /// The register of sums in doubles: narrow integers are added exactly, and converted once per run.
+    type Lane: Lane;
+    /// The register of wrapping sums. Unused for floats.
+    type WideLane: Lane;
     /// The type of wrapping sums: a 64-bit integer. Unused for floats.
-    type Wide: Copy + Send + Sync;
+    type Wide: Lane;
+    /// Whether an element may be NaN.
+    const IS_FLOAT: bool;
     /// The least element that is not NaN.
     const LEAST: Self;
     /// The greatest element that is not NaN.
     const GREATEST: Self;
-    /// The sum of no elements.
-    const ZERO: Self::Wide;
+    /// NaN for floats, 0 for integers.
+    const NAN: Self;
 
     /// Decodes an element.
     fn load(bytes: Self::Bytes) -> Self;
@@ -25,26 +64,30 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     fn cells(bytes: &[u8]) -> &[Self::Bytes];
     /// Converts to the nearest double.
     fn to_f64(self) -> f64;
-    /// Converts to the type of wrapping sums.
-    fn widen(self) -> Self::Wide;
-    /// Returns `a + b`; integers wrap.
-    fn add(a: Self::Wide, b: Self::Wide) -> Self::Wide;
+    /// Converts to the register of sums in doubles.
+    fn lane(self) -> Self::Lane;
+    /// Converts to the register of wrapping sums.
+    fn wide_lane(self) -> Self::WideLane;
+    /// Converts the wrapping sum of a batch.
+    fn widen(sum: Self::WideLane) -> Self::Wide;
     /// Converts the sum of a zone map to the type of wrapping sums.
     fn wide_sum(sum: Sum) -> Self::Wide;
     /// Returns sums as an Arrow array.
     fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;
     /// Whether two elements have the same bits; zeros of different sign do not.
     fn same_bits(self, other: Self) -> bool;
+    /// Returns an element just outside `low` to `high`; `None` if there is none. NaN for floats.
+    fn outside(low: Self, high: Self) -> Option<Self>;
 }
 
 macro_rules! cells {
-    ($($t:ty, $size:literal, $wide:ty, $array:ty, $least:expr, $greatest:expr, $add:expr, $same:expr);* $(;)?) => {$(
+    ($($t:ident, $size:literal, $lane:ty, $wide_lane:ty, $wide:ty, $array:ty);* $(;)?) => {$(
         impl Cell for $t {
             type Bytes = [u8; $size];
+            type Lane = $lane;
+            type WideLane = $wide_lane;
             type Wide = $wide;
-            const LEAST: Self = $least;
-            const GREATEST: Self = $greatest;
-            const ZERO: $wide = 0 as $wide;
+            cell_limits!($t);
 
             #[inline(always)]
             fn load(bytes: [u8; $size]) -> Self { <$t>::from_le_bytes(bytes) }
@@ -52,9 +95,11 @@ macro_rules! cells {
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)]
-            fn widen(self) -> $wide { self as $wide }
+            fn lane(self) -> $lane { self as $lane }
             #[inline(always)]
-            fn add(a: $wide, b: $wide) -> $wide { $add(a, b) }
+            fn wide_lane(self) -> $wide_lane { self as $wide_lane }
+            #[inline(always)]
+            fn widen(sum: $wide_lane) -> $wide { sum as $wide }
             fn wide_sum(sum: Sum) -> $wide {
                 match sum {
                     Sum::Signed(sum) => sum as $wide,
@@ -63,23 +108,45 @@ macro_rules! cells {
                 }
             }
             fn wide_array(sums: Vec<$wide>) -> ArrayRef { Arc::new(<$array>::from(sums)) }
-            #[inline(always)]
-            fn same_bits(self, other: Self) -> bool { $same(self, other) }
         }
     )*};
 }
 
-// Per type: its size in bytes, and the type of its sums with its array. Then the least and the greatest
-// element, the addition of sums, and the comparison of bits.
+macro_rules! cell_limits {
+    (f32) => { cell_limits!(@float f32); };
+    (f64) => { cell_limits!(@float f64); };
+    (@float $t:ident) => {
+        const IS_FLOAT: bool = true;
+        const LEAST: Self = <$t>::NEG_INFINITY;
+        const GREATEST: Self = <$t>::INFINITY;
+        const NAN: Self = <$t>::NAN;
+        #[inline(always)]
+        fn same_bits(self, other: Self) -> bool { self.to_bits() == other.to_bits() }
+        fn outside(_: Self, _: Self) -> Option<Self> { Some(<$t>::NAN) }
+    };
+    ($t:ident) => {
+        const IS_FLOAT: bool = false;
+        const LEAST: Self = <$t>::MIN;
+        const GREATEST: Self = <$t>::MAX;
+        const NAN: Self = 0;
+        #[inline(always)]
+        fn same_bits(self, other: Self) -> bool { self == other }
+        fn outside(low: Self, high: Self) -> Option<Self> {
+            low.checked_sub(1).or_else(|| high.checked_add(1))
+        }
+    };
+}
+
+// Per type: its size in bytes, the registers of its sums, and the type of wrapping sums with its array.
 cells! {
-    f32, 4, f64, Float64Array, f32::NEG_INFINITY, f32::INFINITY, |a, b| a + b, |a: f32, b: f32| a.to_bits() == b.to_bits();
-    f64, 8, f64, Float64Array, f64::NEG_INFINITY, f64::INFINITY, |a, b| a + b, |a: f64, b: f64| a.to_bits() == b.to_bits();
-    i8, 1, i64, Int64Array, i8::MIN, i8::MAX, i64::wrapping_add, |a, b| a == b;
-    i16, 2, i64, Int64Array, i16::MIN, i16::MAX, i64::wrapping_add, |a, b| a == b;
-    i32, 4, i64, Int64Array, i32::MIN, i32::MAX, i64::wrapping_add, |a, b| a == b;
-    i64, 8, i64, Int64Array, i64::MIN, i64::MAX, i64::wrapping_add, |a, b| a == b;
-    u8, 1, u64, UInt64Array, u8::MIN, u8::MAX, u64::wrapping_add, |a, b| a == b;
-    u16, 2, u64, UInt64Array, u16::MIN, u16::MAX, u64::wrapping_add, |a, b| a == b;
-    u32, 4, u64, UInt64Array, u32::MIN, u32::MAX, u64::wrapping_add, |a, b| a == b;
-    u64, 8, u64, UInt64Array, u64::MIN, u64::MAX, u64::wrapping_add, |a, b| a == b;
+    f32, 4, f64, f64, f64, Float64Array;
+    f64, 8, f64, f64, f64, Float64Array;
+    i8, 1, i32, i32, i64, Int64Array;
+    i16, 2, i32, i32, i64, Int64Array;
+    i32, 4, i64, i64, i64, Int64Array;
+    i64, 8, f64, i64, i64, Int64Array;
+    u8, 1, u32, u32, u64, UInt64Array;
+    u16, 2, u32, u32, u64, UInt64Array;
+    u32, 4, u64, u64, u64, UInt64Array;
+    u64, 8, f64, u64, u64, UInt64Array;
 }

@@ -1,10 +1,33 @@
 //! The requested statistics of groups, and their values.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 
-use super::statistic::Moments;
+use super::moments::Moments;
+use super::value_range::ValueRange;
+use super::weighted::{CellWeights, WeightedStates};
 
-/// The statistics that are requested of every group, besides the count of its values.
+/// A member of a reducer: the statistics of the values that meet a condition, possibly with weights.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RequestedMember {
+    /// The statistics.
+    pub requested: Requested,
+    /// The condition: the interval of the values that count. NULL never counts.
+    pub range: ValueRange,
+    /// The weights of the cells, if weighted sums are requested.
+    pub weights: Option<Arc<CellWeights>>,
+}
+
+impl RequestedMember {
+    /// Returns the bytes of state that a group needs.
+    pub fn bytes_per_group(&self) -> u64 {
+        self.requested.bytes_per_group() + if self.weights.is_some() { 16 } else { 0 }
+    }
+}
+
+/// The statistics that are requested of every group, besides the count of its values. At most one of the two
+/// sums can be requested: each counts values in its own pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requested {
     /// The sum in doubles.
@@ -20,6 +43,17 @@ pub struct Requested {
 }
 
 impl Requested {
+    /// Returns the statistics that either requests.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            sum: self.sum | other.sum,
+            wide_sum: self.wide_sum | other.wide_sum,
+            min: self.min | other.min,
+            max: self.max | other.max,
+            spread: self.spread | other.spread,
+        }
+    }
+
     /// Returns the bytes of state that a group needs: words of 8 bytes, of which [`Moments`] has three.
     /// Extremes may take less.
     pub fn bytes_per_group(self) -> u64 {
@@ -48,4 +82,6 @@ pub struct GroupStats {
     pub maxs: Option<ArrayRef>,
     /// The means, and the sums of squared distances from them.
     pub spreads: Option<Vec<Moments>>,
+    /// The sums of weight × value, and of the weights.
+    pub weighted: Option<WeightedStates>,
 }

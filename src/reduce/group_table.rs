@@ -13,10 +13,11 @@
 //! partition have the *local* numbers 0 to 2 in its table. On the axis they keep the *global* numbers 5
 //! to 7, by which output keys are looked up.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kernel::{GroupPlaces, Segment};
+use super::batch::{GroupPlaces, Segment};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::plan::ScanPlan;
@@ -195,6 +196,44 @@ impl GroupTable {
                 LocalGroups::Numbered { global, .. } => u64::from(global[local]),
             })
             .collect()
+    }
+
+    /// Returns a number for each place of the table. It starts with `first`, and `step` takes the number so
+    /// far, an axis in a key, and the group's number on that axis.
+    pub fn over_places<V: Copy>(&self, first: V, step: impl Fn(V, usize, u64) -> V) -> Vec<V> {
+        if self.is_empty() {
+            return vec![];
+        }
+        let mut numbers = vec![first];
+        for (axis, of_table) in self.axes.iter().enumerate() {
+            let Some(of_table) = of_table else { continue };
+            let groups: Vec<u64> = match &of_table.groups {
+                LocalGroups::Each => of_table.window.clone().collect(),
+                LocalGroups::Numbered { global, .. } => global.iter().map(|it| u64::from(*it)).collect(),
+            };
+            let mut longer = Vec::with_capacity(numbers.len() * groups.len());
+            for number in numbers {
+                longer.extend(groups.iter().map(|group| step(number, axis, *group)));
+            }
+            numbers = longer;
+        }
+        numbers
+    }
+
+    /// Returns, for each group of an axis that the table has, the part of its place that the axis
+    /// determines: by the number on the axis. It is empty for an axis in no key.
+    pub fn places_on(&self, axis: usize) -> HashMap<u64, usize> {
+        let Some(axis) = &self.axes[axis] else { return HashMap::new() };
+        match &axis.groups {
+            LocalGroups::Each => {
+                let ranks = axis.window.clone().enumerate();
+                ranks.map(|(local, rank)| (rank, local * axis.stride)).collect()
+            }
+            LocalGroups::Numbered { global, .. } => {
+                let groups = global.iter().enumerate();
+                groups.map(|(local, group)| (u64::from(*group), local * axis.stride)).collect()
+            }
+        }
     }
 
     /// Returns the group numbers of `axis` if each of its indices is a group, and the table has no others.

@@ -1,5 +1,4 @@
-//! The test for cells that count: they are not NULL, and a predicate on the value does not exclude
-//! them.
+//! The test for cells that count: they are not NULL, and a condition on the value does not exclude them.
 
 use super::bounds::Bounds;
 use super::cell::Cell;
@@ -11,31 +10,105 @@ pub(super) enum Keep<T> {
     /// Every cell counts.
     All,
     /// Every cell counts, except NaN.
-    NotNan,
-    /// Cells from `low` to `high` inclusive count, except `fill`. NaN counts only with `nan`.
-    Within { low: T, high: T, fill: Option<T>, nan: bool },
+    Numbers,
+    /// The cells in an interval count.
+    Interval(Interval<T>),
     /// No cell counts.
     Nothing,
 }
 
+/// A test of cells in the loops, which are compiled for each test.
+pub(super) trait Test<T>: Copy {
+    /// Whether a cell may fail the test. If not, no cell is counted: the extents of a chunk tell how many
+    /// there are.
+    const MAY_FAIL: bool;
+    /// Whether the cell counts.
+    fn keeps(self, cell: T) -> bool;
+}
+
+/// The test that every cell passes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Everything;
+
+/// The test that every cell except NaN passes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers;
+
+/// The test for cells from `low` to `high` inclusive, except `fill`. NaN passes only with `nan`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Interval<T> {
+    low: T,
+    high: T,
+    /// An element that fails. Without a fill value, it is one that fails anyway.
+    fill: T,
+    nan: bool,
+}
+
+impl<T> Test<T> for Everything {
+    const MAY_FAIL: bool = false;
+    #[inline(always)]
+    fn keeps(self, _: T) -> bool {
+        true
+    }
+}
+
+impl<T: PartialEq + Copy> Test<T> for Numbers {
+    const MAY_FAIL: bool = true;
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    fn keeps(self, cell: T) -> bool {
+        cell == cell
+    }
+}
+
+impl<T: Cell> Test<T> for Interval<T> {
+    const MAY_FAIL: bool = true;
+    /// Uses `&` and `|`, which do not branch, so that loops vectorise. Comparisons with NaN are false.
+    #[inline(always)]
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    fn keeps(self, cell: T) -> bool {
+        let inside = (self.low <= cell) & (cell <= self.high);
+        let nan = T::IS_FLOAT & self.nan & (cell != cell);
+        (inside | nan) & !cell.same_bits(self.fill)
+    }
+}
+
 impl<T: Cell + Bounds> Keep<T> {
-    /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the predicate
-    /// `range`. A fill value or a limit makes it [`Keep::Within`]; a limit that no element meets,
-    /// [`Keep::Nothing`].
-    pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: Option<&ValueRange>) -> Self {
-        let least = range.and_then(|range| range.least);
-        let greatest = range.and_then(|range| range.greatest);
-        let nan = !nan_is_null && least.is_none() && greatest.is_none();
+    /// Combines the NULLs of the column, which are NaN (`nan_is_null`) or `fill`, with the condition
+    /// `range`.
+    pub(super) fn new(nan_is_null: bool, fill: Option<T>, range: &ValueRange) -> Self {
         let (low, high) = (
-            least.map_or(Some(T::LEAST), T::least_at),
-            greatest.map_or(Some(T::GREATEST), T::greatest_at),
+            range.least.map_or(Some(T::LEAST), T::least_at),
+            range.greatest.map_or(Some(T::GREATEST), T::greatest_at),
         );
-        let (Some(low), Some(high)) = (low, high) else { return Self::Nothing };
-        match fill {
-            _ if low.order(high).is_gt() => Self::Nothing,
-            None if least.is_none() && greatest.is_none() && nan_is_null => Self::NotNan,
-            None if least.is_none() && greatest.is_none() => Self::All,
-            _ => Self::Within { low, high, fill, nan },
+        match (low, high) {
+            (Some(low), Some(high)) => {
+                let nan = T::IS_FLOAT && !nan_is_null && range.is_unbounded();
+                Self::between(low, high, fill, nan)
+            }
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Returns the test for cells from `low` to `high` inclusive, except `fill`. `nan` tells whether NaN
+    /// counts.
+    pub(super) fn between(low: T, high: T, fill: Option<T>, nan: bool) -> Self {
+        if low.order(high).is_gt() {
+            return Self::Nothing;
+        }
+        // A fill value that does not count anyway is no second test. Many writers declare NaN.
+        let fails_anyway = |fill: T| {
+            let inside = fill.order(low).is_ge() && fill.order(high).is_le();
+            if fill.partial_cmp(&fill).is_none() { !nan } else { !inside }
+        };
+        let fill = fill.filter(|fill| !fails_anyway(*fill));
+        let unbounded = low.order(T::LEAST).is_eq() && high.order(T::GREATEST).is_eq();
+        match (fill, T::outside(low, high)) {
+            (None, _) if unbounded && (nan || !T::IS_FLOAT) => Self::All,
+            (None, _) if unbounded => Self::Numbers,
+            (Some(fill), _) => Self::Interval(Interval { low, high, fill, nan }),
+            (None, Some(fill)) => Self::Interval(Interval { low, high, fill, nan }),
+            (None, None) => Self::All, // the interval is all of the type
         }
     }
 }
@@ -75,10 +148,10 @@ mod tests {
     }
 
     fn keeps<T: Cell + Bounds>(range: &ValueRange, element: T) -> bool {
-        match Keep::new(true, None, Some(range)) {
-            Keep::Within { low, high, .. } => low <= element && element <= high,
+        match Keep::new(true, None, range) {
+            Keep::Interval(interval) => interval.keeps(element),
             Keep::Nothing => false,
-            Keep::All | Keep::NotNan => true,
+            Keep::All | Keep::Numbers => true,
         }
     }
 
@@ -138,8 +211,20 @@ mod tests {
     fn an_empty_range_keeps_nothing() {
         let at = |number, inclusive| Some(Limit { number: Number::Integer(number), inclusive });
         let range = ValueRange { least: at(7, false), greatest: at(8, false) };
-        assert!(matches!(Keep::<i32>::new(false, None, Some(&range)), Keep::Nothing));
+        assert!(matches!(Keep::<i32>::new(false, None, &range), Keep::Nothing));
         let range = ValueRange { least: at(300, true), greatest: None };
-        assert!(matches!(Keep::<u8>::new(false, None, Some(&range)), Keep::Nothing));
+        assert!(matches!(Keep::<u8>::new(false, None, &range), Keep::Nothing));
+    }
+
+    #[test]
+    fn a_fill_value_that_never_counts_is_no_second_test() {
+        let all = ValueRange::default();
+        assert!(matches!(Keep::new(true, Some(f32::NAN), &all), Keep::Numbers));
+        assert!(matches!(Keep::new(false, Some(f32::NAN), &all), Keep::Interval(_)));
+        assert!(matches!(Keep::<i16>::new(false, None, &all), Keep::All));
+        let Keep::Interval(fill) = Keep::new(true, Some(-9999.0_f64), &all) else { panic!() };
+        assert_eq!([1.0, -9999.0, f64::NAN].map(|cell| fill.keeps(cell)), [true, false, false]);
+        let Keep::Interval(fill) = Keep::new(false, Some(-9999.0_f64), &all) else { panic!() };
+        assert_eq!([1.0, -9999.0, f64::NAN].map(|cell| fill.keeps(cell)), [true, false, true]);
     }
 }

@@ -16,7 +16,15 @@
 //! A [`Reducer`] holds an array of states per statistic and adds chunk after chunk to them. Outer axes
 //! only move a base, and the innermost axis chooses one of three loops. No rows, no hashing, and no
 //! allocation per cell.
+//!
+//! ```text
+//!   dense     one variable: elements, and the parts of an aggregation over it
+//!   └ member  the states of groups for one condition on the value
+//!     └ loops     passes over a batch, compiled for each processor
+//!       └ statistic, moments, weighted
+//! ```
 
+mod batch;
 mod bounds;
 mod cell;
 mod dense;
@@ -24,22 +32,25 @@ mod group_stats;
 mod group_table;
 mod grouped_chunk;
 mod keep;
-mod kernel;
+mod loops;
+mod member;
+mod moments;
+mod packing;
 mod reducer;
 mod row_places;
 mod rows;
-mod speculate;
 mod statistic;
-mod subtract;
 mod value_range;
 mod walk;
+mod weighted;
 
 pub use dense::reducer;
-pub use group_stats::{GroupStats, Requested};
+pub use group_stats::{GroupStats, Requested, RequestedMember};
 pub use group_table::{AxisGroups, GroupTable};
 pub use grouped_chunk::GroupedChunk;
+pub use moments::Moments;
 pub use reducer::Reducer;
 pub use row_places::RowPlaces;
 pub use rows::count_rows;
-pub use statistic::Moments;
 pub use value_range::{Limit, Number, ValueRange};
+pub use weighted::{CellWeights, WeightedStates};

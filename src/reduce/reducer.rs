@@ -18,19 +18,19 @@ pub trait Reducer: Send {
     /// value.
     ///
     /// Otherwise the chunk must be selected whole and lie in one group. The zone must have the
-    /// requested statistics, and the column must show numbers as stored, without a predicate on them.
+    /// requested statistics, without a condition on the values.
     fn is_answered(&self, chunk: GroupedChunk<'_>, zone: &Zone) -> bool;
 
     /// Adds the statistics of `zone` for a chunk for which [`Reducer::is_answered`] is true.
     fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone);
 
-    /// Returns the least and the greatest value so far of the group at `place`; `None` where not
-    /// requested, or without a value.
+    /// Returns the least and the greatest stored number so far of the group at `place`, of the first member;
+    /// `None` where not requested, or without a value.
     fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>);
 
     /// Returns the bytes of scratch memory, for chunks that are converted.
     fn scratch_bytes(&self) -> usize;
 
-    /// Returns the statistics of all groups.
-    fn finish(self: Box<Self>) -> GroupStats;
+    /// Returns the statistics of all groups, per member.
+    fn finish(self: Box<Self>) -> Vec<GroupStats>;
 }

@@ -4,7 +4,7 @@
 //! in no key only multiplies the count, so the work is that of the other axes.
 
 use super::grouped_chunk::GroupedChunk;
-use super::kernel::{GroupPlaces, Segment};
+use super::batch::{GroupPlaces, Segment};
 
 /// Adds the number of selected cells of a chunk to `rows`, which has one element per place of the
 /// table.

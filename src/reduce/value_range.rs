@@ -1,5 +1,7 @@
 //! The predicates on values that the kernels support: intervals.
 
+use std::cmp::Ordering;
+
 /// A limit that a predicate sets on the value, as written in the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
@@ -18,11 +20,43 @@ pub enum Number {
     Integer(i128),
 }
 
-/// The interval of values that pass a predicate, unbounded where it has no limit.
+/// The interval of values that pass a predicate, unbounded where it has no limit. NULL is in no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ValueRange {
     /// The lower limit.
     pub least: Option<Limit>,
     /// The upper limit.
     pub greatest: Option<Limit>,
+}
+
+impl ValueRange {
+    /// Whether every value is in the interval.
+    pub fn is_unbounded(&self) -> bool {
+        self.least.is_none() && self.greatest.is_none()
+    }
+
+    /// Returns the interval of the values that are in both; `None` if two limits are of different types, so that
+    /// they cannot be compared.
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        Some(Self {
+            least: stricter(self.least, other.least, Ordering::Greater)?,
+            greatest: stricter(self.greatest, other.greatest, Ordering::Less)?,
+        })
+    }
+}
+
+/// Returns the stricter of two limits: the one whose number is `strict` compared with the other. `None` if the
+/// limits cannot be compared.
+fn stricter(a: Option<Limit>, b: Option<Limit>, strict: Ordering) -> Option<Option<Limit>> {
+    let (Some(a), Some(b)) = (a, b) else { return Some(a.or(b)) };
+    let order = match (a.number, b.number) {
+        (Number::Float(a), Number::Float(b)) => a.partial_cmp(&b)?,
+        (Number::Integer(a), Number::Integer(b)) => a.cmp(&b),
+        _ => return None,
+    };
+    Some(Some(match order {
+        Ordering::Equal => Limit { inclusive: a.inclusive && b.inclusive, ..a },
+        order if order == strict => a,
+        _ => b,
+    }))
 }

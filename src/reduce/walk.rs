@@ -1,22 +1,25 @@
-//! The selected cells of a chunk, as batches of rows for the kernels.
+//! The selected cells of a chunk, as batches of rows for the loops.
 //!
-//! First, axes that no group depends on are folded: an axis that is selected whole and is in no key
-//! extends the runs of the axis before it. A few outer axes remain, which only move the start of a row.
-//! The innermost axis decides the loop.
+//! First, axes are folded where the cells of two axes follow one another in the tile and in the table of
+//! groups. A few outer axes remain, which only move the start of a row. The innermost axis decides the loop.
 //!
 //! ```text
 //!   chunk of 48 hours × 3 stations
-//!   GROUP BY day       time 24 × 0, 24 × 1; station in no key   one axis of 144: 72 of place 0, 72 of 1
-//!   GROUP BY station   time in no key; station 0 1 2            outer axis of 48, stride 3; rows of 3
+//!   GROUP BY day            time 24 × 0, 24 × 1; station in no key   one axis of 144: 72 of place 0, 72 of 1
+//!   GROUP BY time, station  each cell has the next place             one axis of 144: places 0, 1, … 143
+//!   GROUP BY station        time in no key; station 0 1 2            outer axis of 48, stride 3; rows of 3
 //! ```
 
 use std::ops::Range;
 
-use super::kernel::{GroupPlaces, Rows, Segment};
-use crate::grid::{AxisSelection, ChunkTask};
+use super::batch::{GroupPlaces, Rows, Segment};
+use crate::grid::ChunkTask;
 
 /// The cells of a batch: few enough to stay in cache while several statistics pass over them.
 const BATCH_CELLS: usize = 8192;
+
+/// The length of a strip whose rows share their groups: a state per cell stays in cache, too.
+const COLUMNS: usize = 1024;
 
 /// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
@@ -25,26 +28,32 @@ pub(super) struct Walk {
     outer: Vec<(usize, Vec<Segment>)>,
     /// The innermost axis, in pieces of a batch at most. Usually there is one strip, the whole row.
     strips: Vec<Vec<Segment>>,
+    /// The innermost axis in pieces of [`COLUMNS`] cells, for rows that share their groups; empty if a cell
+    /// is in the group of its neighbour.
+    columns: Vec<Vec<Segment>>,
 }
 
 impl Walk {
-    /// Prepares to visit the `segments` of each axis of the chunk of `task`.
-    pub(super) fn new(task: &ChunkTask, segments: Vec<Vec<Segment>>) -> Self {
+    /// Prepares to visit the `segments` of each axis of the chunk of `task`. Axes for which `apart` is true
+    /// are not folded.
+    pub(super) fn new(
+        task: &ChunkTask,
+        segments: Vec<Vec<Segment>>,
+        apart: impl Fn(usize) -> bool,
+    ) -> Self {
         // First with the extent of each axis. An axis that is folded into the one before multiplies its
         // extent.
         let mut folded: Vec<(usize, Vec<Segment>)> = Vec::new();
-        for (selection, segments) in task.selection.iter().zip(segments) {
+        for (axis, (selection, segments)) in task.selection.iter().zip(segments).enumerate() {
             let extent = selection.len() as usize;
-            match folded.last_mut() {
-                Some((len, before)) if continues(selection, &segments) && all_fixed(before) => {
-                    *len *= extent;
-                    for segment in before {
-                        segment.start *= extent;
-                        segment.len *= extent;
-                    }
-                }
-                _ => folded.push((extent, segments)),
+            let may_fold = axis > 0 && selection.is_all() && !apart(axis - 1) && !apart(axis);
+            if let Some((len, before)) = folded.last_mut().filter(|_| may_fold)
+                && fold(before, extent, &segments)
+            {
+                *len *= extent;
+                continue;
             }
+            folded.push((extent, segments));
         }
         // Replaces extents by strides, the last axis first: 2, 3, 4 becomes 12, 4, 1.
         let mut stride = 1;
@@ -52,41 +61,91 @@ impl Walk {
             stride *= std::mem::replace(extent, stride);
         }
         let inner = folded.pop().map(|(_, segments)| segments).unwrap_or_default();
-        Self { outer: folded, strips: strips(inner) }
+        let side_by_side =
+            |segment: &Segment| matches!(segment.places, GroupPlaces::Steps { step: 1, .. });
+        let columns = match inner.iter().all(side_by_side) {
+            true => strips(&inner, COLUMNS),
+            false => vec![],
+        };
+        Self { outer: folded, strips: strips(&inner, BATCH_CELLS), columns }
     }
 
     /// Calls `visit` with batches of rows and the selected cells of each. A batch has at most 8192 cells:
-    /// many short rows, or part of a long one.
+    /// many short rows, or part of long ones.
     pub(super) fn each(&self, mut visit: impl FnMut(Rows, &[Segment])) {
-        let cells = |strip: &Vec<Segment>| strip.iter().map(|segment| segment.len).sum::<usize>();
-        // Rows longer than a batch come one at a time, so that the pieces of a row follow one another.
-        let per_batch = match self.strips.as_slice() {
-            [strip] => (BATCH_CELLS / cells(strip).max(1)).max(1),
-            _ => 1,
-        };
         rows_below(&self.outer, 0, 0, &mut |rows: Rows| {
-            let mut first = 0;
-            while first < rows.count {
-                let count = per_batch.min(rows.count - first);
-                let (start, place) =
-                    (rows.start + first * rows.stride, rows.place + first * rows.step);
-                for strip in &self.strips {
-                    visit(Rows { start, place, count, ..rows }, strip);
+            if rows.count > 1 && rows.step == 0 && !self.columns.is_empty() {
+                // Column by column, so that the states of one strip serve all rows.
+                for strip in &self.columns {
+                    rows.batches(strip, &mut visit);
                 }
-                first += count;
+                return;
+            }
+            match self.strips.as_slice() {
+                [strip] => rows.batches(strip, &mut visit),
+                // Rows longer than a batch come one at a time, so that the pieces of a row follow one
+                // another.
+                strips => {
+                    for row in 0..rows.count {
+                        strips.iter().for_each(|strip| visit(rows.part(row..row + 1), strip));
+                    }
+                }
             }
         });
     }
 }
 
-/// Whether an axis only lengthens the runs of the axis before it.
-fn continues(selection: &AxisSelection, segments: &[Segment]) -> bool {
-    selection.is_all() && matches!(segments, [Segment { places: GroupPlaces::Fixed(0), .. }])
+impl Rows {
+    /// Returns some of the rows.
+    fn part(self, rows: Range<usize>) -> Self {
+        Self {
+            start: self.start + rows.start * self.stride,
+            place: self.place + rows.start * self.step,
+            count: rows.end - rows.start,
+            ..self
+        }
+    }
+
+    /// Calls `visit` with as many rows at a time as fit in a batch.
+    fn batches(self, strip: &[Segment], visit: &mut impl FnMut(Self, &[Segment])) {
+        let cells: usize = strip.iter().map(|segment| segment.len).sum();
+        let per_batch = (BATCH_CELLS / cells.max(1)).max(1);
+        for first in (0..self.count).step_by(per_batch) {
+            visit(self.part(first..self.count.min(first + per_batch)), strip);
+        }
+    }
 }
 
-/// Whether each segment is in one group, so that the cells of the next axis may lengthen its runs.
-fn all_fixed(segments: &[Segment]) -> bool {
-    segments.iter().all(|segment| matches!(segment.places, GroupPlaces::Fixed(_)))
+/// Folds an axis of which all `extent` cells are selected into the axis before it, if the cells of both
+/// follow one another in the table of groups. Returns whether it did.
+///
+/// An axis in no key lengthens runs of one group. An axis whose cells each have the next place lengthens an
+/// axis whose places are as far apart as it is long.
+fn fold(before: &mut [Segment], extent: usize, segments: &[Segment]) -> bool {
+    let [Segment { places, .. }] = segments else { return false };
+    let continues = |before: &Segment| match (&before.places, places) {
+        (GroupPlaces::Fixed(_), GroupPlaces::Fixed(0)) => true,
+        (GroupPlaces::Steps { step: outer, .. }, GroupPlaces::Steps { step: inner, .. }) => {
+            *outer == extent * inner
+        }
+        _ => false,
+    };
+    if !before.iter().all(continues) {
+        return false;
+    }
+    for segment in before {
+        segment.start *= extent;
+        segment.len *= extent;
+        if let (
+            GroupPlaces::Steps { first, step },
+            GroupPlaces::Steps { first: inner_first, step: inner_step },
+        ) = (&mut segment.places, places)
+        {
+            *first += inner_first;
+            *step = *inner_step;
+        }
+    }
+    true
 }
 
 /// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`. The
@@ -119,17 +178,40 @@ fn rows_below(
                 visit(Rows { start, stride, place, step: *step, count: segment.len });
             }
             GroupPlaces::Listed(places) => {
-                for (at, listed) in places.iter().enumerate() {
-                    let start = start + at * stride;
-                    visit(Rows { start, stride, place: place + listed, step: 0, count: 1 });
+                for run in even_runs(places) {
+                    let step = places[run.clone()].get(1).map_or(0, |next| next - places[run.start]);
+                    visit(Rows {
+                        start: start + run.start * stride,
+                        stride,
+                        place: place + places[run.start],
+                        step,
+                        count: run.len(),
+                    });
                 }
             }
         }
     }
 }
 
-/// Cuts segments into strips of at most a batch; a strip may hold several short segments.
-fn strips(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
+/// Cuts listed places into runs whose places are evenly spaced, and do not descend. Hours of the day
+/// become one run per day.
+fn even_runs(places: &[usize]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for at in 0..places.len() {
+        let continues = |run: &Range<usize>| match run.len() {
+            1 => places[at] >= places[at - 1],
+            _ => places[at] >= places[at - 1] && places[at] - places[at - 1] == places[run.start + 1] - places[run.start],
+        };
+        match runs.last_mut() {
+            Some(run) if continues(run) => run.end = at + 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// Cuts segments into strips of at most `cells`; a strip may hold several short segments.
+fn strips(segments: &[Segment], cells: usize) -> Vec<Vec<Segment>> {
     let mut strips: Vec<Vec<Segment>> = Vec::new();
     let mut room = 0;
     for segment in segments {
@@ -137,7 +219,7 @@ fn strips(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
         while from < segment.len {
             if room == 0 {
                 strips.push(Vec::new());
-                room = BATCH_CELLS;
+                room = cells;
             }
             let to = (from + room).min(segment.len);
             if let Some(strip) = strips.last_mut() {

@@ -34,13 +34,13 @@ pub struct NumberColumn {
     meaning: Meaning,
 }
 
-/// The numbers that a reduction works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How values follow from the stored numbers, on which a reduction works.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Form {
-    /// The stored numbers.
+    /// The values are the stored numbers.
     Stored,
-    /// Doubles, after CF packing is undone.
-    Unpacked,
+    /// The values are stored integers × `scale` + `offset` (CF packing); both are finite.
+    Packed { scale: f64, offset: f64 },
 }
 
 impl NumberColumn {
@@ -127,15 +127,14 @@ impl NumberColumn {
         self.fill.map(T::from_bound)
     }
 
-    /// Returns which numbers a reduction works on without an Arrow array; `None` if it needs one.
+    /// Returns how values follow from the stored numbers; `None` if a reduction needs an Arrow array.
     pub(crate) fn form(&self) -> Option<Form> {
         match self.meaning {
             Meaning::Plain => Some(Form::Stored),
-            // These values are never NaN, so NaN can stand for NULL.
             Meaning::Packed { scale, offset }
                 if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
             {
-                Some(Form::Unpacked)
+                Some(Form::Packed { scale, offset })
             }
             _ => None,
         }

@@ -25,7 +25,8 @@ use datafusion::physical_expr::expressions::{
     BinaryExpr, Column as PhysicalColumn, DynamicFilterPhysicalExpr, lit,
 };
 
-use super::dense::{Call, DenseCall, DensePlan};
+use super::call::Call;
+use super::dense::{DenseCall, DensePlan, Input};
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::pruning::{DynamicFilters, Priority};
 use crate::format::{Bound, ElementType};
@@ -57,8 +58,11 @@ impl Extremes {
             let half = column.as_number().is_none_or(|number| number.element() == ElementType::F16);
             column.is_as_stored() && !half
         };
-        let values: Vec<usize> = plan.columns.iter().map(|column| column.value).collect();
-        if !plan.calls.iter().all(|call| is_extreme(call.call))
+        let values = plan.variables.clone();
+        // Each variable has one member, whose extremes are those of the query.
+        if plan.members.len() != values.len()
+            || plan.refinement.is_some()
+            || !plan.calls.iter().all(|call| is_extreme(call.call))
             || !values.iter().all(|value| is_comparable(*value))
         {
             return Ok(None);
@@ -75,7 +79,10 @@ impl Extremes {
         let columns = (0..values.len()).map(|at| column(&schema, at)).collect();
         let priority = |call: &DenseCall| {
             let options = SortOptions { descending: call.call == Call::Max, nulls_first: false };
-            Some(Priority { column: places[call.column?], options })
+            match call.input {
+                Input::Member(member) => Some(Priority { column: places[member], options }),
+                _ => None,
+            }
         };
         let priorities = plan.calls.iter().filter_map(priority).collect();
         Ok(Some(Self {

@@ -80,9 +80,9 @@ impl Keys {
         for (axis, keys) in of_axis.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
             let exprs: Vec<PhysicalExprRef> =
                 keys.iter().map(|&key| Arc::clone(&query.keys[key])).collect();
-            let labels = AxisLabels::new(scan, axis, &exprs).ok()??;
-            let (numbered, columns) = labels.number().ok()?;
-            groups = groups.checked_mul(numbered.count(labels.len))?;
+            let (numbered, columns) = number_axis(scan, axis, &exprs)?;
+            let labels = scan.plan().selection().axes()[axis].count();
+            groups = groups.checked_mul(numbered.count(labels))?;
             axes[axis] = numbered;
             for (&key, column) in keys.iter().zip(columns) {
                 values[key] = Some(KeyColumn { axis, values: column });
@@ -90,6 +90,16 @@ impl Keys {
         }
         Some(Self { axes, columns: values.into_iter().collect::<Option<_>>()?, groups })
     }
+}
+
+/// Returns the group numbers of the selected labels of `axis`, and per expression its values by group number.
+/// Groups have equal values of all `exprs`. `None` if the axis is too long, or an expression fails on a label.
+pub(super) fn number_axis(
+    scan: &GridScanExec,
+    axis: usize,
+    exprs: &[PhysicalExprRef],
+) -> Option<(AxisGroups, Vec<ArrayRef>)> {
+    AxisLabels::new(scan, axis, exprs).ok()??.number().ok()
 }
 
 /// The selected labels of an axis and the keys over them.

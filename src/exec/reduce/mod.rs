@@ -16,14 +16,21 @@
 
 mod account;
 mod accumulate;
+mod call;
+mod condition;
+mod contract;
 mod dense;
+mod dense_stream;
 mod extremes;
 mod group_pruning;
 mod keys;
+mod linear;
 mod node;
+mod number;
 mod partitions;
 mod query;
 mod reduction;
+mod refinement;
 mod rule;
 mod strategy;
 mod stream;

@@ -104,6 +104,11 @@ impl GridReduceExec {
             format!("tier={}", strategy.name()),
             format!("groups={}", keys.groups),
         ];
+        let functions = strategy.functions_of_labels();
+        if !functions.is_empty() {
+            let functions: Vec<String> = functions.iter().map(ToString::to_string).collect();
+            parts.push(format!("per_label=[{}]", functions.join(", ")));
+        }
         parts.extend(predicate.as_ref().map(|predicate| format!("predicate={predicate}")));
         parts.extend(display::parts(array, plan));
         parts.extend(display::filters(&self.filters));

@@ -52,7 +52,7 @@ impl Reduction {
         let Some(query) = Query::of(aggregate)? else { return Ok(None) };
         let Some(scan) = query.scan.downcast_ref::<GridScanExec>() else { return Ok(None) };
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
-        let Some(strategy) = ReduceStrategy::of(&query, scan)? else { return Ok(None) };
+        let Some(strategy) = ReduceStrategy::of(&query, scan, &keys, config)? else { return Ok(None) };
         let plan = Arc::clone(scan.plan());
         // With the schema of final values, tries partitions that need no final stage.
         let apart =
@@ -61,7 +61,7 @@ impl Reduction {
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
         // Partitions without shared groups hold each group once; others may each hold all groups.
         let tables = if whole { 1 } else { partitions.len() as u64 };
-        if keys.groups > 1 && !strategy.is_worthwhile(&keys, &plan, tables, config) {
+        if strategy.groups(&keys) > 1 && !strategy.is_worthwhile(&keys, &plan, tables, config) {
             return Ok(None);
         }
         Ok(Some(Self {

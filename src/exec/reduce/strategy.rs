@@ -10,6 +10,7 @@ use super::query::Query;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
 use crate::plan::ScanPlan;
+use crate::reduce::AxisGroups;
 
 /// The code that aggregates the cells of a reduction.
 #[derive(Debug, Clone)]
@@ -22,8 +23,13 @@ pub(super) enum ReduceStrategy {
 
 impl ReduceStrategy {
     /// Returns the fastest strategy that supports `query`; `None` if `query` needs rows.
-    pub(super) fn of(query: &Query, scan: &GridScanExec) -> Result<Option<Self>> {
-        if let Some(dense) = DensePlan::of(query, scan) {
+    pub(super) fn of(
+        query: &Query,
+        scan: &GridScanExec,
+        keys: &Keys,
+        config: &GridfusionConfig,
+    ) -> Result<Option<Self>> {
+        if let Some(dense) = DensePlan::of(query, scan, keys, config.reduce_weights) {
             return Ok(Some(Self::Dense(dense)));
         }
         Ok(AccumulatePlan::of(query, scan)?.map(Self::Accumulators))
@@ -34,6 +40,31 @@ impl ReduceStrategy {
         match self {
             Self::Dense(_) => "dense",
             Self::Accumulators(_) => "accumulators",
+        }
+    }
+
+    /// Returns the greatest number of groups that a table may have. It is greater than that of the query's
+    /// groups if these are weighed.
+    pub(super) fn groups(&self, keys: &Keys) -> u64 {
+        match self {
+            Self::Dense(DensePlan { refinement: Some(refinement), .. }) => refinement.groups,
+            _ => keys.groups,
+        }
+    }
+
+    /// Returns the numbers of fine groups, if groups are weighed.
+    pub(super) fn fine_groups(&self) -> Option<&Vec<AxisGroups>> {
+        match self {
+            Self::Dense(dense) => Some(&dense.refinement.as_ref()?.axes),
+            Self::Accumulators(_) => None,
+        }
+    }
+
+    /// Returns the functions of dimensions that are evaluated once per label, besides keys.
+    pub(super) fn functions_of_labels(&self) -> &[PhysicalExprRef] {
+        match self {
+            Self::Dense(dense) => &dense.functions,
+            Self::Accumulators(_) => &[],
         }
     }
 
@@ -72,9 +103,9 @@ impl ReduceStrategy {
     ) -> bool {
         /// The number of groups up to which a table costs almost nothing.
         const SMALL: u64 = 1 << 16;
-        let bytes = keys.groups.saturating_mul(tables).saturating_mul(self.bytes_per_group(keys));
-        bytes <= config.reduce_memory as u64
-            && (keys.groups <= SMALL || keys.groups <= plan.rows(None))
+        let groups = self.groups(keys);
+        let bytes = groups.saturating_mul(tables).saturating_mul(self.bytes_per_group(keys));
+        bytes <= config.reduce_memory as u64 && (groups <= SMALL || groups <= plan.rows(None))
     }
 
     /// Whether aggregating rows instead may take less memory. DataFusion spills the states of groups, and

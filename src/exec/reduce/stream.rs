@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::take;
-use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -29,8 +28,6 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::account::Account;
 use super::accumulate::{AccumulatePlan, Accumulators};
-use super::dense::{Call, DenseCall, DenseColumn, DensePlan};
-use super::extremes::Extremes;
 use super::group_pruning::needed_elements;
 use super::partitions::ReducePartition;
 use super::reduction::Reduction;
@@ -38,14 +35,9 @@ use super::strategy::ReduceStrategy;
 use crate::exec::blocks::{columns, values_of};
 use crate::exec::chunks::ChunkReader;
 use crate::exec::metrics::ScanMetrics;
-use crate::exec::pruning::zones::{ReadExtent, worthwhile_zones};
 use crate::exec::yield_budget::YieldBudget;
-use crate::format::Zone;
-use crate::grid::ChunkTask;
 use crate::plan::{Assembler, Blocks, TaskNumber, TaskRange};
-use crate::reduce::{
-    GroupStats, GroupTable, GroupedChunk, Reducer, RowPlaces, count_rows, reducer,
-};
+use crate::reduce::{GroupTable, RowPlaces};
 
 /// Returns the groups of a partition. If the memory pool refuses memory for them and rows may take less,
 /// the partition is aggregated over rows. Groups for which one of `filters` is not true may be left out.
@@ -115,15 +107,17 @@ fn restricted(
 }
 
 /// The reduction of one partition.
-struct PartitionReducer {
-    reduction: Arc<Reduction>,
+pub(super) struct PartitionReducer {
+    pub(super) reduction: Arc<Reduction>,
     /// The number of the partition.
     number: usize,
     /// The part of the partition that the filters keep.
-    part: ReducePartition,
-    table: GroupTable,
-    reservation: MemoryReservation,
-    metrics: ScanMetrics,
+    pub(super) part: ReducePartition,
+    pub(super) table: GroupTable,
+    /// The table of fine groups, if groups are weighed.
+    pub(super) fine: Option<GroupTable>,
+    pub(super) reservation: MemoryReservation,
+    pub(super) metrics: ScanMetrics,
     context: Arc<TaskContext>,
 }
 
@@ -138,13 +132,16 @@ impl PartitionReducer {
     ) -> Result<Self> {
         let part = restricted(&reduction.partitions[number], reduction, filters, &metrics)?;
         let selection = reduction.plan.selection().axes();
-        let table = GroupTable::new(&part.plan, part.partition, selection, &reduction.keys.axes)?;
+        let table = |axes: &[_]| GroupTable::new(&part.plan, part.partition, selection, axes);
+        let fine = reduction.strategy.fine_groups().map(|axes| table(axes)).transpose()?;
+        let table = table(&reduction.keys.axes)?;
         let consumer = MemoryConsumer::new(format!("GridReduceExec[{number}]"));
         let reservation = consumer.register(context.memory_pool());
-        let bytes = (table.len() as u64).saturating_mul(reduction.bytes_per_group());
+        let groups = table.len() + fine.as_ref().map_or(0, GroupTable::len);
+        let bytes = (groups as u64).saturating_mul(reduction.bytes_per_group());
         reservation.try_grow(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         let reduction = Arc::clone(reduction);
-        Ok(Self { reduction, number, part, table, reservation, metrics, context })
+        Ok(Self { reduction, number, part, table, fine, reservation, metrics, context })
     }
 
     /// Aggregates the partition, and returns its groups as a stream that does no more work.
@@ -169,12 +166,12 @@ impl PartitionReducer {
     }
 
     /// Returns the tasks, one per chunk to visit.
-    fn tasks(&self) -> TaskRange {
+    pub(super) fn tasks(&self) -> TaskRange {
         self.part.plan.tasks(self.part.partition)
     }
 
     /// Makes a reader of the variables `values` for `tasks`.
-    fn reader(
+    pub(super) fn reader(
         &self,
         tasks: impl Iterator<Item = TaskNumber> + Send + Sync + 'static,
         values: Vec<usize>,
@@ -188,153 +185,6 @@ impl PartitionReducer {
             format!("GridReduceExec[{}]", self.number),
             &self.context,
         )
-    }
-
-    /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
-    /// whose chunks must be read. A chunk counts as answered only if all variables are: then nothing of
-    /// it is read.
-    async fn unanswered(
-        &self,
-        dense: &DensePlan,
-        reducers: &mut [Box<dyn Reducer>],
-    ) -> Result<Vec<TaskNumber>> {
-        let (plan, tasks) = (&self.part.plan, self.tasks());
-        let chunks = ReadExtent::of_plan(plan);
-        let mut zones = Vec::with_capacity(dense.columns.len());
-        for column in &dense.columns {
-            match worthwhile_zones(&self.reduction.array, column.value, chunks).await {
-                Some(of_column) => zones.push(of_column),
-                // Every variable needs its zone maps.
-                None => return Ok(tasks.collect()),
-            }
-        }
-        let mut unanswered = Vec::new();
-        for task_number in tasks {
-            let task = plan.task(task_number);
-            let known: Option<Vec<Zone>> =
-                zones.iter().map(|zones| zones.zone(task.chunk_number)).collect();
-            let chunk = self.chunk(&task);
-            let answered = known.filter(|known| {
-                reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
-            });
-            let Some(known) = answered else {
-                unanswered.push(task_number);
-                continue;
-            };
-            for (reducer, zone) in reducers.iter_mut().zip(&known) {
-                if zone.null_count < task.cells() {
-                    reducer.add_zone(chunk, zone);
-                }
-            }
-            self.metrics.chunks_answered.add(1);
-        }
-        Ok(unanswered)
-    }
-
-    /// Returns the chunk of `task` together with the table of groups.
-    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
-        GroupedChunk { table: &self.table, grid: self.reduction.array.grid(), task }
-    }
-
-    /// Aggregates with the kernels. Returns the columns of the aggregates, and the places of the groups;
-    /// `None` if they are all groups of the table.
-    async fn dense(&mut self, plan: &DensePlan) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
-        let groups = self.table.len();
-        // A group is in the result if it has a row. With a predicate, rows are the values that pass it,
-        // so `counts` shows which groups have any. Without one, extents do, and if the whole selection is
-        // visited, no group of the final result is without rows.
-        let by_cells = plan.range.is_some();
-        let every_group_has_rows = self.part.plan.is_selection();
-        let counts_rows = plan.calls.iter().any(|call| call.call == Call::CountRows);
-        let needs_rows = !by_cells && (counts_rows || !every_group_has_rows);
-        let rows = if needs_rows { self.rows_per_group() } else { vec![] };
-        let mut stats = self.fold(plan).await?;
-
-        let mut columns: Vec<ArrayRef> = Vec::new();
-        let mut nothing = GroupStats::default();
-        for (at, DenseCall { call, column }) in plan.calls.iter().enumerate() {
-            let stats = column.map_or(&mut nothing, |column| &mut stats[column]);
-            if self.reduction.whole {
-                // Averages are computed in the memory of the sums, if no later call needs these.
-                let same = |later: &DenseCall| later.column == *column && later.call.needs_sums();
-                let last = !plan.calls[at + 1..].iter().any(same);
-                columns.push(call.value(stats, &rows, last)?);
-            } else {
-                columns.extend(call.state(stats, &rows)?);
-            }
-        }
-        let has_keys = !self.reduction.keys.columns.is_empty();
-        if !has_keys || (!by_cells && every_group_has_rows) {
-            return Ok((columns, None));
-        }
-        let rows = match stats.first() {
-            Some(stats) if by_cells => &stats.counts,
-            _ => &rows,
-        };
-        // Leaves out the groups without rows.
-        let places: Vec<usize> = (0..groups).filter(|&place| rows[place] > 0).collect();
-        let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
-        let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
-        Ok((columns.collect::<Result<_>>()?, Some(places)))
-    }
-
-    /// Aggregates all chunks, and returns the requested statistics of each column of `plan`.
-    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
-        let array = Arc::clone(&self.reduction.array);
-        let of_column = |column: &DenseColumn| {
-            let number = array.value(column.value).as_number()?;
-            reducer(number, column.requested, plan.range.as_ref(), self.table.len())
-        };
-        let reducers: Option<Vec<_>> = plan.columns.iter().map(of_column).collect();
-        let Some(mut reducers) = reducers else {
-            return internal_err!("the dense kernels do not support a column of the plan");
-        };
-        if reducers.is_empty() {
-            return Ok(vec![]);
-        }
-        let table_bytes = self.reservation.size();
-        // Chunks answered by zone maps come first, so that extremes start with good values.
-        let tasks = self.unanswered(plan, &mut reducers).await?;
-        let values = plan.columns.iter().map(|column| column.value).collect();
-        let mut extremes = match self.reduction.keys.columns.as_slice() {
-            [] => Extremes::of(plan, &array)?,
-            _ => None,
-        };
-        let mut reader = self.reader(tasks.clone().into_iter(), values);
-        if let Some(extremes) = &mut extremes {
-            extremes.update(&reducers)?;
-            // Without keys and with extremes alone, a chunk that cannot improve any of them is skipped.
-            reader = reader.filtered(extremes.filters());
-            reader = reader.prioritized(extremes.priorities(), tasks);
-        }
-        let mut yields = YieldBudget::default();
-        while let Some(open) = reader.next(&self.metrics).await? {
-            let timer = self.metrics.baseline.elapsed_compute().timer();
-            for (column, reducer) in plan.columns.iter().zip(&mut reducers) {
-                let of = open.tile(column.value)?;
-                reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
-            }
-            if let Some(extremes) = &mut extremes {
-                extremes.update(&reducers)?;
-            }
-            timer.done();
-            let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
-            // Converted tiles take memory that was not planned.
-            self.reservation.try_resize(table_bytes + scratch)?;
-            yields.spend(open.task.cells() * plan.columns.len() as u64).await;
-            reader.release(open)?;
-        }
-        Ok(reducers.into_iter().map(|reducer| reducer.finish()).collect())
-    }
-
-    /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
-    fn rows_per_group(&self) -> Vec<u64> {
-        let mut rows = vec![0; self.table.len()];
-        for task_number in self.tasks() {
-            let task = self.part.plan.task(task_number);
-            count_rows(&mut rows, &self.chunk(&task));
-        }
-        rows
     }
 
     /// Aggregates with accumulators. Returns the columns of the aggregates, and the places of the groups.

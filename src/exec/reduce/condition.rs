@@ -1,0 +1,105 @@
+//! [`Condition`]: what a `WHERE`, a `FILTER` or a `CASE` asks of a cell, as an interval of values and
+//! conditions on dimensions.
+//!
+//! ```text
+//!   value > 280 AND lat < 0 AND value IS NOT NULL    ─▶    value   280, exclusive, and more
+//!                                                          lat     lat < 0
+//! ```
+
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr};
+use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
+
+use super::number::{Over, number, number_of, plain_value};
+use crate::exec::GridScanExec;
+use crate::reduce::{Limit, Number, ValueRange};
+
+/// A condition that the kernels test: all parts must be true.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Condition {
+    /// A variable, and the interval in which its value lies.
+    pub(super) value: Option<(usize, ValueRange)>,
+    /// Conditions on the labels of an axis each.
+    pub(super) labels: Vec<(usize, PhysicalExprRef)>,
+}
+
+impl Condition {
+    /// Translates `expr`; `None` if a part of it is over several dimensions or several variables, or is not
+    /// an interval.
+    pub(super) fn of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Self> {
+        let mut condition = Self::default();
+        for conjunct in split_conjunction(expr) {
+            match Over::of(conjunct, scan) {
+                Over::Nothing => condition.labels.push((0, conjunct.clone())),
+                Over::Axis(axis) => condition.labels.push((axis, conjunct.clone())),
+                Over::Axes => return None,
+                Over::Variable => {
+                    let interval = interval(conjunct, scan)?;
+                    condition.value = both(condition.value, Some(interval))?;
+                }
+            }
+        }
+        Some(condition)
+    }
+}
+
+/// Returns the condition that both intervals are met; `None` if they are over different variables, or their
+/// limits cannot be compared.
+pub(super) fn both(
+    a: Option<(usize, ValueRange)>,
+    b: Option<(usize, ValueRange)>,
+) -> Option<Option<(usize, ValueRange)>> {
+    let (Some((of_a, a)), Some((of_b, b))) = (a, b) else { return Some(a.or(b)) };
+    if of_a != of_b {
+        return None;
+    }
+    Some(Some((of_a, a.and(&b)?)))
+}
+
+/// Returns the variable that `conjunct` is over, and the interval for which it is true. `None` unless it
+/// compares a variable with a number.
+///
+/// `10 >= value` is the interval up to 10, inclusive. NULL is in no interval, so `value IS NOT NULL` is the
+/// interval without limits.
+fn interval(conjunct: &PhysicalExprRef, scan: &GridScanExec) -> Option<(usize, ValueRange)> {
+    if let Some(not_null) = conjunct.downcast_ref::<IsNotNullExpr>() {
+        return Some((plain_value(not_null.arg(), scan)?, ValueRange::default()));
+    }
+    let comparison = conjunct.downcast_ref::<BinaryExpr>()?;
+    let (left, right) = (comparison.left(), comparison.right());
+    let (side, number, operator) = match (number(left), number(right)) {
+        (None, Some(number)) => (left, number, *comparison.op()),
+        (Some(number), None) => (right, number, comparison.op().swap()?),
+        _ => return None,
+    };
+    let value = compared_exactly(side, number, scan)?;
+    let limit = |inclusive| Some(Limit { number, inclusive });
+    let (least, greatest) = match operator {
+        Operator::Gt => (limit(false), None),
+        Operator::GtEq => (limit(true), None),
+        Operator::Lt => (None, limit(false)),
+        Operator::LtEq => (None, limit(true)),
+        Operator::Eq => (limit(true), limit(true)),
+        _ => return None,
+    };
+    Some((value, ValueRange { least, greatest }))
+}
+
+/// Returns the variable of `side`, if its elements compare with `number` exactly as `side` does: nothing
+/// is rounded.
+///
+/// DataFusion compares both sides in one type. `CAST(value AS Float64) > 0.1` is exact for singles and for
+/// integers of up to 4 bytes. An `Int64` may be rounded to a double, so the kernels do not take it.
+fn compared_exactly(side: &PhysicalExprRef, number: Number, scan: &GridScanExec) -> Option<usize> {
+    let (value, compared_as) = number_of(side, scan)?;
+    let from = scan.array().value(value).data_type();
+    let exact = match number {
+        Number::Integer(_) => compared_as.is_integer() && from.is_integer(),
+        Number::Float(number) => {
+            let narrow =
+                from.is_floating() || from.primitive_width().is_some_and(|width| width <= 4);
+            compared_as.is_floating() && narrow && !number.is_nan()
+        }
+    };
+    exact.then_some(value)
+}

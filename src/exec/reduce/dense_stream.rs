@@ -1,0 +1,212 @@
+//! The dense kernels at work: reads the chunks of a partition, adds them to the states of groups, and makes
+//! columns of these.
+//!
+//! ```text
+//!   zone maps, or chunks ─▶ a Reducer per variable ─▶ GroupStats per member ─▶ columns
+//!                                                     └─▶ Contraction, if groups are weighed ─▶ columns
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, UInt64Array};
+use arrow::compute::take;
+use datafusion::common::{internal_datafusion_err, internal_err};
+use datafusion::error::Result;
+
+use super::contract::Contraction;
+use super::dense::{DenseCall, DensePlan, Input};
+use super::extremes::Extremes;
+use super::stream::PartitionReducer;
+use crate::exec::pruning::zones::{ReadExtent, worthwhile_zones};
+use crate::exec::yield_budget::YieldBudget;
+use crate::format::Zone;
+use crate::grid::ChunkTask;
+use crate::plan::TaskNumber;
+use crate::reduce::{GroupStats, GroupedChunk, Reducer, count_rows, reducer};
+
+impl PartitionReducer {
+    /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
+    /// whose chunks must be read. A chunk counts as answered only if all variables are: then nothing of
+    /// it is read.
+    async fn unanswered(
+        &self,
+        dense: &DensePlan,
+        reducers: &mut [Box<dyn Reducer>],
+    ) -> Result<Vec<TaskNumber>> {
+        let (plan, tasks) = (&self.part.plan, self.tasks());
+        let chunks = ReadExtent::of_plan(plan);
+        let mut zones = Vec::with_capacity(dense.variables.len());
+        for value in &dense.variables {
+            match worthwhile_zones(&self.reduction.array, *value, chunks).await {
+                Some(of_value) => zones.push(of_value),
+                // Every variable needs its zone maps.
+                None => return Ok(tasks.collect()),
+            }
+        }
+        let mut unanswered = Vec::new();
+        for task_number in tasks {
+            let task = plan.task(task_number);
+            let known: Option<Vec<Zone>> =
+                zones.iter().map(|zones| zones.zone(task.chunk_number)).collect();
+            let chunk = self.chunk(&task);
+            let answered = known.filter(|known| {
+                reducers.iter().zip(known).all(|(reducer, zone)| reducer.is_answered(chunk, zone))
+            });
+            let Some(known) = answered else {
+                unanswered.push(task_number);
+                continue;
+            };
+            for (reducer, zone) in reducers.iter_mut().zip(&known) {
+                if zone.null_count < task.cells() {
+                    reducer.add_zone(chunk, zone);
+                }
+            }
+            self.metrics.chunks_answered.add(1);
+        }
+        Ok(unanswered)
+    }
+
+    /// Returns the chunk of `task` together with the table to which its cells are added.
+    fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
+        let table = self.fine.as_ref().unwrap_or(&self.table);
+        GroupedChunk { table, grid: self.reduction.array.grid(), task }
+    }
+
+    /// Aggregates with the kernels. Returns the columns of the aggregates, and the places of the groups;
+    /// `None` if they are all groups of the table.
+    pub(super) async fn dense(
+        &mut self,
+        plan: &DensePlan,
+    ) -> Result<(Vec<ArrayRef>, Option<Vec<usize>>)> {
+        // A group is in the result if it has a row. With a predicate, rows are the values that pass it, so a
+        // member counts them. Without one, extents do, and if the whole selection is visited, no group of the
+        // final result is without rows.
+        let every_group_has_rows = plan.rows.is_none() && self.part.plan.is_selection();
+        let needs_rows = plan.rows.is_none() && (plan.counts_rows() || !every_group_has_rows);
+        let rows = if needs_rows { self.rows_per_group() } else { vec![] };
+        let stats = self.fold(plan).await?;
+        let (columns, rows) = match (&plan.refinement, &self.fine) {
+            (Some(refinement), Some(fine)) => {
+                let mut weighed = Contraction::new(refinement, fine, &self.table, rows, stats);
+                let mut columns = Vec::new();
+                for (call, function) in plan.calls.iter().zip(self.reduction.rows.aggr_expr()) {
+                    columns.extend(weighed.columns(call, function, self.reduction.whole)?);
+                }
+                (columns, weighed.rows(plan.rows))
+            }
+            _ => self.columns(plan, stats, rows)?,
+        };
+        if self.reduction.keys.columns.is_empty() || every_group_has_rows {
+            return Ok((columns, None));
+        }
+        // Leaves out the groups without rows.
+        let places: Vec<usize> = (0..self.table.len()).filter(|&place| rows[place] > 0).collect();
+        let at = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
+        let columns = columns.iter().map(|column| Ok(take(column, &at, None)?));
+        Ok((columns.collect::<Result<_>>()?, Some(places)))
+    }
+
+    /// Returns the columns of calls whose statistics need no weights, and the rows of each group, if they are
+    /// known.
+    fn columns(
+        &self,
+        plan: &DensePlan,
+        mut stats: Vec<GroupStats>,
+        rows: Vec<u64>,
+    ) -> Result<(Vec<ArrayRef>, Vec<u64>)> {
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        let mut nothing = GroupStats::default();
+        for (at, DenseCall { call, input, .. }) in plan.calls.iter().enumerate() {
+            let member = match input {
+                Input::Member(member) => Some(*member),
+                Input::Rows => None,
+                Input::Linear(_) => return internal_err!("an argument without groups to weigh"),
+            };
+            let stats = member.map_or(&mut nothing, |member| &mut stats[member]);
+            if self.reduction.whole {
+                // Averages are computed in the memory of the sums, if no later call needs these.
+                let same = |later: &DenseCall| {
+                    matches!(later.input, Input::Member(of) if Some(of) == member)
+                        && later.call.needs_sums()
+                };
+                let last = !plan.calls[at + 1..].iter().any(same);
+                columns.push(call.value(stats, &rows, last)?);
+            } else {
+                columns.extend(call.state(stats, &rows)?);
+            }
+        }
+        let rows = match plan.rows {
+            Some(member) => std::mem::take(&mut stats[member].counts),
+            None => rows,
+        };
+        Ok((columns, rows))
+    }
+
+    /// Aggregates all chunks, and returns the statistics of each member of `plan`.
+    async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
+        let array = Arc::clone(&self.reduction.array);
+        let groups = self.fine.as_ref().unwrap_or(&self.table).len();
+        let of_value = |value: &usize| {
+            reducer(array.value(*value).as_number()?, &plan.members_of(*value), groups)
+        };
+        let reducers: Option<Vec<_>> = plan.variables.iter().map(of_value).collect();
+        let Some(mut reducers) = reducers else {
+            return internal_err!("the dense kernels do not support a variable of the plan");
+        };
+        if reducers.is_empty() {
+            return Ok(vec![]);
+        }
+        let table_bytes = self.reservation.size();
+        // Chunks answered by zone maps come first, so that extremes start with good values.
+        let tasks = self.unanswered(plan, &mut reducers).await?;
+        let mut extremes = match self.reduction.keys.columns.as_slice() {
+            [] => Extremes::of(plan, &array)?,
+            _ => None,
+        };
+        let mut reader = self.reader(tasks.clone().into_iter(), plan.variables.clone());
+        if let Some(extremes) = &mut extremes {
+            extremes.update(&reducers)?;
+            // Without keys and with extremes alone, a chunk that cannot improve any of them is skipped.
+            reader = reader.filtered(extremes.filters());
+            reader = reader.prioritized(extremes.priorities(), tasks);
+        }
+        let mut yields = YieldBudget::default();
+        while let Some(open) = reader.next(&self.metrics).await? {
+            let timer = self.metrics.baseline.elapsed_compute().timer();
+            for (value, reducer) in plan.variables.iter().zip(&mut reducers) {
+                let of = open.tile(*value)?;
+                reducer.add(self.chunk(&open.task), &of.tile, of.may_hold_nulls)?;
+            }
+            if let Some(extremes) = &mut extremes {
+                extremes.update(&reducers)?;
+            }
+            timer.done();
+            let scratch: usize = reducers.iter().map(|reducer| reducer.scratch_bytes()).sum();
+            // Converted tiles take memory that was not planned.
+            self.reservation.try_resize(table_bytes + scratch)?;
+            yields.spend(open.task.cells() * plan.members.len() as u64).await;
+            reader.release(open)?;
+        }
+        // Members are in the order of the plan within each variable.
+        let finished = plan.variables.iter().zip(reducers);
+        let mut finished: HashMap<usize, _> =
+            finished.map(|(value, reducer)| (*value, reducer.finish().into_iter())).collect();
+        let mut stats = Vec::with_capacity(plan.members.len());
+        for member in &plan.members {
+            let of_value = finished.get_mut(&member.value).and_then(Iterator::next);
+            stats.push(of_value.ok_or_else(|| internal_datafusion_err!("a member is missing"))?);
+        }
+        Ok(stats)
+    }
+
+    /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
+    fn rows_per_group(&self) -> Vec<u64> {
+        let mut rows = vec![0; self.table.len()];
+        for task_number in self.tasks() {
+            let task = self.part.plan.task(task_number);
+            count_rows(&mut rows, &self.chunk(&task));
+        }
+        rows
+    }
+}

@@ -1,0 +1,188 @@
+//! Sums of values times weights, where each cell has a weight of its own.
+//!
+//! Weights are functions of single dimensions, and the weight of a cell is their product. Weights over
+//! outer axes are one number per row, and those over the innermost axis are a vector:
+//!
+//! ```text
+//!   array over time, lat, lon          row of one time and lat    w(time) × w(lat)
+//!   weights over all three             cells along lon            × w(lon) per cell
+//! ```
+
+use std::sync::Arc;
+
+use super::batch::{Batch, GroupPlaces};
+use super::cell::Cell;
+use super::keep::Test;
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+
+/// The weights of the cells: per axis of the array, a number for each index of the axis, or `None` if the
+/// weights do not depend on it. Numbers are finite; those of indices that are not selected do not matter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellWeights {
+    /// The weights per axis.
+    pub axes: Vec<Option<Arc<[f64]>>>,
+}
+
+impl CellWeights {
+    /// Makes the weights of indices from those of the selected indices of each axis.
+    pub fn of_selected(selection: &[AxisSelection], selected: &[Option<Arc<[f64]>>]) -> Self {
+        let spread = |(selection, selected): (&AxisSelection, &Option<Arc<[f64]>>)| {
+            let selected = selected.as_ref()?;
+            let mut weights = vec![0.0; selection.len() as usize];
+            let mut from = 0;
+            for range in selection.ranges() {
+                let at = range.start as usize..range.end as usize;
+                let len = at.len();
+                weights[at].copy_from_slice(&selected[from..from + len]);
+                from += len;
+            }
+            Some(weights.into())
+        };
+        Self { axes: selection.iter().zip(selected).map(spread).collect() }
+    }
+
+    /// Returns the weights of the rows of a chunk. Rows are along the last axis.
+    pub(super) fn of_rows<'a>(&'a self, grid: &ChunkGrid, task: &ChunkTask) -> RowWeights<'a> {
+        let mut inner = None;
+        let mut outer = Vec::new();
+        let mut stride = 1;
+        for (axis, weights) in self.axes.iter().enumerate().rev() {
+            let extent = task.selection[axis].len() as usize;
+            if let Some(weights) = weights {
+                let first = grid.axis_range(axis, task.coordinates[axis]).start as usize;
+                let weights = &weights[first..first + extent];
+                if axis + 1 == self.axes.len() {
+                    inner = Some(weights);
+                } else {
+                    outer.push(OuterWeights { stride, weights });
+                }
+            }
+            stride *= extent;
+        }
+        RowWeights { inner, outer }
+    }
+}
+
+/// The weights of the rows of a chunk.
+#[derive(Debug)]
+pub(super) struct RowWeights<'a> {
+    /// The weights along the last axis of the chunk.
+    inner: Option<&'a [f64]>,
+    outer: Vec<OuterWeights<'a>>,
+}
+
+/// The weights along an outer axis of a chunk.
+#[derive(Debug)]
+struct OuterWeights<'a> {
+    /// Cells from one index of the axis to the next.
+    stride: usize,
+    weights: &'a [f64],
+}
+
+impl RowWeights<'_> {
+    /// Returns the product of the outer weights of the row that begins at cell `start`.
+    fn of_row(&self, start: usize) -> f64 {
+        let weight = |outer: &OuterWeights<'_>| {
+            outer.weights[start / outer.stride % outer.weights.len()]
+        };
+        self.outer.iter().map(weight).product()
+    }
+}
+
+/// The states of groups, indexed by place: sums of weights times values, and of the weights of these values.
+#[derive(Debug, Clone, Default)]
+pub struct WeightedStates {
+    /// The sums of weight × value.
+    pub sums: Vec<f64>,
+    /// The sums of the weights.
+    pub weights: Vec<f64>,
+}
+
+impl WeightedStates {
+    pub(super) fn new(groups: usize) -> Self {
+        Self { sums: vec![0.0; groups], weights: vec![0.0; groups] }
+    }
+}
+
+/// The number of independent sums of a run.
+const LANES: usize = 8;
+
+/// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups. The rows
+/// of the batch are those of the last axis, if the weights depend on it.
+#[inline(always)]
+pub(super) fn add_weighted<T: Cell, K: Test<T>>(
+    states: &mut WeightedStates,
+    batch: Batch<'_, T>,
+    weights: &RowWeights<'_>,
+    test: K,
+) {
+    for segment in batch.inner {
+        let inner = weights.inner.map(|inner| &inner[segment.start..][..segment.len]);
+        for (start, base) in batch.rows.each() {
+            let row = batch.row(segment, start);
+            let of_row = weights.of_row(start);
+            if let GroupPlaces::Fixed(place) = segment.places {
+                let (sum, weight) = match inner {
+                    Some(inner) => weigh_run::<T, K>(row, |at| inner[at], test),
+                    None => weigh_run::<T, K>(row, |_| 1.0, test),
+                };
+                states.sums[base + place] += of_row * sum;
+                states.weights[base + place] += of_row * weight;
+                continue;
+            }
+            let weight = |at: usize| inner.map_or(of_row, |inner| of_row * inner[at]);
+            if let GroupPlaces::Steps { first, step: 1 } = segment.places {
+                let place = base + first;
+                let sums = &mut states.sums[place..][..row.len()];
+                let weights = &mut states.weights[place..][..row.len()];
+                for (at, ((cell, sum), total)) in row.iter().zip(sums).zip(weights).enumerate() {
+                    let (product, weight) = weigh::<T, K>(*cell, weight(at), test);
+                    *sum += product;
+                    *total += weight;
+                }
+                continue;
+            }
+            for (at, cell) in row.iter().enumerate() {
+                let place = base + segment.places.at(at);
+                let (product, weight) = weigh::<T, K>(*cell, weight(at), test);
+                states.sums[place] += product;
+                states.weights[place] += weight;
+            }
+        }
+    }
+}
+
+/// Returns weight × value and the weight of a cell; zeros if the cell fails the test.
+#[inline(always)]
+fn weigh<T: Cell, K: Test<T>>(cell: T::Bytes, weight: f64, test: K) -> (f64, f64) {
+    let cell = T::load(cell);
+    let keeps = test.keeps(cell);
+    (if keeps { weight * cell.to_f64() } else { 0.0 }, if keeps { weight } else { 0.0 })
+}
+
+/// Returns the sum of the cells of a run that pass the test, times their weights, and the sum of the weights.
+#[inline(always)]
+fn weigh_run<T: Cell, K: Test<T>>(
+    cells: &[T::Bytes],
+    weight: impl Fn(usize) -> f64,
+    test: K,
+) -> (f64, f64) {
+    let mut sums = [0.0; LANES];
+    let mut weights = [0.0; LANES];
+    let mut add = |lane: usize, at: usize, cell: T::Bytes| {
+        let (product, weight) = weigh::<T, K>(cell, weight(at), test);
+        sums[lane] += product;
+        weights[lane] += weight;
+    };
+    let (blocks, rest) = cells.as_chunks::<LANES>();
+    for (number, block) in blocks.iter().enumerate() {
+        for (lane, cell) in block.iter().enumerate() {
+            add(lane, number * LANES + lane, *cell);
+        }
+    }
+    let first = cells.len() - rest.len();
+    for (lane, cell) in rest.iter().enumerate() {
+        add(lane, first + lane, *cell);
+    }
+    (sums.iter().sum(), weights.iter().sum())
+}
