@@ -27,6 +27,7 @@
 mod batch;
 mod bounds;
 mod cell;
+mod contracted;
 mod dense;
 mod group_stats;
 mod group_table;
@@ -44,6 +45,7 @@ mod value_range;
 mod walk;
 mod weighted;
 
+pub use contracted::Coarser;
 pub use dense::reducer;
 pub use group_stats::{GroupStats, Requested, RequestedMember};
 pub use group_table::{AxisGroups, GroupTable};

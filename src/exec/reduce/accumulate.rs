@@ -218,7 +218,7 @@ const UNMET: usize = usize::MAX;
 impl Grouped {
     fn new(plan: &AccumulatePlan, places: usize) -> Result<Self> {
         let accumulators =
-            plan.calls.iter().map(|call| groups_accumulator(&call.function)).collect::<Result<_>>()?;
+            plan.calls.iter().map(|call| accumulator(&call.function)).collect::<Result<_>>()?;
         let numbers = vec![UNMET; places];
         Ok(Self { plan: plan.clone(), accumulators, numbers, met: vec![], groups: vec![] })
     }
@@ -301,9 +301,7 @@ fn mask(predicate: &PhysicalExprRef, batch: &RecordBatch) -> Result<BooleanArray
 }
 
 /// Makes an accumulator of groups in the same way as DataFusion's own aggregation.
-pub(super) fn groups_accumulator(
-    function: &Arc<AggregateFunctionExpr>,
-) -> Result<Box<dyn GroupsAccumulator>> {
+fn accumulator(function: &Arc<AggregateFunctionExpr>) -> Result<Box<dyn GroupsAccumulator>> {
     if function.groups_accumulator_supported() {
         return function.create_groups_accumulator();
     }

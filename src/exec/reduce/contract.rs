@@ -3,17 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array};
+use arrow::array::{ArrayRef, Int64Array};
 use datafusion::error::Result;
-use datafusion::logical_expr::EmitTo;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
-use super::accumulate::groups_accumulator;
 use super::call::Call;
 use super::dense::{DenseCall, Input, Source};
 use super::linear::{Linear, Term};
 use super::refinement::{FactorId, Refinement};
-use crate::reduce::{GroupStats, GroupTable, WeightedStates};
+use crate::reduce::{Coarser, GroupStats, GroupTable, WeightedStates};
 
 /// The statistics of all members over a table of fine groups, and that table.
 pub(super) struct Contraction<'a> {
@@ -45,12 +42,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// Returns the columns of a call for the groups of the query: its value if `whole`, else its state.
-    pub(super) fn columns(
-        &mut self,
-        call: &DenseCall,
-        function: &Arc<AggregateFunctionExpr>,
-        whole: bool,
-    ) -> Result<Vec<ArrayRef>> {
+    pub(super) fn columns(&mut self, call: &DenseCall, whole: bool) -> Result<Vec<ArrayRef>> {
         match &call.input {
             Input::Linear(linear) => {
                 let mut stats = self.linear(linear, call.call);
@@ -59,8 +51,8 @@ impl<'a> Contraction<'a> {
                     false => call.call.state(&mut stats, &[]),
                 }
             }
-            Input::Rows => self.merged(call, None, function, whole),
-            Input::Member(member) => self.merged(call, Some(*member), function, whole),
+            Input::Rows => self.added_up(call, None, whole),
+            Input::Member(member) => self.added_up(call, Some(*member), whole),
         }
     }
 
@@ -122,29 +114,22 @@ impl<'a> Contraction<'a> {
         sums
     }
 
-    /// Returns the columns of a call without weights: merges the states of the fine groups that count with
-    /// DataFusion's accumulator.
-    fn merged(
+    /// Returns the columns of a call without weights.
+    fn added_up(
         &mut self,
         call: &DenseCall,
         member: Option<usize>,
-        function: &Arc<AggregateFunctionExpr>,
         whole: bool,
     ) -> Result<Vec<ArrayRef>> {
-        let mut accumulator = groups_accumulator(function)?;
-        let products = self.products(&[], &call.masks);
-        let mut nothing = GroupStats::default();
-        let stats = member.map_or(&mut nothing, |member| &mut self.stats[member]);
-        let states = call.call.state(stats, &self.rows)?;
-        let counts: BooleanArray = products.iter().map(|product| Some(!product.is_nan())).collect();
-        let states = states.iter().map(|state| Ok(arrow::compute::filter(state, &counts)?));
-        let states = states.collect::<Result<Vec<_>>>()?;
-        let places = self.places.iter().zip(counts.values()).filter(|(_, counts)| *counts);
-        let places: Vec<usize> = places.map(|(place, _)| *place).collect();
-        accumulator.merge_batch(&states, &places, self.groups)?;
+        let counted = self.products(&[], &call.masks);
+        let coarser = Coarser { places: &self.places, groups: self.groups, counted: &counted };
+        let (mut stats, rows) = match member {
+            Some(member) => (coarser.stats(&self.stats[member])?, vec![]),
+            None => (GroupStats::default(), coarser.counts(&self.rows)),
+        };
         match whole {
-            true => Ok(vec![accumulator.evaluate(EmitTo::All)?]),
-            false => accumulator.state(EmitTo::All),
+            true => Ok(vec![call.call.value(&mut stats, &rows, true)?]),
+            false => call.call.state(&mut stats, &rows),
         }
     }
 

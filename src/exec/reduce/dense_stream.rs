@@ -90,8 +90,8 @@ impl PartitionReducer {
             (Some(refinement), Some(fine)) => {
                 let mut weighed = Contraction::new(refinement, fine, &self.table, rows, stats);
                 let mut columns = Vec::new();
-                for (call, function) in plan.calls.iter().zip(self.reduction.rows.aggr_expr()) {
-                    columns.extend(weighed.columns(call, function, self.reduction.whole)?);
+                for call in &plan.calls {
+                    columns.extend(weighed.columns(call, self.reduction.whole)?);
                 }
                 (columns, weighed.rows(plan.rows))
             }
@@ -202,7 +202,7 @@ impl PartitionReducer {
 
     /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
     fn rows_per_group(&self) -> Vec<u64> {
-        let mut rows = vec![0; self.table.len()];
+        let mut rows = vec![0; self.fine.as_ref().unwrap_or(&self.table).len()];
         for task_number in self.tasks() {
             let task = self.part.plan.task(task_number);
             count_rows(&mut rows, &self.chunk(&task));

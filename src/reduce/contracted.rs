@@ -1,0 +1,110 @@
+//! The statistics of groups, added up to those of coarser groups.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, PrimitiveArray, UInt64Array,
+    downcast_primitive_array,
+};
+use arrow::compute::take;
+use arrow::datatypes::{ArrowPrimitiveType, Int64Type, UInt64Type};
+
+use super::group_stats::GroupStats;
+use super::moments::Moments;
+use super::weighted::WeightedStates;
+use crate::error::{Error, Result};
+
+/// How groups are added up: each has a coarser group, or does not count.
+#[derive(Debug, Clone, Copy)]
+pub struct Coarser<'a> {
+    /// The place of the coarser group, for each group.
+    pub places: &'a [usize],
+    /// The number of coarser groups.
+    pub groups: usize,
+    /// A number for each group: NaN if it does not count.
+    pub counted: &'a [f64],
+}
+
+impl Coarser<'_> {
+    /// Returns each group that counts, with the place of its coarser group.
+    fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+        let pairs = self.places.iter().copied().enumerate().zip(self.counted);
+        pairs.filter(|(_, counted)| !counted.is_nan()).map(|(pair, _)| pair)
+    }
+
+    /// Folds a state of each group into that of its coarser group.
+    fn fold<S: Clone, C: Copy>(self, empty: S, states: &[C], fold: impl Fn(&mut S, C)) -> Vec<S> {
+        let mut coarse = vec![empty; self.groups];
+        self.pairs().for_each(|(group, place)| fold(&mut coarse[place], states[group]));
+        coarse
+    }
+
+    /// Adds up counts.
+    pub fn counts(self, counts: &[u64]) -> Vec<u64> {
+        self.fold(0, counts, |sum, count| *sum += count)
+    }
+
+    fn sums(self, sums: &[f64]) -> Vec<f64> {
+        self.fold(0.0, sums, |sum, other| *sum += other)
+    }
+
+    /// Adds up all statistics.
+    ///
+    /// # Errors
+    /// `Internal` if extremes are not numbers.
+    pub fn stats(self, stats: &GroupStats) -> Result<GroupStats> {
+        let extreme = |array: &Option<ArrayRef>, is_max: bool| {
+            array.as_ref().map(|array| self.extremes(array, &stats.counts, is_max)).transpose()
+        };
+        Ok(GroupStats {
+            counts: self.counts(&stats.counts),
+            sums: stats.sums.as_ref().map(|sums| self.sums(sums)),
+            wide_sums: stats.wide_sums.as_ref().map(|sums| self.wide_sums(sums)).transpose()?,
+            mins: extreme(&stats.mins, false)?,
+            maxs: extreme(&stats.maxs, true)?,
+            spreads: stats
+                .spreads
+                .as_ref()
+                .map(|spreads| self.fold(Moments::default(), spreads, Moments::merge)),
+            weighted: stats.weighted.as_ref().map(|weighted| WeightedStates {
+                sums: self.sums(&weighted.sums),
+                weights: self.sums(&weighted.weights),
+            }),
+        })
+    }
+
+    /// Adds up integers, which wrap.
+    fn wide_sums(self, sums: &ArrayRef) -> Result<ArrayRef> {
+        fn folded<T: ArrowPrimitiveType>(coarser: Coarser<'_>, sums: &PrimitiveArray<T>) -> ArrayRef
+        where
+            T::Native: ArrowNativeTypeOp,
+        {
+            let add = |sum: &mut T::Native, other: T::Native| *sum = sum.add_wrapping(other);
+            let coarse = coarser.fold(T::Native::ZERO, sums.values(), add);
+            Arc::new(PrimitiveArray::<T>::new(coarse.into(), None))
+        }
+        let signed = sums.as_primitive_opt::<Int64Type>().map(|sums| folded(self, sums));
+        let any = signed.or_else(|| Some(folded(self, sums.as_primitive_opt::<UInt64Type>()?)));
+        any.ok_or_else(|| Error::internal("sums that are not 64-bit integers"))
+    }
+
+    /// Returns the extremes of the coarser groups; NULL for those without a value.
+    fn extremes(self, array: &ArrayRef, counts: &[u64], is_max: bool) -> Result<ArrayRef> {
+        let mut best: Vec<Option<u64>> = vec![None; self.groups];
+        let found = self.pairs().filter(|(group, _)| counts[*group] > 0);
+        downcast_primitive_array!(
+            array => for (group, place) in found {
+                let is_better = best[place].is_none_or(|best| {
+                    let (new, old) = (array.value(group), array.value(best as usize));
+                    if is_max { new.is_gt(old) } else { new.is_lt(old) }
+                });
+                if is_better {
+                    best[place] = Some(group as u64);
+                }
+            },
+            _ => return Err(Error::internal("extremes that are not numbers"))
+        );
+        take(array, &UInt64Array::from(best), None)
+            .map_err(|cause| Error::internal("Arrow failed to take extremes").caused_by(cause))
+    }
+}
