@@ -17,7 +17,7 @@ mod tet_writer;
 pub(crate) mod support {
     pub(crate) use super::sql::{query, reducing, session};
     pub(crate) use super::tet_writer::{
-        F32, F64, I32, Layout, TempTet, TestDataset, positions, tet_bytes,
+        F32, F64, I16, I32, Layout, TempTet, TestDataset, positions, tet_bytes,
     };
 }
 

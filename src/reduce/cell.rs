@@ -74,6 +74,10 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     fn wide_sum(sum: Sum) -> Self::Wide;
     /// Returns sums as an Arrow array.
     fn wide_array(sums: Vec<Self::Wide>) -> ArrayRef;
+    /// Returns the element, or 0 unless `keep`, without a branch.
+    fn zero_unless(self, keep: bool) -> Self;
+    /// Whether the element is not NaN.
+    fn is_number(self) -> bool;
     /// Whether two elements have the same bits; zeros of different sign do not.
     fn same_bits(self, other: Self) -> bool;
     /// Returns an element just outside `low` to `high`; `None` if there is none. NaN for floats.
@@ -121,6 +125,14 @@ macro_rules! cell_limits {
         const GREATEST: Self = <$t>::INFINITY;
         const NAN: Self = <$t>::NAN;
         #[inline(always)]
+        fn zero_unless(self, keep: bool) -> Self {
+            let zero = <$t>::to_bits(0.0);
+            Self::from_bits(self.to_bits() & zero.wrapping_sub(keep.into()))
+        }
+        // By its bits: loops with this test are faster than with `self == self`.
+        #[inline(always)]
+        fn is_number(self) -> bool { self == self }
+        #[inline(always)]
         fn same_bits(self, other: Self) -> bool { self.to_bits() == other.to_bits() }
         fn outside(_: Self, _: Self) -> Option<Self> { Some(<$t>::NAN) }
     };
@@ -129,6 +141,10 @@ macro_rules! cell_limits {
         const LEAST: Self = <$t>::MIN;
         const GREATEST: Self = <$t>::MAX;
         const NAN: Self = 0;
+        #[inline(always)]
+        fn zero_unless(self, keep: bool) -> Self { self & (0 as $t).wrapping_sub(keep as $t) }
+        #[inline(always)]
+        fn is_number(self) -> bool { true }
         #[inline(always)]
         fn same_bits(self, other: Self) -> bool { self == other }
         fn outside(low: Self, high: Self) -> Option<Self> {

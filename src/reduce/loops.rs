@@ -8,7 +8,7 @@
 
 use multiversion::multiversion;
 
-use super::batch::{Batch, GroupPlaces, Rows};
+use super::batch::{Batch, GroupPlaces, Segment};
 use super::cell::Cell;
 use super::keep::Test;
 use super::moments::{Moments, add_moments};
@@ -61,9 +61,37 @@ pub(super) fn weighted<T: Cell, K: Test<T>>(
 /// vector registers.
 pub(super) const LANES: usize = 16;
 
+/// Returns [`LANES`] as a number that the compiler does not know. Loops over a known number of lanes are unrolled,
+/// and then only sometimes vectorise.
+#[inline(always)]
+pub(super) fn opaque_lanes() -> usize {
+    std::hint::black_box(LANES)
+}
+
 /// The rows that are added side by side to the states of their columns, so that each state is loaded and
 /// stored once for all of them.
 const ROWS: usize = 4;
+
+/// Runs `$body` for each column `$at` below `$len` of some rows, with the lane that folds the column's cells, and
+/// the number of those that pass the test.
+///
+/// Such a loop vectorises on every processor, other forms do not: the rows have names instead of being an
+/// array, and the length is not known when the loop is compiled.
+macro_rules! columns {
+    ($len:expr, $test:expr, [$($row:ident),+], |$at:ident, $lane:ident, $kept:ident| $body:block) => {{
+        let (len, test) = ($len, $test);
+        $(let $row = &$row[..len];)+
+        for $at in 0..len {
+            let (mut $lane, mut $kept) = (S::NEUTRAL, 0_u32);
+            $(
+                let (other, is_kept) = tested::<T, S, K>($row[$at], test);
+                $lane = S::fold($lane, other);
+                $kept = $kept.wrapping_add(is_kept);
+            )+
+            $body
+        }
+    }};
+}
 
 /// See [`pass`].
 #[inline(always)]
@@ -73,11 +101,12 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
     batch: Batch<'_, T>,
     test: K,
 ) {
+    let width = opaque_lanes();
     for segment in batch.inner {
         match &segment.places {
             GroupPlaces::Fixed(place) => {
                 for (start, base) in batch.rows.each() {
-                    let (lane, kept) = fold_run::<T, S, K>(batch.row(segment, start), test);
+                    let (lane, kept) = fold_run::<T, S, K>(batch.row(segment, start), test, width);
                     S::merge(&mut states[base + place], lane);
                     if S::COUNTS && K::MAY_FAIL {
                         counts[base + place] += u64::from(kept);
@@ -85,21 +114,11 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
                 }
             }
             GroupPlaces::Steps { first, step: 1 } => {
-                let row = |start| batch.row(segment, start);
-                for Rows { start, stride, place, count, .. } in batch.rows.by_place() {
-                    let at = place + first..place + first + segment.len;
+                for rows in batch.rows.by_place() {
+                    let at = rows.place + first..rows.place + first + segment.len;
                     let counted = if S::COUNTS && K::MAY_FAIL { at.clone() } else { 0..0 };
                     let (states, counts) = (&mut states[at], &mut counts[counted]);
-                    let starts = |from: usize| start + from * stride;
-                    let mut from = 0;
-                    while from + ROWS <= count {
-                        let rows: [_; ROWS] = std::array::from_fn(|at| row(starts(from + at)));
-                        fold_columns::<T, S, K, ROWS>(states, counts, rows, test);
-                        from += ROWS;
-                    }
-                    for from in from..count {
-                        fold_columns::<T, S, K, 1>(states, counts, [row(starts(from))], test);
-                    }
+                    fold_columns::<T, S, K>(states, counts, Batch { rows, ..batch }, segment, test);
                 }
             }
             places => {
@@ -118,46 +137,89 @@ pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
     }
 }
 
+/// Adds rows that share their groups to the states of the columns. `counts` is as long as `states`, or empty if
+/// the pass does not count.
+#[inline(always)]
+fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
+    states: &mut [S::State],
+    counts: &mut [u64],
+    batch: Batch<'_, T>,
+    segment: &Segment,
+    test: K,
+) {
+    let len = segment.len;
+    let states = &mut states[..len];
+    let row = |number: usize| {
+        batch.row(segment, batch.rows.start + number * batch.rows.stride)
+    };
+    let fours = batch.rows.count / ROWS;
+    for first in (0..fours).map(|four| four * ROWS) {
+        let [a, b, c, d] = std::array::from_fn(|at| row(first + at));
+        if S::COUNTS && K::MAY_FAIL {
+            let counts = &mut counts[..len];
+            columns!(len, test, [a, b, c, d], |at, lane, kept| {
+                S::merge(&mut states[at], lane);
+                counts[at] = counts[at].wrapping_add(u64::from(kept));
+            });
+        } else {
+            columns!(len, test, [a, b, c, d], |at, lane, _kept| {
+                S::merge(&mut states[at], lane);
+            });
+        }
+    }
+    for a in (fours * ROWS..batch.rows.count).map(row) {
+        if S::COUNTS && K::MAY_FAIL {
+            let counts = &mut counts[..len];
+            columns!(len, test, [a], |at, lane, kept| {
+                S::merge(&mut states[at], lane);
+                counts[at] = counts[at].wrapping_add(u64::from(kept));
+            });
+        } else {
+            columns!(len, test, [a], |at, lane, _kept| {
+                S::merge(&mut states[at], lane);
+            });
+        }
+    }
+}
+
 /// Returns the lane of a cell and 1, or the neutral lane and 0 if the cell fails the test.
 #[inline(always)]
 fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T::Bytes, test: K) -> (S::Lane, u32) {
     let cell = T::load(cell);
     let keeps = test.keeps(cell);
-    (if keeps { S::lane(cell) } else { S::NEUTRAL }, u32::from(keeps))
+    (S::lane_if(cell, keeps), u32::from(keeps))
 }
 
 /// Folds the cells of a run, of at most a batch, and counts those that pass the test. Sums of floats round
-/// differently from a sum in order, but always in the same way for the same run.
+/// differently from a sum in order, but always in the same way for the same run. `width` is the number of
+/// lanes ([`opaque_lanes`]).
 #[inline(always)]
 pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
     cells: &[T::Bytes],
     test: K,
+    width: usize,
 ) -> (S::Lane, u32) {
-    let (blocks, rest) = cells.as_chunks::<LANES>();
-    // Short runs, such as of 73 or 90 cells, have a long rest: it fills a quarter of the lanes at a time.
-    let (quarters, rest) = rest.as_chunks::<{ LANES / 4 }>();
     let mut lanes = [S::NEUTRAL; LANES];
     let mut kept = [0_u32; LANES];
-    let mut fold = |at: usize, cell: T::Bytes| {
-        let (lane, is_kept) = tested::<T, S, K>(cell, test);
-        lanes[at] = S::fold(lanes[at], lane);
-        if S::COUNTS && K::MAY_FAIL {
-            kept[at] = kept[at].wrapping_add(is_kept);
-        }
-    };
+    // A run is cut into rows of as many cells as there are lanes.
+    let (blocks, rest) = cells.as_chunks::<LANES>();
+    let (fours, blocks) = blocks.as_chunks::<4>();
+    for [a, b, c, d] in fours {
+        columns!(width, test, [a, b, c, d], |at, lane, count| {
+            lanes[at] = S::fold(lanes[at], lane);
+            kept[at] = kept[at].wrapping_add(count);
+        });
+    }
     for block in blocks {
-        for (at, cell) in block.iter().enumerate() {
-            fold(at, *cell);
-        }
+        columns!(width, test, [block], |at, lane, count| {
+            lanes[at] = S::fold(lanes[at], lane);
+            kept[at] = kept[at].wrapping_add(count);
+        });
     }
-    for quarter in quarters {
-        for (at, cell) in quarter.iter().enumerate() {
-            fold(at, *cell);
-        }
-    }
-    for cell in rest {
-        fold(0, *cell);
-    }
+    columns!(rest.len(), test, [rest], |at, lane, count| {
+        lanes[at] = S::fold(lanes[at], lane);
+        kept[at] = kept[at].wrapping_add(count);
+    });
     for width in [8, 4, 2, 1] {
         for at in 0..width {
             lanes[at] = S::fold(lanes[at], lanes[at + width]);
@@ -167,46 +229,115 @@ pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
     (lanes[0], kept[0])
 }
 
-/// Adds `R` rows to the states of their columns. `counts` is as long as `states`, or empty if the pass does
-/// not count.
-#[inline(always)]
-fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>, const R: usize>(
-    states: &mut [S::State],
-    counts: &mut [u64],
-    rows: [&[T::Bytes]; R],
-    test: K,
-) {
-    let (state_blocks, state_rest) = states.as_chunks_mut::<LANES>();
-    let (count_blocks, count_rest) = counts.as_chunks_mut::<LANES>();
-    let row_blocks = rows.map(|row| row.as_chunks::<LANES>().0);
-    for (number, states) in state_blocks.iter_mut().enumerate() {
-        let mut lanes = [S::NEUTRAL; LANES];
-        let mut kept = [0_u32; LANES];
-        for row in row_blocks {
-            for ((lane, kept), cell) in lanes.iter_mut().zip(&mut kept).zip(&row[number]) {
-                let (other, is_kept) = tested::<T, S, K>(*cell, test);
-                *lane = S::fold(*lane, other);
-                *kept = kept.wrapping_add(is_kept);
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use arrow::array::ArrowNativeTypeOp;
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::reduce::batch::Rows;
+    use crate::reduce::bounds::Bounds;
+    use crate::reduce::keep::{Everything, Keep, Numbers};
+    use crate::reduce::statistic::{Count, Max, Min, Sum, WideSum};
+    use crate::reduce::value_range::ValueRange;
+
+    /// The pass for processors with AVX2 only.
+    #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+    fn pass_avx2<T: Cell, S: Statistic<T>, K: Test<T>>(
+        states: &mut [S::State],
+        counts: &mut [u64],
+        batch: Batch<'_, T>,
+        test: K,
+    ) {
+        fold_batch::<T, S, K>(states, counts, batch, test);
+    }
+
+    /// Five rows of 150 cells: runs, columns, or places in any order; some rows share their groups.
+    fn batches(rng: &mut StdRng) -> (Rows, Vec<Segment>, usize) {
+        let places = match rng.random_range(0..3) {
+            0 => GroupPlaces::Fixed(3),
+            1 => GroupPlaces::Steps { first: 2, step: 1 },
+            _ => GroupPlaces::Listed((0..73).map(|_| rng.random_range(0..80)).collect()),
+        };
+        let len = rng.random_range(1..=73);
+        let rows = Rows {
+            start: 1,
+            stride: 150,
+            place: 4,
+            step: if rng.random_bool(0.5) { 0 } else { 90 },
+            count: rng.random_range(1..=5),
+        };
+        (rows, vec![Segment { start: 7, len, places }], 90 * 6)
+    }
+
+    /// Runs a pass as compiled for the build's processors, for AVX2, and for the best processor.
+    fn agree<T: Cell, S: Statistic<T>, K: Test<T>>(bytes: &[u8], rng: &mut StdRng, test: K)
+    where
+        S::State: Debug,
+    {
+        let cells = T::cells(bytes);
+        let (rows, inner, groups) = batches(rng);
+        let batch = Batch { cells, rows, inner: &inner };
+        let results = [fold_batch::<T, S, K>, pass_avx2::<T, S, K>, pass::<T, S, K>].map(|pass| {
+            let (mut states, mut counts) = (vec![S::EMPTY; groups], vec![0; groups]);
+            pass(&mut states, &mut counts, batch, test);
+            // Debug text tells zeros of different sign apart, and takes NaNs as equal.
+            (format!("{states:?}"), counts)
+        });
+        assert_eq!(results[0], results[1]);
+        assert_eq!(results[0], results[2]);
+    }
+
+    fn all_agree<T>(rng: &mut StdRng, make: impl Fn(&mut StdRng) -> T)
+    where
+        T: Cell + Bounds + Debug + ArrowNativeTypeOp,
+        T::Wide: Debug,
+    {
+        for _ in 0..60 {
+            let cells: Vec<T> = (0..150 * 6).map(|_| make(rng)).collect();
+            let bytes = arrow::buffer::ScalarBuffer::from(cells).into_inner();
+            let fill = Some(make(rng));
+            let fills = Keep::between(T::LEAST, T::GREATEST, fill, false);
+            macro_rules! each {
+                ($test:expr) => {
+                    agree::<T, Sum, _>(&bytes, rng, $test);
+                    agree::<T, WideSum, _>(&bytes, rng, $test);
+                    agree::<T, Count, _>(&bytes, rng, $test);
+                    agree::<T, Min, _>(&bytes, rng, $test);
+                    agree::<T, Max, _>(&bytes, rng, $test);
+                };
             }
-        }
-        for (state, lane) in states.iter_mut().zip(lanes) {
-            S::merge(state, lane);
-        }
-        if S::COUNTS && K::MAY_FAIL {
-            for (count, kept) in count_blocks[number].iter_mut().zip(kept) {
-                *count = count.wrapping_add(u64::from(kept));
+            each!(Everything);
+            each!(Numbers);
+            if let Keep::Interval(interval) = fills {
+                each!(interval);
             }
+            let range = ValueRange::default();
+            assert!(!matches!(Keep::<T>::new(true, None, &range), Keep::Nothing));
         }
     }
-    let first = state_rest.len();
-    for row in rows {
-        let rest = &row[row.len() - first..];
-        for (at, (state, cell)) in state_rest.iter_mut().zip(rest).enumerate() {
-            let (lane, kept) = tested::<T, S, K>(*cell, test);
-            S::merge(state, lane);
-            if S::COUNTS && K::MAY_FAIL {
-                count_rest[at] += u64::from(kept);
-            }
-        }
+
+    #[test]
+    fn all_processors_compute_the_same_bits() {
+        let mut rng = StdRng::seed_from_u64(3);
+        let float = |rng: &mut StdRng| match rng.random_range(0..10) {
+            0 => f64::NAN,
+            1 => -0.0,
+            _ => rng.random_range(-1e3..1e3),
+        };
+        all_agree::<f32>(&mut rng, |rng| float(rng) as f32);
+        all_agree::<f64>(&mut rng, float);
+        all_agree::<i8>(&mut rng, |rng| rng.random());
+        all_agree::<i16>(&mut rng, |rng| rng.random());
+        all_agree::<i32>(&mut rng, |rng| rng.random());
+        all_agree::<i64>(&mut rng, |rng| rng.random());
+        all_agree::<u8>(&mut rng, |rng| rng.random());
+        all_agree::<u16>(&mut rng, |rng| rng.random());
+        all_agree::<u32>(&mut rng, |rng| rng.random());
+        all_agree::<u64>(&mut rng, |rng| rng.random());
     }
 }

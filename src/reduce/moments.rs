@@ -4,7 +4,7 @@
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::loops::fold_run;
+use super::loops::{LANES, fold_run, opaque_lanes};
 use super::statistic::Sum;
 
 /// The count, the mean and the spread of some values.
@@ -66,11 +66,12 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
     batch: Batch<'_, T>,
     test: K,
 ) {
+    let width = opaque_lanes();
     for segment in batch.inner {
         for (start, base) in batch.rows.each() {
             let row = batch.row(segment, start);
             if let GroupPlaces::Fixed(place) = segment.places {
-                add_run(&mut moments[base + place], row, test);
+                add_run(&mut moments[base + place], row, test, width);
                 continue;
             }
             for (at, cell) in row.iter().enumerate() {
@@ -85,8 +86,13 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
 
 /// Adds a run: squares the distances from the mean of the run, and merges the result.
 #[inline(always)]
-fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T::Bytes], test: K) {
-    let (sum, kept) = fold_run::<T, Sum, K>(cells, test);
+fn add_run<T: Cell, K: Test<T>>(
+    moments: &mut Moments,
+    cells: &[T::Bytes],
+    test: K,
+    width: usize,
+) {
+    let (sum, kept) = fold_run::<T, Sum, K>(cells, test, width);
     let count = if K::MAY_FAIL { u64::from(kept) } else { cells.len() as u64 };
     if count == 0 {
         return;
@@ -99,18 +105,14 @@ fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T::Bytes], test:
         return;
     }
     // Independent sums, so that additions need not wait for each other.
-    let mut lanes = [0.0; 8];
-    let (blocks, rest) = cells.as_chunks::<8>();
-    let distance = |cell: &T::Bytes| {
-        let cell = T::load(*cell);
-        if test.keeps(cell) { cell.to_f64() - mean } else { 0.0 }
-    };
-    for block in blocks {
-        for (lane, cell) in lanes.iter_mut().zip(block) {
-            let distance = distance(cell);
-            *lane += distance * distance;
+    let mut lanes = [0.0; LANES];
+    for cells in cells.chunks(width) {
+        let lanes = &mut lanes[..cells.len()];
+        for at in 0..cells.len() {
+            let cell = T::load(cells[at]);
+            let distance = (cell.to_f64() - mean).zero_unless(test.keeps(cell));
+            lanes[at] += distance * distance;
         }
     }
-    let rest: f64 = rest.iter().map(|cell| distance(cell).powi(2)).sum();
-    moments.merge(Moments { count, mean, m2: lanes.iter().sum::<f64>() + rest });
+    moments.merge(Moments { count, mean, m2: lanes.iter().sum::<f64>() });
 }

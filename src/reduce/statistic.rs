@@ -24,6 +24,11 @@ pub(super) trait Statistic<T: Cell> {
 
     /// Makes a lane of one cell.
     fn lane(cell: T) -> Self::Lane;
+    /// Makes a lane of one cell, or a neutral one unless `keep`, without a branch.
+    #[inline(always)]
+    fn lane_if(cell: T, keep: bool) -> Self::Lane {
+        if keep { Self::lane(cell) } else { Self::NEUTRAL }
+    }
     /// Folds two lanes into one.
     fn fold(a: Self::Lane, b: Self::Lane) -> Self::Lane;
     /// Adds a lane to a state.
@@ -43,6 +48,10 @@ impl<T: Cell> Statistic<T> for Sum {
     #[inline(always)]
     fn lane(cell: T) -> T::Lane {
         cell.lane()
+    }
+    #[inline(always)]
+    fn lane_if(cell: T, keep: bool) -> T::Lane {
+        cell.zero_unless(keep).lane()
     }
     #[inline(always)]
     fn fold(a: T::Lane, b: T::Lane) -> T::Lane {
@@ -67,6 +76,10 @@ impl<T: Cell> Statistic<T> for WideSum {
     #[inline(always)]
     fn lane(cell: T) -> T::WideLane {
         cell.wide_lane()
+    }
+    #[inline(always)]
+    fn lane_if(cell: T, keep: bool) -> T::WideLane {
+        cell.zero_unless(keep).wide_lane()
     }
     #[inline(always)]
     fn fold(a: T::WideLane, b: T::WideLane) -> T::WideLane {

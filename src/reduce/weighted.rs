@@ -11,8 +11,10 @@
 use std::sync::Arc;
 
 use super::batch::{Batch, GroupPlaces};
-use super::cell::Cell;
+use super::cell::{Cell, Lane};
 use super::keep::Test;
+use super::loops::{LANES, fold_run, opaque_lanes};
+use super::statistic::Sum;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
 /// The weights of the cells: per axis of the array, a number for each index of the axis, or `None` if the
@@ -104,9 +106,6 @@ impl WeightedStates {
     }
 }
 
-/// The number of independent sums of a run.
-const LANES: usize = 8;
-
 /// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups. The rows
 /// of the batch are those of the last axis, if the weights depend on it.
 #[inline(always)]
@@ -116,37 +115,38 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
     weights: &RowWeights<'_>,
     test: K,
 ) {
+    let width = opaque_lanes();
     for segment in batch.inner {
         let inner = weights.inner.map(|inner| &inner[segment.start..][..segment.len]);
         for (start, base) in batch.rows.each() {
             let row = batch.row(segment, start);
             let of_row = weights.of_row(start);
-            if let GroupPlaces::Fixed(place) = segment.places {
-                let (sum, weight) = match inner {
-                    Some(inner) => weigh_run::<T, K>(row, |at| inner[at], test),
-                    None => weigh_run::<T, K>(row, |_| 1.0, test),
-                };
-                states.sums[base + place] += of_row * sum;
-                states.weights[base + place] += of_row * weight;
-                continue;
-            }
-            let weight = |at: usize| inner.map_or(of_row, |inner| of_row * inner[at]);
-            if let GroupPlaces::Steps { first, step: 1 } = segment.places {
-                let place = base + first;
-                let sums = &mut states.sums[place..][..row.len()];
-                let weights = &mut states.weights[place..][..row.len()];
-                for (at, ((cell, sum), total)) in row.iter().zip(sums).zip(weights).enumerate() {
-                    let (product, weight) = weigh::<T, K>(*cell, weight(at), test);
-                    *sum += product;
-                    *total += weight;
+            match (&segment.places, inner) {
+                (GroupPlaces::Fixed(place), Some(inner)) => {
+                    let (sum, weight) = weigh_run::<T, K>(row, inner, test, width);
+                    states.sums[base + place] += of_row * sum;
+                    states.weights[base + place] += of_row * weight;
                 }
-                continue;
-            }
-            for (at, cell) in row.iter().enumerate() {
-                let place = base + segment.places.at(at);
-                let (product, weight) = weigh::<T, K>(*cell, weight(at), test);
-                states.sums[place] += product;
-                states.weights[place] += weight;
+                (GroupPlaces::Fixed(place), None) => {
+                    let (sum, kept) = fold_run::<T, Sum, K>(row, test, width);
+                    let count = if K::MAY_FAIL { kept as usize } else { row.len() };
+                    states.sums[base + place] += of_row * sum.to_f64();
+                    states.weights[base + place] += of_row * count as f64;
+                }
+                (GroupPlaces::Steps { first, step: 1 }, _) => {
+                    let place = base + first;
+                    let sums = &mut states.sums[place..][..row.len()];
+                    let totals = &mut states.weights[place..][..row.len()];
+                    weigh_columns::<T, K>(sums, totals, row, inner, of_row, test);
+                }
+                (places, _) => {
+                    for (at, cell) in row.iter().enumerate() {
+                        let weight = inner.map_or(of_row, |inner| of_row * inner[at]);
+                        let (product, weight) = weigh::<T, K>(*cell, weight, test);
+                        states.sums[base + places.at(at)] += product;
+                        states.weights[base + places.at(at)] += weight;
+                    }
+                }
             }
         }
     }
@@ -157,32 +157,59 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
 fn weigh<T: Cell, K: Test<T>>(cell: T::Bytes, weight: f64, test: K) -> (f64, f64) {
     let cell = T::load(cell);
     let keeps = test.keeps(cell);
-    (if keeps { weight * cell.to_f64() } else { 0.0 }, if keeps { weight } else { 0.0 })
+    (weight * cell.zero_unless(keeps).to_f64(), weight.zero_unless(keeps))
+}
+
+/// Adds a row of cells to the states of their columns.
+#[inline(always)]
+fn weigh_columns<T: Cell, K: Test<T>>(
+    sums: &mut [f64],
+    totals: &mut [f64],
+    row: &[T::Bytes],
+    inner: Option<&[f64]>,
+    of_row: f64,
+    test: K,
+) {
+    let len = row.len();
+    let (sums, totals) = (&mut sums[..len], &mut totals[..len]);
+    match inner.map(|inner| &inner[..len]) {
+        Some(inner) => {
+            for at in 0..len {
+                let (product, weight) = weigh::<T, K>(row[at], of_row * inner[at], test);
+                sums[at] += product;
+                totals[at] += weight;
+            }
+        }
+        None => {
+            for at in 0..len {
+                let (product, weight) = weigh::<T, K>(row[at], of_row, test);
+                sums[at] += product;
+                totals[at] += weight;
+            }
+        }
+    }
 }
 
 /// Returns the sum of the cells of a run that pass the test, times their weights, and the sum of the weights.
+/// `width` is the number of lanes.
 #[inline(always)]
 fn weigh_run<T: Cell, K: Test<T>>(
     cells: &[T::Bytes],
-    weight: impl Fn(usize) -> f64,
+    weights: &[f64],
     test: K,
+    width: usize,
 ) -> (f64, f64) {
-    let mut sums = [0.0; LANES];
-    let mut weights = [0.0; LANES];
-    let mut add = |lane: usize, at: usize, cell: T::Bytes| {
-        let (product, weight) = weigh::<T, K>(cell, weight(at), test);
-        sums[lane] += product;
-        weights[lane] += weight;
-    };
-    let (blocks, rest) = cells.as_chunks::<LANES>();
-    for (number, block) in blocks.iter().enumerate() {
-        for (lane, cell) in block.iter().enumerate() {
-            add(lane, number * LANES + lane, *cell);
+    let (mut sums, mut totals) = ([0.0; LANES], [0.0; LANES]);
+    // Blocks of the same size in a loop of unknown length vectorise; see `loops`.
+    for (cells, weights) in cells.chunks(width).zip(weights.chunks(width)) {
+        let len = cells.len();
+        let (weights, sums) = (&weights[..len], &mut sums[..len]);
+        let totals = &mut totals[..len];
+        for at in 0..len {
+            let (product, weight) = weigh::<T, K>(cells[at], weights[at], test);
+            sums[at] += product;
+            totals[at] += weight;
         }
     }
-    let first = cells.len() - rest.len();
-    for (lane, cell) in rest.iter().enumerate() {
-        add(lane, first + lane, *cell);
-    }
-    (sums.iter().sum(), weights.iter().sum())
+    (sums.iter().sum(), totals.iter().sum())
 }

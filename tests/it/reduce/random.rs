@@ -41,6 +41,76 @@ fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
     if rng.random_bool(0.5) { name.into() } else { choices.choose(rng).unwrap().clone() }
 }
 
+/// A number that depends on one dimension: a weight, which may be NULL, 0, negative or infinite.
+fn weight(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
+    let choices = match axis {
+        Axis::Index(_) => vec![
+            format!("({name} * 0.5)"),
+            format!("(1.5 - {name})"),
+            format!("CAST({name} % 3 AS DOUBLE)"),
+            format!("(CASE WHEN {name} % 4 <> 1 THEN 1.5 END)"),
+        ],
+        Axis::Text(_) => vec![
+            format!("CAST(character_length({name}) AS DOUBLE)"),
+            format!("(CASE {name} WHEN 's2' THEN 0.5 ELSE 2.0 END)"),
+        ],
+        Axis::Numbers(_) => vec![
+            name.into(),
+            format!("cos(radians({name}))"),
+            format!("nullif({name}, 0.5)"),
+            format!("sqrt({name})"),
+            format!("(1.0 / {name})"),
+        ],
+        Axis::Hours(_) => vec![
+            format!("cos(date_part('hour', {name}))"),
+            format!("(date_part('hour', {name}) - 1.5)"),
+        ],
+    };
+    choices.choose(rng).unwrap().clone()
+}
+
+/// A random aggregate with weights, arithmetic, or a condition of its own.
+fn weighed(case: &Case, rng: &mut StdRng) -> String {
+    let mut of_axis = |make: fn(&Axis, &str, &mut StdRng) -> String| {
+        let axis = rng.random_range(0..case.axes.len());
+        make(&case.axes[axis], &name(axis), rng)
+    };
+    let (w, v) = (of_axis(weight), of_axis(weight));
+    let predicate = of_axis(Axis::predicate);
+    let number = rng.random_range(-4..6);
+    let choices = [
+        format!("sum(value * {w})"),
+        format!("avg(value * {w} * {v})"),
+        format!("sum((value - 1.5) * {w})"),
+        format!("avg(value / 2.5 - {w} * {v} + 1.5)"),
+        format!("sum(-value * ({w} + {v}))"),
+        format!("avg(value - {w})"),
+        format!("sum(value / {w})"),
+        format!("count(value * {w})"),
+        format!("sum({w})"),
+        format!("sum({w}) FILTER (WHERE value IS NOT NULL)"),
+        format!("weighted_avg(value, {w})"),
+        format!("weighted_avg(value, {w} * {v})"),
+        format!("weighted_avg(value - 1.5, {w}) FILTER (WHERE value > {number})"),
+        format!("sum(value * {w}) FILTER (WHERE {predicate} AND value > {number})"),
+        format!("count(*) FILTER (WHERE value > {number})"),
+        format!("count(*) FILTER (WHERE {predicate})"),
+        format!("avg(value) FILTER (WHERE {predicate})"),
+        format!("min(value) FILTER (WHERE {predicate})"),
+        format!("max(value) FILTER (WHERE value <= {number} AND {predicate})"),
+        format!("stddev(value) FILTER (WHERE {predicate})"),
+        format!("sum(value) FILTER (WHERE value >= {number}.5)"),
+        format!("sum(CASE WHEN value > {number} THEN 1 ELSE 0 END)"),
+        format!("avg(CASE WHEN value > {number} THEN 1.0 ELSE 0.0 END)"),
+        format!("count(CASE WHEN value > {number} AND {predicate} THEN 1 END)"),
+        format!("sum(CASE WHEN value > {number} THEN value * {w} ELSE {v} END)"),
+        format!("sum(CASE WHEN {predicate} THEN value * 2.0 ELSE 7 END)"),
+        "avg(value - 273.15)".into(),
+        "sum(value * 0.0)".into(),
+    ];
+    choices.choose(rng).unwrap().clone()
+}
+
 /// A random aggregate of values or of a dimension.
 fn aggregate(case: &Case, rng: &mut StdRng) -> String {
     let axis = rng.random_range(0..case.axes.len());
@@ -120,8 +190,10 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
     if !keys.is_empty() && rng.random_bool(0.1) {
         return (format!("SELECT DISTINCT {} FROM t{filter}", keys.join(", ")), keys.len());
     }
-    let mut aggregates: Vec<String> =
-        (0..rng.random_range(1..5)).map(|_| aggregate(case, rng)).collect();
+    let of_cells = rng.random_bool(0.5);
+    let mut aggregates: Vec<String> = (0..rng.random_range(1..5))
+        .map(|_| if of_cells { aggregate(case, rng) } else { weighed(case, rng) })
+        .collect();
     aggregates.sort();
     aggregates.dedup();
     let columns: Vec<String> = keys.iter().chain(&aggregates).cloned().collect();
@@ -194,9 +266,10 @@ pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
     let Ok(frame) = ctx.sql(sql).await else { return "error" };
     let Ok(plan) = frame.create_physical_plan().await else { return "error" };
     let plan = displayable(plan.as_ref()).indent(false).to_string();
-    ["mode=whole, tier=dense", "mode=partial, tier=dense", "mode=whole, tier=accumulators"]
+    ["mode=whole, tier=dense, per_label", "mode=partial, tier=dense, per_label"]
         .into_iter()
-        .chain(["mode=partial, tier=accumulators"])
+        .chain(["mode=whole, tier=dense", "mode=partial, tier=dense"])
+        .chain(["mode=whole, tier=accumulators", "mode=partial, tier=accumulators"])
         .find(|kind| kind.split(", ").all(|part| plan.contains(part)))
         .unwrap_or("rows")
 }
@@ -269,10 +342,17 @@ async fn reductions_agree_with_rows() {
             *tiers.entry(tier).or_default() += count;
         }
     }
-    for tier in ["whole, tier=dense", "partial, tier=dense", "whole, tier=acc", "partial, tier=acc"]
-    {
+    for tier in [
+        "whole, tier=dense",
+        "partial, tier=dense",
+        "whole, tier=dense, per_label",
+        "partial, tier=dense, per_label",
+        "whole, tier=accumulators",
+        "partial, tier=accumulators",
+    ] {
+        let kind = |kind: &str| kind.strip_prefix("mode=") == Some(tier);
         let taken: usize =
-            tiers.iter().filter(|(kind, _)| kind.contains(tier)).map(|(_, count)| count).sum();
+            tiers.iter().filter(|(of, _)| kind(of)).map(|(_, count)| count).sum();
         assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
     }
     assert!(tiers.get("rows").is_some_and(|rows| *rows < 1_500), "{tiers:?}");

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Float64Array, Int64Array, PrimitiveArray, RecordBatch, StringViewArray,
+    ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch, StringViewArray,
     TimestampMicrosecondArray,
 };
+use arrow::compute::cast;
 use arrow::datatypes::{
-    ArrowPrimitiveType, Field, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    ArrowPrimitiveType, DataType, Field, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
     Int64Type, Schema, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::datasource::MemTable;
@@ -19,7 +20,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Map, Value, json};
 
-use crate::support::{F64, I32, Layout, TempTet, TestDataset, positions, session, tet_bytes};
+use crate::support::{F64, I32, Layout, TempTet, TestDataset, positions, reducing, tet_bytes};
 
 /// The labels of one dimension, and how the file stores them.
 pub(crate) enum Axis {
@@ -146,6 +147,8 @@ pub(crate) struct Values {
     pub(crate) tag: u32,
     /// The declared fill value.
     pub(crate) fill: Option<String>,
+    /// The declared scale and offset, which the column has applied.
+    pub(crate) packing: Option<(f64, f64)>,
     pub(crate) data: Vec<u8>,
     pub(crate) column: ArrayRef,
     pub(crate) magnitude: f64,
@@ -169,10 +172,27 @@ impl Case {
     pub(crate) fn of_shape(rng: &mut StdRng, shape: &[u64], chunk: &[u64], wild: bool) -> Self {
         let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
         let tag = rng.random_range(1..=10);
-        let fill = if is_unsigned(tag) { "99" } else { "-99" };
+        // Many files declare NaN as their fill value, or nothing at all.
+        let nan_only = is_float(tag) && rng.random_bool(0.5);
+        let fill = match (nan_only, is_unsigned(tag)) {
+            (true, _) => rng.random_bool(0.5).then_some("NaN"),
+            (false, true) => Some("99"),
+            (false, false) => Some("-99"),
+        };
         let count = shape.iter().product::<u64>() as usize;
-        let (data, column, magnitude) = random_values(rng, tag, count, wild);
-        let values = Values { tag, fill: Some(fill.into()), data, column, magnitude };
+        let (data, column, magnitude) = random_values(rng, tag, count, wild, nan_only);
+        let packing = (!is_float(tag) && rng.random_bool(0.4)).then(|| {
+            let scale = *[0.5, 0.1, -0.25].choose(rng).unwrap();
+            (scale, *[0.0, 10.0, -273.15].choose(rng).unwrap())
+        });
+        let (column, magnitude) = match packing {
+            Some((scale, offset)) => {
+                (unpacked(&column, scale, offset), magnitude * scale.abs() + offset.abs())
+            }
+            None => (column, magnitude),
+        };
+        let fill = fill.map(Into::into);
+        let values = Values { tag, fill, packing, data, column, magnitude };
         Self::of_values(rng, axes, shape, chunk, values, None)
     }
 
@@ -187,12 +207,18 @@ impl Case {
     ) -> Self {
         let rank = shape.len();
         let cells = positions(shape);
-        let Values { tag, fill, data, column, magnitude } = values;
+        let Values { tag, fill, packing, data, column, magnitude } = values;
         let mut metadata = Map::new();
         metadata.insert("dim_names".into(), (0..rank).map(name).collect());
+        let mut attributes = Map::new();
         if let Some(fill) = fill {
-            metadata.insert("attrs".into(), json!({"_FillValue": fill}));
+            attributes.insert("_FillValue".into(), fill.into());
         }
+        if let Some((scale, offset)) = packing {
+            attributes.insert("scale_factor".into(), scale.to_string().into());
+            attributes.insert("add_offset".into(), offset.to_string().into());
+        }
+        metadata.insert("attrs".into(), attributes.into());
         let text: Map<String, Value> = axes
             .iter()
             .enumerate()
@@ -226,18 +252,30 @@ impl Case {
             .map(|(name, column)| Field::new(name, column.data_type().clone(), true))
             .collect();
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
-        let description = format!("shape {shape:?}, chunk {chunk:?}, element type {tag}");
+        let description =
+            format!("shape {shape:?}, chunk {chunk:?}, element type {tag}, packing {packing:?}");
         let file = TempTet::new(&tet_bytes(&datasets, &layout));
         Self { axes, file, rows, description, magnitude }
     }
 
     /// A session over the same rows in memory.
     pub(crate) fn in_memory(&self) -> SessionContext {
-        let ctx = session(1, 8192);
+        let ctx = reducing(1, 8192);
         let table = MemTable::try_new(self.rows.schema(), vec![vec![self.rows.clone()]]).unwrap();
         ctx.register_table("t", Arc::new(table)).unwrap();
         ctx
     }
+}
+
+fn is_float(tag: u32) -> bool {
+    matches!(tag, 1 | 2 | 9)
+}
+
+/// The values that packed integers stand for.
+fn unpacked(packed: &ArrayRef, scale: f64, offset: f64) -> ArrayRef {
+    let packed = cast(packed, &DataType::Float64).unwrap();
+    let packed = packed.as_primitive::<Float64Type>();
+    Arc::new(packed.unary::<_, Float64Type>(|value| value * scale + offset))
 }
 
 pub(crate) fn is_unsigned(tag: u32) -> bool {
@@ -245,8 +283,14 @@ pub(crate) fn is_unsigned(tag: u32) -> bool {
 }
 
 /// Returns the bytes of small random numbers, their column, and the greatest distance from 0. Some
-/// of the numbers are NaN or the fill value, which are NULL in the column.
-fn random_values(rng: &mut StdRng, tag: u32, count: usize, wild: bool) -> (Vec<u8>, ArrayRef, f64) {
+/// of the numbers are NaN or the fill value, which are NULL in the column; with `nan_only`, only NaN.
+fn random_values(
+    rng: &mut StdRng,
+    tag: u32,
+    count: usize,
+    wild: bool,
+    nan_only: bool,
+) -> (Vec<u8>, ArrayRef, f64) {
     let nulls = *[0.0, 0.1, 0.9].choose(rng).unwrap();
     macro_rules! of {
         ($t:ty, $from:expr, $extremes:expr, $nan:expr) => {{
@@ -265,7 +309,7 @@ fn random_values(rng: &mut StdRng, tag: u32, count: usize, wild: bool) -> (Vec<u
                 let null = rng.random_bool(nulls);
                 let value = match nan {
                     _ if !null => number(rng),
-                    Some(nan) if rng.random_bool(0.5) => nan,
+                    Some(nan) if nan_only || rng.random_bool(0.5) => nan,
                     _ => fill,
                 };
                 bytes.extend_from_slice(&value.to_le_bytes());

@@ -278,7 +278,7 @@ fn values(tag: u32, numbers: &[Number], fill: Option<Number>, options: &ArrayOpt
         Number::Integer(number) => number.to_string(),
         Number::Float(number) => number.to_string(),
     });
-    Values { tag, fill, data, column, magnitude }
+    Values { tag, fill, packing: None, data, column, magnitude }
 }
 
 fn column(tag: u32, data: &[u8], nulls: NullBuffer) -> ArrayRef {

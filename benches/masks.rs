@@ -1,0 +1,522 @@
+//! Compares aggregations with masks, fill values, packed integers, weights and conditions with loops written by
+//! hand.
+//!
+//! The field has the shape of four years of sea surface temperatures: 4380 times × 73 latitudes × 144
+//! longitudes, in chunks of 120 times. Three of ten grid points are land, which is NaN or the fill value. The
+//! loops know the layout, the types and the number of threads, and are compiled for the same processors as the
+//! library's. The bench prints the table `masks` of the book's figures.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark stops where it fails"
+)]
+#![allow(unsafe_code, reason = "the loops read a mapped file, as the library does")]
+
+#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
+mod common;
+
+use std::hint::black_box;
+use std::io::Write;
+
+use common::figures::Figures;
+use common::support::{F32, F64, I16, I32, Layout, TempTet, TestDataset, reducing, tet_bytes};
+use common::{is_small, run, runtime, size, table, values};
+use datafusion::prelude::SessionContext;
+use memmap2::Mmap;
+use multiversion::multiversion;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+const LOOP: &str = "a loop written by hand";
+const U8: u32 = 5;
+
+/// The numbers of times, latitudes and longitudes.
+fn shape() -> [usize; 3] {
+    if is_small() { [24, 9, 20] } else { [4380, 73, 144] }
+}
+
+/// The cells of one time.
+fn plane() -> usize {
+    shape()[1] * shape()[2]
+}
+
+/// A stored element, as the loops read it.
+trait Cell: Copy + Sync {
+    const BYTES: usize;
+    type Bytes: Copy;
+    fn cells(bytes: &[u8]) -> &[Self::Bytes];
+    fn load(bytes: Self::Bytes) -> f64;
+    /// Whether the stored element counts.
+    fn counts(bytes: Self::Bytes) -> bool;
+}
+
+macro_rules! cell {
+    ($name:ident, $t:ty, $bytes:literal, $value:expr, $counts:expr) => {
+        #[derive(Clone, Copy)]
+        struct $name;
+        impl Cell for $name {
+            const BYTES: usize = $bytes;
+            type Bytes = [u8; $bytes];
+            fn cells(bytes: &[u8]) -> &[[u8; $bytes]] {
+                bytes.as_chunks::<$bytes>().0
+            }
+            #[inline(always)]
+            fn load(bytes: [u8; $bytes]) -> f64 {
+                $value(<$t>::from_le_bytes(bytes))
+            }
+            #[inline(always)]
+            fn counts(bytes: [u8; $bytes]) -> bool {
+                $counts(<$t>::from_le_bytes(bytes))
+            }
+        }
+    };
+}
+
+const FILL: f32 = 9.969_21e36;
+const SCALE: f64 = 0.01;
+const OFFSET: f64 = 270.0;
+const PACKED_FILL: i16 = i16::MIN;
+
+cell!(Plain, f32, 4, f64::from, |_| true);
+cell!(Masked, f32, 4, f64::from, |value: f32| !value.is_nan());
+cell!(Filled, f32, 4, f64::from, |value: f32| !value.is_nan() & (value != FILL));
+cell!(Double, f64, 8, |value| value, |value: f64| !value.is_nan());
+cell!(Packed, i16, 2, |value| f64::from(value) * SCALE + OFFSET, |value| value != PACKED_FILL);
+cell!(Byte, u8, 1, f64::from, |_| true);
+
+/// The value of a cell that counts, else 0.
+#[inline(always)]
+fn value<C: Cell>(cell: C::Bytes, counts: bool) -> f64 {
+    f64::from_bits(C::load(cell).to_bits() & 0_u64.wrapping_sub(counts.into()))
+}
+
+/// Sixteen sums and counts side by side: this form was the fastest of several, because it vectorises.
+#[inline(always)]
+fn sum_run<C: Cell>(run: &[C::Bytes]) -> (f64, u64) {
+    let (mut sums, mut counts) = ([0.0; 16], [0_u32; 16]);
+    for block in run.chunks(black_box(16)) {
+        let len = block.len();
+        let (sums, counts) = (&mut sums[..len], &mut counts[..len]);
+        for at in 0..len {
+            let is_counted = C::counts(block[at]);
+            sums[at] += value::<C>(block[at], is_counted);
+            counts[at] += u32::from(is_counted);
+        }
+    }
+    (sums.iter().sum(), counts.iter().map(|count| u64::from(*count)).sum())
+}
+
+/// Adds the cells of a row that `counts` to the sums and counts of their columns.
+#[inline(always)]
+fn add_row<C: Cell>(
+    sums: &mut [f64],
+    totals: &mut [u32],
+    row: &[C::Bytes],
+    counts: impl Fn(C::Bytes) -> bool,
+) {
+    for ((sum, total), cell) in sums.iter_mut().zip(totals).zip(row) {
+        let is_counted = counts(*cell);
+        *sum += value::<C>(*cell, is_counted);
+        *total = total.wrapping_add(u32::from(is_counted));
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn by_lat<C: Cell>(part: &[u8]) -> Vec<(f64, u64)> {
+    let [_, lats, lons] = shape();
+    let mut means = vec![(0.0, 0); lats];
+    for (row, run) in C::cells(part).chunks_exact(lons).enumerate() {
+        let (sum, count) = sum_run::<C>(run);
+        let mean = &mut means[row % lats];
+        mean.0 += sum;
+        mean.1 += count;
+    }
+    means
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn map<C: Cell>(part: &[u8]) -> (Vec<f64>, Vec<u32>) {
+    let (mut sums, mut counts) = (vec![0.0; plane()], vec![0_u32; plane()]);
+    for plane in C::cells(part).chunks_exact(plane()) {
+        add_row::<C>(&mut sums, &mut counts, plane, C::counts);
+    }
+    (sums, counts)
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn weighted_by_time(part: &[u8]) -> Vec<f64> {
+    let [_, lats, lons] = shape();
+    let weights: Vec<f64> = (0..lats).map(|at| latitude(at).to_radians().cos()).collect();
+    let mut means = Vec::new();
+    for plane in Masked::cells(part).chunks_exact(plane()) {
+        let (mut sum, mut weight) = (0.0, 0.0);
+        for (run, w) in plane.chunks_exact(lons).zip(&weights) {
+            let (of_run, count) = sum_run::<Masked>(run);
+            sum += of_run * w;
+            weight += count as f64 * w;
+        }
+        means.push(sum / weight);
+    }
+    means
+}
+
+/// A weight per longitude, too: a multiplication per cell.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn weighted_along_lon(part: &[u8]) -> Vec<f64> {
+    let [_, lats, lons] = shape();
+    let along: Vec<f64> = (0..lons).map(|at| 1.0 + at as f64 * 2.5 / 360.0).collect();
+    let across: Vec<f64> = (0..lats).map(|at| latitude(at).to_radians().cos()).collect();
+    let mut sums = Vec::new();
+    for plane in Masked::cells(part).chunks_exact(plane()) {
+        let mut sum = 0.0;
+        for (run, weight) in plane.chunks_exact(lons).zip(&across) {
+            let mut lanes = [0.0; 16];
+            let width = black_box(16);
+            for (cells, weights) in run.chunks(width).zip(along.chunks(width)) {
+                let len = cells.len();
+                let (lanes, weights) = (&mut lanes[..len], &weights[..len]);
+                for at in 0..len {
+                    lanes[at] += value::<Masked>(cells[at], Masked::counts(cells[at])) * weights[at];
+                }
+            }
+            sum += lanes.iter().sum::<f64>() * weight;
+        }
+        sums.push(sum);
+    }
+    sums
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn exceedances(part: &[u8]) -> Vec<u32> {
+    let mut counts = vec![0_u32; plane()];
+    for plane in Masked::cells(part).chunks_exact(plane()) {
+        for (count, cell) in counts.iter_mut().zip(plane) {
+            *count = count.wrapping_add(u32::from(f32::from_le_bytes(*cell) > 300.0));
+        }
+    }
+    counts
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn exceeding_map(part: &[u8]) -> (Vec<f64>, Vec<u32>) {
+    let (mut sums, mut counts) = (vec![0.0; plane()], vec![0_u32; plane()]);
+    for plane in Masked::cells(part).chunks_exact(plane()) {
+        add_row::<Masked>(&mut sums, &mut counts, plane, |cell| f32::from_le_bytes(cell) > 293.0);
+    }
+    (sums, counts)
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn warm_by_station(part: &[u8]) -> (Vec<f64>, Vec<u32>) {
+    let stations = size().1 as usize;
+    let (mut sums, mut counts) = (vec![0.0; stations], vec![0_u32; stations]);
+    for row in Masked::cells(part).chunks_exact(stations) {
+        add_row::<Masked>(&mut sums, &mut counts, row, |cell| f32::from_le_bytes(cell) > 280.0);
+    }
+    (sums, counts)
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn by_station(part: &[u8]) -> Vec<f64> {
+    let stations = size().1 as usize;
+    let mut sums = vec![0.0; stations];
+    for row in Plain::cells(part).chunks_exact(stations) {
+        for (sum, cell) in sums.iter_mut().zip(row) {
+            *sum += Plain::load(*cell);
+        }
+    }
+    sums
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn weighted_by_hour(part: &[u8]) -> f64 {
+    let rows = Masked::cells(part).chunks_exact(size().1 as usize).enumerate();
+    let mut total = 0.0;
+    for (hour, run) in rows {
+        total += sum_run::<Masked>(run).0 * ((hour % 24) as f64).cos();
+    }
+    total
+}
+
+fn latitude(at: usize) -> f64 {
+    90.0 - 2.5 * at as f64
+}
+
+/// Runs `part` on two threads, each with half of the bytes, split at a multiple of `unit`.
+fn two_threads<R: Send>(bytes: &[u8], unit: usize, part: impl Fn(&[u8]) -> R + Sync) {
+    let (first, second) = bytes.split_at(bytes.len() / unit / 2 * unit);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| black_box(part(first)));
+        black_box(part(second));
+        black_box(other.join().unwrap());
+    });
+}
+
+/// Maps a new file with these bytes.
+fn mapped(bytes: &[u8]) -> (tempfile::NamedTempFile, Mmap) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    // SAFETY: no other code has the temporary file.
+    let map = unsafe { Mmap::map(file.as_file()) }.unwrap();
+    (file, map)
+}
+
+/// Temperatures of the field; NaN is land.
+fn temperatures() -> Vec<f32> {
+    let mut rng = SmallRng::seed_from_u64(1);
+    let land: Vec<bool> = (0..plane()).map(|_| rng.random_bool(0.3)).collect();
+    let [times, _, lons] = shape();
+    (0..times * plane())
+        .map(|cell| {
+            let at = cell % plane();
+            let warmth = 280.0 + 30.0 * latitude(at / lons).to_radians().cos();
+            let value = warmth + rng.random_range(-4.0..4.0);
+            if land[at] { f32::NAN } else { value as f32 }
+        })
+        .collect()
+}
+
+/// A field as a table: the bytes of its elements, their type and their attributes.
+struct Field {
+    name: &'static str,
+    bytes: Vec<u8>,
+    tag: u32,
+    attributes: Value,
+    by_lat: fn(&[u8]),
+    map: fn(&[u8]),
+    width: usize,
+}
+
+fn hand<C: Cell>() -> (fn(&[u8]), fn(&[u8]), usize) {
+    (
+        |bytes| two_threads(bytes, plane() * C::BYTES, by_lat::<C>),
+        |bytes| two_threads(bytes, plane() * C::BYTES, map::<C>),
+        C::BYTES,
+    )
+}
+
+fn field<C: Cell>(
+    name: &'static str,
+    tag: u32,
+    bytes: Vec<u8>,
+    attributes: Value,
+) -> Field {
+    let (by_lat, map, width) = hand::<C>();
+    Field { name, bytes, tag, attributes, by_lat, map, width }
+}
+
+/// The field in each form in which users hold it.
+fn fields() -> Vec<Field> {
+    let values = temperatures();
+    let bytes = |value: &dyn Fn(f32) -> Vec<u8>| values.iter().flat_map(|it| value(*it)).collect();
+    let or = |value: f32, other: f32| if value.is_nan() { other } else { value };
+    let packed = |value: f32| match value.is_nan() {
+        true => PACKED_FILL,
+        false => ((f64::from(value) - OFFSET) / SCALE).round() as i16,
+    };
+    let fill_of_packed = json!({"_FillValue": PACKED_FILL.to_string(), "scale_factor": SCALE.to_string(),
+        "add_offset": OFFSET.to_string()});
+    vec![
+        field::<Masked>(
+            "`f32`, no NULLs, `_FillValue = NaN`",
+            F32,
+            bytes(&|value| or(value, 270.0).to_le_bytes().to_vec()),
+            json!({"_FillValue": "NaN"}),
+        ),
+        field::<Masked>(
+            "`f32`, 30 % NaN",
+            F32,
+            bytes(&|value| value.to_le_bytes().to_vec()),
+            json!({"_FillValue": "NaN"}),
+        ),
+        field::<Filled>(
+            "`f32`, 30 % fill values",
+            F32,
+            bytes(&|value| or(value, FILL).to_le_bytes().to_vec()),
+            json!({"_FillValue": FILL.to_string()}),
+        ),
+        field::<Double>(
+            "`f64`, 30 % NaN",
+            F64,
+            bytes(&|value| f64::from(value).to_le_bytes().to_vec()),
+            json!({"_FillValue": "NaN"}),
+        ),
+        field::<Packed>(
+            "packed `i16`, 30 % fill values",
+            I16,
+            bytes(&|value| packed(value).to_le_bytes().to_vec()),
+            fill_of_packed,
+        ),
+        field::<Byte>(
+            "`u8`, no NULLs",
+            U8,
+            bytes(&|value| vec![(or(value, 270.0) - 200.0) as u8]),
+            json!({}),
+        ),
+    ]
+}
+
+/// A file of the field.
+fn file(field: &Field) -> TempTet {
+    let [times, lats, lons] = shape().map(|len| len as u64);
+    let chunk = [times.min(120), lats, lons];
+    let mut attributes = field.attributes.clone();
+    attributes["units"] = json!("K");
+    let metadata = json!({"dim_names": ["time", "lat", "lon"], "attrs": attributes});
+    let value =
+        TestDataset::new("sst", field.tag, &[times, lats, lons], &chunk, field.bytes.clone())
+            .with_metadata(metadata);
+    let hours = (0..times as i32).flat_map(|at| (at * 6).to_le_bytes()).collect();
+    let time = TestDataset::new("time", I32, &[times], &[times], hours).with_metadata(
+        json!({"dim_names": ["time"], "attrs": {"units": "hours since 2020-01-01"}}),
+    );
+    let axis = |name: &str, len: u64, label: fn(usize) -> f64| {
+        let data = (0..len as usize).flat_map(|at| label(at).to_le_bytes()).collect();
+        TestDataset::new(name, F64, &[len], &[len], data)
+            .with_metadata(json!({"dim_names": [name]}))
+    };
+    let datasets = [value, time, axis("lat", lats, latitude), axis("lon", lons, |at| 2.5 * at as f64)];
+    TempTet::new(&tet_bytes(&datasets, &Layout { history_version: Some(2), ..Layout::default() }))
+}
+
+/// A session with the field as the table `t`.
+fn open(runtime: &Runtime, file: &TempTet) -> SessionContext {
+    runtime.block_on(table(file, reducing(2, 8192)))
+}
+
+const BY_LAT: &str = "SELECT lat, avg(value) FROM t GROUP BY lat";
+const MAP: &str = "SELECT lat, lon, avg(value) FROM t GROUP BY lat, lon";
+const BY_TIME: &str = "SELECT time, avg(value) FROM t GROUP BY time";
+
+/// Queries of the masked field, with the loop that does the same.
+#[allow(clippy::type_complexity, reason = "a table of queries")]
+fn queries() -> Vec<(&'static str, &'static str, fn(&[u8]))> {
+    fn planes(bytes: &[u8], part: impl Fn(&[u8]) + Sync) {
+        two_threads(bytes, plane() * 4, part);
+    }
+    vec![
+        (
+            "weighted mean by time, as SQL",
+            "SELECT time, sum(value * cos(radians(lat))) / sum(cos(radians(lat))) \
+             FILTER (WHERE value IS NOT NULL) FROM t GROUP BY time",
+            |bytes| planes(bytes, |part| drop(black_box(weighted_by_time(part)))),
+        ),
+        (
+            "`weighted_avg(value, cos(radians(lat)))` by time",
+            "SELECT time, weighted_avg(value, cos(radians(lat))) FROM t GROUP BY time",
+            |bytes| planes(bytes, |part| drop(black_box(weighted_by_time(part)))),
+        ),
+        (
+            "`sum(value * cos(radians(lat)) * (1 + lon / 360))` by time: a weight along the run",
+            "SELECT time, sum(value * cos(radians(lat)) * (1 + lon / 360)) FROM t GROUP BY time",
+            |bytes| planes(bytes, |part| drop(black_box(weighted_along_lon(part)))),
+        ),
+        (
+            "`count(*) FILTER (WHERE value > 300)`, a map",
+            "SELECT lat, lon, count(*) FILTER (WHERE value > 300) FROM t GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(exceedances(part)))),
+        ),
+        (
+            "`sum(CASE WHEN value > 300 THEN 1 ELSE 0 END)`, a map",
+            "SELECT lat, lon, sum(CASE WHEN value > 300 THEN 1 ELSE 0 END) FROM t GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(exceedances(part)))),
+        ),
+        (
+            "`avg(value) WHERE value > 293`, a map",
+            "SELECT lat, lon, avg(value) FROM t WHERE value > 293 GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(exceeding_map(part)))),
+        ),
+        (
+            "`avg(value - 273.15)`, a map",
+            "SELECT lat, lon, avg(value - 273.15) FROM t GROUP BY lat, lon",
+            |bytes| planes(bytes, |part| drop(black_box(map::<Masked>(part)))),
+        ),
+        (
+            "`avg(value) FILTER (WHERE lat > 0)` and three more filters, by time",
+            "SELECT time, avg(value) FILTER (WHERE lat > 0), avg(value) FILTER (WHERE lat < 0), \
+             count(value) FILTER (WHERE lon > 180), max(value) FROM t GROUP BY time",
+            |bytes| planes(bytes, |part| drop(black_box(weighted_by_time(part)))),
+        ),
+    ]
+}
+
+/// Queries of 262144 hours × 256 stations without NULLs, whose file declares a fill value of NaN.
+fn stations(runtime: &Runtime, figures: &mut Figures) {
+    let data = values();
+    let (hours, stations, chunk) = size();
+    let metadata = json!({"dim_names": ["time", "station"], "attrs": {"_FillValue": "NaN"}});
+    let value = TestDataset::new("t", F32, &[hours, stations], &[chunk, stations], data.clone())
+        .with_metadata(metadata);
+    let since = (0..hours as i32).flat_map(i32::to_le_bytes).collect();
+    let time = TestDataset::new("time", I32, &[hours], &[hours], since).with_metadata(
+        json!({"dim_names": ["time"], "attrs": {"units": "hours since 1990-01-01"}}),
+    );
+    let layout = Layout { history_version: Some(2), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&[value, time], &layout));
+    let (_file, map) = mapped(&data);
+    let row = stations as usize * 4;
+    let ctx = open(runtime, &file);
+    let mut compare = |name: &str, sql: &str, by_hand: &dyn Fn()| {
+        figures.compare(name, || run(runtime, &ctx, sql), vec![(LOOP, Box::new(by_hand))]);
+    };
+    compare(
+        "stations: `mean(value) GROUP BY station`, `_FillValue = NaN`",
+        "SELECT station, mean(value) FROM t GROUP BY station",
+        &|| two_threads(&map, row, by_station),
+    );
+    compare(
+        "stations: `mean(value) WHERE value > 280 GROUP BY station`",
+        "SELECT station, mean(value) FROM t WHERE value > 280 GROUP BY station",
+        &|| two_threads(&map, row, warm_by_station),
+    );
+    compare(
+        "stations: `avg(value - 273.15) GROUP BY station`",
+        "SELECT station, avg(value - 273.15) FROM t GROUP BY station",
+        &|| two_threads(&map, row, by_station),
+    );
+    compare(
+        "stations: `sum(value * cos(date_part('hour', time)))`",
+        "SELECT sum(value * cos(date_part('hour', time))) FROM t",
+        &|| two_threads(&map, row, weighted_by_hour),
+    );
+}
+
+fn main() {
+    let runtime = runtime();
+    let mut figures = Figures::new("masks");
+    for field in fields() {
+        let file = file(&field);
+        let (_file, map) = mapped(&field.bytes);
+        assert_eq!(map.len(), shape()[0] * plane() * field.width);
+        let ctx = open(&runtime, &file);
+        for (name, sql, by_hand) in
+            [("mean by latitude", BY_LAT, field.by_lat), ("map of means", MAP, field.map)]
+        {
+            figures.compare(
+                format!("{name}: {}", field.name).as_str(),
+                || run(&runtime, &ctx, sql),
+                vec![(LOOP, Box::new(|| by_hand(&map)))],
+            );
+        }
+        if !field.name.ends_with("NaN") || field.width != 4 {
+            continue;
+        }
+        for (name, sql, by_hand) in queries() {
+            let plain = if sql.contains("GROUP BY time") { BY_TIME } else { MAP };
+            figures.compare(
+                name,
+                || run(&runtime, &ctx, sql),
+                vec![
+                    (LOOP, Box::new(|| by_hand(&map))),
+                    ("`avg(value)` of the same groups", Box::new(|| run(&runtime, &ctx, plain))),
+                ],
+            );
+        }
+    }
+    stations(&runtime, &mut figures);
+    figures.finish();
+}
