@@ -88,6 +88,9 @@ impl Figures {
         baselines: Vec<Baseline<'_>>,
     ) {
         let query = query.into();
+        if !is_chosen(query.name) {
+            return;
+        }
         let (names, mut runs): (Vec<&str>, Vec<_>) = baselines.into_iter().unzip();
         let mut contestants: Vec<&mut dyn FnMut()> = vec![&mut ours];
         contestants.extend(runs.iter_mut().map(|run| run.as_mut() as &mut dyn FnMut()));
@@ -141,7 +144,8 @@ impl Figures {
     /// Writes the table into the book, if `UPDATE_FIGURES` is set.
     pub(crate) fn finish(self) {
         println!();
-        if std::env::var_os("UPDATE_FIGURES").is_none() || is_small() {
+        let is_part = std::env::args().skip(1).any(|argument| !argument.starts_with('-'));
+        if std::env::var_os("UPDATE_FIGURES").is_none() || is_small() || is_part {
             return;
         }
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -150,6 +154,12 @@ impl Figures {
         let figures = replace(&root.join("docs/performance.md"), self.name, &text);
         copy_rows(&figures, &root.join("README.md"));
     }
+}
+
+/// Whether a query is to be measured: `cargo bench --bench masks -- latitude` chooses those with this text in their names.
+fn is_chosen(query: &str) -> bool {
+    let mut texts = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
+    texts.peek().is_none() || texts.any(|text| query.contains(&text))
 }
 
 /// Milliseconds of every contestant in every turn, after one turn that fills caches.

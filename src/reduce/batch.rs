@@ -82,7 +82,7 @@ impl Rows {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batch<'a, T: Cell> {
     /// All cells of the tile.
-    pub(super) cells: &'a [T::Bytes],
+    pub(super) cells: &'a [T],
     pub(super) rows: Rows,
     /// The selected cells of each row.
     pub(super) inner: &'a [Segment],
@@ -91,7 +91,7 @@ pub(super) struct Batch<'a, T: Cell> {
 impl<'a, T: Cell> Batch<'a, T> {
     /// Returns the cells of `segment` in the row that begins at `start`.
     #[inline(always)]
-    pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T::Bytes] {
+    pub(super) fn row(&self, segment: &Segment, start: usize) -> &'a [T] {
         &self.cells[start + segment.start..][..segment.len]
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, UInt64Array};
+use bytemuck::AnyBitPattern;
 
 use crate::format::Sum;
 
@@ -39,10 +40,8 @@ lanes! {
     u64, u64::wrapping_add;
 }
 
-/// A stored element, as the kernels read it: little-endian bytes at any address.
-pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
-    /// The bytes of one element.
-    type Bytes: Copy + Send + Sync;
+/// A stored element, as the kernels read it.
+pub(super) trait Cell: AnyBitPattern + PartialOrd + Send + Sync {
     /// The register of sums in doubles: narrow integers are added exactly, and converted once per run.
     type Lane: Lane;
     /// The register of wrapping sums. Unused for floats.
@@ -58,10 +57,6 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
     /// NaN for floats, 0 for integers.
     const NAN: Self;
 
-    /// Decodes an element.
-    fn load(bytes: Self::Bytes) -> Self;
-    /// Views the bytes of a tile as elements. Ignores a rest shorter than an element.
-    fn cells(bytes: &[u8]) -> &[Self::Bytes];
     /// Converts to the nearest double.
     fn to_f64(self) -> f64;
     /// Converts to the register of sums in doubles.
@@ -85,17 +80,13 @@ pub(super) trait Cell: Copy + PartialOrd + Send + Sync + 'static {
 }
 
 macro_rules! cells {
-    ($($t:ident, $size:literal, $lane:ty, $wide_lane:ty, $wide:ty, $array:ty);* $(;)?) => {$(
+    ($($t:ident, $lane:ty, $wide_lane:ty, $wide:ty, $array:ty);* $(;)?) => {$(
         impl Cell for $t {
-            type Bytes = [u8; $size];
             type Lane = $lane;
             type WideLane = $wide_lane;
             type Wide = $wide;
             cell_limits!($t);
 
-            #[inline(always)]
-            fn load(bytes: [u8; $size]) -> Self { <$t>::from_le_bytes(bytes) }
-            fn cells(bytes: &[u8]) -> &[[u8; $size]] { bytes.as_chunks::<$size>().0 }
             #[inline(always)]
             fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)]
@@ -153,16 +144,16 @@ macro_rules! cell_limits {
     };
 }
 
-// Per type: its size in bytes, the registers of its sums, and the type of wrapping sums with its array.
+// Per type: the registers of its sums, and the type of wrapping sums with its array.
 cells! {
-    f32, 4, f64, f64, f64, Float64Array;
-    f64, 8, f64, f64, f64, Float64Array;
-    i8, 1, i32, i32, i64, Int64Array;
-    i16, 2, i32, i32, i64, Int64Array;
-    i32, 4, i64, i64, i64, Int64Array;
-    i64, 8, f64, i64, i64, Int64Array;
-    u8, 1, u32, u32, u64, UInt64Array;
-    u16, 2, u32, u32, u64, UInt64Array;
-    u32, 4, u64, u64, u64, UInt64Array;
-    u64, 8, f64, u64, u64, UInt64Array;
+    f32, f64, f64, f64, Float64Array;
+    f64, f64, f64, f64, Float64Array;
+    i8, i32, i32, i64, Int64Array;
+    i16, i32, i32, i64, Int64Array;
+    i32, i64, i64, i64, Int64Array;
+    i64, f64, i64, i64, Int64Array;
+    u8, u32, u32, u64, UInt64Array;
+    u16, u32, u32, u64, UInt64Array;
+    u32, u64, u64, u64, UInt64Array;
+    u64, f64, u64, u64, UInt64Array;
 }

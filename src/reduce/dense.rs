@@ -24,7 +24,7 @@ use super::walk::Walk;
 use super::weighted::RowWeights;
 use crate::array::{Element, NumberColumn, for_element_type};
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType, Zone};
+use crate::format::{Bound, ElementType, Zone, bound};
 use crate::tile::Tile;
 
 /// Returns a reducer for a column over a table of `groups` places, with these members. `None` if the kernels
@@ -62,7 +62,7 @@ where
     value: NumberColumn,
     members: Vec<Member<T>>,
     /// Scratch memory for a tile that is converted before it is reduced.
-    converted: Vec<u8>,
+    converted: Vec<T::Native>,
 }
 
 impl<T: Element> Dense<T>
@@ -86,33 +86,32 @@ where
     }
 
     /// Returns the tile's elements in the type that is reduced, with NaN for NULL where cells have
-    /// validity bytes.
-    fn elements<'a>(&mut self, tile: &'a Tile, may_hold_nulls: bool) -> Cow<'a, [u8]> {
+    /// validity bytes. They are a view of the tile, unless they have to be changed or are not aligned.
+    fn elements<'a>(&mut self, tile: &'a Tile, may_hold_nulls: bool) -> Cow<'a, [T::Native]> {
         let bytes = tile.bytes();
         let missing = tile.validity().filter(|validity| may_hold_nulls && validity.contains(&0));
         let halves = self.value.element() == ElementType::F16;
-        if !halves && missing.is_none() {
-            return Cow::Borrowed(bytes);
+        if !halves
+            && missing.is_none()
+            && let Ok(cells) = bytemuck::try_cast_slice(bytes)
+        {
+            return Cow::Borrowed(cells);
         }
         // Tiles are converted whole, into memory that the next tile reuses.
         let mut converted = std::mem::take(&mut self.converted);
         converted.clear();
         if halves {
+            let single = |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
             let halves = bytes.as_chunks::<2>().0.iter();
-            converted.extend(
-                halves.flat_map(|half| half::f16::from_le_bytes(*half).to_f32().to_le_bytes()),
-            );
+            converted.extend(halves.map(|half| T::from_bound(single(half))));
         } else {
-            converted.extend_from_slice(bytes);
+            let elements = bytes.chunks_exact(size_of::<T::Native>());
+            converted.extend(elements.map(|element| T::from_bound(bound(element))));
         }
         if let Some(validity) = missing {
             // Only columns of floats where NaN is NULL get here: `reducer` refuses the others.
-            let size = size_of::<T::Native>();
-            let nan = T::to_bound(T::Native::NAN);
-            let cells = converted.chunks_exact_mut(size).zip(validity);
-            cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| {
-                cell.copy_from_slice(&nan[..size]);
-            });
+            let cells = converted.iter_mut().zip(validity);
+            cells.filter(|(_, valid)| **valid == 0).for_each(|(cell, _)| *cell = T::Native::NAN);
         }
         Cow::Owned(converted)
     }
@@ -124,7 +123,7 @@ where
 {
     fn add(&mut self, chunk: GroupedChunk<'_>, tile: &Tile, may_hold_nulls: bool) -> Result<()> {
         let elements = self.elements(tile, may_hold_nulls);
-        let cells = T::Native::cells(&elements);
+        let cells = elements.as_ref();
         if (cells.len() as u64) < chunk.task.cells() {
             return Err(Error::internal("a tile that is smaller than its chunk"));
         }
@@ -181,7 +180,7 @@ where
     }
 
     fn scratch_bytes(&self) -> usize {
-        self.converted.capacity()
+        self.converted.capacity() * size_of::<T::Native>()
     }
 
     fn finish(self: Box<Self>) -> Vec<GroupStats> {

@@ -184,8 +184,7 @@ fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
 
 /// Returns the lane of a cell and 1, or the neutral lane and 0 if the cell fails the test.
 #[inline(always)]
-fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T::Bytes, test: K) -> (S::Lane, u32) {
-    let cell = T::load(cell);
+fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T, test: K) -> (S::Lane, u32) {
     let keeps = test.keeps(cell);
     (S::lane_if(cell, keeps), u32::from(keeps))
 }
@@ -195,7 +194,7 @@ fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T::Bytes, test: K) -> (S::
 /// lanes ([`opaque_lanes`]).
 #[inline(always)]
 pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
-    cells: &[T::Bytes],
+    cells: &[T],
     test: K,
     width: usize,
 ) -> (S::Lane, u32) {
@@ -220,21 +219,26 @@ pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
         lanes[at] = S::fold(lanes[at], lane);
         kept[at] = kept[at].wrapping_add(count);
     });
-    for width in [8, 4, 2, 1] {
-        for at in 0..width {
-            lanes[at] = S::fold(lanes[at], lanes[at + width]);
-            kept[at] = kept[at].wrapping_add(kept[at + width]);
-        }
-    }
-    (lanes[0], kept[0])
+    let lanes: [S::Lane; 8] = halved(lanes, S::fold);
+    let lanes: [S::Lane; 4] = halved(lanes, S::fold);
+    let [a, b]: [S::Lane; 2] = halved(lanes, S::fold);
+    (S::fold(a, b), kept.into_iter().fold(0, u32::wrapping_add))
 }
 
+/// Folds the second half of the lanes into the first: `M` is half of `N`. As long as all sizes are known, this
+/// compiles to a few additions of whole registers.
+#[inline(always)]
+pub(super) fn halved<L: Copy, const N: usize, const M: usize>(
+    lanes: [L; N],
+    fold: impl Fn(L, L) -> L,
+) -> [L; M] {
+    std::array::from_fn(|at| fold(lanes[at], lanes[at + M]))
+}
 
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
 
-    use arrow::array::ArrowNativeTypeOp;
     use rand::rngs::StdRng;
     use rand::{Rng, SeedableRng};
 
@@ -275,11 +279,10 @@ mod tests {
     }
 
     /// Runs a pass as compiled for the build's processors, for AVX2, and for the best processor.
-    fn agree<T: Cell, S: Statistic<T>, K: Test<T>>(bytes: &[u8], rng: &mut StdRng, test: K)
+    fn agree<T: Cell, S: Statistic<T>, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K)
     where
         S::State: Debug,
     {
-        let cells = T::cells(bytes);
         let (rows, inner, groups) = batches(rng);
         let batch = Batch { cells, rows, inner: &inner };
         let results = [fold_batch::<T, S, K>, pass_avx2::<T, S, K>, pass::<T, S, K>].map(|pass| {
@@ -294,21 +297,20 @@ mod tests {
 
     fn all_agree<T>(rng: &mut StdRng, make: impl Fn(&mut StdRng) -> T)
     where
-        T: Cell + Bounds + Debug + ArrowNativeTypeOp,
+        T: Cell + Bounds + Debug,
         T::Wide: Debug,
     {
         for _ in 0..60 {
             let cells: Vec<T> = (0..150 * 6).map(|_| make(rng)).collect();
-            let bytes = arrow::buffer::ScalarBuffer::from(cells).into_inner();
             let fill = Some(make(rng));
             let fills = Keep::between(T::LEAST, T::GREATEST, fill, false);
             macro_rules! each {
                 ($test:expr) => {
-                    agree::<T, Sum, _>(&bytes, rng, $test);
-                    agree::<T, WideSum, _>(&bytes, rng, $test);
-                    agree::<T, Count, _>(&bytes, rng, $test);
-                    agree::<T, Min, _>(&bytes, rng, $test);
-                    agree::<T, Max, _>(&bytes, rng, $test);
+                    agree::<T, Sum, _>(&cells, rng, $test);
+                    agree::<T, WideSum, _>(&cells, rng, $test);
+                    agree::<T, Count, _>(&cells, rng, $test);
+                    agree::<T, Min, _>(&cells, rng, $test);
+                    agree::<T, Max, _>(&cells, rng, $test);
                 };
             }
             each!(Everything);

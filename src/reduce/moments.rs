@@ -75,8 +75,7 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
                 continue;
             }
             for (at, cell) in row.iter().enumerate() {
-                let cell = T::load(*cell);
-                if test.keeps(cell) {
+                if test.keeps(*cell) {
                     moments[base + segment.places.at(at)].add(cell.to_f64());
                 }
             }
@@ -88,7 +87,7 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
 #[inline(always)]
 fn add_run<T: Cell, K: Test<T>>(
     moments: &mut Moments,
-    cells: &[T::Bytes],
+    cells: &[T],
     test: K,
     width: usize,
 ) {
@@ -100,7 +99,7 @@ fn add_run<T: Cell, K: Test<T>>(
     let mean = sum.to_f64() / count as f64;
     if !mean.is_finite() {
         // The sum overflowed, or a cell is infinite: add the cells one by one, as DataFusion does.
-        let kept = cells.iter().map(|cell| T::load(*cell)).filter(|cell| test.keeps(*cell));
+        let kept = cells.iter().filter(|cell| test.keeps(**cell));
         kept.for_each(|cell| moments.add(cell.to_f64()));
         return;
     }
@@ -109,8 +108,8 @@ fn add_run<T: Cell, K: Test<T>>(
     for cells in cells.chunks(width) {
         let lanes = &mut lanes[..cells.len()];
         for at in 0..cells.len() {
-            let cell = T::load(cells[at]);
-            let distance = (cell.to_f64() - mean).zero_unless(test.keeps(cell));
+            let keeps = test.keeps(cells[at]);
+            let distance = (cells[at].to_f64() - mean).zero_unless(keeps);
             lanes[at] += distance * distance;
         }
     }

@@ -154,8 +154,7 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
 
 /// Returns weight × value and the weight of a cell; zeros if the cell fails the test.
 #[inline(always)]
-fn weigh<T: Cell, K: Test<T>>(cell: T::Bytes, weight: f64, test: K) -> (f64, f64) {
-    let cell = T::load(cell);
+fn weigh<T: Cell, K: Test<T>>(cell: T, weight: f64, test: K) -> (f64, f64) {
     let keeps = test.keeps(cell);
     (weight * cell.zero_unless(keeps).to_f64(), weight.zero_unless(keeps))
 }
@@ -165,7 +164,7 @@ fn weigh<T: Cell, K: Test<T>>(cell: T::Bytes, weight: f64, test: K) -> (f64, f64
 fn weigh_columns<T: Cell, K: Test<T>>(
     sums: &mut [f64],
     totals: &mut [f64],
-    row: &[T::Bytes],
+    row: &[T],
     inner: Option<&[f64]>,
     of_row: f64,
     test: K,
@@ -194,7 +193,7 @@ fn weigh_columns<T: Cell, K: Test<T>>(
 /// `width` is the number of lanes.
 #[inline(always)]
 fn weigh_run<T: Cell, K: Test<T>>(
-    cells: &[T::Bytes],
+    cells: &[T],
     weights: &[f64],
     test: K,
     width: usize,

@@ -262,7 +262,7 @@ impl Mosaic {
         let ours = reducing(rng.random_range(1..5), batch_size);
         let table = GridTable::new(Arc::new(self.array().await.unwrap()));
         ours.register_table("t", Arc::new(table)).unwrap();
-        let theirs = session(1, 8192);
+        let theirs = reducing(1, 8192);
         let table = MemTable::try_new(self.rows.schema(), vec![vec![self.rows.clone()]]).unwrap();
         theirs.register_table("t", Arc::new(table)).unwrap();
         (ours, theirs)
@@ -299,7 +299,9 @@ impl Mosaic {
         let label = name(rng.random_range(0..rank));
         let limit = rng.random_range(1..9);
         let some = format!("(SELECT DISTINCT {label} AS k FROM t{filter}) AS some");
-        match rng.random_range(0..12) {
+        let weights = (axes.choose(rng).unwrap(), axes.choose(rng).unwrap());
+        let number = rng.random_range(-9..9);
+        match rng.random_range(0..14) {
             0 => format!("SELECT count(*), count({value}), sum({other}) FROM t{filter}"),
             1 => format!(
                 "SELECT {key}, count(*), sum({value}), min({other}), max({value}), avg({other}) FROM t{filter} GROUP BY {key}"
@@ -332,6 +334,14 @@ impl Mosaic {
             9 => format!("SELECT count(*), sum({value}) FROM t JOIN {some} ON t.{label} = some.k"),
             10 => format!(
                 "SELECT {value} FROM t JOIN {some} ON t.{label} = some.k{filter} ORDER BY {value} NULLS LAST LIMIT {limit}"
+            ),
+            11 => format!(
+                "SELECT {key}, sum({value} * ({0} * 0.5 - 1)), weighted_avg({other}, {1} + 0.5), count(*) FILTER (WHERE {value} > {number}), avg({other}) FILTER (WHERE {1} > 1) FROM t{filter} GROUP BY {key}",
+                weights.0, weights.1
+            ),
+            12 => format!(
+                "SELECT avg({value} * {0} * 0.1 - {1}), sum(CASE WHEN {value} > {number} THEN 1 ELSE 0 END), sum({0} * 0.5) FILTER (WHERE {other} IS NOT NULL) FROM t{filter}",
+                weights.0, weights.1
             ),
             _ if columns.is_empty() => format!("SELECT count(*) FROM t{filter}"),
             _ => format!("SELECT {}, _file FROM t{filter}", columns.join(", ")),

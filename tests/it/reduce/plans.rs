@@ -136,11 +136,15 @@ async fn other_aggregates_use_accumulators() {
     let (ctx, file) = (reducing(1, 8192), file(false));
     register(&ctx, &file).await;
     for (aggregate, columns) in [
-        ("avg(value - 273.15)", ""),
+        ("avg(value * value)", ""),
+        ("avg(abs(value))", ""),
+        ("sum(value * (time_idx + station_idx))", ""),
         ("corr(value, time_idx)", ""),
         ("median(value)", ""),
         ("count(DISTINCT value), stddev(value)", ""),
-        ("sum(value) FILTER (WHERE time_idx > 3)", ""),
+        ("sum(value) FILTER (WHERE time_idx > station_idx)", ""),
+        ("sum(value) FILTER (WHERE value > 3 OR time_idx > 3)", ""),
+        ("sum(value * sqrt(time_idx - 5))", ""), // NaN for some labels
         ("max(time)", ""),
         ("sum(value)", " WHERE value > time_idx"),
         ("sum(value)", " WHERE value > 3 OR station = 'S1'"),
@@ -151,6 +155,62 @@ async fn other_aggregates_use_accumulators() {
             plan.contains("tier=accumulators") && !plan.contains("GridScanExec"),
             "{sql}\n{plan}"
         );
+    }
+}
+
+/// Weights, arithmetic and conditions of single aggregates are applied to groups of cells.
+#[tokio::test]
+async fn weights_and_conditions_are_dense() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    // A weight over an outer axis: the table has a place for each time and station.
+    let sql = "SELECT time, weighted_avg(value, time_idx + 0.5) FROM t GROUP BY time";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    let sql = "SELECT date_trunc('day', time), sum(value * cos(date_part('hour', time))) / \
+               sum(cos(date_part('hour', time))) FILTER (WHERE value IS NOT NULL) FROM t GROUP BY 1";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    // A weight along the innermost axis: a multiplication per cell.
+    let sql = "SELECT time, sum(value * (station_idx + 0.5)) FROM t GROUP BY time";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    let sql = "SELECT station, count(*) FILTER (WHERE value > 300), max(value) FILTER (WHERE time_idx < 9), \
+               sum(CASE WHEN value > 500 THEN 1 ELSE 0 END), avg(value - 273.15) FROM t GROUP BY station";
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+    query(&ctx, "SET gridfusion.reduce_weights = false").await.unwrap();
+    assert_snapshot!(explain(&ctx, sql).await, @"");
+}
+
+/// Aggregates of dimensions alone read no chunk, also with weights and conditions.
+#[tokio::test]
+async fn sums_of_labels_read_nothing() {
+    let (ctx, file) = (reducing(2, 8192), file(false));
+    register(&ctx, &file).await;
+    for (sql, expected) in [
+        ("SELECT sum(time_idx * 0.5) FROM t", vec!["13680.0"]),
+        ("SELECT count(*) FILTER (WHERE station > 'S1'), avg(station_idx * 1.5) FROM t", vec!["384", "3.75"]),
+        ("SELECT weighted_avg(station_idx, time_idx) FILTER (WHERE time_idx < 2) FROM t", vec!["2.5"]),
+    ] {
+        assert_eq!(rows_from(&ctx, sql).await, [expected], "{sql}");
+        assert_eq!(metrics(&ctx, sql, &["chunks_read", "bytes_read"]).await, [0, 0], "{sql}");
+    }
+}
+
+/// `weighted_avg` is the quotient of two sums over the rows with a value and a weight.
+#[tokio::test]
+async fn weighted_averages_ignore_missing_values() {
+    let (ctx, file) = (reducing(3, 16), file(false));
+    register(&ctx, &file).await;
+    for weight in ["cos(station_idx)", "time_idx * 0.1", "nullif(station_idx, 3) * 1.5"] {
+        let sql = format!(
+            "SELECT station, weighted_avg(value, {weight}) AS a, sum(value * {weight}) / \
+             sum({weight}) FILTER (WHERE value IS NOT NULL) AS b FROM t GROUP BY station"
+        );
+        for reduce in [true, false] {
+            query(&ctx, &format!("SET gridfusion.reduce = {reduce}")).await.unwrap();
+            let differences = format!(
+                "SELECT count(*) FROM ({sql}) WHERE (a IS NULL) <> (b IS NULL) OR abs(a - b) > 1e-9 * abs(b)"
+            );
+            assert_eq!(cell(&ctx, &differences).await, "0", "{weight}");
+        }
     }
 }
 
