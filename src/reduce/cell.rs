@@ -75,8 +75,6 @@ pub(super) trait Cell: AnyBitPattern + PartialOrd + Send + Sync {
     fn is_number(self) -> bool;
     /// Whether two elements have the same bits; zeros of different sign do not.
     fn same_bits(self, other: Self) -> bool;
-    /// Returns an element just outside `low` to `high`; `None` if there is none. NaN for floats.
-    fn outside(low: Self, high: Self) -> Option<Self>;
 }
 
 macro_rules! cells {
@@ -125,7 +123,6 @@ macro_rules! cell_limits {
         fn is_number(self) -> bool { self == self }
         #[inline(always)]
         fn same_bits(self, other: Self) -> bool { self.to_bits() == other.to_bits() }
-        fn outside(_: Self, _: Self) -> Option<Self> { Some(<$t>::NAN) }
     };
     ($t:ident) => {
         const IS_FLOAT: bool = false;
@@ -138,9 +135,6 @@ macro_rules! cell_limits {
         fn is_number(self) -> bool { true }
         #[inline(always)]
         fn same_bits(self, other: Self) -> bool { self == other }
-        fn outside(low: Self, high: Self) -> Option<Self> {
-            low.checked_sub(1).or_else(|| high.checked_add(1))
-        }
     };
 }
 

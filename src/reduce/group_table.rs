@@ -13,7 +13,6 @@
 //! partition have the *local* numbers 0 to 2 in its table. On the axis they keep the *global* numbers 5
 //! to 7, by which output keys are looked up.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -205,12 +204,8 @@ impl GroupTable {
             return vec![];
         }
         let mut numbers = vec![first];
-        for (axis, of_table) in self.axes.iter().enumerate() {
-            let Some(of_table) = of_table else { continue };
-            let groups: Vec<u64> = match &of_table.groups {
-                LocalGroups::Each => of_table.window.clone().collect(),
-                LocalGroups::Numbered { global, .. } => global.iter().map(|it| u64::from(*it)).collect(),
-            };
+        for axis in 0..self.axes.len() {
+            let Some(groups) = self.groups_on(axis) else { continue };
             let mut longer = Vec::with_capacity(numbers.len() * groups.len());
             for number in numbers {
                 longer.extend(groups.iter().map(|group| step(number, axis, *group)));
@@ -220,20 +215,26 @@ impl GroupTable {
         numbers
     }
 
-    /// Returns, for each group of an axis that the table has, the part of its place that the axis
-    /// determines: by the number on the axis. It is empty for an axis in no key.
-    pub fn places_on(&self, axis: usize) -> HashMap<u64, usize> {
-        let Some(axis) = &self.axes[axis] else { return HashMap::new() };
-        match &axis.groups {
-            LocalGroups::Each => {
-                let ranks = axis.window.clone().enumerate();
-                ranks.map(|(local, rank)| (rank, local * axis.stride)).collect()
-            }
-            LocalGroups::Numbered { global, .. } => {
-                let groups = global.iter().enumerate();
-                groups.map(|(local, group)| (u64::from(*group), local * axis.stride)).collect()
-            }
+    /// Returns the numbers on `axis` of the groups that the table has, in the order of their places. `None` for
+    /// an axis in no key.
+    pub fn groups_on(&self, axis: usize) -> Option<Vec<u64>> {
+        let axis = self.axes[axis].as_ref()?;
+        Some(match &axis.groups {
+            LocalGroups::Each => axis.window.clone().collect(),
+            LocalGroups::Numbered { global, .. } => global.iter().map(|it| u64::from(*it)).collect(),
+        })
+    }
+
+    /// Returns the part of a place that `axis` determines, by the number of the group on the axis. It is 0 for
+    /// groups that the table does not have, and the list is empty for an axis in no key.
+    pub fn places_on(&self, axis: usize) -> Vec<usize> {
+        let groups = self.groups_on(axis).unwrap_or_default();
+        let stride = self.axes[axis].as_ref().map_or(0, |axis| axis.stride);
+        let mut places = vec![0; groups.iter().max().map_or(0, |last| *last as usize + 1)];
+        for (local, group) in groups.iter().enumerate() {
+            places[*group as usize] = local * stride;
         }
+        places
     }
 
     /// Returns the group numbers of `axis` if each of its indices is a group, and the table has no others.

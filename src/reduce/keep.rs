@@ -12,6 +12,8 @@ pub(super) enum Keep<T> {
     /// Every cell counts, except NaN.
     Numbers,
     /// The cells in an interval count.
+    Between(Between<T>),
+    /// The cells in an interval count, except a fill value.
     Interval(Interval<T>),
     /// No cell counts.
     Nothing,
@@ -34,12 +36,18 @@ pub(super) struct Everything;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Numbers;
 
+/// The test for cells from `low` to `high` inclusive. NaN fails.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Between<T> {
+    low: T,
+    high: T,
+}
+
 /// The test for cells from `low` to `high` inclusive, except `fill`. NaN passes only with `nan`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval<T> {
     low: T,
     high: T,
-    /// An element that fails. Without a fill value, it is one that fails anyway.
     fill: T,
     nan: bool,
 }
@@ -57,6 +65,14 @@ impl<T: Cell> Test<T> for Numbers {
     #[inline(always)]
     fn keeps(self, cell: T) -> bool {
         cell.is_number()
+    }
+}
+
+impl<T: Cell> Test<T> for Between<T> {
+    const MAY_FAIL: bool = true;
+    #[inline(always)]
+    fn keeps(self, cell: T) -> bool {
+        (self.low <= cell) & (cell <= self.high)
     }
 }
 
@@ -102,12 +118,11 @@ impl<T: Cell + Bounds> Keep<T> {
         };
         let fill = fill.filter(|fill| !fails_anyway(*fill));
         let unbounded = low.order(T::LEAST).is_eq() && high.order(T::GREATEST).is_eq();
-        match (fill, T::outside(low, high)) {
-            (None, _) if unbounded && (nan || !T::IS_FLOAT) => Self::All,
-            (None, _) if unbounded => Self::Numbers,
-            (Some(fill), _) => Self::Interval(Interval { low, high, fill, nan }),
-            (None, Some(fill)) => Self::Interval(Interval { low, high, fill, nan }),
-            (None, None) => Self::All, // the interval is all of the type
+        match fill {
+            Some(fill) => Self::Interval(Interval { low, high, fill, nan }),
+            None if !unbounded => Self::Between(Between { low, high }),
+            None if nan || !T::IS_FLOAT => Self::All,
+            None => Self::Numbers,
         }
     }
 }
@@ -149,6 +164,7 @@ mod tests {
     fn keeps<T: Cell + Bounds>(range: &ValueRange, element: T) -> bool {
         match Keep::new(true, None, range) {
             Keep::Interval(interval) => interval.keeps(element),
+            Keep::Between(between) => between.keeps(element),
             Keep::Nothing => false,
             Keep::All | Keep::Numbers => true,
         }

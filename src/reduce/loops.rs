@@ -72,6 +72,10 @@ pub(super) fn opaque_lanes() -> usize {
 /// stored once for all of them.
 const ROWS: usize = 4;
 
+/// The bytes of a row up to which rows are added one by one. Then memory is read in order, which matters more than
+/// the states, which stay in the nearest cache.
+const SHORT_ROW: usize = 2048;
+
 /// Runs `$body` for each column `$at` below `$len` of some rows, with the lane that folds the column's cells, and
 /// the number of those that pass the test.
 ///
@@ -152,7 +156,7 @@ fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
     let row = |number: usize| {
         batch.row(segment, batch.rows.start + number * batch.rows.stride)
     };
-    let fours = batch.rows.count / ROWS;
+    let fours = if len * size_of::<T>() <= SHORT_ROW { 0 } else { batch.rows.count / ROWS };
     for first in (0..fours).map(|four| four * ROWS) {
         let [a, b, c, d] = std::array::from_fn(|at| row(first + at));
         if S::COUNTS && K::MAY_FAIL {

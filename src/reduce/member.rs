@@ -103,6 +103,7 @@ where
             // No integer is NaN; the condition leaves out the code for that.
             Keep::Numbers if T::Native::IS_FLOAT => self.fold(batch, Numbers, weights),
             Keep::Numbers => self.fold(batch, Everything, weights),
+            Keep::Between(between) => self.fold(batch, between, weights),
             Keep::Interval(interval) => self.fold(batch, interval, weights),
         }
     }

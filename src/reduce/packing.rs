@@ -144,6 +144,7 @@ mod tests {
             let kept = match keep {
                 Keep::All | Keep::Numbers => true,
                 Keep::Interval(interval) => interval.keeps(stored),
+                Keep::Between(between) => between.keeps(stored),
                 Keep::Nothing => false,
             };
             assert_eq!(kept, passes, "{stored:?} {packing:?} {range:?}");

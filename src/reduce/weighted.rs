@@ -199,16 +199,31 @@ fn weigh_run<T: Cell, K: Test<T>>(
     width: usize,
 ) -> (f64, f64) {
     let (mut sums, mut totals) = ([0.0; LANES], [0.0; LANES]);
-    // Blocks of the same size in a loop of unknown length vectorise; see `loops`.
-    for (cells, weights) in cells.chunks(width).zip(weights.chunks(width)) {
-        let len = cells.len();
-        let (weights, sums) = (&weights[..len], &mut sums[..len]);
-        let totals = &mut totals[..len];
-        for at in 0..len {
-            let (product, weight) = weigh::<T, K>(cells[at], weights[at], test);
-            sums[at] += product;
-            totals[at] += weight;
-        }
+    // As in `loops`: blocks side by side, in a loop of unknown length.
+    let (blocks, rest) = cells.as_chunks::<LANES>();
+    let (weight_blocks, weight_rest) = weights.as_chunks::<LANES>();
+    let (fours, blocks) = blocks.as_chunks::<4>();
+    let (weight_fours, weight_blocks) = weight_blocks.as_chunks::<4>();
+    macro_rules! add {
+        ($len:expr, $(($cells:ident, $weights:ident)),+) => {{
+            let len = $len;
+            $(let ($cells, $weights) = (&$cells[..len], &$weights[..len]);)+
+            let (sums, totals) = (&mut sums[..len], &mut totals[..len]);
+            for at in 0..len {
+                $(
+                    let (product, weight) = weigh::<T, K>($cells[at], $weights[at], test);
+                    sums[at] += product;
+                    totals[at] += weight;
+                )+
+            }
+        }};
     }
+    for ([a, b, c, d], [p, q, r, s]) in fours.iter().zip(weight_fours) {
+        add!(width, (a, p), (b, q), (c, r), (d, s));
+    }
+    for (cells, weights) in blocks.iter().zip(weight_blocks) {
+        add!(width, (cells, weights));
+    }
+    add!(rest.len(), (rest, weight_rest));
     (sums.iter().sum(), totals.iter().sum())
 }

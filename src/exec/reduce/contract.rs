@@ -1,6 +1,5 @@
 //! [`Contraction`]: weighs the statistics of fine groups, and adds them up to those of the query's groups.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -9,40 +8,35 @@ use datafusion::error::Result;
 use super::call::Call;
 use super::dense::{DenseCall, Input, Source};
 use super::linear::{Linear, Term};
-use super::refinement::{FactorId, Refinement};
+use super::refinement::{Refinement, WeighedAxis};
 use crate::reduce::{Coarser, GroupStats, GroupTable, WeightedStates};
 
 /// The statistics of all members over a table of fine groups, and that table.
 pub(super) struct Contraction<'a> {
     refinement: &'a Refinement,
     fine: &'a GroupTable,
+    coarse: &'a GroupTable,
     /// The number of groups of the query.
     groups: usize,
-    /// The place of the query's group, for each fine group.
-    places: Vec<usize>,
     /// The rows of each fine group; empty if no call needs them.
     rows: Vec<u64>,
     /// The statistics of each member.
     stats: Vec<GroupStats>,
-    /// The products of functions that were needed so far.
-    products: HashMap<(Vec<FactorId>, Vec<FactorId>), Arc<[f64]>>,
 }
 
 impl<'a> Contraction<'a> {
     pub(super) fn new(
         refinement: &'a Refinement,
         fine: &'a GroupTable,
-        coarse: &GroupTable,
+        coarse: &'a GroupTable,
         rows: Vec<u64>,
         stats: Vec<GroupStats>,
     ) -> Self {
-        let places = refinement.places(fine, coarse);
-        let groups = coarse.len();
-        Self { refinement, fine, groups, places, rows, stats, products: HashMap::new() }
+        Self { refinement, fine, coarse, groups: coarse.len(), rows, stats }
     }
 
     /// Returns the columns of a call for the groups of the query: its value if `whole`, else its state.
-    pub(super) fn columns(&mut self, call: &DenseCall, whole: bool) -> Result<Vec<ArrayRef>> {
+    pub(super) fn columns(&self, call: &DenseCall, whole: bool) -> Result<Vec<ArrayRef>> {
         match &call.input {
             Input::Linear(linear) => {
                 let mut stats = self.linear(linear, call.call);
@@ -58,14 +52,13 @@ impl<'a> Contraction<'a> {
 
     /// Returns the rows of each of the query's groups: the values of `member`, or all rows.
     pub(super) fn rows(&self, member: Option<usize>) -> Vec<u64> {
-        let mut rows = vec![0; self.groups];
-        let of_fine = member.map_or(&self.rows, |member| &self.stats[member].counts);
-        self.places.iter().zip(of_fine).for_each(|(place, count)| rows[*place] += count);
-        rows
+        let quantity = member.map_or(Source::Rows, Source::Counts);
+        let all = Term { constant: 1.0, factors: vec![], masks: vec![], quantity };
+        self.weighed(&[all]).into_iter().map(|rows| rows as u64).collect()
     }
 
     /// Weighs and adds up the terms of a linear argument.
-    fn linear(&mut self, linear: &Linear<Source>, call: Call) -> GroupStats {
+    fn linear(&self, linear: &Linear<Source>, call: Call) -> GroupStats {
         let count = |count: f64| count.max(0.0) as u64;
         let counts = self.weighed(&linear.count).into_iter().map(count).collect();
         let sums = self.weighed(&linear.sum);
@@ -84,45 +77,44 @@ impl<'a> Contraction<'a> {
     }
 
     /// Returns the sum of `terms` for each of the query's groups.
-    fn weighed(&mut self, terms: &[Term<Source>]) -> Vec<f64> {
+    fn weighed(&self, terms: &[Term<Source>]) -> Vec<f64> {
         let mut sums = vec![0.0; self.groups];
         for term in terms {
-            let products = self.products(&term.factors, &term.masks);
-            let cells = self.places.iter().zip(products.iter());
-            let mut add = |place: usize, product: f64, quantity: f64| {
-                if !product.is_nan() {
-                    sums[place] += term.constant * product * quantity;
-                }
-            };
+            let axes = self.refinement.weighed_axes(self.fine, self.coarse, term);
             let weighted = |member: usize| self.stats[member].weighted.as_ref();
-            let numbers: &[f64] = match term.quantity {
-                Source::Rows | Source::Counts(_) => {
-                    let counts = match term.quantity {
-                        Source::Counts(member) => &self.stats[member].counts,
-                        _ => &self.rows,
-                    };
-                    let cells = cells.zip(counts);
-                    cells.for_each(|((place, product), count)| add(*place, *product, *count as f64));
-                    continue;
+            match term.quantity {
+                Source::Rows => add(&axes, &mut sums, term.constant, &self.rows, |it| it as f64),
+                Source::Counts(member) => {
+                    let counts = &self.stats[member].counts;
+                    add(&axes, &mut sums, term.constant, counts, |it| it as f64);
                 }
-                Source::Sums(member) => self.stats[member].sums.as_deref().unwrap_or_default(),
-                Source::WeightedSums(member) => weighted(member).map_or(&[], |it| &it.sums),
-                Source::Weights(member) => weighted(member).map_or(&[], |it| &it.weights),
-            };
-            cells.zip(numbers).for_each(|((place, product), sum)| add(*place, *product, *sum));
+                Source::Sums(member) => {
+                    let numbers = self.stats[member].sums.as_deref().unwrap_or_default();
+                    add(&axes, &mut sums, term.constant, numbers, |it| it);
+                }
+                Source::WeightedSums(member) => {
+                    let numbers = weighted(member).map_or(&[][..], |it| &it.sums);
+                    add(&axes, &mut sums, term.constant, numbers, |it| it);
+                }
+                Source::Weights(member) => {
+                    let numbers = weighted(member).map_or(&[][..], |it| &it.weights);
+                    add(&axes, &mut sums, term.constant, numbers, |it| it);
+                }
+            }
         }
         sums
     }
 
     /// Returns the columns of a call without weights.
     fn added_up(
-        &mut self,
+        &self,
         call: &DenseCall,
         member: Option<usize>,
         whole: bool,
     ) -> Result<Vec<ArrayRef>> {
-        let counted = self.products(&[], &call.masks);
-        let coarser = Coarser { places: &self.places, groups: self.groups, counted: &counted };
+        let places = self.refinement.places(self.fine, self.coarse);
+        let counted = self.refinement.counted(self.fine, &call.masks);
+        let coarser = Coarser { places: &places, groups: self.groups, counted: &counted };
         let (mut stats, rows) = match member {
             Some(member) => (coarser.stats(&self.stats[member])?, vec![]),
             None => (GroupStats::default(), coarser.counts(&self.rows)),
@@ -132,10 +124,58 @@ impl<'a> Contraction<'a> {
             false => call.call.state(&mut stats, &rows),
         }
     }
+}
 
-    fn products(&mut self, factors: &[FactorId], masks: &[FactorId]) -> Arc<[f64]> {
-        let key = (factors.to_vec(), masks.to_vec());
-        let products = || self.refinement.products(self.fine, factors, masks).into();
-        Arc::clone(self.products.entry(key).or_insert_with(products))
+/// Adds the product of `constant`, the functions of `axes` and a statistic of each fine group to the sum of the
+/// query's group. `states` are in the order of the table of fine groups.
+fn add<S: Copy>(
+    axes: &[WeighedAxis],
+    sums: &mut [f64],
+    constant: f64,
+    states: &[S],
+    number: impl Fn(S) -> f64 + Copy,
+) {
+    add_below(axes, sums, 0, constant, states, number);
+}
+
+/// Adds the fine groups of one index of each outer axis; `place` and `product` are those of these indices.
+fn add_below<S: Copy>(
+    axes: &[WeighedAxis],
+    sums: &mut [f64],
+    place: usize,
+    product: f64,
+    states: &[S],
+    number: impl Fn(S) -> f64 + Copy,
+) {
+    let Some(first) = states.first() else { return };
+    match axes {
+        [] => sums[place] += product * number(*first),
+        [inner] if inner.is_in_one_group => {
+            // Independent sums, so that additions need not wait for each other.
+            let mut lanes = [0.0; 4];
+            for (at, (state, weight)) in states.iter().zip(&inner.products).enumerate() {
+                // A group that does not count may be infinite, so it is no product with 0.
+                lanes[at % 4] += if weight.is_nan() { 0.0 } else { weight * number(*state) };
+            }
+            sums[place] += product * lanes.iter().sum::<f64>();
+        }
+        [inner] => {
+            let groups = inner.places.iter().zip(&inner.products);
+            for (state, (of_axis, weight)) in states.iter().zip(groups) {
+                if !weight.is_nan() {
+                    sums[place + of_axis] += product * weight * number(*state);
+                }
+            }
+        }
+        [outer, inner @ ..] => {
+            let below = states.chunks((states.len() / outer.places.len().max(1)).max(1));
+            for (states, (of_axis, weight)) in
+                below.zip(outer.places.iter().zip(&outer.products))
+            {
+                if !weight.is_nan() {
+                    add_below(inner, sums, place + of_axis, product * weight, states, number);
+                }
+            }
+        }
     }
 }

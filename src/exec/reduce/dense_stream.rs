@@ -88,7 +88,7 @@ impl PartitionReducer {
         let stats = self.fold(plan).await?;
         let (columns, rows) = match (&plan.refinement, &self.fine) {
             (Some(refinement), Some(fine)) => {
-                let mut weighed = Contraction::new(refinement, fine, &self.table, rows, stats);
+                let weighed = Contraction::new(refinement, fine, &self.table, rows, stats);
                 let mut columns = Vec::new();
                 for call in &plan.calls {
                     columns.extend(weighed.columns(call, self.reduction.whole)?);

@@ -23,6 +23,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::is_not_null;
 
 use super::keys::{Keys, number_axis};
+use super::linear::Term;
 use super::query::Query;
 use crate::exec::GridScanExec;
 use crate::reduce::{AxisGroups, CellWeights, GroupTable};
@@ -89,6 +90,18 @@ pub(super) struct Refinement {
     labels: Vec<u64>,
     /// The greatest possible number of fine groups.
     pub(super) groups: u64,
+}
+
+/// An axis of a table of fine groups, with what a term needs of it: a number for each of its groups in the
+/// table.
+#[derive(Debug)]
+pub(super) struct WeighedAxis {
+    /// The part of the place of the query's group.
+    pub(super) places: Vec<usize>,
+    /// Whether all these parts are 0.
+    pub(super) is_in_one_group: bool,
+    /// The product of the functions; NaN if the cells do not count.
+    pub(super) products: Vec<f64>,
 }
 
 /// The values of a function of an axis.
@@ -180,41 +193,59 @@ impl Refinement {
 
     /// Returns, for each place of the table of fine groups, the place of its group in `coarse`.
     pub(super) fn places(&self, fine: &GroupTable, coarse: &GroupTable) -> Vec<usize> {
-        // Per axis, the part of the place for each of its fine groups.
-        let of_axis = |axis: usize| -> Vec<usize> {
-            let places = coarse.places_on(axis);
-            let place = |group: u64| places.get(&group).copied().unwrap_or(0);
-            match &self.to_key[axis] {
-                Some(to_key) => to_key.iter().map(|group| place(u64::from(*group))).collect(),
-                None => (0..self.axes[axis].count(self.labels[axis])).map(place).collect(),
-            }
-        };
-        let parts: Vec<Vec<usize>> = (0..self.axes.len()).map(of_axis).collect();
+        let parts: Vec<_> = (0..self.axes.len()).map(|axis| self.places_on(axis, coarse)).collect();
         fine.over_places(0, |place, axis, group| place + parts[axis][group as usize])
     }
 
-    /// Returns, for each place of the table of fine groups, the product of `factors`; NaN if one of these or of
-    /// `masks` says that its cells do not count.
-    pub(super) fn products(
+    /// Returns a number for each place of the table of fine groups: NaN if one of `masks` says that its cells do
+    /// not count.
+    pub(super) fn counted(&self, fine: &GroupTable, masks: &[FactorId]) -> Vec<f64> {
+        let axes: Vec<_> = (0..self.axes.len()).map(|axis| self.product(axis, &[], masks)).collect();
+        fine.over_places(1.0, |product: f64, axis, group| product * axes[axis][group as usize])
+    }
+
+    /// Returns the axes of the table of fine groups, from the outermost, with what `term` needs of each.
+    pub(super) fn weighed_axes<Q>(
         &self,
         fine: &GroupTable,
-        factors: &[FactorId],
-        masks: &[FactorId],
-    ) -> Vec<f64> {
-        // Per axis, the product for each of its groups.
-        let mut axes: Vec<Option<Vec<f64>>> = vec![None; self.axes.len()];
+        coarse: &GroupTable,
+        term: &Term<Q>,
+    ) -> Vec<WeighedAxis> {
+        let axes = (0..self.axes.len()).filter_map(|axis| Some((axis, fine.groups_on(axis)?)));
+        axes.map(|(axis, groups)| {
+            let (places, product) =
+                (self.places_on(axis, coarse), self.product(axis, &term.factors, &term.masks));
+            let places: Vec<usize> = groups.iter().map(|group| places[*group as usize]).collect();
+            WeighedAxis {
+                products: groups.iter().map(|group| product[*group as usize]).collect(),
+                is_in_one_group: places.iter().all(|place| *place == 0),
+                places,
+            }
+        })
+        .collect()
+    }
+
+    /// Returns, for each fine group of an axis, the part of the place in `coarse` that the axis determines.
+    fn places_on(&self, axis: usize, coarse: &GroupTable) -> Vec<usize> {
+        let places = coarse.places_on(axis);
+        let place = |group: usize| places.get(group).copied().unwrap_or(0);
+        match &self.to_key[axis] {
+            Some(to_key) => to_key.iter().map(|group| place(*group as usize)).collect(),
+            None => (0..self.axes[axis].count(self.labels[axis]) as usize).map(place).collect(),
+        }
+    }
+
+    /// Returns, for each fine group of an axis, the product of the `factors` of this axis; NaN if one of these or
+    /// of `masks` says that its cells do not count.
+    fn product(&self, axis: usize, factors: &[FactorId], masks: &[FactorId]) -> Vec<f64> {
+        let mut product = vec![1.0; self.axes[axis].count(self.labels[axis]) as usize];
         let numbers = factors.iter().map(|id| (id, false)).chain(masks.iter().map(|id| (id, true)));
-        for (id, is_mask) in numbers {
-            let FactorValues { axis, by_group, .. } = &self.factors[*id];
-            let product = axes[*axis].get_or_insert_with(|| vec![1.0; by_group.len()]);
-            for (product, number) in product.iter_mut().zip(by_group.iter()) {
+        for (id, is_mask) in numbers.filter(|(id, _)| self.factors[**id].axis == axis) {
+            for (product, number) in product.iter_mut().zip(self.factors[*id].by_group.iter()) {
                 *product *= if is_mask && !number.is_nan() { 1.0 } else { *number };
             }
         }
-        fine.over_places(1.0, |product: f64, axis, group| match &axes[axis] {
-            Some(of_axis) => product * of_axis[group as usize],
-            None => product,
-        })
+        product
     }
 
     /// Whether no product of functions of different axes can overflow.

@@ -340,7 +340,7 @@ impl Mosaic {
                 weights.0, weights.1
             ),
             12 => format!(
-                "SELECT avg({value} * {0} * 0.1 - {1}), sum(CASE WHEN {value} > {number} THEN 1 ELSE 0 END), sum({0} * 0.5) FILTER (WHERE {other} IS NOT NULL) FROM t{filter}",
+                "SELECT avg({value} * {0} * 0.25 - {1}), sum(CASE WHEN {value} > {number} THEN 1 ELSE 0 END), sum({0} * 0.5) FILTER (WHERE {other} IS NOT NULL) FROM t{filter}",
                 weights.0, weights.1
             ),
             _ if columns.is_empty() => format!("SELECT count(*) FROM t{filter}"),
