@@ -187,7 +187,8 @@ fn weighted_along_lon(part: &[u8]) -> Vec<f64> {
                 let len = cells.len();
                 let (lanes, weights) = (&mut lanes[..len], &weights[..len]);
                 for at in 0..len {
-                    lanes[at] += value::<Masked>(cells[at], Masked::counts(cells[at])) * weights[at];
+                    lanes[at] +=
+                        value::<Masked>(cells[at], Masked::counts(cells[at])) * weights[at];
                 }
             }
             sum += lanes.iter().sum::<f64>() * weight;
@@ -306,12 +307,7 @@ fn hand<C: Cell>() -> (fn(&[u8]), fn(&[u8]), usize) {
     )
 }
 
-fn field<C: Cell>(
-    name: &'static str,
-    tag: u32,
-    bytes: Vec<u8>,
-    attributes: Value,
-) -> Field {
+fn field<C: Cell>(name: &'static str, tag: u32, bytes: Vec<u8>, attributes: Value) -> Field {
     let (by_lat, map, width) = hand::<C>();
     Field { name, bytes, tag, attributes, by_lat, map, width }
 }
@@ -386,7 +382,8 @@ fn file(field: &Field) -> TempTet {
         TestDataset::new(name, F64, &[len], &[len], data)
             .with_metadata(json!({"dim_names": [name]}))
     };
-    let datasets = [value, time, axis("lat", lats, latitude), axis("lon", lons, |at| 2.5 * at as f64)];
+    let datasets =
+        [value, time, axis("lat", lats, latitude), axis("lon", lons, |at| 2.5 * at as f64)];
     TempTet::new(&tet_bytes(&datasets, &Layout { history_version: Some(2), ..Layout::default() }))
 }
 

@@ -158,7 +158,8 @@ impl Figures {
 
 /// Whether a query is to be measured: `cargo bench --bench masks -- latitude` chooses those with this text in their names.
 fn is_chosen(query: &str) -> bool {
-    let mut texts = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
+    let mut texts =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
     texts.peek().is_none() || texts.any(|text| query.contains(&text))
 }
 

@@ -79,8 +79,7 @@ where
         if packing.is_some_and(|packing| !packing.is_finite::<T::Native>()) {
             return None; // sums of stored numbers may be finite where sums of values are not
         }
-        let member =
-            |member| Member::new(member, value.nan_is_null(), fill, packing, groups);
+        let member = |member| Member::new(member, value.nan_is_null(), fill, packing, groups);
         let members = members.iter().map(member).collect();
         Some(Box::new(Self { value: value.clone(), members, converted: Vec::new() }))
     }
@@ -101,7 +100,8 @@ where
         let mut converted = std::mem::take(&mut self.converted);
         converted.clear();
         if halves {
-            let single = |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
+            let single =
+                |half: &[u8; 2]| bound(&half::f16::from_le_bytes(*half).to_f32().to_le_bytes());
             let halves = bytes.as_chunks::<2>().0.iter();
             converted.extend(halves.map(|half| T::from_bound(single(half))));
         } else {
@@ -136,14 +136,14 @@ where
             }
             keeps.push(keep);
         }
-        let all_weights: Vec<_> = self.members.iter().map(|member| member.weights.clone()).collect();
+        let all_weights: Vec<_> =
+            self.members.iter().map(|member| member.weights.clone()).collect();
         let weights: Vec<Option<RowWeights<'_>>> = all_weights
             .iter()
             .map(|weights| Some(weights.as_ref()?.of_rows(chunk.grid, chunk.task)))
             .collect();
-        let apart = |axis: usize| {
-            all_weights.iter().flatten().any(|weights| weights.axes[axis].is_some())
-        };
+        let apart =
+            |axis: usize| all_weights.iter().flatten().any(|weights| weights.axes[axis].is_some());
         Walk::new(chunk.task, segments, apart).each(|rows, inner| {
             let batch = Batch { cells, rows, inner };
             for ((member, keep), weights) in self.members.iter_mut().zip(&keeps).zip(&weights) {

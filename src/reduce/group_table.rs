@@ -221,7 +221,9 @@ impl GroupTable {
         let axis = self.axes[axis].as_ref()?;
         Some(match &axis.groups {
             LocalGroups::Each => axis.window.clone().collect(),
-            LocalGroups::Numbered { global, .. } => global.iter().map(|it| u64::from(*it)).collect(),
+            LocalGroups::Numbered { global, .. } => {
+                global.iter().map(|it| u64::from(*it)).collect()
+            }
         })
     }
 

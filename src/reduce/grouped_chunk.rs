@@ -1,7 +1,7 @@
 //! A chunk with the groups of its cells.
 
-use super::group_table::GroupTable;
 use super::batch::Segment;
+use super::group_table::GroupTable;
 use crate::grid::{ChunkGrid, ChunkTask};
 
 /// A chunk, with the table that holds the groups of its cells.

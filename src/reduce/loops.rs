@@ -35,26 +35,24 @@ pub(super) fn pass<T: Cell, S: Statistic<T>, K: Test<T>>(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-pub(super) fn moments<T: Cell, K: Test<T>>(
-    states: &mut [Moments],
-    batch: Batch<'_, T>,
-    test: K,
-) {
+pub(super) fn moments<T: Cell, K: Test<T>>(states: &mut [Moments], batch: Batch<'_, T>, test: K) {
     add_moments::<T, K>(states, batch, test);
 }
 
-/// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups.
+/// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups, and counts
+/// them unless `counts` is empty.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+bmi1+bmi2",
     "x86_64+avx2+bmi1+bmi2"
 ))]
 pub(super) fn weighted<T: Cell, K: Test<T>>(
     states: &mut WeightedStates,
+    counts: &mut [u64],
     batch: Batch<'_, T>,
     weights: &RowWeights<'_>,
     test: K,
 ) {
-    add_weighted::<T, K>(states, batch, weights, test);
+    add_weighted::<T, K>(states, counts, batch, weights, test);
 }
 
 /// The number of independent lanes per run: they break the chain of dependent additions and fill
@@ -153,9 +151,7 @@ fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
 ) {
     let len = segment.len;
     let states = &mut states[..len];
-    let row = |number: usize| {
-        batch.row(segment, batch.rows.start + number * batch.rows.stride)
-    };
+    let row = |number: usize| batch.row(segment, batch.rows.start + number * batch.rows.stride);
     let fours = if len * size_of::<T>() <= SHORT_ROW { 0 } else { batch.rows.count / ROWS };
     for first in (0..fours).map(|four| four * ROWS) {
         let [a, b, c, d] = std::array::from_fn(|at| row(first + at));

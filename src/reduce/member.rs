@@ -120,7 +120,7 @@ where
             loops::pass::<T::Native, Sum, K>(&mut self.sums, counts, batch, test);
         } else if self.requested.wide_sum {
             loops::pass::<T::Native, WideSum, K>(&mut self.wide_sums, counts, batch, test);
-        } else if K::MAY_FAIL {
+        } else if K::MAY_FAIL && weights.is_none() {
             loops::pass::<T::Native, Count, K>(&mut self.nothing, counts, batch, test);
         }
         if self.requested.min {
@@ -133,7 +133,10 @@ where
             loops::moments::<T::Native, K>(&mut self.moments, batch, test);
         }
         if let Some(weights) = weights {
-            loops::weighted::<T::Native, K>(&mut self.weighted, batch, weights, test);
+            // Sums have counted already.
+            let is_counted = !K::MAY_FAIL || self.requested.sum || self.requested.wide_sum;
+            let counts = if is_counted { &mut [] } else { self.counts.as_mut_slice() };
+            loops::weighted::<T::Native, K>(&mut self.weighted, counts, batch, weights, test);
         }
     }
 

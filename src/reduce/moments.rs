@@ -85,12 +85,7 @@ pub(super) fn add_moments<T: Cell, K: Test<T>>(
 
 /// Adds a run: squares the distances from the mean of the run, and merges the result.
 #[inline(always)]
-fn add_run<T: Cell, K: Test<T>>(
-    moments: &mut Moments,
-    cells: &[T],
-    test: K,
-    width: usize,
-) {
+fn add_run<T: Cell, K: Test<T>>(moments: &mut Moments, cells: &[T], test: K, width: usize) {
     let (sum, kept) = fold_run::<T, Sum, K>(cells, test, width);
     let count = if K::MAY_FAIL { u64::from(kept) } else { cells.len() as u64 };
     if count == 0 {

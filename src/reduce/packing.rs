@@ -45,7 +45,11 @@ impl Packing {
     }
 
     /// Returns the test for stored integers whose values are in `range`, except `fill`.
-    pub(super) fn keep<T: Element>(self, fill: Option<T::Native>, range: &ValueRange) -> Keep<T::Native>
+    pub(super) fn keep<T: Element>(
+        self,
+        fill: Option<T::Native>,
+        range: &ValueRange,
+    ) -> Keep<T::Native>
     where
         T::Native: Cell + Bounds,
     {

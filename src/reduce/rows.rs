@@ -3,8 +3,8 @@
 //! With `GROUP BY station`, a chunk of 4 times × 3 stations adds 4 to the group of each station. An axis
 //! in no key only multiplies the count, so the work is that of the other axes.
 
-use super::grouped_chunk::GroupedChunk;
 use super::batch::{GroupPlaces, Segment};
+use super::grouped_chunk::GroupedChunk;
 
 /// Adds the number of selected cells of a chunk to `rows`, which has one element per place of the
 /// table.

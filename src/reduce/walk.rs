@@ -179,7 +179,8 @@ fn rows_below(
             }
             GroupPlaces::Listed(places) => {
                 for run in even_runs(places) {
-                    let step = places[run.clone()].get(1).map_or(0, |next| next - places[run.start]);
+                    let step =
+                        places[run.clone()].get(1).map_or(0, |next| next - places[run.start]);
                     visit(Rows {
                         start: start + run.start * stride,
                         stride,
@@ -200,7 +201,10 @@ fn even_runs(places: &[usize]) -> Vec<Range<usize>> {
     for at in 0..places.len() {
         let continues = |run: &Range<usize>| match run.len() {
             1 => places[at] >= places[at - 1],
-            _ => places[at] >= places[at - 1] && places[at] - places[at - 1] == places[run.start + 1] - places[run.start],
+            _ => {
+                places[at] >= places[at - 1]
+                    && places[at] - places[at - 1] == places[run.start + 1] - places[run.start]
+            }
         };
         match runs.last_mut() {
             Some(run) if continues(run) => run.end = at + 1,

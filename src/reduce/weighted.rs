@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::loops::{LANES, fold_run, opaque_lanes};
+use super::loops::{LANES, fold_run, halved, opaque_lanes};
 use super::statistic::Sum;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
@@ -84,9 +84,8 @@ struct OuterWeights<'a> {
 impl RowWeights<'_> {
     /// Returns the product of the outer weights of the row that begins at cell `start`.
     fn of_row(&self, start: usize) -> f64 {
-        let weight = |outer: &OuterWeights<'_>| {
-            outer.weights[start / outer.stride % outer.weights.len()]
-        };
+        let weight =
+            |outer: &OuterWeights<'_>| outer.weights[start / outer.stride % outer.weights.len()];
         self.outer.iter().map(weight).product()
     }
 }
@@ -106,11 +105,12 @@ impl WeightedStates {
     }
 }
 
-/// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups. The rows
-/// of the batch are those of the last axis, if the weights depend on it.
+/// Adds the cells of `batch` that pass `test`, times their weights, to the states of their groups, and counts
+/// them unless `counts` is empty. The rows of the batch are those of the last axis, if the weights depend on it.
 #[inline(always)]
 pub(super) fn add_weighted<T: Cell, K: Test<T>>(
     states: &mut WeightedStates,
+    counts: &mut [u64],
     batch: Batch<'_, T>,
     weights: &RowWeights<'_>,
     test: K,
@@ -123,21 +123,33 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
             let of_row = weights.of_row(start);
             match (&segment.places, inner) {
                 (GroupPlaces::Fixed(place), Some(inner)) => {
-                    let (sum, weight) = weigh_run::<T, K>(row, inner, test, width);
+                    let (sum, weight, kept) = weigh_run::<T, K>(row, inner, test, width);
                     states.sums[base + place] += of_row * sum;
                     states.weights[base + place] += of_row * weight;
+                    if !counts.is_empty() {
+                        counts[base + place] += u64::from(kept);
+                    }
                 }
                 (GroupPlaces::Fixed(place), None) => {
                     let (sum, kept) = fold_run::<T, Sum, K>(row, test, width);
-                    let count = if K::MAY_FAIL { kept as usize } else { row.len() };
+                    let kept = if K::MAY_FAIL { kept as usize } else { row.len() };
                     states.sums[base + place] += of_row * sum.to_f64();
-                    states.weights[base + place] += of_row * count as f64;
+                    states.weights[base + place] += of_row * kept as f64;
+                    if !counts.is_empty() {
+                        counts[base + place] += kept as u64;
+                    }
                 }
                 (GroupPlaces::Steps { first, step: 1 }, _) => {
                     let place = base + first;
                     let sums = &mut states.sums[place..][..row.len()];
                     let totals = &mut states.weights[place..][..row.len()];
                     weigh_columns::<T, K>(sums, totals, row, inner, of_row, test);
+                    if !counts.is_empty() {
+                        let counts = &mut counts[place..][..row.len()];
+                        for (count, cell) in counts.iter_mut().zip(row) {
+                            *count = count.wrapping_add(u64::from(test.keeps(*cell)));
+                        }
+                    }
                 }
                 (places, _) => {
                     for (at, cell) in row.iter().enumerate() {
@@ -145,6 +157,9 @@ pub(super) fn add_weighted<T: Cell, K: Test<T>>(
                         let (product, weight) = weigh::<T, K>(*cell, weight, test);
                         states.sums[base + places.at(at)] += product;
                         states.weights[base + places.at(at)] += weight;
+                        if !counts.is_empty() {
+                            counts[base + places.at(at)] += u64::from(test.keeps(*cell));
+                        }
                     }
                 }
             }
@@ -189,16 +204,16 @@ fn weigh_columns<T: Cell, K: Test<T>>(
     }
 }
 
-/// Returns the sum of the cells of a run that pass the test, times their weights, and the sum of the weights.
-/// `width` is the number of lanes.
+/// Returns the sum of the cells of a run that pass the test, times their weights, the sum of the weights, and
+/// the number of these cells. `width` is the number of lanes.
 #[inline(always)]
 fn weigh_run<T: Cell, K: Test<T>>(
     cells: &[T],
     weights: &[f64],
     test: K,
     width: usize,
-) -> (f64, f64) {
-    let (mut sums, mut totals) = ([0.0; LANES], [0.0; LANES]);
+) -> (f64, f64, u32) {
+    let (mut sums, mut totals, mut kept) = ([0.0; LANES], [0.0; LANES], [0_u32; LANES]);
     // As in `loops`: blocks side by side, in a loop of unknown length.
     let (blocks, rest) = cells.as_chunks::<LANES>();
     let (weight_blocks, weight_rest) = weights.as_chunks::<LANES>();
@@ -208,13 +223,17 @@ fn weigh_run<T: Cell, K: Test<T>>(
         ($len:expr, $(($cells:ident, $weights:ident)),+) => {{
             let len = $len;
             $(let ($cells, $weights) = (&$cells[..len], &$weights[..len]);)+
-            let (sums, totals) = (&mut sums[..len], &mut totals[..len]);
             for at in 0..len {
+                let (mut sum, mut total, mut count) = (0.0, 0.0, 0_u32);
                 $(
                     let (product, weight) = weigh::<T, K>($cells[at], $weights[at], test);
-                    sums[at] += product;
-                    totals[at] += weight;
+                    sum += product;
+                    total += weight;
+                    count = count.wrapping_add(u32::from(test.keeps($cells[at])));
                 )+
+                sums[at] += sum;
+                totals[at] += total;
+                kept[at] = kept[at].wrapping_add(count);
             }
         }};
     }
@@ -225,5 +244,11 @@ fn weigh_run<T: Cell, K: Test<T>>(
         add!(width, (cells, weights));
     }
     add!(rest.len(), (rest, weight_rest));
-    (sums.iter().sum(), totals.iter().sum())
+    let total = |lanes: [f64; LANES]| {
+        let lanes: [f64; 8] = halved(lanes, f64::plus);
+        let lanes: [f64; 4] = halved(lanes, f64::plus);
+        let [a, b]: [f64; 2] = halved(lanes, f64::plus);
+        a + b
+    };
+    (total(sums), total(totals), kept.into_iter().fold(0, u32::wrapping_add))
 }

@@ -237,4 +237,3 @@ fn with_nulls(array: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         Some(nulls) => make_array(array.to_data().into_builder().nulls(Some(nulls)).build()?),
     })
 }
-

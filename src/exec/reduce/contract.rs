@@ -169,9 +169,7 @@ fn add_below<S: Copy>(
         }
         [outer, inner @ ..] => {
             let below = states.chunks((states.len() / outer.places.len().max(1)).max(1));
-            for (states, (of_axis, weight)) in
-                below.zip(outer.places.iter().zip(&outer.products))
-            {
+            for (states, (of_axis, weight)) in below.zip(outer.places.iter().zip(&outer.products)) {
                 if !weight.is_nan() {
                     add_below(inner, sums, place + of_axis, product * weight, states, number);
                 }

@@ -134,7 +134,8 @@ fn pieces(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<Piece>> {
     let cast = expr.downcast_ref::<CastExpr>();
     let inner = cast.filter(|cast| *cast.cast_type() == DataType::Float64).map(CastExpr::expr);
     let case = inner.unwrap_or(expr).downcast_ref::<CaseExpr>();
-    let Some(case) = case.filter(|case| Over::of(expr, scan) == Over::Variable && case.expr().is_none())
+    let Some(case) =
+        case.filter(|case| Over::of(expr, scan) == Over::Variable && case.expr().is_none())
     else {
         let polynomial = Polynomial::of(expr, scan)?;
         return Some(vec![Piece { sign: 1.0, condition: None, polynomial }]);

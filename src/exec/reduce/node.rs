@@ -108,6 +108,7 @@ impl GridReduceExec {
         if !functions.is_empty() {
             let functions: Vec<String> = functions.iter().map(ToString::to_string).collect();
             parts.push(format!("per_label=[{}]", functions.join(", ")));
+            parts.extend(strategy.multiplies_cells().then(|| "weighs=cells".to_owned()));
         }
         parts.extend(predicate.as_ref().map(|predicate| format!("predicate={predicate}")));
         parts.extend(display::parts(array, plan));

@@ -52,7 +52,9 @@ impl Reduction {
         let Some(query) = Query::of(aggregate)? else { return Ok(None) };
         let Some(scan) = query.scan.downcast_ref::<GridScanExec>() else { return Ok(None) };
         let Some(keys) = Keys::number(&query, scan) else { return Ok(None) };
-        let Some(strategy) = ReduceStrategy::of(&query, scan, &keys, config)? else { return Ok(None) };
+        let Some(strategy) = ReduceStrategy::of(&query, scan, &keys, config)? else {
+            return Ok(None);
+        };
         let plan = Arc::clone(scan.plan());
         // With the schema of final values, tries partitions that need no final stage.
         let apart =

@@ -16,8 +16,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
-use arrow::compute::cast;
+use arrow::array::{ArrayRef, AsArray, UInt32Array};
+use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::is_not_null;
@@ -149,7 +149,8 @@ impl Refinement {
                 && !has_long_runs(&refined.groups);
             let is_large = others.saturating_mul(refined.groups.count(count)) > limit;
             let (axis_groups, by_label) = if cuts_runs || is_large {
-                let numbers: Vec<_> = of_axis.iter().map(|id| refined.by_label(*id, count)).collect();
+                let numbers: Vec<_> =
+                    of_axis.iter().map(|id| refined.by_label(*id, count)).collect();
                 let masks = RefinedAxis::number(query, scan, keys, factors, axis, true)?;
                 (masks, numbers)
             } else {
@@ -200,7 +201,8 @@ impl Refinement {
     /// Returns a number for each place of the table of fine groups: NaN if one of `masks` says that its cells do
     /// not count.
     pub(super) fn counted(&self, fine: &GroupTable, masks: &[FactorId]) -> Vec<f64> {
-        let axes: Vec<_> = (0..self.axes.len()).map(|axis| self.product(axis, &[], masks)).collect();
+        let axes: Vec<_> =
+            (0..self.axes.len()).map(|axis| self.product(axis, &[], masks)).collect();
         fine.over_places(1.0, |product: f64, axis, group| product * axes[axis][group as usize])
     }
 
@@ -251,7 +253,8 @@ impl Refinement {
     /// Whether no product of functions of different axes can overflow.
     fn products_are_finite(&self) -> bool {
         let greatest = |factor: &FactorValues| {
-            let of_groups = factor.by_group.iter().chain(factor.by_label.iter().flat_map(|it| it.iter()));
+            let of_groups =
+                factor.by_group.iter().chain(factor.by_label.iter().flat_map(|it| it.iter()));
             of_groups.fold(1.0, |greatest: f64, number| greatest.max(number.abs()))
         };
         self.factors.iter().map(greatest).product::<f64>() < 1e300
@@ -315,10 +318,10 @@ impl RefinedAxis {
             });
         }
         let (groups, values) = number_axis(scan, axis, &exprs)?;
+        let (groups, values) = without_small_groups(groups, values)?;
         let numbers = of_axis.into_iter().zip(&values[first..]);
-        let factors = numbers
-            .map(|(id, values)| Some((id, numbers_of(values)?)))
-            .collect::<Option<_>>()?;
+        let factors =
+            numbers.map(|(id, values)| Some((id, numbers_of(values)?))).collect::<Option<_>>()?;
         let to_key = to_key(&groups, &keys.axes[axis]);
         Some(Self { groups, to_key, factors })
     }
@@ -334,6 +337,25 @@ impl RefinedAxis {
                 groups.iter().map(|group| number(*group as usize)).collect()
             }
         })
+    }
+}
+
+/// Makes each label a group if groups have few labels, and are not runs of neighbours: then rows have places in
+/// order. The cosines of latitudes are an example, as each occurs north and south of the equator.
+fn without_small_groups(
+    groups: AxisGroups,
+    values: Vec<ArrayRef>,
+) -> Option<(AxisGroups, Vec<ArrayRef>)> {
+    const FEW: usize = 4;
+    match &groups {
+        AxisGroups::Numbered { numbers, groups: count }
+            if *count as usize * FEW > numbers.len() && !has_long_runs(&groups) =>
+        {
+            let at = UInt32Array::from_iter_values(numbers.iter().copied());
+            let of_labels = values.iter().map(|values| take(values, &at, None).ok());
+            Some((AxisGroups::Each, of_labels.collect::<Option<_>>()?))
+        }
+        _ => Some((groups, values)),
     }
 }
 
@@ -358,7 +380,9 @@ fn to_key(fine: &AxisGroups, coarse: &AxisGroups) -> Option<Arc<[u32]>> {
     Some(match fine {
         AxisGroups::Numbered { numbers: fine, groups } => {
             let mut to_key = vec![0; *groups as usize];
-            fine.iter().zip(coarse.iter()).for_each(|(fine, coarse)| to_key[*fine as usize] = *coarse);
+            fine.iter()
+                .zip(coarse.iter())
+                .for_each(|(fine, coarse)| to_key[*fine as usize] = *coarse);
             to_key.into()
         }
         _ => Arc::clone(coarse),

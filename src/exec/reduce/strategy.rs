@@ -68,6 +68,14 @@ impl ReduceStrategy {
         }
     }
 
+    /// Whether cells are multiplied by weights of their own, besides groups.
+    pub(super) fn multiplies_cells(&self) -> bool {
+        match self {
+            Self::Dense(dense) => dense.members.iter().any(|it| it.member.weights.is_some()),
+            Self::Accumulators(_) => false,
+        }
+    }
+
     /// Returns every expression that is evaluated per row.
     pub(super) fn expressions(&self) -> Vec<&PhysicalExprRef> {
         match self {

@@ -163,20 +163,33 @@ async fn other_aggregates_use_accumulators() {
 async fn weights_and_conditions_are_dense() {
     let (ctx, file) = (reducing(2, 8192), file(false));
     register(&ctx, &file).await;
-    // A weight over an outer axis: the table has a place for each time and station.
+    // A weight over a key is constant in each group.
     let sql = "SELECT time, weighted_avg(value, time_idx + 0.5) FROM t GROUP BY time";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"GridReduceExec: mode=whole, gby=[time], aggr=[weighted_avg(t.value,t.time_idx + Float64(0.5))], tier=dense, groups=96, per_label=[CAST(time_idx@2 AS Float64) + 0.5], dataset=t, chunks=8/8"#);
     let sql = "SELECT date_trunc('day', time), sum(value * cos(date_part('hour', time))) / \
                sum(cos(date_part('hour', time))) FILTER (WHERE value IS NOT NULL) FROM t GROUP BY 1";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    ProjectionExec: expr=[date_trunc(Utf8("day"),t.time)@0 as date_trunc(Utf8("day"),t.time), sum(t.value * cos(date_part(Utf8("hour"),t.time)))@1 / sum(cos(date_part(Utf8("hour"),t.time))) FILTER (WHERE t.value IS NOT NULL)@2 as sum(t.value * cos(date_part(Utf8("hour"),t.time))) / sum(cos(date_part(Utf8("hour"),t.time))) FILTER (WHERE t.value IS NOT NULL)]
+      GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),t.time)], aggr=[sum(t.value * cos(date_part(Utf8("hour"),t.time))), sum(cos(date_part(Utf8("hour"),t.time))) FILTER (WHERE t.value IS NOT NULL)], tier=dense, groups=4, per_label=[cos(CAST(date_part(hour, time@0) AS Float64))], dataset=t, chunks=8/8
+    "#);
     // A weight along the innermost axis: a multiplication per cell.
     let sql = "SELECT time, sum(value * (station_idx + 0.5)) FROM t GROUP BY time";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"GridReduceExec: mode=whole, gby=[time], aggr=[sum(t.value * t.station_idx + Float64(0.5))], tier=dense, groups=96, per_label=[CAST(station_idx@2 AS Float64) + 0.5], weighs=cells, dataset=t, chunks=8/8"#);
     let sql = "SELECT station, count(*) FILTER (WHERE value > 300), max(value) FILTER (WHERE time_idx < 9), \
                sum(CASE WHEN value > 500 THEN 1 ELSE 0 END), avg(value - 273.15) FROM t GROUP BY station";
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    ProjectionExec: expr=[station@0 as station, count(Int64(1)) FILTER (WHERE t.value > Int64(300))@1 as count(*) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9))@2 as max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END)@3 as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))@4 as avg(t.value - Float64(273.15))]
+      AggregateExec: mode=FinalPartitioned, gby=[station@0 as station], aggr=[count(1) FILTER (WHERE t.value > Float32(300)) as count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > 500 THEN 1 ELSE 0 END) as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))]
+        RepartitionExec: partitioning=Hash([station@0], 2), input_partitions=2
+          GridReduceExec: mode=partial, gby=[station], aggr=[count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))], tier=dense, groups=6, per_label=[time_idx@2 < 9], dataset=t, chunks=8/8
+    "#);
     query(&ctx, "SET gridfusion.reduce_weights = false").await.unwrap();
-    assert_snapshot!(explain(&ctx, sql).await, @"");
+    assert_snapshot!(explain(&ctx, sql).await, @r#"
+    ProjectionExec: expr=[station@0 as station, count(Int64(1)) FILTER (WHERE t.value > Int64(300))@1 as count(*) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9))@2 as max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END)@3 as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))@4 as avg(t.value - Float64(273.15))]
+      AggregateExec: mode=FinalPartitioned, gby=[station@0 as station], aggr=[count(1) FILTER (WHERE t.value > Float32(300)) as count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > 500 THEN 1 ELSE 0 END) as sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))]
+        RepartitionExec: partitioning=Hash([station@0], 2), input_partitions=2
+          GridReduceExec: mode=partial, gby=[station], aggr=[count(Int64(1)) FILTER (WHERE t.value > Int64(300)), max(t.value) FILTER (WHERE t.time_idx < Int64(9)), sum(CASE WHEN t.value > Int64(500) THEN Int64(1) ELSE Int64(0) END), avg(t.value - Float64(273.15))], tier=accumulators, groups=6, dataset=t, chunks=8/8
+    "#);
 }
 
 /// Aggregates of dimensions alone read no chunk, also with weights and conditions.
@@ -186,8 +199,14 @@ async fn sums_of_labels_read_nothing() {
     register(&ctx, &file).await;
     for (sql, expected) in [
         ("SELECT sum(time_idx * 0.5) FROM t", vec!["13680.0"]),
-        ("SELECT count(*) FILTER (WHERE station > 'S1'), avg(station_idx * 1.5) FROM t", vec!["384", "3.75"]),
-        ("SELECT weighted_avg(station_idx, time_idx) FILTER (WHERE time_idx < 2) FROM t", vec!["2.5"]),
+        (
+            "SELECT count(*) FILTER (WHERE station > 'S1'), avg(station_idx * 1.5) FROM t",
+            vec!["384", "3.75"],
+        ),
+        (
+            "SELECT weighted_avg(station_idx, time_idx) FILTER (WHERE time_idx < 2) FROM t",
+            vec!["2.5"],
+        ),
     ] {
         assert_eq!(rows_from(&ctx, sql).await, [expected], "{sql}");
         assert_eq!(metrics(&ctx, sql, &["chunks_read", "bytes_read"]).await, [0, 0], "{sql}");

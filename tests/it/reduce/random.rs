@@ -266,8 +266,9 @@ pub(crate) async fn tier(ctx: &SessionContext, sql: &str) -> &'static str {
     let Ok(frame) = ctx.sql(sql).await else { return "error" };
     let Ok(plan) = frame.create_physical_plan().await else { return "error" };
     let plan = displayable(plan.as_ref()).indent(false).to_string();
-    ["mode=whole, tier=dense, per_label", "mode=partial, tier=dense, per_label"]
+    ["mode=whole, tier=dense, weighs=cells", "mode=partial, tier=dense, weighs=cells"]
         .into_iter()
+        .chain(["mode=whole, tier=dense, per_label", "mode=partial, tier=dense, per_label"])
         .chain(["mode=whole, tier=dense", "mode=partial, tier=dense"])
         .chain(["mode=whole, tier=accumulators", "mode=partial, tier=accumulators"])
         .find(|kind| kind.split(", ").all(|part| plan.contains(part)))
@@ -347,12 +348,13 @@ async fn reductions_agree_with_rows() {
         "partial, tier=dense",
         "whole, tier=dense, per_label",
         "partial, tier=dense, per_label",
+        "whole, tier=dense, weighs=cells",
+        "partial, tier=dense, weighs=cells",
         "whole, tier=accumulators",
         "partial, tier=accumulators",
     ] {
         let kind = |kind: &str| kind.strip_prefix("mode=") == Some(tier);
-        let taken: usize =
-            tiers.iter().filter(|(of, _)| kind(of)).map(|(_, count)| count).sum();
+        let taken: usize = tiers.iter().filter(|(of, _)| kind(of)).map(|(_, count)| count).sum();
         assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
     }
     assert!(tiers.get("rows").is_some_and(|rows| *rows < 1_500), "{tiers:?}");
