@@ -288,28 +288,30 @@ fn temperatures() -> Vec<f32> {
         .collect()
 }
 
+/// A loop written by hand over mapped bytes.
+type Loop = fn(&[u8]);
+
 /// A field as a table: the bytes of its elements, their type and their attributes.
 struct Field {
     name: &'static str,
     bytes: Vec<u8>,
     tag: u32,
     attributes: Value,
-    by_lat: fn(&[u8]),
-    map: fn(&[u8]),
+    by_lat: Loop,
+    map: Loop,
     width: usize,
 }
 
-fn hand<C: Cell>() -> (fn(&[u8]), fn(&[u8]), usize) {
-    (
-        |bytes| two_threads(bytes, plane() * C::BYTES, by_lat::<C>),
-        |bytes| two_threads(bytes, plane() * C::BYTES, map::<C>),
-        C::BYTES,
-    )
-}
-
 fn field<C: Cell>(name: &'static str, tag: u32, bytes: Vec<u8>, attributes: Value) -> Field {
-    let (by_lat, map, width) = hand::<C>();
-    Field { name, bytes, tag, attributes, by_lat, map, width }
+    Field {
+        name,
+        bytes,
+        tag,
+        attributes,
+        by_lat: |bytes| two_threads(bytes, plane() * C::BYTES, by_lat::<C>),
+        map: |bytes| two_threads(bytes, plane() * C::BYTES, map::<C>),
+        width: C::BYTES,
+    }
 }
 
 /// The field in each form in which users hold it.
@@ -397,8 +399,7 @@ const MAP: &str = "SELECT lat, lon, avg(value) FROM t GROUP BY lat, lon";
 const BY_TIME: &str = "SELECT time, avg(value) FROM t GROUP BY time";
 
 /// Queries of the masked field, with the loop that does the same.
-#[allow(clippy::type_complexity, reason = "a table of queries")]
-fn queries() -> Vec<(&'static str, &'static str, fn(&[u8]))> {
+fn queries() -> Vec<(&'static str, &'static str, Loop)> {
     fn planes(bytes: &[u8], part: impl Fn(&[u8]) + Sync) {
         two_threads(bytes, plane() * 4, part);
     }

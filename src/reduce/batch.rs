@@ -1,6 +1,6 @@
 //! Some rows of a tile, and the groups of their cells.
 //!
-//! A [`Batch`] is small enough to stay in cache while one statistic after the other passes over it, so only
+//! A [`Batch`] is small enough to stay in cache while one statistic after the other passes over it. So only
 //! the first pass waits for memory. The groups along the innermost axis decide the loop:
 //!
 //! ```text

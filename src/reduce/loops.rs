@@ -66,16 +66,16 @@ pub(super) fn opaque_lanes() -> usize {
     std::hint::black_box(LANES)
 }
 
-/// The rows that are added side by side to the states of their columns, so that each state is loaded and
-/// stored once for all of them.
+/// The rows that are added side by side to the states of their columns. Each state is loaded and stored once
+/// for all of them.
 const ROWS: usize = 4;
 
 /// The bytes of a row up to which rows are added one by one. Then memory is read in order, which matters more than
 /// the states, which stay in the nearest cache.
 const SHORT_ROW: usize = 2048;
 
-/// Runs `$body` for each column `$at` below `$len` of some rows, with the lane that folds the column's cells, and
-/// the number of those that pass the test.
+/// Runs `$body` for each column `$at` below `$len` of some rows. `$lane` folds the column's cells that pass the
+/// test, and `$kept` is their number.
 ///
 /// Such a loop vectorises on every processor, other forms do not: the rows have names instead of being an
 /// array, and the length is not known when the loop is compiled.

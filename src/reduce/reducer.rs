@@ -24,7 +24,7 @@ pub trait Reducer: Send {
     /// Adds the statistics of `zone` for a chunk for which [`Reducer::is_answered`] is true.
     fn add_zone(&mut self, chunk: GroupedChunk<'_>, zone: &Zone);
 
-    /// Returns the least and the greatest stored number so far of the group at `place`, of the first member;
+    /// Returns the least and the greatest stored number so far of the group at `place`, of the first member.
     /// `None` where not requested, or without a value.
     fn extremes(&self, place: usize) -> (Option<Bound>, Option<Bound>);
 

@@ -116,8 +116,8 @@ impl Rows {
     }
 }
 
-/// Folds an axis of which all `extent` cells are selected into the axis before it, if the cells of both
-/// follow one another in the table of groups. Returns whether it did.
+/// Folds an axis into the axis before it, if the cells of both follow one another in the table of groups. All
+/// `extent` cells of the axis must be selected. Returns whether it did.
 ///
 /// An axis in no key lengthens runs of one group. An axis whose cells each have the next place lengthens an
 /// axis whose places are as far apart as it is long.

@@ -204,8 +204,8 @@ fn weigh_columns<T: Cell, K: Test<T>>(
     }
 }
 
-/// Returns the sum of the cells of a run that pass the test, times their weights, the sum of the weights, and
-/// the number of these cells. `width` is the number of lanes.
+/// Returns the sum of the cells of a run that pass the test, times their weights. Also returns the sum of the
+/// weights, and the number of these cells. `width` is the number of lanes.
 #[inline(always)]
 fn weigh_run<T: Cell, K: Test<T>>(
     cells: &[T],

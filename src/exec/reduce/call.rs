@@ -70,7 +70,7 @@ impl Call {
         }
     }
 
-    /// Translates the function and the argument of `aggregate` into a call and the number of its variable;
+    /// Translates the function and the argument of `aggregate` into a call and the number of its variable.
     /// `None` if the argument is more than a variable, or no kernel supports it.
     pub(super) fn of(aggregate: &Aggregate, scan: &GridScanExec) -> Option<(Self, Option<usize>)> {
         let function = &aggregate.function;

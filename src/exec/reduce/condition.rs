@@ -6,6 +6,8 @@
 //!                                                          lat     lat < 0
 //! ```
 
+use std::sync::Arc;
+
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr};
 use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
@@ -30,8 +32,8 @@ impl Condition {
         let mut condition = Self::default();
         for conjunct in split_conjunction(expr) {
             match Over::of(conjunct, scan) {
-                Over::Nothing => condition.labels.push((0, conjunct.clone())),
-                Over::Axis(axis) => condition.labels.push((axis, conjunct.clone())),
+                Over::Nothing => condition.labels.push((0, Arc::clone(conjunct))),
+                Over::Axis(axis) => condition.labels.push((axis, Arc::clone(conjunct))),
                 Over::Axes => return None,
                 Over::Variable => {
                     let interval = interval(conjunct, scan)?;

@@ -52,7 +52,7 @@ pub(super) struct DenseCall {
     pub(super) masks: Vec<FactorId>,
 }
 
-/// What a call is computed from.
+/// The statistics from which a call is computed.
 #[derive(Debug, Clone)]
 pub(super) enum Input {
     /// The number of rows.

@@ -118,7 +118,7 @@ pub(super) fn weighted(
         return None;
     }
     // The weight counts where the product is not NULL: it becomes one more term of the same cells.
-    let mut product = value.clone().times(weight.clone())?;
+    let mut product = value.times(&weight)?;
     let of_product = product.products.len();
     product.products.extend(weight.products);
     let piece = Piece { sign: 1.0, condition: None, polynomial: product };
@@ -250,8 +250,8 @@ impl Polynomial {
         match binary.op() {
             Operator::Plus => left.plus(right),
             Operator::Minus => left.plus(right.negated()),
-            Operator::Multiply => left.times(right),
-            Operator::Divide => left.times(right.reciprocal()?),
+            Operator::Multiply => left.times(&right),
+            Operator::Divide => left.times(&right.reciprocal()?),
             _ => None,
         }
     }
@@ -273,7 +273,7 @@ impl Polynomial {
     }
 
     /// Multiplies each product with each; `None` if the variable would be multiplied with itself.
-    fn times(self, other: Self) -> Option<Self> {
+    fn times(&self, other: &Self) -> Option<Self> {
         let value = one_variable(self.value, other.value)?;
         let mut products = Vec::new();
         for left in &self.products {
@@ -288,7 +288,7 @@ impl Polynomial {
     }
 
     /// Returns 1 divided by a single product of functions.
-    fn reciprocal(self) -> Option<Self> {
+    fn reciprocal(&self) -> Option<Self> {
         let [Product { constant, factors, has_value: false }] = self.products.as_slice() else {
             return None;
         };

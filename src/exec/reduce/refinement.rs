@@ -1,8 +1,8 @@
 //! [`Refinement`]: finer groups, in which functions of dimensions are constant.
 //!
 //! A weighted sum over groups is a weighted sum of their parts, if each part has one weight. So an axis with
-//! weights is grouped by the keys and the weights together, and the table of these *fine* groups is weighed at
-//! the end:
+//! weights is grouped by the keys and the weights together. The table of these *fine* groups is weighed at the
+//! end:
 //!
 //! ```text
 //!   sum(value * w(lat)) GROUP BY time        fine groups  time × lat    a sum and a count each
@@ -135,12 +135,12 @@ impl Refinement {
             groups: keys.groups,
         };
         let mut values: Vec<Option<FactorValues>> = vec![None; factors.list.len()];
-        for axis in 0..selection.len() {
+        for (axis, selected) in selection.iter().enumerate() {
             let of_axis: Vec<FactorId> = factors.of_axis(axis).collect();
             if of_axis.is_empty() {
                 continue;
             }
-            let count = selection[axis].count();
+            let count = selected.count();
             let coarse = keys.axes[axis].count(count).max(1);
             let others = refinement.groups / coarse;
             let refined = RefinedAxis::number(query, scan, keys, factors, axis, false)?;
@@ -198,8 +198,7 @@ impl Refinement {
         fine.over_places(0, |place, axis, group| place + parts[axis][group as usize])
     }
 
-    /// Returns a number for each place of the table of fine groups: NaN if one of `masks` says that its cells do
-    /// not count.
+    /// Returns a number for each place of the table of fine groups: NaN if `masks` leave out its cells.
     pub(super) fn counted(&self, fine: &GroupTable, masks: &[FactorId]) -> Vec<f64> {
         let axes: Vec<_> =
             (0..self.axes.len()).map(|axis| self.product(axis, &[], masks)).collect();
@@ -237,8 +236,8 @@ impl Refinement {
         }
     }
 
-    /// Returns, for each fine group of an axis, the product of the `factors` of this axis; NaN if one of these or
-    /// of `masks` says that its cells do not count.
+    /// Returns, for each fine group of an axis, the product of the `factors` of this axis. It is NaN if a factor
+    /// is NULL, or if `masks` leave out the cells.
     fn product(&self, axis: usize, factors: &[FactorId], masks: &[FactorId]) -> Vec<f64> {
         let mut product = vec![1.0; self.axes[axis].count(self.labels[axis]) as usize];
         let numbers = factors.iter().map(|id| (id, false)).chain(masks.iter().map(|id| (id, true)));

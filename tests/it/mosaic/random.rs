@@ -21,7 +21,7 @@ use serde_json::{Map, json};
 
 use crate::support::cases::{Axis, name};
 use crate::support::{
-    F64, I32, Layout, TestDataset, positions, query, reducing, rows_of, session, tet_bytes,
+    F64, I32, Layout, TestDataset, positions, query, reducing, rows_of, tet_bytes,
 };
 
 /// Files of variables over the same dimensions, and the rows of one table over all files.
