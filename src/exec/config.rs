@@ -162,7 +162,7 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
-                "reduce" => "false",
+                "reduce" | "reduce_weights" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

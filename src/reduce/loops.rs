@@ -8,9 +8,10 @@
 
 use multiversion::multiversion;
 
-use super::batch::{Batch, GroupPlaces, Segment};
+use super::batch::Batch;
 use super::cell::Cell;
 use super::keep::Test;
+use super::lanes::fold_batch;
 use super::moments::{Moments, add_moments};
 use super::statistic::Statistic;
 use super::weighted::{RowWeights, WeightedStates, add_weighted};
@@ -55,186 +56,6 @@ pub(super) fn weighted<T: Cell, K: Test<T>>(
     add_weighted::<T, K>(states, counts, batch, weights, test);
 }
 
-/// The number of independent lanes per run: they break the chain of dependent additions and fill
-/// vector registers.
-pub(super) const LANES: usize = 16;
-
-/// Returns [`LANES`] as a number that the compiler does not know. Loops over a known number of lanes are unrolled,
-/// and then only sometimes vectorise.
-#[inline(always)]
-pub(super) fn opaque_lanes() -> usize {
-    std::hint::black_box(LANES)
-}
-
-/// The rows that are added side by side to the states of their columns. Each state is loaded and stored once
-/// for all of them.
-const ROWS: usize = 4;
-
-/// The bytes of a row up to which rows are added one by one. Then memory is read in order, which matters more than
-/// the states, which stay in the nearest cache.
-const SHORT_ROW: usize = 2048;
-
-/// Runs `$body` for each column `$at` below `$len` of some rows. `$lane` folds the column's cells that pass the
-/// test, and `$kept` is their number.
-///
-/// Such a loop vectorises on every processor, other forms do not: the rows have names instead of being an
-/// array, and the length is not known when the loop is compiled.
-macro_rules! columns {
-    ($len:expr, $test:expr, [$($row:ident),+], |$at:ident, $lane:ident, $kept:ident| $body:block) => {{
-        let (len, test) = ($len, $test);
-        $(let $row = &$row[..len];)+
-        for $at in 0..len {
-            let (mut $lane, mut $kept) = (S::NEUTRAL, 0_u32);
-            $(
-                let (other, is_kept) = tested::<T, S, K>($row[$at], test);
-                $lane = S::fold($lane, other);
-                $kept = $kept.wrapping_add(is_kept);
-            )+
-            $body
-        }
-    }};
-}
-
-/// See [`pass`].
-#[inline(always)]
-pub(super) fn fold_batch<T: Cell, S: Statistic<T>, K: Test<T>>(
-    states: &mut [S::State],
-    counts: &mut [u64],
-    batch: Batch<'_, T>,
-    test: K,
-) {
-    let width = opaque_lanes();
-    for segment in batch.inner {
-        match &segment.places {
-            GroupPlaces::Fixed(place) => {
-                for (start, base) in batch.rows.each() {
-                    let (lane, kept) = fold_run::<T, S, K>(batch.row(segment, start), test, width);
-                    S::merge(&mut states[base + place], lane);
-                    if S::COUNTS && K::MAY_FAIL {
-                        counts[base + place] += u64::from(kept);
-                    }
-                }
-            }
-            GroupPlaces::Steps { first, step: 1 } => {
-                for rows in batch.rows.by_place() {
-                    let at = rows.place + first..rows.place + first + segment.len;
-                    let counted = if S::COUNTS && K::MAY_FAIL { at.clone() } else { 0..0 };
-                    let (states, counts) = (&mut states[at], &mut counts[counted]);
-                    fold_columns::<T, S, K>(states, counts, Batch { rows, ..batch }, segment, test);
-                }
-            }
-            places => {
-                for (start, base) in batch.rows.each() {
-                    for (at, cell) in batch.row(segment, start).iter().enumerate() {
-                        let place = base + places.at(at);
-                        let (lane, kept) = tested::<T, S, K>(*cell, test);
-                        S::merge(&mut states[place], lane);
-                        if S::COUNTS && K::MAY_FAIL {
-                            counts[place] += u64::from(kept);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Adds rows that share their groups to the states of the columns. `counts` is as long as `states`, or empty if
-/// the pass does not count.
-#[inline(always)]
-fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
-    states: &mut [S::State],
-    counts: &mut [u64],
-    batch: Batch<'_, T>,
-    segment: &Segment,
-    test: K,
-) {
-    let len = segment.len;
-    let states = &mut states[..len];
-    let row = |number: usize| batch.row(segment, batch.rows.start + number * batch.rows.stride);
-    let fours = if len * size_of::<T>() <= SHORT_ROW { 0 } else { batch.rows.count / ROWS };
-    for first in (0..fours).map(|four| four * ROWS) {
-        let [a, b, c, d] = std::array::from_fn(|at| row(first + at));
-        if S::COUNTS && K::MAY_FAIL {
-            let counts = &mut counts[..len];
-            columns!(len, test, [a, b, c, d], |at, lane, kept| {
-                S::merge(&mut states[at], lane);
-                counts[at] = counts[at].wrapping_add(u64::from(kept));
-            });
-        } else {
-            columns!(len, test, [a, b, c, d], |at, lane, _kept| {
-                S::merge(&mut states[at], lane);
-            });
-        }
-    }
-    for a in (fours * ROWS..batch.rows.count).map(row) {
-        if S::COUNTS && K::MAY_FAIL {
-            let counts = &mut counts[..len];
-            columns!(len, test, [a], |at, lane, kept| {
-                S::merge(&mut states[at], lane);
-                counts[at] = counts[at].wrapping_add(u64::from(kept));
-            });
-        } else {
-            columns!(len, test, [a], |at, lane, _kept| {
-                S::merge(&mut states[at], lane);
-            });
-        }
-    }
-}
-
-/// Returns the lane of a cell and 1, or the neutral lane and 0 if the cell fails the test.
-#[inline(always)]
-fn tested<T: Cell, S: Statistic<T>, K: Test<T>>(cell: T, test: K) -> (S::Lane, u32) {
-    let keeps = test.keeps(cell);
-    (S::lane_if(cell, keeps), u32::from(keeps))
-}
-
-/// Folds the cells of a run, of at most a batch, and counts those that pass the test. Sums of floats round
-/// differently from a sum in order, but always in the same way for the same run. `width` is the number of
-/// lanes ([`opaque_lanes`]).
-#[inline(always)]
-pub(super) fn fold_run<T: Cell, S: Statistic<T>, K: Test<T>>(
-    cells: &[T],
-    test: K,
-    width: usize,
-) -> (S::Lane, u32) {
-    let mut lanes = [S::NEUTRAL; LANES];
-    let mut kept = [0_u32; LANES];
-    // A run is cut into rows of as many cells as there are lanes.
-    let (blocks, rest) = cells.as_chunks::<LANES>();
-    let (fours, blocks) = blocks.as_chunks::<4>();
-    for [a, b, c, d] in fours {
-        columns!(width, test, [a, b, c, d], |at, lane, count| {
-            lanes[at] = S::fold(lanes[at], lane);
-            kept[at] = kept[at].wrapping_add(count);
-        });
-    }
-    for block in blocks {
-        columns!(width, test, [block], |at, lane, count| {
-            lanes[at] = S::fold(lanes[at], lane);
-            kept[at] = kept[at].wrapping_add(count);
-        });
-    }
-    columns!(rest.len(), test, [rest], |at, lane, count| {
-        lanes[at] = S::fold(lanes[at], lane);
-        kept[at] = kept[at].wrapping_add(count);
-    });
-    let lanes: [S::Lane; 8] = halved(lanes, S::fold);
-    let lanes: [S::Lane; 4] = halved(lanes, S::fold);
-    let [a, b]: [S::Lane; 2] = halved(lanes, S::fold);
-    (S::fold(a, b), kept.into_iter().fold(0, u32::wrapping_add))
-}
-
-/// Folds the second half of the lanes into the first: `M` is half of `N`. As long as all sizes are known, this
-/// compiles to a few additions of whole registers.
-#[inline(always)]
-pub(super) fn halved<L: Copy, const N: usize, const M: usize>(
-    lanes: [L; N],
-    fold: impl Fn(L, L) -> L,
-) -> [L; M] {
-    std::array::from_fn(|at| fold(lanes[at], lanes[at + M]))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
@@ -243,7 +64,7 @@ mod tests {
     use rand::{Rng, SeedableRng};
 
     use super::*;
-    use crate::reduce::batch::Rows;
+    use crate::reduce::batch::{GroupPlaces, Rows, Segment};
     use crate::reduce::bounds::Bounds;
     use crate::reduce::keep::{Everything, Keep, Numbers};
     use crate::reduce::statistic::{Count, Max, Min, Sum, WideSum};
@@ -258,6 +79,23 @@ mod tests {
         test: K,
     ) {
         fold_batch::<T, S, K>(states, counts, batch, test);
+    }
+
+    /// The other passes for processors with AVX2 only.
+    #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+    fn moments_avx2<T: Cell, K: Test<T>>(states: &mut [Moments], batch: Batch<'_, T>, test: K) {
+        add_moments::<T, K>(states, batch, test);
+    }
+
+    #[multiversion(targets("x86_64+avx2+bmi1+bmi2"))]
+    fn weighted_avx2<T: Cell, K: Test<T>>(
+        states: &mut WeightedStates,
+        counts: &mut [u64],
+        batch: Batch<'_, T>,
+        weights: &RowWeights<'_>,
+        test: K,
+    ) {
+        add_weighted::<T, K>(states, counts, batch, weights, test);
     }
 
     /// Five rows of 150 cells: runs, columns, or places in any order; some rows share their groups.
@@ -295,6 +133,27 @@ mod tests {
         assert_eq!(results[0], results[2]);
     }
 
+    /// Does the same with moments and with weighted sums.
+    fn others_agree<T: Cell, K: Test<T>>(cells: &[T], rng: &mut StdRng, test: K) {
+        let (rows, inner, groups) = batches(rng);
+        let batch = Batch { cells, rows, inner: &inner };
+        let all = [add_moments::<T, K>, moments_avx2::<T, K>, moments::<T, K>].map(|pass| {
+            let mut states = vec![Moments::default(); groups];
+            pass(&mut states, batch, test);
+            format!("{states:?}")
+        });
+        assert!(all.iter().all(|other| *other == all[0]));
+        let along: Vec<f64> = (0..150).map(|_| rng.random_range(-2.0..2.0)).collect();
+        let weights = RowWeights::of_parts(rng.random::<bool>().then_some(&along[..]), &along[..5]);
+        let passes = [add_weighted::<T, K>, weighted_avx2::<T, K>, weighted::<T, K>];
+        let all = passes.map(|pass| {
+            let (mut states, mut counts) = (WeightedStates::new(groups), vec![0; groups]);
+            pass(&mut states, &mut counts, batch, &weights, test);
+            format!("{states:?} {counts:?}")
+        });
+        assert!(all.iter().all(|other| *other == all[0]));
+    }
+
     fn all_agree<T>(rng: &mut StdRng, make: impl Fn(&mut StdRng) -> T)
     where
         T: Cell + Bounds + Debug,
@@ -311,6 +170,7 @@ mod tests {
                     agree::<T, Count, _>(&cells, rng, $test);
                     agree::<T, Min, _>(&cells, rng, $test);
                     agree::<T, Max, _>(&cells, rng, $test);
+                    others_agree::<T, _>(&cells, rng, $test);
                 };
             }
             each!(Everything);

@@ -21,7 +21,8 @@
 //!   dense     one variable: elements, and the parts of an aggregation over it
 //!   └ member  the states of groups for one condition on the value
 //!     └ loops     passes over a batch, compiled for each processor
-//!       └ statistic, moments, weighted
+//!       └ moments, weighted
+//!         └ lanes, statistic
 //! ```
 
 mod batch;
@@ -33,6 +34,7 @@ mod group_stats;
 mod group_table;
 mod grouped_chunk;
 mod keep;
+mod lanes;
 mod loops;
 mod member;
 mod moments;

@@ -4,7 +4,7 @@
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::loops::{LANES, fold_run, opaque_lanes};
+use super::lanes::{LANES, fold_run, opaque_lanes};
 use super::statistic::Sum;
 
 /// The count, the mean and the spread of some values.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::batch::{Batch, GroupPlaces};
 use super::cell::{Cell, Lane};
 use super::keep::Test;
-use super::loops::{LANES, fold_run, halved, opaque_lanes};
+use super::lanes::{LANES, fold_run, halved, opaque_lanes};
 use super::statistic::Sum;
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 
@@ -81,7 +81,13 @@ struct OuterWeights<'a> {
     weights: &'a [f64],
 }
 
-impl RowWeights<'_> {
+impl<'a> RowWeights<'a> {
+    /// Makes weights along rows of 150 cells, and one weight per row.
+    #[cfg(test)]
+    pub(super) fn of_parts(inner: Option<&'a [f64]>, rows: &'a [f64]) -> Self {
+        Self { inner, outer: vec![OuterWeights { stride: 150, weights: rows }] }
+    }
+
     /// Returns the product of the outer weights of the row that begins at cell `start`.
     fn of_row(&self, start: usize) -> f64 {
         let weight =
@@ -214,7 +220,7 @@ fn weigh_run<T: Cell, K: Test<T>>(
     width: usize,
 ) -> (f64, f64, u32) {
     let (mut sums, mut totals, mut kept) = ([0.0; LANES], [0.0; LANES], [0_u32; LANES]);
-    // As in `loops`: blocks side by side, in a loop of unknown length.
+    // As in `lanes`: blocks side by side, in a loop of unknown length.
     let (blocks, rest) = cells.as_chunks::<LANES>();
     let (weight_blocks, weight_rest) = weights.as_chunks::<LANES>();
     let (fours, blocks) = blocks.as_chunks::<4>();

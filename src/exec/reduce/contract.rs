@@ -80,7 +80,8 @@ impl<'a> Contraction<'a> {
     fn weighed(&self, terms: &[Term<Source>]) -> Vec<f64> {
         let mut sums = vec![0.0; self.groups];
         for term in terms {
-            let axes = self.refinement.weighed_axes(self.fine, self.coarse, term);
+            let axes =
+                self.refinement.weighed_axes(self.fine, self.coarse, &term.factors, &term.masks);
             let weighted = |member: usize| self.stats[member].weighted.as_ref();
             match term.quantity {
                 Source::Rows => add(&axes, &mut sums, term.constant, &self.rows, |it| it as f64),

@@ -18,10 +18,11 @@ use datafusion::physical_expr::PhysicalExprRef;
 
 use super::call::Call;
 use super::condition::{Condition, both};
+use super::factors::{FactorId, Factors};
 use super::keys::Keys;
 use super::linear::{Linear, Quantity, Term, linear, weighted};
 use super::query::{Aggregate, Query};
-use super::refinement::{FactorId, Factors, Refinement};
+use super::refinement::Refinement;
 use crate::exec::GridScanExec;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::reduce::{CellWeights, Requested, RequestedMember, ValueRange, reducer};

@@ -23,8 +23,9 @@ use datafusion::physical_expr::expressions::{
 };
 
 use super::condition::{Condition, both};
+use super::factors::{FactorId, Factors};
 use super::number::{Over, number, number_of};
-use super::refinement::{FactorId, Factors};
+
 use crate::exec::GridScanExec;
 use crate::reduce::{Number, ValueRange};
 
@@ -100,6 +101,9 @@ pub(super) fn linear(
 ) -> Option<Linear> {
     let mut linear = Linear { sum: vec![], count: vec![], weights: vec![] };
     for piece in pieces(expr, scan)? {
+        if !distributes(&piece.polynomial, scan) {
+            return None;
+        }
         piece.add_to(&mut linear, base, factors)?;
     }
     Some(linear)
@@ -114,11 +118,11 @@ pub(super) fn weighted(
     factors: &mut Factors,
 ) -> Option<Linear> {
     let (value, weight) = (Polynomial::of(value, scan)?, Polynomial::of(weight, scan)?);
-    if weight.value.is_some() {
-        return None;
-    }
     // The weight counts where the product is not NULL: it becomes one more term of the same cells.
     let mut product = value.times(&weight)?;
+    if weight.value.is_some() || !distributes(&product, scan) {
+        return None;
+    }
     let of_product = product.products.len();
     product.products.extend(weight.products);
     let piece = Piece { sign: 1.0, condition: None, polynomial: product };
@@ -126,6 +130,16 @@ pub(super) fn weighted(
     piece.add_to(&mut linear, base, factors)?;
     linear.weights = linear.sum.split_off(of_product);
     Some(linear)
+}
+
+/// Whether the sum of a polynomial is the sum of its products. With infinite values it is only if the variable
+/// is in one product: (1 + 0) × infinity is infinite, and 1 × infinity + 0 × infinity is NaN.
+fn distributes(polynomial: &Polynomial, scan: &GridScanExec) -> bool {
+    let with_value = polynomial.products.iter().filter(|product| product.has_value).count();
+    let is_finite = |value: usize| {
+        scan.array().value(value).as_number().is_some_and(|number| number.element().is_integer())
+    };
+    with_value <= 1 || polynomial.value.is_some_and(is_finite)
 }
 
 /// Splits an argument into pieces.

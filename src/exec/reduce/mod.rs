@@ -22,6 +22,7 @@ mod contract;
 mod dense;
 mod dense_stream;
 mod extremes;
+mod factors;
 mod group_pruning;
 mod keys;
 mod linear;

@@ -22,60 +22,11 @@ use arrow::datatypes::{DataType, Float64Type};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::is_not_null;
 
+use super::factors::{Factor, FactorId, Factors};
 use super::keys::{Keys, number_axis};
-use super::linear::Term;
 use super::query::Query;
 use crate::exec::GridScanExec;
 use crate::reduce::{AxisGroups, CellWeights, GroupTable};
-
-/// The number of a function in [`Factors`].
-pub(super) type FactorId = usize;
-
-/// The functions of single dimensions that a query multiplies or tests, each once.
-#[derive(Debug, Default)]
-pub(super) struct Factors {
-    list: Vec<Factor>,
-}
-
-/// A function of the labels of an axis.
-#[derive(Debug)]
-struct Factor {
-    axis: usize,
-    expr: PhysicalExprRef,
-    /// Whether it is a condition, and not a number.
-    is_condition: bool,
-}
-
-impl Factors {
-    /// Adds a number to multiply with.
-    pub(super) fn weight(&mut self, axis: usize, expr: &PhysicalExprRef) -> FactorId {
-        self.add(axis, expr, false)
-    }
-
-    /// Adds a condition on labels.
-    pub(super) fn condition(&mut self, axis: usize, expr: &PhysicalExprRef) -> FactorId {
-        self.add(axis, expr, true)
-    }
-
-    fn add(&mut self, axis: usize, expr: &PhysicalExprRef, is_condition: bool) -> FactorId {
-        let same = |factor: &Factor| {
-            factor.axis == axis && factor.is_condition == is_condition && &factor.expr == expr
-        };
-        self.list.iter().position(same).unwrap_or_else(|| {
-            self.list.push(Factor { axis, expr: Arc::clone(expr), is_condition });
-            self.list.len() - 1
-        })
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Returns every function.
-    pub(super) fn expressions(&self) -> impl Iterator<Item = &PhysicalExprRef> {
-        self.list.iter().map(|factor| &factor.expr)
-    }
-}
 
 /// The fine groups of a query, and the values of its functions for them.
 #[derive(Debug, Clone)]
@@ -144,11 +95,10 @@ impl Refinement {
             let coarse = keys.axes[axis].count(count).max(1);
             let others = refinement.groups / coarse;
             let refined = RefinedAxis::number(query, scan, keys, factors, axis, false)?;
-            let cuts_runs = Some(axis) == innermost
-                && refined.groups.count(count) > coarse
-                && !has_long_runs(&refined.groups);
+            let is_finer = refined.groups.count(count) > coarse;
+            let cuts_runs = Some(axis) == innermost && !has_long_runs(&refined.groups);
             let is_large = others.saturating_mul(refined.groups.count(count)) > limit;
-            let (axis_groups, by_label) = if cuts_runs || is_large {
+            let (axis_groups, by_label) = if is_finer && (cuts_runs || is_large) {
                 let numbers: Vec<_> =
                     of_axis.iter().map(|id| refined.by_label(*id, count)).collect();
                 let masks = RefinedAxis::number(query, scan, keys, factors, axis, true)?;
@@ -205,17 +155,19 @@ impl Refinement {
         fine.over_places(1.0, |product: f64, axis, group| product * axes[axis][group as usize])
     }
 
-    /// Returns the axes of the table of fine groups, from the outermost, with what `term` needs of each.
-    pub(super) fn weighed_axes<Q>(
+    /// Returns the axes of the table of fine groups, from the outermost, with the places
+    /// of the query's groups, and the products of `factors`.
+    pub(super) fn weighed_axes(
         &self,
         fine: &GroupTable,
         coarse: &GroupTable,
-        term: &Term<Q>,
+        factors: &[FactorId],
+        masks: &[FactorId],
     ) -> Vec<WeighedAxis> {
         let axes = (0..self.axes.len()).filter_map(|axis| Some((axis, fine.groups_on(axis)?)));
         axes.map(|(axis, groups)| {
             let (places, product) =
-                (self.places_on(axis, coarse), self.product(axis, &term.factors, &term.masks));
+                (self.places_on(axis, coarse), self.product(axis, factors, masks));
             let places: Vec<usize> = groups.iter().map(|group| places[*group as usize]).collect();
             WeighedAxis {
                 products: groups.iter().map(|group| product[*group as usize]).collect(),
@@ -257,12 +209,6 @@ impl Refinement {
             of_groups.fold(1.0, |greatest: f64, number| greatest.max(number.abs()))
         };
         self.factors.iter().map(greatest).product::<f64>() < 1e300
-    }
-}
-
-impl Factors {
-    fn of_axis(&self, axis: usize) -> impl Iterator<Item = FactorId> {
-        (0..self.list.len()).filter(move |id| self.list[*id].axis == axis)
     }
 }
 

@@ -72,7 +72,9 @@ fn weight(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
 /// A random aggregate with weights, arithmetic, or a condition of its own.
 fn weighed(case: &Case, rng: &mut StdRng) -> String {
     let mut of_axis = |make: fn(&Axis, &str, &mut StdRng) -> String| {
-        let axis = rng.random_range(0..case.axes.len());
+        // Weights along the innermost axis are multiplied with cells.
+        let innermost = case.axes.len() - 1;
+        let axis = if rng.random_bool(0.5) { innermost } else { rng.random_range(0..=innermost) };
         make(&case.axes[axis], &name(axis), rng)
     };
     let (w, v) = (of_axis(weight), of_axis(weight));
@@ -177,7 +179,9 @@ fn sql(case: &Case, rng: &mut StdRng) -> (String, usize) {
         })
         .collect();
     if rng.random_bool(0.05) {
-        // Not a dimension: the query must fall back to rows.
+        // Not a dimension: the query must fall back to rows. There, DataFusion 55 takes times of day as sorted like
+        // the times that they are made of, and returns a group several times.
+        keys.retain(|key| !key.contains("AS TIME"));
         keys.push("value".into());
     }
     keys.sort();
@@ -348,12 +352,15 @@ async fn reductions_agree_with_rows() {
         "partial, tier=dense",
         "whole, tier=dense, per_label",
         "partial, tier=dense, per_label",
-        "whole, tier=dense, weighs=cells",
-        "partial, tier=dense, weighs=cells",
+        "weighs=cells",
         "whole, tier=accumulators",
         "partial, tier=accumulators",
     ] {
-        let kind = |kind: &str| kind.strip_prefix("mode=") == Some(tier);
+        // Weights of cells count in both modes together.
+        let kind = |kind: &str| match tier {
+            "weighs=cells" => kind.ends_with(tier),
+            _ => kind.strip_prefix("mode=") == Some(tier),
+        };
         let taken: usize = tiers.iter().filter(|(of, _)| kind(of)).map(|(_, count)| count).sum();
         assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
     }
