@@ -175,7 +175,7 @@ fn figures_of_the_readme_are_those_of_the_book() {
     let (_, section) = readme.split_once("\n## Performance\n").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
-    assert_eq!(rows.len(), 5);
+    assert_eq!(rows.len(), 8);
     for row in rows {
         assert!(book.lines().any(|line| line == row), "{row}");
     }
