@@ -28,8 +28,8 @@ pub(super) fn opaque_lanes() -> usize {
 /// for all of them.
 const ROWS: usize = 4;
 
-/// The bytes of a row up to which rows are added one by one. Then memory is read in order, which matters more than
-/// the states, which stay in the nearest cache.
+/// The bytes of a row up to which rows that follow one another are added one by one. Then memory is read in order,
+/// which matters more than the states, which stay in the nearest cache.
 const SHORT_ROW: usize = 2048;
 
 /// Runs `$body` for each column `$at` below `$len` of some rows. `$lane` folds the column's cells that pass the
@@ -111,7 +111,8 @@ fn fold_columns<T: Cell, S: Statistic<T>, K: Test<T>>(
     let len = segment.len;
     let states = &mut states[..len];
     let row = |number: usize| batch.row(segment, batch.rows.start + number * batch.rows.stride);
-    let fours = if len * size_of::<T>() <= SHORT_ROW { 0 } else { batch.rows.count / ROWS };
+    let in_order = batch.rows.stride == len && len * size_of::<T>() <= SHORT_ROW;
+    let fours = if in_order { 0 } else { batch.rows.count / ROWS };
     for first in (0..fours).map(|four| four * ROWS) {
         let [a, b, c, d] = std::array::from_fn(|at| row(first + at));
         if S::COUNTS && K::MAY_FAIL {
