@@ -9,9 +9,8 @@ use arrow::array::{
 use arrow::compute::take;
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type, UInt64Type};
 
-use super::group_stats::GroupStats;
+use super::group_stats::{GroupStats, Requested};
 use super::moments::Moments;
-use super::weighted::WeightedStates;
 use crate::error::{Error, Result};
 
 /// How groups are added up: each has a coarser group, or does not count.
@@ -21,15 +20,15 @@ pub struct Coarser<'a> {
     pub places: &'a [usize],
     /// The number of coarser groups.
     pub groups: usize,
-    /// A number for each group: NaN if it does not count.
-    pub counted: &'a [f64],
+    /// Whether each group counts.
+    pub counted: &'a [bool],
 }
 
 impl Coarser<'_> {
     /// Returns each group that counts, with the place of its coarser group.
     fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         let pairs = self.places.iter().copied().enumerate().zip(self.counted);
-        pairs.filter(|(_, counted)| !counted.is_nan()).map(|(pair, _)| pair)
+        pairs.filter(|(_, counted)| **counted).map(|(pair, _)| pair)
     }
 
     /// Folds a state of each group into that of its coarser group.
@@ -44,32 +43,26 @@ impl Coarser<'_> {
         self.fold(0, counts, |sum, count| *sum += count)
     }
 
-    fn sums(self, sums: &[f64]) -> Vec<f64> {
-        self.fold(0.0, sums, |sum, other| *sum += other)
-    }
-
-    /// Adds up all statistics.
+    /// Adds up the counts, and those of the `requested` statistics. Sums of weighted cells are not among them.
     ///
     /// # Errors
     /// `Internal` if extremes are not numbers.
-    pub fn stats(self, stats: &GroupStats) -> Result<GroupStats> {
-        let extreme = |array: &Option<ArrayRef>, is_max: bool| {
-            array.as_ref().map(|array| self.extremes(array, &stats.counts, is_max)).transpose()
+    pub fn stats(self, stats: &GroupStats, requested: Requested) -> Result<GroupStats> {
+        let Requested { sum, wide_sum, min, max, spread } = requested;
+        let extreme = |array: Option<&ArrayRef>, is_max: bool| {
+            array.map(|array| self.extremes(array, &stats.counts, is_max)).transpose()
         };
+        let sums = stats.sums.as_deref().filter(|_| sum);
+        let wide_sums = stats.wide_sums.as_ref().filter(|_| wide_sum);
+        let spreads = stats.spreads.as_deref().filter(|_| spread);
         Ok(GroupStats {
             counts: self.counts(&stats.counts),
-            sums: stats.sums.as_ref().map(|sums| self.sums(sums)),
-            wide_sums: stats.wide_sums.as_ref().map(|sums| self.wide_sums(sums)).transpose()?,
-            mins: extreme(&stats.mins, false)?,
-            maxs: extreme(&stats.maxs, true)?,
-            spreads: stats
-                .spreads
-                .as_ref()
-                .map(|spreads| self.fold(Moments::default(), spreads, Moments::merge)),
-            weighted: stats.weighted.as_ref().map(|weighted| WeightedStates {
-                sums: self.sums(&weighted.sums),
-                weights: self.sums(&weighted.weights),
-            }),
+            sums: sums.map(|sums| self.fold(0.0, sums, |sum, other| *sum += other)),
+            wide_sums: wide_sums.map(|sums| self.wide_sums(sums)).transpose()?,
+            mins: extreme(stats.mins.as_ref().filter(|_| min), false)?,
+            maxs: extreme(stats.maxs.as_ref().filter(|_| max), true)?,
+            spreads: spreads.map(|all| self.fold(Moments::default(), all, Moments::merge)),
+            weighted: None,
         })
     }
 

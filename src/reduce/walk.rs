@@ -24,13 +24,26 @@ const COLUMNS: usize = 1024;
 /// The order in which the cells of a chunk are visited.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Per outer axis, the cells from one index to the next (its stride), and the selected segments.
-    outer: Vec<(usize, Vec<Segment>)>,
+    /// Per outer axis, the cells from one index to the next (its stride), and its selected indices.
+    outer: Vec<(usize, Vec<EvenIndices>)>,
     /// The innermost axis, in pieces of a batch at most. Usually there is one strip, the whole row.
     strips: Vec<Vec<Segment>>,
     /// The innermost axis in pieces of [`COLUMNS`] cells, for rows that share their groups; empty if a cell
     /// is in the group of its neighbour.
     columns: Vec<Vec<Segment>>,
+}
+
+/// Neighbouring indices of an outer axis, whose places in the group table are evenly spaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct EvenIndices {
+    /// The first index along the axis of the tile.
+    start: usize,
+    /// The number of indices.
+    len: usize,
+    /// The place of the first index.
+    place: usize,
+    /// The distance to the place of the next index.
+    step: usize,
 }
 
 impl Walk {
@@ -67,7 +80,11 @@ impl Walk {
             true => strips(&inner, COLUMNS),
             false => vec![],
         };
-        Self { outer: folded, strips: strips(&inner, BATCH_CELLS), columns }
+        let even = |(stride, segments): (usize, Vec<Segment>)| {
+            (stride, segments.iter().flat_map(Segment::even_indices).collect())
+        };
+        let outer = folded.into_iter().map(even).collect();
+        Self { outer, strips: strips(&inner, BATCH_CELLS), columns }
     }
 
     /// Calls `visit` with batches of rows and the selected cells of each. A batch has at most 8192 cells:
@@ -149,69 +166,27 @@ fn fold(before: &mut [Segment], extent: usize, segments: &[Segment]) -> bool {
 }
 
 /// Calls `visit` with evenly spaced rows over the axes `outer`, beginning at `start` and `place`. The
-/// last of these axes becomes one `Rows` per segment, or one per index if its places are listed. The
-/// others recurse.
+/// last of these axes becomes one `Rows` per run of even indices. The others recurse.
 fn rows_below(
-    outer: &[(usize, Vec<Segment>)],
+    outer: &[(usize, Vec<EvenIndices>)],
     start: usize,
     place: usize,
     visit: &mut impl FnMut(Rows),
 ) {
-    let Some(((stride, segments), inner)) = outer.split_first() else {
+    let Some(((stride, runs), inner)) = outer.split_first() else {
         return visit(Rows { start, stride: 0, place, step: 0, count: 1 });
     };
     let stride = *stride;
-    for segment in segments {
-        let start = start + segment.start * stride;
-        if !inner.is_empty() {
-            for at in 0..segment.len {
-                rows_below(inner, start + at * stride, place + segment.places.at(at), visit);
-            }
+    for run in runs {
+        let (start, place) = (start + run.start * stride, place + run.place);
+        if inner.is_empty() {
+            visit(Rows { start, stride, place, step: run.step, count: run.len });
             continue;
         }
-        match &segment.places {
-            GroupPlaces::Fixed(at) => {
-                visit(Rows { start, stride, place: place + at, step: 0, count: segment.len });
-            }
-            GroupPlaces::Steps { first, step } => {
-                let place = place + first;
-                visit(Rows { start, stride, place, step: *step, count: segment.len });
-            }
-            GroupPlaces::Listed(places) => {
-                for run in even_runs(places) {
-                    let step =
-                        places[run.clone()].get(1).map_or(0, |next| next - places[run.start]);
-                    visit(Rows {
-                        start: start + run.start * stride,
-                        stride,
-                        place: place + places[run.start],
-                        step,
-                        count: run.len(),
-                    });
-                }
-            }
+        for at in 0..run.len {
+            rows_below(inner, start + at * stride, place + at * run.step, visit);
         }
     }
-}
-
-/// Cuts listed places into runs whose places are evenly spaced, and do not descend. Hours of the day
-/// become one run per day.
-fn even_runs(places: &[usize]) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for at in 0..places.len() {
-        let continues = |run: &Range<usize>| match run.len() {
-            1 => places[at] >= places[at - 1],
-            _ => {
-                places[at] >= places[at - 1]
-                    && places[at] - places[at - 1] == places[run.start + 1] - places[run.start]
-            }
-        };
-        match runs.last_mut() {
-            Some(run) if continues(run) => run.end = at + 1,
-            _ => runs.push(at..at + 1),
-        }
-    }
-    runs
 }
 
 /// Cuts segments into strips of at most `cells`; a strip may hold several short segments.
@@ -237,6 +212,34 @@ fn strips(segments: &[Segment], cells: usize) -> Vec<Vec<Segment>> {
 }
 
 impl Segment {
+    /// Cuts the segment where its places are not evenly spaced, or descend. Hours of the day become one run
+    /// per day.
+    fn even_indices(&self) -> Vec<EvenIndices> {
+        let Self { start, len, places } = self;
+        let places = match places {
+            GroupPlaces::Fixed(place) => {
+                return vec![EvenIndices { start: *start, len: *len, place: *place, step: 0 }];
+            }
+            GroupPlaces::Steps { first, step } => {
+                return vec![EvenIndices { start: *start, len: *len, place: *first, step: *step }];
+            }
+            GroupPlaces::Listed(places) => places,
+        };
+        let mut runs: Vec<EvenIndices> = Vec::new();
+        let mut before = 0;
+        for (at, place) in places.iter().enumerate() {
+            let distance = place.checked_sub(before);
+            before = *place;
+            match (runs.last_mut(), distance) {
+                (Some(run), Some(step)) if run.len == 1 || step == run.step => {
+                    (run.len, run.step) = (run.len + 1, step);
+                }
+                _ => runs.push(EvenIndices { start: start + at, len: 1, place: *place, step: 0 }),
+            }
+        }
+        runs
+    }
+
     /// Returns the part of the segment at `cells`, which are relative to its start.
     fn piece(&self, cells: Range<usize>) -> Self {
         let places = match &self.places {
@@ -247,5 +250,32 @@ impl Segment {
             GroupPlaces::Listed(places) => GroupPlaces::Listed(places[cells.clone()].to_vec()),
         };
         Self { start: self.start + cells.start, len: cells.end - cells.start, places }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Even runs list the same places as the segment.
+    #[test]
+    fn listed_places_are_cut_where_they_are_not_even() {
+        for (listed, expected) in [
+            (vec![0, 1, 2, 0, 1, 2], 2),
+            (vec![4, 4, 4, 5, 5], 2),
+            (vec![9, 7, 5], 3),
+            (vec![0, 2, 4, 5, 7, 9, 1], 3),
+            (vec![3], 1),
+        ] {
+            let places = GroupPlaces::Listed(listed.clone());
+            let segment = Segment { start: 10, len: listed.len(), places };
+            let runs = segment.even_indices();
+            assert_eq!(runs.len(), expected, "{listed:?}");
+            let cells = runs.iter().flat_map(|run| {
+                (0..run.len).map(move |at| (run.start + at, run.place + at * run.step))
+            });
+            let all: Vec<_> = (10..).zip(listed).collect();
+            assert_eq!(cells.collect::<Vec<_>>(), all);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! [`Contraction`]: weighs the statistics of fine groups, and adds them up to those of the query's groups.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -22,6 +23,8 @@ pub(super) struct Contraction<'a> {
     rows: Vec<u64>,
     /// The statistics of each member.
     stats: Vec<GroupStats>,
+    /// The place of the query's group, for each fine group; computed for the first call that needs it.
+    places: OnceCell<Vec<usize>>,
 }
 
 impl<'a> Contraction<'a> {
@@ -32,7 +35,15 @@ impl<'a> Contraction<'a> {
         rows: Vec<u64>,
         stats: Vec<GroupStats>,
     ) -> Self {
-        Self { refinement, fine, coarse, groups: coarse.len(), rows, stats }
+        Self {
+            refinement,
+            fine,
+            coarse,
+            groups: coarse.len(),
+            rows,
+            stats,
+            places: OnceCell::new(),
+        }
     }
 
     /// Returns the columns of a call for the groups of the query: its value if `whole`, else its state.
@@ -113,11 +124,11 @@ impl<'a> Contraction<'a> {
         member: Option<usize>,
         whole: bool,
     ) -> Result<Vec<ArrayRef>> {
-        let places = self.refinement.places(self.fine, self.coarse);
+        let places = self.places.get_or_init(|| self.refinement.places(self.fine, self.coarse));
         let counted = self.refinement.counted(self.fine, &call.masks);
-        let coarser = Coarser { places: &places, groups: self.groups, counted: &counted };
+        let coarser = Coarser { places, groups: self.groups, counted: &counted };
         let (mut stats, rows) = match member {
-            Some(member) => (coarser.stats(&self.stats[member])?, vec![]),
+            Some(member) => (coarser.stats(&self.stats[member], call.call.requested())?, vec![]),
             None => (GroupStats::default(), coarser.counts(&self.rows)),
         };
         match whole {

@@ -115,7 +115,8 @@ impl DensePlan {
             true => None,
             false => Some(Refinement::of(query, scan, keys, &factors)?),
         };
-        let mut members = Members { list: vec![], refinement: refinement.as_ref(), scan };
+        let mut members =
+            Members { list: vec![], weights: vec![], refinement: refinement.as_ref(), scan };
         let rows = rows.map(|(value, range)| members.add(value, range, Requested::default(), None));
         let calls = parsed.into_iter().map(|call| members.choose(call)).collect::<Option<_>>()?;
         let members = members.list;
@@ -223,6 +224,8 @@ impl Parsed {
 /// The members that calls need so far.
 struct Members<'a> {
     list: Vec<DenseMember>,
+    /// The weights of cells that were made so far, with the functions that they multiply.
+    weights: Vec<(Vec<FactorId>, Arc<CellWeights>)>,
     refinement: Option<&'a Refinement>,
     scan: &'a GridScanExec,
 }
@@ -242,7 +245,10 @@ impl Members<'_> {
             existing.value == value
                 && member.range == range
                 && !(both_sums.sum && both_sums.wide_sum)
-                && (weights.is_none() || member.weights.is_none() || member.weights == weights)
+                && match (&member.weights, &weights) {
+                    (Some(old), Some(new)) => Arc::ptr_eq(old, new),
+                    _ => true,
+                }
         };
         match self.list.iter_mut().enumerate().find(|(_, existing)| serves(existing)) {
             Some((at, existing)) => {
@@ -285,19 +291,25 @@ impl Members<'_> {
         })
     }
 
+    /// Returns the weights of cells of a term with these functions; `None` if it weighs groups only.
+    fn cell_weights(&mut self, factors: &[FactorId]) -> Option<Arc<CellWeights>> {
+        let refinement = self.refinement?;
+        let of_cells = refinement.of_cells(factors);
+        if of_cells.is_empty() {
+            return None;
+        }
+        if let Some((_, made)) = self.weights.iter().find(|(functions, _)| *functions == of_cells) {
+            return Some(Arc::clone(made));
+        }
+        let made = Arc::new(refinement.weights(&of_cells, self.scan));
+        self.weights.push((of_cells, Arc::clone(&made)));
+        Some(made)
+    }
+
     /// Chooses the member of a term.
     fn source(&mut self, term: Term) -> Option<Term<Source>> {
         let Term { constant, factors, masks, quantity } = term;
-        let of_cells = match self.refinement {
-            Some(refinement) => refinement.of_cells(&factors),
-            None => vec![],
-        };
-        let weights = match self.refinement {
-            Some(refinement) if !of_cells.is_empty() => {
-                Some(Arc::new(refinement.weights(&of_cells, self.scan)))
-            }
-            _ => None,
-        };
+        let weights = self.cell_weights(&factors);
         let is_weighted = weights.is_some();
         let quantity = match quantity {
             Quantity::Rows if is_weighted => return None,

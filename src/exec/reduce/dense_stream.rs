@@ -23,7 +23,7 @@ use crate::exec::yield_budget::YieldBudget;
 use crate::format::Zone;
 use crate::grid::ChunkTask;
 use crate::plan::TaskNumber;
-use crate::reduce::{GroupStats, GroupedChunk, Reducer, count_rows, reducer};
+use crate::reduce::{GroupStats, GroupTable, GroupedChunk, Reducer, count_rows, reducer};
 
 impl PartitionReducer {
     /// Adds the stored statistics of chunks that need no reading to `reducers`, and returns the tasks
@@ -67,10 +67,15 @@ impl PartitionReducer {
         Ok(unanswered)
     }
 
+    /// Returns the table to which cells are added.
+    fn cell_groups(&self) -> &GroupTable {
+        self.fine.as_ref().unwrap_or(&self.table)
+    }
+
     /// Returns the chunk of `task` together with the table to which its cells are added.
     fn chunk<'a>(&'a self, task: &'a ChunkTask) -> GroupedChunk<'a> {
-        let table = self.fine.as_ref().unwrap_or(&self.table);
-        GroupedChunk { table, grid: self.reduction.array.grid(), task }
+        let (table, grid) = (self.cell_groups(), self.reduction.array.grid());
+        GroupedChunk { table, grid, task }
     }
 
     /// Aggregates with the kernels. Returns the columns of the aggregates, and the places of the groups;
@@ -146,7 +151,7 @@ impl PartitionReducer {
     /// Aggregates all chunks, and returns the statistics of each member of `plan`.
     async fn fold(&mut self, plan: &DensePlan) -> Result<Vec<GroupStats>> {
         let array = Arc::clone(&self.reduction.array);
-        let groups = self.fine.as_ref().unwrap_or(&self.table).len();
+        let groups = self.cell_groups().len();
         let of_value = |value: &usize| {
             reducer(array.value(*value).as_number()?, &plan.members_of(*value), groups)
         };
@@ -202,7 +207,7 @@ impl PartitionReducer {
 
     /// Counts the rows of each group, from selection sizes alone. Reads nothing, but visits every task.
     fn rows_per_group(&self) -> Vec<u64> {
-        let mut rows = vec![0; self.fine.as_ref().unwrap_or(&self.table).len()];
+        let mut rows = vec![0; self.cell_groups().len()];
         for task_number in self.tasks() {
             let task = self.part.plan.task(task_number);
             count_rows(&mut rows, &self.chunk(&task));

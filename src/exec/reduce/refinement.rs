@@ -148,11 +148,11 @@ impl Refinement {
         fine.over_places(0, |place, axis, group| place + parts[axis][group as usize])
     }
 
-    /// Returns a number for each place of the table of fine groups: NaN if `masks` leave out its cells.
-    pub(super) fn counted(&self, fine: &GroupTable, masks: &[FactorId]) -> Vec<f64> {
+    /// Returns, for each place of the table of fine groups, whether `masks` keep its cells.
+    pub(super) fn counted(&self, fine: &GroupTable, masks: &[FactorId]) -> Vec<bool> {
         let axes: Vec<_> =
             (0..self.axes.len()).map(|axis| self.product(axis, &[], masks)).collect();
-        fine.over_places(1.0, |product: f64, axis, group| product * axes[axis][group as usize])
+        fine.over_places(true, |counts, axis, group| counts & !axes[axis][group as usize].is_nan())
     }
 
     /// Returns the axes of the table of fine groups, from the outermost, with the places
