@@ -25,6 +25,7 @@ mod byte_order;
 mod codec;
 mod element;
 mod foreign;
+pub mod hierarchy;
 mod machine;
 mod memory_budget;
 mod storage_order;
