@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::TimestampMicrosecondArray;
 use arrow::compute::min;
+use arrow::datatypes::{DataType, TimeUnit};
 use chrono::{NaiveDate, NaiveTime};
 
 /// A linear map from numbers to microseconds since 1970-01-01 00:00 UTC: `epoch + number * unit`.
@@ -19,9 +20,10 @@ use chrono::{NaiveDate, NaiveTime};
 pub(crate) struct TimeUnits {
     /// Microseconds per unit.
     unit: i64,
-    /// The reference instant, in microseconds since 1970.
+    /// The reference instant, in microseconds since 1970; 0 for lengths of time.
     epoch: i64,
-    calendar: Calendar,
+    /// The calendar of the reference; `None` for lengths of time.
+    calendar: Option<Calendar>,
 }
 
 /// A calendar that agrees with SQL's from 1582-10-15 on.
@@ -57,13 +59,29 @@ impl TimeUnits {
         let Some((units, unit, reference, calendar)) = known() else { return Ok(None) };
         let epoch = parse_reference(reference, calendar)
             .map_err(|why| format!("attribute units = \"{units}\": {why}"))?;
-        Ok(Some(Self { unit, epoch, calendar }))
+        Ok(Some(Self { unit, epoch, calendar: Some(calendar) }))
+    }
+
+    /// Returns the units of lengths of time. `None` unless the attributes `dtype` and `units` are such as
+    /// `timedelta64[ns]` and `hours`: units alone do not tell a length of time from other numbers.
+    pub(crate) fn of_lengths(attributes: &BTreeMap<String, String>) -> Option<Self> {
+        let is_length = attributes.get("dtype").is_some_and(|it| it.starts_with("timedelta64"));
+        let unit = microseconds(attributes.get("units").filter(|_| is_length)?.trim())?;
+        Some(Self { unit, epoch: 0, calendar: None })
+    }
+
+    /// Returns the type of the converted numbers.
+    pub(crate) fn data_type(self) -> DataType {
+        match self.calendar {
+            Some(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            None => DataType::Duration(TimeUnit::Microsecond),
+        }
     }
 
     /// Returns a warning if the file's calendar gives some of the `times` other dates than SQL does.
     pub(crate) fn renamed(self, times: &TimestampMicrosecondArray) -> Option<String> {
         let is_before = min(times).is_some_and(|first| first < REFORM_MICROS);
-        (self.calendar == Calendar::Mixed && is_before).then(|| {
+        (self.calendar == Some(Calendar::Mixed) && is_before).then(|| {
             "times before 1582-10-15 are shown with other dates than the file has: SQL uses the proleptic \
              Gregorian calendar, and the file's calendar is Julian before that day; the instants are the same"
                 .to_owned()

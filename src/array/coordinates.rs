@@ -13,9 +13,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Float64Array, PrimitiveArray, TimestampMicrosecondArray};
+use arrow::array::{
+    ArrayRef, AsArray, Float64Array, Int64Array, PrimitiveArray, TimestampMicrosecondArray,
+};
 use arrow::buffer::Buffer;
-use arrow::compute::cast;
+use arrow::compute::kernels::cmp::eq;
+use arrow::compute::{cast, nullif};
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type,
 };
@@ -23,7 +26,7 @@ use arrow::datatypes::{
 use super::cf_time::TimeUnits;
 use super::read_options::ReadOptions;
 use super::remarks::Remarks;
-use super::values::NumberColumn;
+use super::values::{NOT_A_TIME, NumberColumn};
 use crate::error::Result;
 use crate::format::ElementType;
 
@@ -40,16 +43,26 @@ pub(super) fn coordinates(
     let (column, misunderstood) = NumberColumn::new(element, attributes, packed, options);
     remarks.misunderstood.extend(misunderstood);
     let values = column.decode(elements, None, true)?;
-    if let Some(times) = times(&values, attributes, &mut remarks.odd) {
-        return Ok(times);
+    Ok(label_values(values, attributes, &mut remarks.odd))
+}
+
+/// Returns the labels for the `values` of a coordinate with these `attributes`: numbers may be times, and
+/// `Float32` becomes the double with the same shortest decimal. Adds reasons why numbers are no times to `odd`.
+pub(super) fn label_values(
+    values: ArrayRef,
+    attributes: &BTreeMap<String, String>,
+    odd: &mut Vec<String>,
+) -> ArrayRef {
+    if let Some(times) = times(&values, attributes, odd) {
+        return times;
     }
-    Ok(match values.data_type() {
+    match values.data_type() {
         DataType::Float32 => Arc::new(shortest_decimals(&values)),
         DataType::Float16 => {
             Arc::new(values.as_primitive::<Float16Type>().unary::<_, Float64Type>(f64::from))
         }
         _ => values,
-    })
+    }
 }
 
 /// Returns Float64 labels with the same shortest decimal as the stored Float32. So the number that a
@@ -76,7 +89,7 @@ fn times(
     odd: &mut Vec<String>,
 ) -> Option<ArrayRef> {
     let units = match TimeUnits::from_attributes(attributes) {
-        Ok(units) => units?,
+        Ok(units) => units.or_else(|| TimeUnits::of_lengths(attributes))?,
         Err(why) => {
             odd.push(format!("{why}; the labels stay numbers"));
             return None;
@@ -87,7 +100,8 @@ fn times(
         return None;
     };
     odd.extend(units.renamed(&times));
-    Some(Arc::new(times))
+    // Lengths of time are counted like times, from 0.
+    cast(&times.reinterpret_cast::<Int64Type>(), &units.data_type()).ok()
 }
 
 /// Converts numeric offsets to timestamps; `None` if one of them is out of range or not a number.
@@ -98,13 +112,20 @@ fn timestamps(values: &ArrayRef, units: TimeUnits) -> Option<TimestampMicrosecon
             try_map::<Float64Type>(&wide(DataType::Float64)?, |value| units.at_float(value))
         }
         it if it.is_signed_integer() => {
-            try_map::<Int64Type>(&wide(DataType::Int64)?, |value| units.at_integer(value.into()))
+            let numbers = without_nat(&wide(DataType::Int64)?)?;
+            try_map::<Int64Type>(&numbers, |value| units.at_integer(value.into()))
         }
         it if it.is_unsigned_integer() => {
             try_map::<UInt64Type>(&wide(DataType::UInt64)?, |value| units.at_integer(value.into()))
         }
         _ => None,
     }
+}
+
+/// Returns the numbers with NULL for the least `i64`, which has the bits of numpy's NaT.
+fn without_nat(numbers: &ArrayRef) -> Option<ArrayRef> {
+    let is_nat = eq(numbers, &Int64Array::new_scalar(NOT_A_TIME)).ok()?;
+    nullif(numbers, &is_nat).ok()
 }
 
 /// Converts each number by `at`; `None` if one of them fails. NULL labels stay NULL.

@@ -11,7 +11,7 @@ use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::arrow_error::failed_to;
-use super::coordinates::coordinates;
+use super::coordinates::{coordinates, label_values};
 use super::counter::Counter;
 use super::label_order::LabelOrder;
 use super::read_options::ReadOptions;
@@ -67,6 +67,15 @@ impl Labels {
         remarks: &mut Remarks,
     ) -> Result<Self> {
         Self::from_array(coordinates(element, elements, attributes, packed, options, remarks)?)
+    }
+
+    /// Returns labels from the `values` of a coordinate variable with these `attributes`, which may be CF times.
+    pub(crate) fn from_values(
+        values: ArrayRef,
+        attributes: &BTreeMap<String, String>,
+        remarks: &mut Remarks,
+    ) -> Result<Self> {
+        Self::from_array(label_values(values, attributes, &mut remarks.odd))
     }
 
     /// Returns the labels `values`, of any type that has an order: numbers, text, dates or times. They

@@ -52,7 +52,5 @@ pub use sparse::{
     CellKeys, CellTimes, KeyColumn, SparseArray, SparseFragment, SparseSource, TileBounds,
     TileNumber,
 };
-#[cfg(feature = "tiledb")]
-pub(crate) use values::NOT_A_TIME;
 pub use values::{CellColumn, CellKind, Encoding, NumberColumn, Scalar, Temporal, ValueColumn};
-pub(crate) use values::{Form, declared_fill};
+pub(crate) use values::{Form, NOT_A_TIME, declared_fill, element_of};

@@ -39,9 +39,10 @@ pub struct Layer {
     /// The cells of the chunk that the layer holds, and their place in the stored tile. `None` if the tile
     /// is the whole chunk in row-major order.
     pub placement: Option<Placement>,
-    /// The elements; for values of variable length, the offset of each in `content`, as `u64`.
+    /// The elements; for values of variable length, the offset of each in `content`, as `u64`. Without
+    /// `content`, the codec returns values of variable length with their offsets.
     pub values: Payload,
-    /// The bytes of values of variable length.
+    /// The bytes of values of variable length, unless `values` has them.
     pub content: Option<Payload>,
     /// One byte per cell, 0 for NULL, if cells can be NULL.
     pub validity: Option<Payload>,

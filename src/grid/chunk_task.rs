@@ -1,6 +1,6 @@
 //! A chunk to read, with its selected cells.
 
-use super::AxisSelection;
+use super::{AxisSelection, ChunkGrid};
 
 /// One chunk to read and the cells to take from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,26 @@ pub struct ChunkTask {
 }
 
 impl ChunkTask {
+    /// Returns the task that takes all cells of a chunk.
+    ///
+    /// ```
+    /// use gridfusion::grid::{ChunkGrid, ChunkTask};
+    ///
+    /// let grid = ChunkGrid::new(&[5, 7], &[2, 3])?;
+    /// assert_eq!(ChunkTask::whole(&grid, 8).cells(), 1); // the chunk at the end of both axes
+    /// # Ok::<(), gridfusion::Error>(())
+    /// ```
+    pub fn whole(grid: &ChunkGrid, chunk_number: u64) -> Self {
+        let coordinates = grid.chunk_coordinates(chunk_number);
+        let extents = grid.extents(&coordinates);
+        Self {
+            chunk_number,
+            rows: extents.iter().product(),
+            selection: extents.into_iter().map(AxisSelection::all).collect(),
+            coordinates,
+        }
+    }
+
     /// Returns the number of cells in the chunk, selected or not.
     pub fn cells(&self) -> u64 {
         self.selection.iter().map(AxisSelection::len).product()

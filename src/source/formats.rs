@@ -41,6 +41,8 @@ impl Default for Formats {
             Arc::new(super::tet::Tet),
             #[cfg(feature = "tiledb")]
             Arc::new(super::tiledb::TileDb),
+            #[cfg(feature = "zarr")]
+            Arc::new(super::zarr::Zarr),
         ]))
     }
 }

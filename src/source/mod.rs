@@ -25,6 +25,8 @@ mod description;
 mod elsewhere;
 mod fact_table;
 mod formats;
+#[cfg(feature = "zarr")]
+pub(crate) mod hierarchy;
 mod known;
 pub(crate) mod mosaic;
 mod opened_array;
@@ -35,6 +37,8 @@ mod show;
 pub(crate) mod tet;
 #[cfg(feature = "tiledb")]
 pub(crate) mod tiledb;
+#[cfg(feature = "zarr")]
+mod zarr;
 
 pub use array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 pub use description::{Description, Detail, Fact, Page, PageTable, Side};

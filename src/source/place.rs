@@ -142,6 +142,19 @@ impl Place {
         self.at(&below(&self.location, path))
     }
 
+    /// Resolves a relative path in the folder of this object.
+    ///
+    /// # Errors
+    /// As [`Place::new`].
+    #[cfg(feature = "zarr")]
+    pub(crate) fn beside(&self, path: &str) -> Result<Self> {
+        let location = self.location.split(['?', '#']).next().unwrap_or_default();
+        match location.rsplit_once('/') {
+            Some((folder, _)) => self.at(&below(folder, path)),
+            None => self.at(path),
+        }
+    }
+
     /// Opens the object at this place, for formats of one object.
     ///
     /// # Errors

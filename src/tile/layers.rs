@@ -158,10 +158,17 @@ impl<P: Iterator<Item = Bytes>> LayerDecoder<'_, P> {
 }
 
 impl DecodedLayer {
-    /// Returns the bytes that contain values of any length.
+    /// Returns the bytes that contain values of any length: those of the content, or those of the values if their
+    /// encoding has the lengths.
     fn content(&self) -> Result<&Bytes> {
-        let content = self.content.as_ref().map(|content| &content.bytes);
+        let values = Some(&self.values).filter(|values| values.offsets.is_some());
+        let content = self.content.as_ref().or(values).map(|content| &content.bytes);
         content.ok_or_else(|| Error::internal("values of any length without content"))
+    }
+
+    /// Returns the offsets of values of any length, if their encoding has the lengths.
+    fn offsets(&self) -> Option<&[u64]> {
+        self.content.as_ref().unwrap_or(&self.values).offsets.as_deref()
     }
 
     /// Returns the memory of the content, or else of the values, for the next layer.
@@ -338,12 +345,12 @@ fn variable<P: Iterator<Item = Bytes>>(
 fn spans(decoded: &DecodedLayer, cells: usize, base: u64) -> Result<Vec<Range<u64>>> {
     let len = decoded.content()?.len() as u64;
     let stored: Vec<u64>;
-    let starts = match decoded.content.as_ref().and_then(|content| content.offsets.as_ref()) {
+    let starts = match decoded.offsets() {
         Some(offsets) => offsets,
         None => {
             let (offsets, _) = decoded.values.bytes.as_chunks::<8>();
             stored = offsets.iter().map(|offset| u64::from_le_bytes(*offset)).collect();
-            &stored
+            stored.as_slice()
         }
     };
     if starts.len() != cells {

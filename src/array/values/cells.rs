@@ -28,6 +28,8 @@ pub enum CellKind {
     FixedBytes(u32),
     /// This number of values of fixed width.
     FixedList(Scalar, u32),
+    /// Text in this number of bytes, with zeros after its end.
+    FixedText(Encoding, u32),
     /// Text of any length.
     Text(Encoding),
     /// Bytes of any length.
@@ -75,7 +77,7 @@ impl CellColumn {
             CellKind::Scalar(scalar) => scalar.data_type(),
             CellKind::FixedBytes(width) => DataType::FixedSizeBinary(*width as i32),
             CellKind::FixedList(scalar, len) => DataType::FixedSizeList(item(scalar), *len as i32),
-            CellKind::Text(_) => DataType::Utf8View,
+            CellKind::Text(_) | CellKind::FixedText(..) => DataType::Utf8View,
             CellKind::Bytes => DataType::BinaryView,
             CellKind::List(scalar) => DataType::List(item(scalar)),
             CellKind::Enumerated { values, .. } => values.data_type().clone(),
@@ -99,7 +101,7 @@ impl CellColumn {
         const VIEW: u64 = 16;
         match &self.kind {
             CellKind::Scalar(scalar) => scalar.size(),
-            CellKind::FixedBytes(width) => u64::from(*width),
+            CellKind::FixedBytes(width) | CellKind::FixedText(_, width) => u64::from(*width),
             CellKind::FixedList(scalar, len) => scalar.size() * u64::from(*len),
             CellKind::Text(_) | CellKind::Bytes | CellKind::List(_) => VIEW,
             CellKind::Enumerated { index, .. } => index.size(),
@@ -177,6 +179,13 @@ impl CellColumn {
                 let field = Arc::new(Field::new_list_field(scalar.data_type(), true));
                 let list = FixedSizeListArray::try_new(field, *len as i32, items, nulls);
                 Arc::new(list.map_err(failed_to("make lists of fixed length"))?)
+            }
+            CellKind::FixedText(encoding, width) => {
+                let width = (*width).max(1) as usize;
+                let ends = cells.chunks_exact(width).map(|cell| text::end(*encoding, cell));
+                let span = |(at, end)| ((at * width) as u64)..((at * width + end) as u64);
+                let spans: Vec<Range<u64>> = ends.enumerate().map(span).collect();
+                text::text(*encoding, &spans, &text::shared(cells), nulls.as_ref())?
             }
             CellKind::Enumerated { index, values } => {
                 let indices = Scalar::Number(*index).array(cells, nulls)?;

@@ -10,6 +10,7 @@ use arrow::array::StringViewArray;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
+use crate::array::cf_time::TimeUnits;
 use crate::array::element::{Element, for_element_type};
 use crate::format::{Bound, ElementType};
 
@@ -20,6 +21,8 @@ pub(super) enum Meaning {
     Plain,
     /// CF packing: `value = stored * scale + offset`.
     Packed { scale: f64, offset: f64 },
+    /// CF times: numbers of units, since a reference or alone.
+    Times(TimeUnits),
     /// Text: codes in ascending order, without duplicates, and the text of each code at the same position.
     Categories { codes: Vec<i64>, texts: Arc<StringViewArray> },
 }
@@ -34,13 +37,18 @@ pub(crate) fn declared_fill(
     let (key, text) = ["_FillValue", "missing_value", "fill_value"]
         .iter()
         .find_map(|key| Some((key, attributes.get(*key)?)))?;
-    let fill = for_element_type!(element, T => stored::<T>(text));
+    let fill = element_of(element, text);
     if fill.is_none() {
         misunderstood.push(format!(
             "attribute {key} = \"{text}\" is not a value of type {element}; missing elements are shown as numbers, not as NULL"
         ));
     }
     fill
+}
+
+/// Parses an element of a type: decimal, or a double in base64.
+pub(crate) fn element_of(element: ElementType, text: &str) -> Option<Bound> {
+    for_element_type!(element, T => stored::<T>(text))
 }
 
 /// Parses a fill value in the form of its type, such as `-999`, or as another number: `-999.0` or base64.

@@ -14,11 +14,10 @@ mod text;
 mod value_column;
 
 pub use cells::{CellColumn, CellKind};
-pub(crate) use declared::declared_fill;
+pub(crate) use declared::{declared_fill, element_of};
 pub(crate) use number::Form;
 pub use number::NumberColumn;
 pub use scalar::Scalar;
-#[cfg(feature = "tiledb")]
 pub(crate) use temporal::NOT_A_TIME;
 pub use temporal::Temporal;
 pub use text::Encoding;

@@ -3,6 +3,7 @@
 //! ```text
 //!   element bytes ─▶ NULL where NaN or fill ─▶ as they are      (f16 … u64 keep their type)
 //!                                            ├▶ × scale + offset (CF packing: Float64)
+//!                                            ├▶ times            (CF times: Timestamp(µs), Duration(µs))
 //!                                            └▶ category text    (codes of text columns: Utf8View)
 //! ```
 
@@ -11,15 +12,17 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, PrimitiveArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::compute::{take, unary};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::compute::{cast, take, unary};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use super::declared::{Meaning, categories, declared_fill, packing};
+use super::temporal::NOT_A_TIME;
 use crate::array::arrow_error::failed_to;
+use crate::array::cf_time::TimeUnits;
 use crate::array::element::{Element, arrow_type, elements_of, for_element_type};
 use crate::array::read_options::ReadOptions;
 use crate::error::{Error, Result};
-use crate::format::{Bound, ElementType};
+use crate::format::{Bound, ElementType, bound};
 
 /// How stored numbers of one type become a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,10 @@ pub struct NumberColumn {
     nan_is_null: bool,
     /// The element that stands for NULL.
     fill: Option<Bound>,
+    /// Further elements that stand for NULL.
+    also_null: Vec<Bound>,
+    /// The least and the greatest stored number that is not NULL.
+    valid: Option<(f64, f64)>,
     /// Whether each cell has a validity byte.
     has_validity: bool,
     meaning: Meaning,
@@ -64,8 +71,42 @@ impl NumberColumn {
         let meaning = categories(element, attributes, &mut misunderstood)
             .or_else(|| if packed { packing(attributes, &mut misunderstood) } else { None })
             .unwrap_or(Meaning::Plain);
-        let nan_is_null = options.nan_as_null && !element.is_integer();
-        (Self { element, nan_is_null, fill, has_validity: false, meaning }, misunderstood)
+        let column = Self { fill, meaning, ..Self::plain(element, None, false, options) };
+        (column, misunderstood)
+    }
+
+    /// Returns a column of stored numbers, of which each of `nulls` stands for NULL.
+    pub(crate) fn with_nulls(
+        element: ElementType,
+        nulls: &[Bound],
+        options: &ReadOptions,
+    ) -> Self {
+        let plain = Self::plain(element, None, false, options);
+        let is_new = |null: &&Bound| !(plain.nan_is_null && is_nan(element, **null));
+        let mut nulls = nulls.iter().filter(is_new).copied();
+        Self { fill: nulls.next(), also_null: nulls.collect(), ..plain }
+    }
+
+    /// Makes stored numbers outside of a range NULL; either end may be missing.
+    pub(crate) fn within(self, (least, greatest): (Option<f64>, Option<f64>)) -> Self {
+        let is_bounded = least.is_some() || greatest.is_some();
+        let ends = (least.unwrap_or(f64::NEG_INFINITY), greatest.unwrap_or(f64::INFINITY));
+        Self { valid: is_bounded.then_some(ends), ..self }
+    }
+
+    /// Undoes CF packing, as the `attributes` declare it. Also returns the declarations that cannot be parsed.
+    pub(crate) fn unpacked(self, attributes: &BTreeMap<String, String>) -> (Self, Vec<String>) {
+        let mut misunderstood = Vec::new();
+        let meaning = packing(attributes, &mut misunderstood).unwrap_or(Meaning::Plain);
+        (Self { meaning, ..self }, misunderstood)
+    }
+
+    /// Shows the numbers as CF times in these units. The least `i64` is NULL, because numpy's NaT has its bits.
+    pub(crate) fn as_times(mut self, units: TimeUnits) -> Self {
+        if self.element == ElementType::I64 {
+            self.also_null.push(bound(&NOT_A_TIME.to_le_bytes()));
+        }
+        Self { meaning: Meaning::Times(units), ..self }
     }
 
     /// Returns a column of the stored numbers. `fill` is the element that stands for NULL, if there is
@@ -77,7 +118,8 @@ impl NumberColumn {
         options: &ReadOptions,
     ) -> Self {
         let nan_is_null = options.nan_as_null && !element.is_integer();
-        Self { element, nan_is_null, fill, has_validity, meaning: Meaning::Plain }
+        let (also_null, meaning) = (vec![], Meaning::Plain);
+        Self { element, nan_is_null, fill, also_null, valid: None, has_validity, meaning }
     }
 
     /// Returns the stored type.
@@ -90,6 +132,7 @@ impl NumberColumn {
         match self.meaning {
             Meaning::Plain => arrow_type(self.element),
             Meaning::Packed { .. } => DataType::Float64,
+            Meaning::Times(units) => units.data_type(),
             Meaning::Categories { .. } => DataType::Utf8View,
         }
     }
@@ -99,6 +142,8 @@ impl NumberColumn {
         self.nan_is_null
             || self.has_validity
             || self.fill.is_some()
+            || !self.also_null.is_empty()
+            || self.valid.is_some()
             || matches!(self.meaning, Meaning::Categories { .. })
     }
 
@@ -130,6 +175,7 @@ impl NumberColumn {
     /// Returns how values follow from the stored numbers; `None` if a reduction needs an Arrow array.
     pub(crate) fn form(&self) -> Option<Form> {
         match self.meaning {
+            _ if !self.also_null.is_empty() || self.valid.is_some() => None,
             Meaning::Plain => Some(Form::Stored),
             Meaning::Packed { scale, offset }
                 if self.element.is_integer() && scale.is_finite() && offset.is_finite() =>
@@ -176,6 +222,7 @@ impl NumberColumn {
                     T::to_f64(value) * scale + offset
                 }))
             }
+            Meaning::Times(units) => times(&array, *units)?,
             Meaning::Categories { codes, texts } => {
                 let place = |value| {
                     let code = T::to_integer(value)?.try_into().ok()?;
@@ -191,15 +238,49 @@ impl NumberColumn {
     /// that no loop tests for what cannot occur.
     fn nulls<T: Element>(&self, values: &[T::Native]) -> Option<NullBuffer> {
         let fill = self.fill.map(T::from_bound);
-        match (self.nan_is_null, fill) {
+        let marked = match (self.nan_is_null, fill) {
             (false, None) => None,
             (true, None) => null_buffer(values, T::is_nan),
             (false, Some(fill)) => null_buffer(values, |value| T::same_bits(value, fill)),
             (true, Some(fill)) => {
                 null_buffer(values, |value| T::is_nan(value) | T::same_bits(value, fill))
             }
-        }
+        };
+        let also = self.also_null.iter().map(|null| T::from_bound(*null));
+        let marked = also.fold(marked, |marked, null| {
+            let more = null_buffer(values, |value| T::same_bits(value, null));
+            NullBuffer::union(marked.as_ref(), more.as_ref())
+        });
+        let Some((least, greatest)) = self.valid else { return marked };
+        let outside = null_buffer(values, |value| {
+            let number = T::to_f64(value);
+            number < least || number > greatest
+        });
+        NullBuffer::union(marked.as_ref(), outside.as_ref())
     }
+}
+
+/// Converts numbers to CF times.
+fn times<T: Element>(numbers: &PrimitiveArray<T>, units: TimeUnits) -> Result<ArrayRef> {
+    let beyond = |number: f64| {
+        Error::unsupported(format!(
+            "the time {number} is beyond timestamps in microseconds; set decode_times = 'false' to read numbers"
+        ))
+    };
+    let time = |number| {
+        let micros = match T::to_integer(number) {
+            Some(integer) => units.at_integer(integer),
+            None => units.at_float(T::to_f64(number)),
+        };
+        micros.ok_or_else(|| beyond(T::to_f64(number)))
+    };
+    let micros: PrimitiveArray<Int64Type> = numbers.try_unary(time)?;
+    cast(&micros, &units.data_type()).map_err(failed_to("make times of numbers"))
+}
+
+/// Whether an element is NaN.
+fn is_nan(element: ElementType, bits: Bound) -> bool {
+    for_element_type!(element, T => T::is_nan(T::from_bound(bits)))
 }
 
 /// Returns a null buffer, or `None` if no value is NULL. Most batches have no NULL, so a first loop

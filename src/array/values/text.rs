@@ -114,6 +114,31 @@ pub(super) fn text(
     Ok(Arc::new(builder.finish()))
 }
 
+/// Returns the bytes before the zeros at the end of a cell. Zeros of UTF-16 and UTF-32 are whole units.
+pub(super) fn end(encoding: Encoding, cell: &[u8]) -> usize {
+    let unit = match encoding {
+        Encoding::Utf8 => 1,
+        Encoding::Utf16 => 2,
+        Encoding::Utf32 => 4,
+    };
+    let last = cell.chunks_exact(unit).rposition(|unit| unit.iter().any(|byte| *byte != 0));
+    last.map_or(0, |last| (last + 1) * unit)
+}
+
+/// Returns the bytes of a buffer, which both share.
+pub(super) fn shared(buffer: Buffer) -> Bytes {
+    /// A buffer as the owner of bytes.
+    struct Owner(Buffer);
+
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    Bytes::from_owner(Owner(buffer))
+}
+
 /// Converts little-endian UTF-16; `None` for unpaired surrogates or an odd number of bytes.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let (units, rest) = bytes.as_chunks::<2>();

@@ -17,7 +17,7 @@ use super::NamedGrid;
 use crate::array::GridArray;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Scratch, StoredChunk};
-use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::grid::ChunkTask;
 use crate::tile::layers::Undecodable;
 use crate::tile::{Request, leave_out_absent};
 use crate::verify::{
@@ -123,7 +123,7 @@ impl Cells<'_> {
         let mut next = 0;
         while next < grid.chunks() {
             let end = next.saturating_add(LOCATED_AT_ONCE).min(grid.chunks());
-            let tasks: Vec<ChunkTask> = (next..end).map(|number| whole(grid, number)).collect();
+            let tasks: Vec<ChunkTask> = (next..end).map(|number| ChunkTask::whole(grid, number)).collect();
             next = end;
             match locate(array, &tasks).await {
                 Ok(chunks) => self.add(array, tasks, chunks).await?,
@@ -176,18 +176,6 @@ impl Cells<'_> {
 async fn locate(array: &GridArray, tasks: &[ChunkTask]) -> Result<Vec<Vec<StoredChunk>>> {
     let values: Vec<usize> = (0..array.values().len()).collect();
     array.locate(tasks, &values).await
-}
-
-/// Returns the task that reads a whole chunk.
-fn whole(grid: &ChunkGrid, chunk_number: u64) -> ChunkTask {
-    let coordinates = grid.chunk_coordinates(chunk_number);
-    let extents = grid.extents(&coordinates);
-    ChunkTask {
-        chunk_number,
-        rows: extents.iter().product(),
-        selection: extents.into_iter().map(AxisSelection::all).collect(),
-        coordinates,
-    }
 }
 
 /// One value of one chunk, to be decoded.

@@ -31,6 +31,8 @@ mod tet;
 mod tiledb;
 /// Formats with one fault each, which a check must find.
 mod wrong;
+/// Zarr in the suite, in both versions.
+mod zarr;
 
 /// One test per check, over all arrays.
 macro_rules! each_check {
@@ -79,3 +81,5 @@ macro_rules! conforms {
 conforms!(of_tet, crate::conformance::tet::Tet);
 conforms!(of_blocks, crate::conformance::blocks_under_test::BlocksUnderTest);
 conforms!(of_tiledb, crate::conformance::tiledb::TileDb);
+conforms!(of_zarr_2, crate::conformance::zarr::Zarr2);
+conforms!(of_zarr_3, crate::conformance::zarr::Zarr3);

@@ -1,0 +1,41 @@
+//! Zarr, versions 2 and 3: groups of arrays, each a metadata document and one object per chunk.
+//!
+//! ```text
+//!   version 2                             version 3
+//!   x.zarr/.zmetadata   all metadata      x.zarr/zarr.json     the group, perhaps with all metadata
+//!         /.zgroup  .zattrs
+//!         /t2m/.zarray  .zattrs                 /t2m/zarr.json
+//!         /t2m/0.0.1    a chunk                 /t2m/c/0/0/1   a chunk, or a shard of several
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | `json` | documents, which may have bare `NaN`; attributes |
+//! | `data_type`, `fill_value` | the types of cells, and the value of absent chunks |
+//! | `codec_chain` | how a chunk is encoded, from the lists of codecs, filters and compressors |
+//! | `chunk_key` | the names of chunks |
+//! | `array` | one array: its variable, its encoding, and the places of its chunks |
+//! | `node` | the metadata documents of both versions |
+//! | `open_store` | the machine that finds all arrays |
+//! | `references` | stores whose chunks lie in other objects |
+//! | `shard`, `locate` | indexes of shards, and the machine that finds chunks |
+//!
+//! Facts: the specifications of Zarr versions 2 and 3, the sharding codec's, and files written by zarr-python,
+//! numcodecs and xarray.
+
+mod array;
+mod chunk_key;
+mod codec_chain;
+mod data_type;
+mod fill_value;
+mod json;
+mod locate;
+mod node;
+mod open_store;
+mod references;
+mod shard;
+
+pub use array::ZarrArray;
+pub use locate::LocateZarr;
+pub use open_store::{OpenZarr, ZarrStore, is_zarr};
+pub use references::{NOTHING, OpenReferences, ReferencedStore, is_references};

@@ -1,0 +1,313 @@
+//! The machine that finds the arrays of a store.
+//!
+//! ```text
+//!   the documents of the root ──▶ consolidated: all metadata is in one of them ──▶ done
+//!                             └─▶ a group ──▶ list its folders ──▶ their documents ──▶ groups among them, and again
+//! ```
+//!
+//! A store with consolidated metadata opens in one round trip. Any other takes two for each level of groups.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::array::ZarrArray;
+use super::locate::LocateZarr;
+use super::node::{self, Documents, Node};
+use super::json::Object;
+use crate::error::{Error, Result};
+use crate::format::hierarchy::{Hierarchy, Unreadable};
+use crate::format::{ByteRange, Entry, Location, Machine, Replies, Step};
+
+/// The document of a node of version 3.
+const NODE: &str = "zarr.json";
+/// The documents of version 2.
+const METADATA: &str = ".zmetadata";
+const ARRAY: &str = ".zarray";
+const GROUP: &str = ".zgroup";
+const ATTRIBUTES: &str = ".zattrs";
+
+/// The most groups and arrays that are found by listing folders.
+const MAX_NODES: usize = 1 << 16;
+
+/// The deepest group that is found by listing folders.
+const MAX_DEPTH: usize = 32;
+
+/// Whether a folder with these entries is a Zarr group or array.
+pub fn is_zarr(entries: &[Entry]) -> bool {
+    let is_one = |name: &str| [NODE, METADATA, ARRAY, GROUP].contains(&name);
+    entries.iter().any(|entry| entry.size.is_some() && is_one(&entry.name))
+}
+
+/// The arrays of a store.
+#[derive(Debug, Default)]
+pub struct ZarrStore {
+    hierarchy: Hierarchy,
+    /// The arrays of `hierarchy.variables`, in the same order.
+    arrays: Vec<Arc<ZarrArray>>,
+    /// Whether one document had all metadata.
+    is_consolidated: bool,
+}
+
+impl ZarrStore {
+    /// The groups and arrays as variables.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+
+    /// The arrays, in the order of the variables.
+    pub fn arrays(&self) -> &[Arc<ZarrArray>] {
+        &self.arrays
+    }
+
+    /// Whether one document had the metadata of all arrays.
+    pub fn is_consolidated(&self) -> bool {
+        self.is_consolidated
+    }
+
+    /// Returns a machine that finds chunks of a variable, by their coordinates.
+    ///
+    /// # Errors
+    /// `Internal` if there is no such variable.
+    pub fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<LocateZarr> {
+        let array = self.arrays.get(variable);
+        let array = array.ok_or_else(|| Error::internal("a variable that does not exist"))?;
+        Ok(LocateZarr::new(Arc::clone(array), chunks))
+    }
+
+    /// Makes a store of all its documents, by their paths.
+    ///
+    /// # Errors
+    /// `Corrupt` if a path leads out of the store.
+    pub(super) fn of_documents(documents: Object) -> Result<Self> {
+        let mut store = Self { is_consolidated: true, ..Self::default() };
+        let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
+        for (object, content) in documents {
+            let (path, name) = object.rsplit_once('/').unwrap_or(("", &object));
+            let path = checked(path)?;
+            let Value::Object(content) = content else { continue };
+            if name == NODE {
+                store.add(path, NODE, node::version3(path, &content));
+                continue;
+            }
+            let documents = nodes.entry(path.to_owned()).or_default();
+            match name {
+                ARRAY => documents.array = Some(content),
+                ATTRIBUTES => documents.attributes = Some(content),
+                _ => {}
+            }
+        }
+        for (path, documents) in nodes {
+            store.add(&path, ARRAY, node::version2(&path, &documents));
+        }
+        Ok(store)
+    }
+
+    /// Adds what a path holds; an array that cannot be read keeps its error. Returns whether it is a group.
+    fn add(&mut self, path: &str, document: &str, node: Result<Node>) -> bool {
+        let object = object(path, document);
+        match node {
+            Ok(Node::Group(attributes)) => {
+                self.hierarchy.groups.insert(path.to_owned(), attributes);
+                true
+            }
+            Ok(Node::Array(array)) => {
+                self.hierarchy.variables.push(array.variable().clone());
+                self.arrays.push(Arc::new(*array));
+                false
+            }
+            Err(error) => {
+                let error = error.in_file(&object);
+                self.hierarchy.unreadable.push(Unreadable { path: path.to_owned(), error });
+                false
+            }
+        }
+    }
+}
+
+/// A machine that reads the metadata of a store.
+#[derive(Debug, Default)]
+pub struct OpenZarr {
+    store: ZarrStore,
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// The documents of the root were requested.
+    #[default]
+    Root,
+    /// The folders of these groups were requested.
+    Listing { version: u32, groups: Vec<String> },
+    /// The documents of these folders were requested.
+    Reading { version: u32, folders: Vec<String> },
+}
+
+impl OpenZarr {
+    /// Makes a machine for the store in a folder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn root(&mut self, replies: Replies) -> Result<Step<ZarrStore>> {
+        let mut replies = replies.into_present().into_iter();
+        let mut next = |name: &str| parsed(name, replies.next().flatten());
+        if let Some(node) = next(NODE)? {
+            return self.root3(&node);
+        }
+        if let Some(metadata) = next(METADATA)? {
+            let documents = match metadata.get("metadata") {
+                Some(Value::Object(documents)) => Ok(documents.clone()),
+                _ => Err(Error::corrupt_region("metadata", "no object \"metadata\"")),
+            };
+            let store = documents.and_then(ZarrStore::of_documents);
+            return store.map(Step::Done).map_err(|error| error.in_file(METADATA));
+        }
+        let array = next(ARRAY)?;
+        let group = next(GROUP)?;
+        if array.is_none() && group.is_none() {
+            return Err(Error::usage(
+                "there is no Zarr array or group: none of zarr.json, .zgroup, .zarray and .zmetadata exists",
+            ));
+        }
+        let documents = Documents { array, attributes: next(ATTRIBUTES)? };
+        let is_group = self.store.add("", ARRAY, node::version2("", &documents));
+        self.below(2, if is_group { vec![String::new()] } else { vec![] })
+    }
+
+    fn root3(&mut self, node: &Object) -> Result<Step<ZarrStore>> {
+        let consolidated = node.get("consolidated_metadata").and_then(|it| it.get("metadata"));
+        let is_group = self.store.add("", NODE, node::version3("", node));
+        if !is_group {
+            return self.below(3, vec![]);
+        }
+        let Some(Value::Object(nodes)) = consolidated else {
+            return self.below(3, vec![String::new()]);
+        };
+        for (path, node) in nodes {
+            let nothing = Object::new();
+            let node = node.as_object().unwrap_or(&nothing);
+            let path = checked(path).map_err(|error| error.in_file(NODE))?;
+            self.store.add(path, NODE, node::version3(path, node));
+        }
+        self.store.is_consolidated = true;
+        Ok(self.done())
+    }
+
+    /// Requests the folders of `groups`, or ends if there are none.
+    fn below(&mut self, version: u32, groups: Vec<String>) -> Result<Step<ZarrStore>> {
+        let is_deep = |group: &String| group.split('/').count() > MAX_DEPTH;
+        if let Some(group) = groups.iter().find(|group| is_deep(group)) {
+            return Err(Error::unsupported(format!("groups as deep as {group}")));
+        }
+        if groups.is_empty() {
+            return Ok(self.done());
+        }
+        let step = Step::List(groups.clone());
+        self.state = State::Listing { version, groups };
+        Ok(step)
+    }
+
+    /// Requests the documents of the folders of groups.
+    fn listed(&mut self, version: u32, groups: &[String], replies: Replies) -> Result<Step<ZarrStore>> {
+        let mut folders = Vec::new();
+        for (group, entries) in groups.iter().zip(replies.into_listings()) {
+            let inner = entries.iter().filter(|it| it.size.is_none() && !it.name.starts_with('.'));
+            folders.extend(inner.map(|entry| object(group, &entry.name)));
+        }
+        let nodes = self.store.arrays.len() + self.store.hierarchy.groups.len() + folders.len();
+        if nodes > MAX_NODES {
+            let message = format!("more than {MAX_NODES} groups and arrays without consolidated metadata");
+            return Err(Error::unsupported(message));
+        }
+        if folders.is_empty() {
+            return Ok(self.done());
+        }
+        folders.sort_unstable();
+        let names = documents(version);
+        let at = |folder: &String, name: &str| Location::new(object(folder, name), ByteRange::Whole);
+        let locations = folders.iter().flat_map(|folder| names.iter().map(move |name| at(folder, name)));
+        let step = Step::ReadIfPresent(locations.collect());
+        self.state = State::Reading { version, folders };
+        Ok(step)
+    }
+
+    /// Adds the nodes of folders, and goes on with the groups among them.
+    fn read(&mut self, version: u32, folders: Vec<String>, replies: Replies) -> Result<Step<ZarrStore>> {
+        let mut replies = replies.into_present().into_iter();
+        let mut groups = Vec::new();
+        for path in folders {
+            let contents: Vec<Option<Bytes>> = replies.by_ref().take(documents(version).len()).collect();
+            if contents.iter().all(Option::is_none) {
+                continue; // a folder that is no node
+            }
+            let node = match version {
+                2 => node2(&path, contents),
+                _ => node3(&path, contents),
+            };
+            if self.store.add(&path, documents(version)[0], node) {
+                groups.push(path);
+            }
+        }
+        self.below(version, groups)
+    }
+
+    fn done(&mut self) -> Step<ZarrStore> {
+        Step::Done(std::mem::take(&mut self.store))
+    }
+}
+
+/// The documents of a node that may be in a folder.
+fn documents(version: u32) -> &'static [&'static str] {
+    if version == 2 { &[ARRAY, GROUP, ATTRIBUTES] } else { &[NODE] }
+}
+
+fn node2(path: &str, contents: Vec<Option<Bytes>>) -> Result<Node> {
+    let mut contents = contents.into_iter();
+    let mut next = |name: &str| parsed(name, contents.next().flatten());
+    let (array, _, attributes) = (next(ARRAY)?, next(GROUP)?, next(ATTRIBUTES)?);
+    node::version2(path, &Documents { array, attributes })
+}
+
+fn node3(path: &str, contents: Vec<Option<Bytes>>) -> Result<Node> {
+    let document = parsed(NODE, contents.into_iter().next().flatten())?;
+    node::version3(path, &document.unwrap_or_default())
+}
+
+fn parsed(name: &str, bytes: Option<Bytes>) -> Result<Option<Object>> {
+    bytes.map(|bytes| node::parse(&bytes)).transpose().map_err(|error| error.in_file(name))
+}
+
+/// Returns the path of something in a group.
+fn object(group: &str, name: &str) -> String {
+    if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
+}
+
+/// Returns a path within the store; fails for one that leads out of it.
+fn checked(path: &str) -> Result<&str> {
+    let path = path.trim_matches('/');
+    let is_name = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\\');
+    match path.is_empty() || path.split('/').all(is_name) {
+        true => Ok(path),
+        false => Err(Error::corrupt_region("metadata", format!("a node at the path \"{path}\""))),
+    }
+}
+
+impl Machine for OpenZarr {
+    type Output = ZarrStore;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<ZarrStore>> {
+        if matches!(replies, Replies::Start) {
+            let names = [NODE, METADATA, ARRAY, GROUP, ATTRIBUTES];
+            let at = |name| Location::new(name, ByteRange::Whole);
+            return Ok(Step::ReadIfPresent(names.map(at).to_vec()));
+        }
+        match std::mem::take(&mut self.state) {
+            State::Root => self.root(replies),
+            State::Listing { version, groups } => self.listed(version, &groups, replies),
+            State::Reading { version, folders } => self.read(version, folders, replies),
+        }
+    }
+}

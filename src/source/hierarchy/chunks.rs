@@ -1,0 +1,42 @@
+//! The chunk source of a variable.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::complex::half;
+use super::store::VariableStore;
+use crate::array::ChunkSource;
+use crate::error::Result;
+use crate::format::StoredChunk;
+use crate::format::hierarchy::CellType;
+use crate::grid::ChunkTask;
+use crate::tile::Objects;
+
+/// The chunks of one variable. Values 0 and 1 of complex numbers are their real and imaginary parts.
+#[derive(Debug)]
+pub(super) struct VariableChunks {
+    pub(super) store: Arc<dyn VariableStore>,
+    /// The number of the variable in the store.
+    pub(super) variable: usize,
+    pub(super) cell: CellType,
+}
+
+#[async_trait]
+impl ChunkSource for VariableChunks {
+    fn objects(&self) -> &Arc<Objects> {
+        self.store.objects()
+    }
+
+    async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {
+        let chunks = tasks.iter().map(|task| task.coordinates.clone()).collect();
+        let stored = self.store.locate(self.variable, chunks).await?;
+        let of_values = |chunk: StoredChunk| match &self.cell {
+            CellType::Complex(element) => {
+                values.iter().map(|value| half(chunk.clone(), *value, element.size())).collect()
+            }
+            _ => vec![chunk; values.len()],
+        };
+        Ok(stored.into_iter().map(of_values).collect())
+    }
+}

@@ -1,0 +1,165 @@
+//! [`HierarchyGroup`]: the variables of a file or store as arrays.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::options::HierarchyView;
+use super::roles::Roles;
+use super::store::VariableStore;
+use super::variable_array::{KnownLabels, open_variable};
+use crate::error::{Error, Result};
+use crate::format::hierarchy::Variable;
+use crate::source::array_format::ArrayGroup;
+use crate::source::axes::{mixed, with_axes};
+use crate::source::opened_array::OpenedArray;
+
+/// The variables of a group and of the groups in it. Names are paths from the group on.
+#[derive(Debug)]
+pub(crate) struct HierarchyGroup {
+    location: String,
+    store: Arc<dyn VariableStore>,
+    roles: Roles,
+    view: HierarchyView,
+    /// The errors of arrays that cannot be read.
+    left_out: Vec<Error>,
+}
+
+impl HierarchyGroup {
+    /// Makes the group of the variables that the view selects.
+    ///
+    /// # Errors
+    /// `Usage` if the file has no such group.
+    pub(crate) fn new(
+        location: &str,
+        store: Arc<dyn VariableStore>,
+        view: HierarchyView,
+    ) -> Result<Self> {
+        let roles = Roles::new(store.hierarchy());
+        let (location, left_out) = (location.to_owned(), vec![]);
+        let mut group = Self { location, store, roles, view, left_out };
+        let hierarchy = group.store.hierarchy();
+        let is_group = |path: &str| path == group.view.group || group.relative(path).is_some();
+        let paths = hierarchy.variables.iter().map(|it| it.path.as_str());
+        let paths = paths.chain(hierarchy.groups.keys().map(String::as_str));
+        if !group.view.group.is_empty() && !paths.clone().any(is_group) {
+            let known: Vec<&str> = hierarchy.groups.keys().map(String::as_str).collect();
+            let known = known.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\", \"");
+            let message = format!("no group \"{}\"; there is \"{known}\"", group.view.group);
+            return Err(Error::usage(message).in_file(&group.location));
+        }
+        let unreadable = hierarchy.unreadable.iter();
+        group.left_out = unreadable
+            .filter_map(|it| Some(it.error.clone().about(&format!("\"{}\"", group.relative(&it.path)?))))
+            .map(|error| group.store.objects().named(error))
+            .collect();
+        Ok(group)
+    }
+
+    /// Returns a path from the group on; `None` if it is not in the group.
+    fn relative<'a>(&self, path: &'a str) -> Option<&'a str> {
+        if self.view.group.is_empty() {
+            return Some(path);
+        }
+        path.strip_prefix(self.view.group.as_str())?.strip_prefix('/')
+    }
+
+    /// Returns the name of an array. The only array of a store has the name of the store.
+    fn name_of<'a>(&'a self, variable: &'a Variable) -> Option<&'a str> {
+        match variable.path.is_empty() {
+            true => Some("value"),
+            false => self.relative(&variable.path),
+        }
+    }
+
+    /// Returns the variables of the group with their numbers and names.
+    fn members(&self) -> impl Iterator<Item = (usize, &Variable, &str)> {
+        let variables = self.store.hierarchy().variables.iter().enumerate();
+        variables.filter_map(|(number, it)| Some((number, it, self.name_of(it)?)))
+    }
+
+    /// Returns the number of the variable with this name.
+    fn number(&self, name: &str) -> Result<usize> {
+        if let Some((number, ..)) = self.members().find(|(.., it)| *it == name) {
+            return Ok(number);
+        }
+        let mut unreadable = self.store.hierarchy().unreadable.iter();
+        if let Some(it) = unreadable.find(|it| self.relative(&it.path) == Some(name)) {
+            return Err(self.store.objects().named(it.error.clone().about(&format!("\"{name}\""))));
+        }
+        let known = self.names().join("\", \"");
+        let message = format!("no variable \"{name}\"; there is \"{known}\"");
+        Err(Error::usage(message).in_file(&self.location))
+    }
+
+    /// Returns the names of the data variables: those of the group itself, or if it has none, of the groups in it.
+    fn data_variables(&self) -> Vec<(&str, &Variable)> {
+        let data = self.members().filter(|(number, it, _)| self.roles.is_data(*number, it));
+        let all: Vec<(&str, &Variable)> = data.map(|(_, it, name)| (name, it)).collect();
+        let is_here = |(name, _): &&(&str, &Variable)| !name.contains('/');
+        let here: Vec<_> = all.iter().filter(is_here).copied().collect();
+        let data = if here.is_empty() { all } else { here };
+        // A scalar beside arrays describes them, such as a grid mapping that no attribute names.
+        let arrays = data.iter().filter(|(_, variable)| !variable.axes.is_empty());
+        let arrays: Vec<_> = arrays.copied().collect();
+        if arrays.is_empty() { data } else { arrays }
+    }
+}
+
+#[async_trait]
+impl ArrayGroup for HierarchyGroup {
+    fn location(&self) -> &str {
+        &self.location
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members().map(|(.., name)| name.to_owned()).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let mut unreadable = self.store.hierarchy().unreadable.iter();
+        self.members().any(|(.., it)| it == name)
+            || unreadable.any(|it| self.relative(&it.path) == Some(name))
+    }
+
+    async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {
+        let (mut known, mut arrays) = (KnownLabels::new(), Vec::with_capacity(names.len()));
+        for name in names {
+            let number = self.number(name)?;
+            let opened = open_variable(&self.store, &self.roles, number, &self.view, &mut known);
+            let opened = opened.await.map_err(|error| self.store.objects().named(error))?;
+            arrays.push(OpenedArray::from(opened.with_name(name)));
+        }
+        Ok(arrays)
+    }
+
+    /// Compares names and lengths of dimensions before any variable is opened: opening reads labels, and the
+    /// message needs none.
+    async fn variables(&self) -> Result<Vec<OpenedArray>> {
+        let axes = |variable: &Variable| -> Vec<(String, Option<u64>)> {
+            let axes = variable.axes.iter().enumerate();
+            let name = |(at, name): (usize, &Option<String>)| {
+                name.clone().unwrap_or_else(|| format!("dim_{at}"))
+            };
+            axes.map(|(at, axis)| (name((at, &axis.name)), Some(axis.len))).collect()
+        };
+        let data = self.data_variables();
+        let Some((_, first)) = data.first() else {
+            let message = match self.left_out.is_empty() {
+                true => "there is no data variable".to_owned(),
+                false => format!("there is no data variable that can be read; {}", self.left_out[0]),
+            };
+            return Err(Error::usage(message).in_file(&self.location));
+        };
+        if data.iter().all(|(_, variable)| axes(variable) == axes(first)) {
+            let names: Vec<String> = data.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return self.arrays(&names).await;
+        }
+        let listed = data.iter().map(|(name, variable)| with_axes(name, &axes(variable)));
+        Err(mixed("there are several data variables", listed).in_file(&self.location))
+    }
+
+    fn left_out(&self) -> &[Error] {
+        &self.left_out
+    }
+}

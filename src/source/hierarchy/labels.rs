@@ -1,0 +1,127 @@
+//! Dimensions and their labels, which coordinate variables hold.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, new_empty_array};
+use arrow::compute::concat;
+
+use super::chunks::VariableChunks;
+use super::options::HierarchyView;
+use super::store::VariableStore;
+use super::values::{label_column, texts};
+use crate::array::{Dimension, GridArray, Labels, Remarks, failed_to};
+use crate::error::{Error, Result};
+use crate::format::hierarchy::Variable;
+use crate::format::{Scratch, StoredChunk};
+use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
+use crate::tile::{Request, leave_out_absent, layers::Undecodable};
+
+/// The chunks of labels that are read at once.
+const CHUNKS_AT_ONCE: u64 = 256;
+
+/// Reads the labels of a coordinate variable.
+///
+/// Returns `None`, with a remark, if the labels would take much more memory than the store has bytes for them: most
+/// chunks of a damaged or unwritten coordinate are absent.
+pub(super) async fn read_labels(
+    store: &Arc<dyn VariableStore>,
+    number: usize,
+    view: &HierarchyView,
+    remarks: &mut Remarks,
+) -> Result<Option<Labels>> {
+    let variable = variable(store, number)?;
+    let column = label_column(variable, view, remarks);
+    let grid = ChunkGrid::new(&variable.shape(), &variable.chunk_shape)?;
+    let source = VariableChunks {
+        store: Arc::clone(store),
+        variable: number,
+        cell: variable.cell.clone(),
+    };
+    let dims = vec![Dimension::indexed("index", grid.cells())];
+    let array =
+        GridArray::new(variable.path.clone(), Arc::new(source), grid, dims, vec![column], false);
+    let Some(values) = read_line(&array).await? else {
+        let (name, len) = (variable.name(), array.grid().cells());
+        let message = format!("the coordinate is ignored: it has {len} elements, but few are stored");
+        remarks.odd.push(format!("\"{name}\": {message}"));
+        return Ok(None);
+    };
+    let attributes = match view.decode_times {
+        true => texts(&variable.attributes),
+        false => Default::default(),
+    };
+    Labels::from_values(values, &attributes, remarks).map(Some)
+}
+
+/// Returns a variable by its number.
+pub(super) fn variable(store: &Arc<dyn VariableStore>, number: usize) -> Result<&Variable> {
+    let variable = store.hierarchy().variables.get(number);
+    variable.ok_or_else(|| Error::internal("a variable that does not exist"))
+}
+
+/// Reads all values of an array of one axis; `None` if they take too much memory for what is stored.
+async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
+    let (grid, mut next) = (array.grid(), 0);
+    let (mut parts, mut memory) = (Vec::new(), Memory::default());
+    while next < grid.chunks() {
+        let end = next.saturating_add(CHUNKS_AT_ONCE).min(grid.chunks());
+        let tasks: Vec<ChunkTask> = (next..end).map(|it| ChunkTask::whole(grid, it)).collect();
+        next = end;
+        let located = array.locate(&tasks, &[0]).await?.into_iter().flatten();
+        let mut stored: Vec<StoredChunk> = located.collect();
+        let payloads = array.objects().fetch(&Request::of(&stored)).await?;
+        let payloads = leave_out_absent(&mut stored, payloads);
+        let read = payloads.iter().map(|payload| payload.len() as u64).sum();
+        let cells = tasks.iter().map(ChunkTask::cells).sum::<u64>();
+        if !memory.is_plausible(cells.saturating_mul(array.value(0).cell_bytes()), read) {
+            return Ok(None);
+        }
+        let mut payloads = payloads.into_iter();
+        for (task, stored) in tasks.iter().zip(&stored) {
+            let mut scratch = Scratch::default();
+            let tile = array.decode_value(task, 0, stored, &mut payloads, vec![], &mut scratch);
+            let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);
+            let tile = tile.map_err(named)?;
+            let all = [AxisSelection::all(task.cells())];
+            parts.push(array.value(0).decode(&tile, &all, true)?);
+        }
+    }
+    let parts: Vec<&dyn arrow::array::Array> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [] => Ok(Some(new_empty_array(&array.value(0).data_type()))),
+        parts => concat(parts).map(Some).map_err(failed_to("join the chunks of labels")),
+    }
+}
+
+/// The bytes of labels that were made, and the stored bytes that they came from.
+#[derive(Debug, Default)]
+struct Memory {
+    made: u64,
+    read: u64,
+}
+
+impl Memory {
+    /// Adds labels, and tells whether they may be honest: labels compress well, but not endlessly.
+    fn is_plausible(&mut self, made: u64, read: u64) -> bool {
+        /// Any coordinate may have up to this many bytes of labels.
+        const ALWAYS: u64 = 1 << 26;
+        /// The most bytes of labels per stored byte.
+        const RATIO: u64 = 1024;
+        self.made = self.made.saturating_add(made);
+        self.read = self.read.saturating_add(read);
+        self.made <= self.read.saturating_mul(RATIO).max(ALWAYS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_must_come_from_stored_bytes() {
+        let mut memory = Memory::default();
+        assert!(memory.is_plausible(1 << 26, 0));
+        assert!(!memory.is_plausible(1, 0));
+        assert!(memory.is_plausible(1 << 20, 1 << 17));
+    }
+}

@@ -1,0 +1,28 @@
+//! Groups of variables as arrays: what Zarr, NetCDF and HDF5 have in common after their bytes are parsed.
+//!
+//! ```text
+//!   VariableStore: a Hierarchy, and the places of chunks      one impl per format
+//!         │
+//!   roles     which variables are data, and which are coordinates or bounds
+//!   labels    the labels of each axis, from coordinate variables
+//!   values    cells and attributes as columns: missing data, packing, times (CF conventions)
+//!         │
+//!   HierarchyGroup: an ArrayGroup
+//! ```
+//!
+//! Facts: the CF conventions 1.11, sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1, the NetCDF User's Guide, appendix A,
+//! and what xarray writes and reads.
+
+mod chunks;
+mod complex;
+mod group;
+mod labels;
+mod options;
+mod roles;
+mod store;
+mod values;
+mod variable_array;
+
+pub(crate) use group::HierarchyGroup;
+pub(crate) use options::{HierarchyView, OPTIONS};
+pub(crate) use store::VariableStore;

@@ -1,0 +1,54 @@
+//! The options of formats with groups of variables, and the settings that they give.
+
+use crate::array::ReadOptions;
+use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+
+/// The options of all these formats.
+pub(crate) const OPTIONS: &[OptionInfo] = &[
+    OptionInfo::new(
+        "group",
+        ValueKind::Name,
+        "the root group",
+        "the group of a Zarr store, NetCDF or HDF5 file to read, such as `forecast/surface`",
+    )
+    .of_one_place(),
+    OptionInfo::new(
+        "decode_times",
+        ValueKind::Flag,
+        "`true`",
+        "numbers with units such as `hours since 2000-01-01` are timestamps",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "valid_range",
+        ValueKind::Flag,
+        "`false`",
+        "values outside `valid_range`, `valid_min` and `valid_max` are NULL",
+    )
+    .in_session(),
+];
+
+/// Settings that decide what a table of a variable shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HierarchyView {
+    /// The group whose variables are tables, without slashes at its ends; empty for the root.
+    pub(crate) group: String,
+    /// Whether CF times are timestamps.
+    pub(crate) decode_times: bool,
+    /// Whether values outside of the declared range are NULL.
+    pub(crate) valid_range: bool,
+    /// How stored data becomes SQL values.
+    pub(crate) read: ReadOptions,
+}
+
+impl HierarchyView {
+    /// Takes the settings from the options.
+    pub(crate) fn new(options: &ResolvedOptions, defaults: &ReadOptions) -> Self {
+        Self {
+            group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
+            decode_times: options.flag("decode_times").unwrap_or(true),
+            valid_range: options.flag("valid_range").unwrap_or(false),
+            read: options.read(defaults),
+        }
+    }
+}

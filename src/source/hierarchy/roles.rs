@@ -1,0 +1,137 @@
+//! The roles of variables: data, coordinates, and helpers of either.
+//!
+//! | role | example | a data variable? |
+//! |---|---|---|
+//! | named like its only dimension | `time (time)` | no |
+//! | named by `coordinates` of another | `lat (y, x)` | no |
+//! | named by `bounds` or `climatology` | `time_bnds (time, bnds)` | no |
+//! | named by `grid_mapping` | `crs`, a scalar | no |
+//! | any other | `t2m (time, lat, lon)` | yes |
+
+use std::collections::{HashMap, HashSet};
+
+use crate::format::hierarchy::{Hierarchy, Variable};
+
+/// The attributes that name variables which are not data.
+const REFERENCES: [&str; 4] = ["coordinates", "bounds", "climatology", "grid_mapping"];
+
+/// The variables of a file by path, and their roles.
+#[derive(Debug)]
+pub(super) struct Roles {
+    by_path: HashMap<String, usize>,
+    /// The numbers of variables that others name as helpers.
+    helpers: HashSet<usize>,
+}
+
+impl Roles {
+    pub(super) fn new(hierarchy: &Hierarchy) -> Self {
+        let variables = hierarchy.variables.iter().enumerate();
+        let by_path = variables.map(|(number, it)| (it.path.clone(), number)).collect();
+        let mut roles = Self { by_path, helpers: HashSet::new() };
+        let groups = hierarchy.groups.iter().map(|(group, attributes)| (group.as_str(), attributes));
+        let variables = hierarchy.variables.iter().map(|it| (it.group(), &it.attributes));
+        for (group, attributes) in variables.chain(groups) {
+            let lists = REFERENCES.iter().filter_map(|name| attributes.get(*name)?.text());
+            // `grid_mapping` may be a list such as `crs: x y`.
+            let names = lists.flat_map(str::split_whitespace).map(|name| name.trim_end_matches(':'));
+            let helpers: Vec<usize> = names.filter_map(|name| roles.find(group, name)).collect();
+            roles.helpers.extend(helpers);
+        }
+        roles
+    }
+
+    /// Returns the number of the variable at a path.
+    pub(super) fn at(&self, path: &str) -> Option<usize> {
+        self.by_path.get(path).copied()
+    }
+
+    /// Finds the variable `name` in a group or the nearest of its parents. A name may be a path.
+    pub(super) fn find(&self, group: &str, name: &str) -> Option<usize> {
+        if let Some(path) = name.strip_prefix('/') {
+            return self.at(path);
+        }
+        let mut group = group;
+        loop {
+            let found = match group.is_empty() {
+                true => return self.at(name),
+                false => self.at(&format!("{group}/{name}")),
+            };
+            if found.is_some() {
+                return found;
+            }
+            group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+    }
+
+    /// Whether a variable is data: neither a coordinate nor a helper of others.
+    pub(super) fn is_data(&self, number: usize, variable: &Variable) -> bool {
+        !is_coordinate(variable) && !self.helpers.contains(&number)
+    }
+
+    /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
+    /// coordinate variable of the dimension's name.
+    pub(super) fn labels_of(&self, hierarchy: &Hierarchy, variable: &Variable, axis: usize) -> Option<usize> {
+        let axis = variable.axes.get(axis)?;
+        let named = || self.find(variable.group(), axis.name.as_ref()?);
+        let number = match &axis.labels {
+            Some(path) => self.at(path),
+            None => named(),
+        }?;
+        let labels = hierarchy.variables.get(number)?;
+        let fits = is_coordinate(labels) && labels.axes.first()?.len == axis.len;
+        fits.then_some(number)
+    }
+}
+
+/// Whether a variable has the name of its only dimension, and so holds that dimension's coordinates.
+pub(super) fn is_coordinate(variable: &Variable) -> bool {
+    match variable.axes.as_slice() {
+        [axis] => axis.name.as_deref() == Some(variable.name()),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ElementType;
+    use crate::format::hierarchy::{Attribute, Axis, CellType};
+
+    fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
+        let attributes =
+            attributes.iter().map(|(name, text)| ((*name).to_owned(), Attribute::from(*text)));
+        Variable {
+            path: path.to_owned(),
+            axes: axes.iter().map(|name| Axis::named(*name, 3)).collect(),
+            chunk_shape: vec![3; axes.len()],
+            cell: CellType::Number(ElementType::F32),
+            fill: vec![0; 4],
+            fill_is_missing: false,
+            attributes: attributes.collect(),
+        }
+    }
+
+    #[test]
+    fn helpers_are_not_data() {
+        let variables = vec![
+            variable("time", &["time"], &[("bounds", "time_bnds")]),
+            variable("time_bnds", &["time", "bnds"], &[]),
+            variable("a/t2m", &["time", "y"], &[("coordinates", "lat"), ("grid_mapping", "crs: lat")]),
+            variable("a/lat", &["y"], &[]),
+            variable("lat", &["y"], &[]),
+            variable("crs", &[], &[]),
+            variable("a/time", &["other"], &[]),
+        ];
+        let hierarchy = Hierarchy { variables, ..Hierarchy::default() };
+        let roles = Roles::new(&hierarchy);
+        let data = hierarchy.variables.iter().enumerate().filter(|(at, it)| roles.is_data(*at, it));
+        let data: Vec<&str> = data.map(|(_, variable)| variable.path.as_str()).collect();
+        assert_eq!(data, ["a/t2m", "lat", "a/time"]);
+        // `a/time` is nearer, but has another dimension.
+        assert_eq!(roles.find("a", "time"), Some(6));
+        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[2], 0), None);
+        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[1], 0), Some(0));
+        assert_eq!(roles.find("a/b/c", "/lat"), Some(4));
+        assert_eq!(roles.find("a/b/c", "lat"), Some(3));
+    }
+}

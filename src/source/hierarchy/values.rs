@@ -1,0 +1,253 @@
+//! Cells and attributes as columns.
+//!
+//! | cells | column |
+//! |---|---|
+//! | numbers | as stored; unpacked by `scale_factor` and `add_offset`; times by `units` |
+//! | complex numbers | two columns, `NAME_re` and `NAME_im` |
+//! | truth values, dates, text, bytes, enumerations | the Arrow type that holds them exactly |
+//!
+//! Missing data is NULL: NaN, NaT, `_FillValue`, each `missing_value`, and the fill value of Zarr version 2. The
+//! attributes describe stored numbers, before they are unpacked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringViewArray};
+
+use super::options::HierarchyView;
+use crate::array::{
+    CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
+    Value, ValueColumn, element_of,
+};
+use crate::error::Result;
+use crate::format::hierarchy::{Attribute, Attributes, CellType, Variable};
+use crate::format::{Bound, ElementType, bound};
+use crate::tile::CellFormat;
+
+/// Returns the columns of a variable, the first of them called `name`.
+pub(super) fn values(
+    variable: &Variable,
+    name: &str,
+    view: &HierarchyView,
+    remarks: &mut Remarks,
+) -> Result<Vec<Value>> {
+    if let CellType::Complex(element) = variable.cell {
+        return Ok(halves(variable, element, view));
+    }
+    let width = variable.cell.width().map(|width| width as usize);
+    let column = column(variable, view, view.decode_times, remarks);
+    Ok(vec![value(name.to_owned(), column, width, variable.fill.clone(), variable)])
+}
+
+/// Returns the column of a variable whose values are labels: numbers that are times stay numbers.
+pub(super) fn label_column(variable: &Variable, view: &HierarchyView, remarks: &mut Remarks) -> Value {
+    let width = variable.cell.width().map(|width| width as usize);
+    let column = column(variable, view, false, remarks);
+    value(variable.name().to_owned(), column, width, variable.fill.clone(), variable)
+}
+
+fn value(
+    name: String,
+    column: ValueColumn,
+    width: Option<usize>,
+    fill: Vec<u8>,
+    variable: &Variable,
+) -> Value {
+    let cells = CellFormat { width, nullable: false, fill, fill_is_valid: true };
+    Value { name, column, cells, attributes: texts(&variable.attributes) }
+}
+
+/// Returns attributes as text, as the metadata of a field.
+pub(super) fn texts(attributes: &Attributes) -> BTreeMap<String, String> {
+    attributes.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
+}
+
+/// Returns the real and the imaginary parts as two columns.
+fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Vec<Value> {
+    let width = element.size() as usize;
+    let half = |(part, suffix): (usize, &str)| {
+        let column = NumberColumn::plain(element, None, false, &view.read);
+        let fill = variable.fill.get(part * width..).and_then(|fill| fill.get(..width));
+        let fill = fill.unwrap_or_default().to_vec();
+        let name = format!("{}_{suffix}", variable.name());
+        value(name, ValueColumn::Number(column), Some(width), fill, variable)
+    };
+    [(0, "re"), (1, "im")].map(half).to_vec()
+}
+
+fn column(
+    variable: &Variable,
+    view: &HierarchyView,
+    decode_times: bool,
+    remarks: &mut Remarks,
+) -> ValueColumn {
+    let scalar = |scalar| CellKind::Scalar(scalar);
+    let kind = match &variable.cell {
+        CellType::Number(element) => {
+            return ValueColumn::Number(numbers(variable, *element, view, decode_times, remarks));
+        }
+        // Complex numbers have two columns; see `halves`.
+        CellType::Complex(element) => scalar(Scalar::Number(*element)),
+        CellType::Boolean => scalar(Scalar::Boolean),
+        CellType::TimePoint(unit) => scalar(Scalar::Temporal(Temporal::Point(*unit))),
+        CellType::TimeSpan(unit) => scalar(Scalar::Temporal(Temporal::Length(*unit))),
+        CellType::FixedUtf8(width) => CellKind::FixedText(Encoding::Utf8, *width),
+        CellType::FixedUtf32(points) => CellKind::FixedText(Encoding::Utf32, 4 * points),
+        CellType::Text => CellKind::Text(Encoding::Utf8),
+        CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
+        CellType::Bytes => CellKind::Bytes,
+        CellType::Enumeration { index, names } => enumeration(*index, names),
+    };
+    ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+}
+
+/// Returns the column of numbers, with their missing values, packing and times.
+fn numbers(
+    variable: &Variable,
+    element: ElementType,
+    view: &HierarchyView,
+    decode_times: bool,
+    remarks: &mut Remarks,
+) -> NumberColumn {
+    let attributes = &variable.attributes;
+    let element = signed_as_declared(element, attributes);
+    let nulls = match view.read.fill_as_null {
+        true => missing_numbers(variable, element, remarks),
+        false => vec![],
+    };
+    let mut column = NumberColumn::with_nulls(element, &nulls, &view.read);
+    if view.valid_range {
+        column = column.within(valid_range(attributes));
+    }
+    let texts = texts(attributes);
+    if attributes.contains_key("scale_factor") || attributes.contains_key("add_offset") {
+        let (unpacked, misunderstood) = column.unpacked(&texts);
+        remarks.misunderstood.extend(misunderstood);
+        return unpacked;
+    }
+    match times(&texts, decode_times, remarks) {
+        Some(units) => column.as_times(units),
+        None => column,
+    }
+}
+
+/// Returns the units of CF times, and adds to `remarks` why a time cannot be shown as one.
+fn times(
+    attributes: &BTreeMap<String, String>,
+    decode_times: bool,
+    remarks: &mut Remarks,
+) -> Option<TimeUnits> {
+    if !decode_times {
+        return None;
+    }
+    match TimeUnits::from_attributes(attributes) {
+        Ok(units) => units.or_else(|| TimeUnits::of_lengths(attributes)),
+        Err(why) => {
+            remarks.odd.push(format!("{why}; the values stay numbers"));
+            None
+        }
+    }
+}
+
+/// Returns the type that `_Unsigned` declares: NetCDF-3 has no unsigned integers, so files store them as signed ones.
+fn signed_as_declared(element: ElementType, attributes: &Attributes) -> ElementType {
+    let declared = attributes.get("_Unsigned").map(|it| it.to_string().to_ascii_lowercase());
+    match (declared.as_deref(), element) {
+        (Some("true"), ElementType::I8) => ElementType::U8,
+        (Some("true"), ElementType::I16) => ElementType::U16,
+        (Some("true"), ElementType::I32) => ElementType::U32,
+        (Some("true"), ElementType::I64) => ElementType::U64,
+        (Some("false"), ElementType::U8) => ElementType::I8,
+        (Some("false"), ElementType::U16) => ElementType::I16,
+        (Some("false"), ElementType::U32) => ElementType::I32,
+        (Some("false"), ElementType::U64) => ElementType::I64,
+        _ => element,
+    }
+}
+
+/// Returns the numbers that stand for missing data.
+fn missing_numbers(variable: &Variable, element: ElementType, remarks: &mut Remarks) -> Vec<Bound> {
+    let mut nulls: Vec<Bound> = Vec::new();
+    if variable.fill_is_missing {
+        nulls.push(bound(&variable.fill));
+    }
+    for name in ["_FillValue", "missing_value"] {
+        let texts = variable.attributes.get(name).map(Attribute::texts).unwrap_or_default();
+        for text in texts {
+            match element_of(element, &text).or_else(|| other_sign(element, &text)) {
+                Some(null) => nulls.push(null),
+                None => remarks.misunderstood.push(format!(
+                    "attribute {name} = \"{text}\" is not a value of type {element}; missing elements are shown as numbers, not as NULL"
+                )),
+            }
+        }
+    }
+    let mut distinct: Vec<Bound> = Vec::new();
+    for null in nulls {
+        if !distinct.contains(&null) {
+            distinct.push(null);
+        }
+    }
+    distinct
+}
+
+/// Returns the element with the bits of a number of the other sign: -1 of unsigned bytes is 255.
+fn other_sign(element: ElementType, text: &str) -> Option<Bound> {
+    let other = match element {
+        ElementType::U8 => ElementType::I8,
+        ElementType::U16 => ElementType::I16,
+        ElementType::U32 => ElementType::I32,
+        ElementType::U64 => ElementType::I64,
+        ElementType::I8 => ElementType::U8,
+        ElementType::I16 => ElementType::U16,
+        ElementType::I32 => ElementType::U32,
+        ElementType::I64 => ElementType::U64,
+        ElementType::F16 | ElementType::F32 | ElementType::F64 => return None,
+    };
+    element_of(other, text)
+}
+
+/// Returns the least and the greatest valid stored number, as far as they are declared.
+fn valid_range(attributes: &Attributes) -> (Option<f64>, Option<f64>) {
+    let number = |name: &str, place: usize| {
+        let texts = attributes.get(name).map(Attribute::texts)?;
+        texts.get(place)?.trim().parse::<f64>().ok()
+    };
+    let least = number("valid_range", 0).or_else(|| number("valid_min", 0));
+    (least, number("valid_range", 1).or_else(|| number("valid_max", 0)))
+}
+
+/// Returns the cells that stand for missing data, for cells that are not numbers.
+fn missing_cells(variable: &Variable, view: &HierarchyView) -> Vec<Vec<u8>> {
+    let mut nulls = Vec::new();
+    if view.read.nan_as_null && matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_)) {
+        nulls.push(NOT_A_TIME.to_le_bytes().to_vec());
+    }
+    if !view.read.fill_as_null {
+        return nulls;
+    }
+    // The empty text and `false` are values, not missing data, although they are the fill of absent chunks.
+    let is_number = matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_));
+    if variable.fill_is_missing && is_number {
+        nulls.push(variable.fill.clone());
+    }
+    nulls.dedup();
+    nulls
+}
+
+/// Returns the cells of an enumeration: text by the place of the name.
+fn enumeration(index: ElementType, names: &[(i128, String)]) -> CellKind {
+    /// The greatest number that is looked up by its place.
+    const MOST: i128 = 1 << 16;
+    let most = names.iter().map(|(number, _)| *number).max().unwrap_or_default();
+    let is_small = names.iter().all(|(number, _)| (0..=MOST).contains(number));
+    if !is_small {
+        return CellKind::Scalar(Scalar::Number(index));
+    }
+    let mut texts: Vec<Option<&str>> = vec![None; most as usize + 1];
+    for (number, name) in names {
+        texts[*number as usize] = Some(name);
+    }
+    let values: ArrayRef = Arc::new(StringViewArray::from(texts));
+    CellKind::Enumerated { index, values }
+}

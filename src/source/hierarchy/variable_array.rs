@@ -1,0 +1,109 @@
+//! A variable as a [`GridArray`].
+
+use std::sync::Arc;
+
+use super::chunks::VariableChunks;
+use super::labels::{read_labels, variable};
+use super::options::HierarchyView;
+use super::roles::Roles;
+use super::store::VariableStore;
+use super::values::{texts, values};
+use crate::array::{Dimension, GridArray, Labels, Remarks};
+use crate::error::{Error, Result};
+use crate::format::hierarchy::Variable;
+use crate::grid::ChunkGrid;
+
+/// Planning lists the chunks of an axis, and a damaged shape may have any number of them.
+const MAX_CHUNKS_PER_AXIS: u64 = 1 << 24;
+
+/// Labels that were read, by the number of their variable. `None` stands for labels that are ignored.
+pub(super) type KnownLabels = Vec<(usize, Option<Labels>)>;
+
+/// Opens a variable: reads the labels of its dimensions, unless they are known.
+pub(super) async fn open_variable(
+    store: &Arc<dyn VariableStore>,
+    roles: &Roles,
+    number: usize,
+    view: &HierarchyView,
+    known: &mut KnownLabels,
+) -> Result<GridArray> {
+    let variable = variable(store, number)?;
+    let mut remarks = Remarks::default();
+    let grid = grid(variable)?;
+    let names = dimension_names(variable, &mut remarks);
+    let mut dims = Vec::with_capacity(names.len());
+    for (axis, name) in names.into_iter().enumerate() {
+        dims.push(dimension(store, roles, (variable, axis), name, view, known, &mut remarks).await?);
+    }
+    // The value column is `value`, unless a dimension has that name.
+    let taken = dims.iter().any(|dim| dim.name() == "value");
+    let name = if taken { variable.name() } else { "value" };
+    let values = values(variable, name, view, &mut remarks)?;
+    let place = store.objects().name();
+    remarks.log(&format!("{place}: variable \"{}\"", variable.path));
+    let source = VariableChunks { store: Arc::clone(store), variable: number, cell: variable.cell.clone() };
+    let path = variable.path.clone();
+    Ok(GridArray::new(path, Arc::new(source), grid, dims, values, view.read.index_columns))
+}
+
+fn grid(variable: &Variable) -> Result<ChunkGrid> {
+    let grid = ChunkGrid::new(&variable.shape(), &variable.chunk_shape)?;
+    match grid.chunks_per_axis().iter().find(|chunks| **chunks > MAX_CHUNKS_PER_AXIS) {
+        None => Ok(grid),
+        Some(chunks) => Err(Error::unsupported(format!(
+            "an axis of {chunks} chunks; the most is {MAX_CHUNKS_PER_AXIS}"
+        ))),
+    }
+}
+
+async fn dimension(
+    store: &Arc<dyn VariableStore>,
+    roles: &Roles,
+    (of, axis): (&Variable, usize),
+    name: String,
+    view: &HierarchyView,
+    known: &mut KnownLabels,
+    remarks: &mut Remarks,
+) -> Result<Dimension> {
+    let len = of.axes[axis].len;
+    let Some(number) = roles.labels_of(store.hierarchy(), of, axis) else {
+        return Ok(Dimension::indexed(name, len));
+    };
+    let labels = match known.iter().find(|(read, _)| *read == number) {
+        Some((_, labels)) => labels.clone(),
+        None => {
+            let mut of_labels = Remarks::default();
+            let labels = read_labels(store, number, view, &mut of_labels).await;
+            let labels = labels.map_err(|error| error.about(&format!("labels of \"{name}\"")))?;
+            remarks.of_labels(&name, of_labels);
+            known.push((number, labels.clone()));
+            labels
+        }
+    };
+    Ok(match labels {
+        Some(labels) => {
+            let attributes = texts(&variable(store, number)?.attributes);
+            Dimension::new(name, Some(labels), len, attributes)
+        }
+        None => Dimension::indexed(name, len),
+    })
+}
+
+/// Returns one name per axis: `dim_0`, `dim_1` for axes without a name, and repeated names with the axis number.
+fn dimension_names(variable: &Variable, remarks: &mut Remarks) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (place, axis) in variable.axes.iter().enumerate() {
+        let own = axis.name.clone().filter(|name| !name.is_empty());
+        let own = own.unwrap_or_else(|| format!("dim_{place}"));
+        let mut unique = own.clone();
+        if names.contains(&unique) {
+            unique = format!("{own}_{place}");
+            while names.contains(&unique) {
+                unique.push('_');
+            }
+            remarks.odd.push(format!("dimension \"{own}\" occurs twice; axis {place} is \"{unique}\""));
+        }
+        names.push(unique);
+    }
+    names
+}

@@ -1,0 +1,11 @@
+//! NetCDF files: the classic format (NetCDF-3), and NetCDF-4 and other HDF5 files with the feature `hdf5`.
+//!
+//! The bytes are parsed in `crate::format::netcdf3` and `crate::format::hdf5`, and `source::hierarchy` makes tables of
+//! the variables.
+
+mod classic;
+mod format;
+#[cfg(feature = "hdf5")]
+mod hdf5;
+
+pub(crate) use format::NetCdf;

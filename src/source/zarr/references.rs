@@ -1,0 +1,99 @@
+//! An opened reference file: a Zarr store whose chunks lie in other objects.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::{Error, Result};
+use crate::format::StoredChunk;
+use crate::format::hierarchy::Hierarchy;
+use crate::format::zarr::{NOTHING, OpenReferences, ReferencedStore};
+use crate::io::{ByteSource, Folder, FolderEntry, MemorySource};
+use crate::source::hierarchy::VariableStore;
+use crate::source::place::Place;
+use crate::tile::{Objects, drive};
+
+/// An opened reference file.
+#[derive(Debug)]
+pub(super) struct ReferenceFile {
+    references: ReferencedStore,
+    objects: Arc<Objects>,
+}
+
+impl ReferenceFile {
+    /// Reads the reference file at `place`. The objects that it names are opened when they are first read.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is no reference file, `Unsupported` for references that formulas generate.
+    pub(super) async fn open(place: &Place) -> Result<Self> {
+        let file = Objects::One(place.object().await?);
+        let references = drive(OpenReferences, &file).await?;
+        let objects = Arc::new(Objects::many(Arc::new(Referenced { file: place.clone() })));
+        Ok(Self { references, objects })
+    }
+}
+
+#[async_trait]
+impl VariableStore for ReferenceFile {
+    fn hierarchy(&self) -> &Hierarchy {
+        self.references.store().hierarchy()
+    }
+
+    fn objects(&self) -> &Arc<Objects> {
+        &self.objects
+    }
+
+    /// Finds chunks that are objects. Chunks in shards would need the index of a shard that lies in another object:
+    /// no writer of references has them.
+    async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
+        let machine = self.references.store().locate(variable, chunks)?;
+        Ok(self.references.resolved(drive(machine, &self.objects).await?))
+    }
+}
+
+/// The objects that a reference file names, by URL, or by a path relative to the file.
+#[derive(Debug)]
+struct Referenced {
+    file: Place,
+}
+
+#[async_trait]
+impl Folder for Referenced {
+    fn name(&self) -> &str {
+        self.file.location()
+    }
+
+    fn is_remote(&self) -> bool {
+        self.file.is_remote()
+    }
+
+    async fn list(&self, _: &str) -> Result<Vec<FolderEntry>> {
+        Ok(vec![])
+    }
+
+    async fn open(&self, url: &str) -> Result<Arc<dyn ByteSource>> {
+        if url == NOTHING {
+            return Ok(Arc::new(MemorySource::new(NOTHING, vec![])));
+        }
+        self.place(url)?.object().await
+    }
+}
+
+impl Referenced {
+    /// Returns the place of a referenced object.
+    ///
+    /// # Errors
+    /// `Usage` for a local file that a remote reference file names: it could be any file of the user.
+    fn place(&self, url: &str) -> Result<Place> {
+        let is_absolute = url.contains("://") || url.starts_with('/');
+        let place = match is_absolute {
+            true => self.file.at(url)?,
+            false => self.file.beside(url)?,
+        };
+        if self.file.is_remote() && !place.is_remote() {
+            let message = format!("it refers to the local file {url}; only local reference files may do that");
+            return Err(Error::usage(message).in_file(self.file.location()));
+        }
+        Ok(place)
+    }
+}
