@@ -36,7 +36,8 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
     /// damaged file can give any `raw_len`.
     ///
     /// # Errors
-    /// `Corrupt` if `stored` does not decode to exactly `raw_len` bytes.
+    /// `Corrupt` if `stored` does not decode to exactly `raw_len` bytes; but see
+    /// [`knows_length`](Self::knows_length).
     fn decode(
         &self,
         stored: &Bytes,
@@ -45,6 +46,13 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
         spare: Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<Decoded>;
+
+    /// Whether the decoded length is known before decoding. If not, as for values of variable length with
+    /// their lengths between them, `raw_len` is an estimate, any length is right, and the decoder itself
+    /// limits the length.
+    fn knows_length(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Display for Codec {
@@ -108,6 +116,14 @@ impl Codec {
         matches!(self, Self::Raw)
     }
 
+    /// Whether the decoded length is known before decoding; see [`PayloadDecoder::knows_length`].
+    fn knows_length(&self) -> bool {
+        match self {
+            Self::Raw | Self::Zstd => true,
+            Self::Custom(decoder) => decoder.knows_length(),
+        }
+    }
+
     /// Decodes `stored`, which begins at byte `offset` of its object, into the tile's bytes. Reuses the
     /// memory of `spare` if it is large enough: fresh memory for each tile costs a good part of what
     /// decompressing costs.
@@ -117,7 +133,8 @@ impl Codec {
     /// a huge `raw_len` reserves nothing.
     ///
     /// # Errors
-    /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes.
+    /// `Corrupt` if the payload does not decode to exactly `raw_len` bytes, unless the decoder does not
+    /// [know the length](PayloadDecoder::knows_length).
     pub fn decode(
         &self,
         stored: Bytes,
@@ -142,7 +159,7 @@ impl Codec {
                 (decoder.decode(&stored, raw_len, offset, spare, scratch)?, " after decoding")
             }
         };
-        if tile.bytes.len() as u64 != raw_len {
+        if self.knows_length() && tile.bytes.len() as u64 != raw_len {
             return Err(corrupt(&format!("{} bytes{after}", tile.bytes.len())));
         }
         Ok(tile)

@@ -23,11 +23,18 @@
 
 mod byte_order;
 mod codec;
+#[cfg(feature = "codecs")]
+pub mod codecs;
+#[cfg(any(feature = "codecs", feature = "tiledb"))]
+#[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // Some functions are used by TileDB only.
+mod compress;
 mod element;
 mod foreign;
 pub mod hierarchy;
 mod machine;
 mod memory_budget;
+#[cfg(any(feature = "codecs", feature = "tiledb"))]
+mod shuffle;
 mod storage_order;
 mod stored;
 pub mod tet;

@@ -5,7 +5,6 @@
 //! comes back.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 
 use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes256Gcm, KeyInit};
@@ -14,9 +13,10 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use sha2::Sha256;
 
-use super::compress::Compressor;
 use super::pipeline::Filter;
 use super::word::Width;
+use crate::format::compress::{Compressor, compress};
+use crate::format::shuffle::{shuffle_bits, shuffle_bytes};
 use crate::format::tiledb::datatype::Datatype;
 
 /// The key that [`Writer`] encrypts with.
@@ -69,9 +69,11 @@ impl Writer<'_> {
             }
             Filter::BitWidthReduction => self.reduce(chunk),
             Filter::PositiveDelta => self.positive_deltas(chunk),
-            Filter::Byteshuffle => in_segments(chunk, |part| Some(shuffle_bytes(width, part)))?,
+            Filter::Byteshuffle => {
+                in_segments(chunk, |part| Some(shuffle_bytes(width.bytes(), part)))?
+            }
             Filter::Bitshuffle => {
-                in_segments(cut_at_8(chunk), |part| Some(shuffle_bits(width, part)))?
+                in_segments(cut_at_8(chunk), |part| Some(shuffle_bit_blocks(width, part)))?
             }
             Filter::Xor => {
                 self.datatype = integer_of(width);
@@ -207,24 +209,6 @@ fn checksums(chunk: Written, digest: impl Fn(&[u8]) -> Vec<u8>) -> Written {
     chunk
 }
 
-pub(super) fn compress(compressor: Compressor, part: &[u8]) -> Vec<u8> {
-    let mut packed = vec![];
-    match compressor {
-        Compressor::Gzip => {
-            let level = flate2::Compression::new(6);
-            flate2::read::ZlibEncoder::new(part, level).read_to_end(&mut packed).unwrap();
-        }
-        Compressor::Zstd => packed = zstd::encode_all(part, 1).unwrap(),
-        Compressor::Lz4 => packed = lz4_flex::block::compress(part),
-        Compressor::Bzip2 => {
-            let mut stream = bzip2::write::BzEncoder::new(packed, bzip2::Compression::new(1));
-            stream.write_all(part).unwrap();
-            packed = stream.finish().unwrap();
-        }
-    }
-    packed
-}
-
 /// Returns the encrypted bytes of `part`, and the nonce followed by the tag.
 pub(super) fn encrypt(key: &[u8; 32], nonce: [u8; 12], part: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut stored = part.to_vec();
@@ -320,30 +304,14 @@ fn cut_at_8(chunk: Written) -> Written {
     Written { data, ..chunk }
 }
 
-pub(super) fn shuffle_bytes(width: Width, part: &[u8]) -> Vec<u8> {
-    let (size, count) = (width.bytes(), part.len() / width.bytes());
-    // Byte `to` of the shuffled data is byte `to / count` of element `to % count`.
-    let mut shuffled: Vec<u8> =
-        (0..size * count).map(|to| part[to % count * size + to / count]).collect();
-    shuffled.extend(&part[size * count..]);
-    shuffled
-}
-
-pub(super) fn shuffle_bits(width: Width, part: &[u8]) -> Vec<u8> {
+pub(super) fn shuffle_bit_blocks(width: Width, part: &[u8]) -> Vec<u8> {
     let size = width.bytes();
     if !part.len().is_multiple_of(size) || !part.len().is_multiple_of(8) {
         return part.to_vec();
     }
     let block = |block: &[u8]| {
-        let count = block.len() / size / 8 * 8;
-        let mut shuffled = vec![0; count * size];
-        // Bit `bit` of each element goes to plane `bit`, which has `count / 8` bytes.
-        for (element, bit) in (0..count).flat_map(|at| (0..8 * size).map(move |bit| (at, bit))) {
-            let is_set = block[element * size + bit / 8] >> (bit % 8) & 1;
-            shuffled[bit * (count / 8) + element / 8] |= is_set << (element % 8);
-        }
-        shuffled.extend(&block[count * size..]);
-        shuffled
+        let (whole, rest) = block.split_at(block.len() / size / 8 * 8 * size);
+        [shuffle_bits(size, whole), rest.to_vec()].concat()
     };
     part.chunks(8192).flat_map(block).collect()
 }

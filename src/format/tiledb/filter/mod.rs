@@ -23,7 +23,6 @@
 
 mod checksum;
 mod chunk;
-mod compress;
 mod crypto;
 mod delta;
 mod parts;

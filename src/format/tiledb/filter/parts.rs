@@ -12,11 +12,11 @@
 //! bytes of them. Then zstd's metadata is n = 1, m = 1, (8, 17), (4000, 900), and its data has 917 bytes.
 
 use super::chunk::{FilteredChunk, Targets, may_preallocate};
-use super::compress::{Compressor, Contexts};
 use super::crypto::{Cipher, SEAL_LEN};
 use super::word::{Width, by_width};
 use super::{delta, run_length};
 use crate::error::{Error, Result};
+use crate::format::compress::{Compressor, Contexts};
 use crate::format::wire::to_usize;
 
 /// Bytes of the two lengths of a part.

@@ -15,7 +15,6 @@
 //! ```
 
 use super::checksum::Checksum;
-use super::compress::Compressor;
 use super::crypto::{Cipher, EncryptionKey};
 use super::parts::{Deltas, Unpack};
 use super::pipeline::{Filter, Pipeline};
@@ -26,6 +25,7 @@ use super::strings::StringEncoding;
 use super::tile::TileCodec;
 use super::word::Width;
 use crate::error::{Error, Result};
+use crate::format::compress::Compressor;
 use crate::format::tiledb::datatype::Datatype;
 use crate::format::wire::to_usize;
 

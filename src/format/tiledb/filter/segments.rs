@@ -10,9 +10,10 @@
 
 use super::chunk::{FilteredChunk, Target, rest};
 use super::scale::Scaling;
-use super::shuffle::{unshuffle_bits, unshuffle_bytes};
+use super::shuffle::unshuffle_bit_blocks;
 use super::word::{Width, accumulate, by_width};
 use crate::error::Result;
+use crate::format::shuffle::unshuffle_bytes;
 use crate::format::wire::to_usize;
 
 /// The inverse of a filter that works on segments.
@@ -66,8 +67,8 @@ impl SegmentInverse {
     /// Decodes one segment to `raw`, which has the length that [`raw_len`](Self::raw_len) gives.
     fn run_segment(self, chunk: FilteredChunk<'_>, segment: &[u8], raw: &mut [u8]) -> Result<()> {
         match self {
-            Self::Byteshuffle(width) => unshuffle_bytes(width, segment, raw),
-            Self::Bitshuffle(width) => unshuffle_bits(width, segment, raw),
+            Self::Byteshuffle(width) => unshuffle_bytes(width.bytes(), segment, raw),
+            Self::Bitshuffle(width) => unshuffle_bit_blocks(width, segment, raw),
             Self::Xor(width) if !segment.len().is_multiple_of(width.bytes()) => {
                 let (len, bytes) = (segment.len(), width.bytes());
                 let message = format!("a segment of {len} bytes, expected words of {bytes}");

@@ -12,13 +12,13 @@
 
 use super::checksum::Checksum;
 use super::chunk::{FilteredChunk, Targets};
-use super::compress::Contexts;
 use super::parts::Unpack;
 use super::segments::SegmentInverse;
 use super::strings::StringEncoding;
 use super::window;
 use super::word::Width;
 use crate::error::Result;
+use crate::format::compress::Contexts;
 
 /// The inverse of one filter.
 #[derive(Debug, Clone)]

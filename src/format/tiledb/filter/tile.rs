@@ -20,10 +20,10 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::chunk::{Bound, FilteredChunk, Target, Targets, may_preallocate};
-use super::compress::Contexts;
 use super::pipeline::Pipeline;
 use super::stage::Stage;
 use crate::error::{Error, Result};
+use crate::format::compress::Contexts;
 use crate::format::wire::{Reader, to_usize};
 use crate::format::{Decoded, PayloadDecoder, Scratch};
 

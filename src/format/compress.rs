@@ -1,6 +1,6 @@
 //! General compressors: zlib streams, zstd frames, raw LZ4 blocks and bzip2 streams.
 //!
-//! Each decompresses one part of a chunk into memory of exactly the length that the metadata declares.
+//! Each decompresses a part of a chunk into memory of exactly the length that the chunk declares for it.
 //! Contexts are made once and serve all parts.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 /// A general compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Compressor {
+pub(in crate::format) enum Compressor {
     Gzip,
     Zstd,
     Lz4,
@@ -19,14 +19,14 @@ pub(super) enum Compressor {
 
 /// Decompression contexts, made on first use. LZ4 needs none, and that of bzip2 cannot be reset.
 #[derive(Default)]
-pub(super) struct Contexts {
+pub(in crate::format) struct Contexts {
     zlib: Option<Decompress>,
     zstd: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl Compressor {
     /// Decompresses `part`, which must fill `output` exactly. No compressor writes more than `output` holds.
-    pub(super) fn decompress(
+    pub(in crate::format) fn decompress(
         self,
         part: &[u8],
         output: &mut [u8],
@@ -44,7 +44,7 @@ impl Compressor {
     /// Whether `part` decompresses to `len` bytes; for LZ4, whether it may. Allocates no memory for them,
     /// but takes the time of decompressing. So a few bytes that claim to be gigabytes are found out before
     /// memory is claimed.
-    pub(super) fn decompresses_to(self, part: &[u8], len: u64) -> bool {
+    pub(in crate::format) fn decompresses_to(self, part: &[u8], len: u64) -> bool {
         // Reading one byte more than `len` detects a longer stream.
         let count = |stream: &mut dyn Read| {
             io::copy(&mut stream.take(len.saturating_add(1)), &mut io::sink())
@@ -63,16 +63,28 @@ impl Compressor {
 }
 
 impl Contexts {
+    /// Returns a decompressor at the beginning of a deflate stream, with or without the header and the
+    /// checksum of zlib.
+    pub(in crate::format) fn inflater(&mut self, is_zlib: bool) -> &mut Decompress {
+        let inflater = self.zlib.get_or_insert_with(|| Decompress::new(true));
+        inflater.reset(is_zlib);
+        inflater
+    }
+
     fn inflate(&mut self, part: &[u8], output: &mut [u8]) -> Result<usize, String> {
-        let zlib = self.zlib.get_or_insert_with(|| Decompress::new(true));
-        zlib.reset(true);
+        let zlib = self.inflater(true);
         match zlib.decompress(part, output, FlushDecompress::Finish).map_err(broken)? {
             Status::StreamEnd => Ok(usize::try_from(zlib.total_out()).unwrap_or(usize::MAX)),
             Status::Ok | Status::BufError => Err("its stream is cut off or too long".into()),
         }
     }
 
-    fn decompress_zstd(&mut self, part: &[u8], output: &mut [u8]) -> io::Result<usize> {
+    /// Decompresses zstd frames, and returns the length of the output; fails if `output` is too short.
+    pub(in crate::format) fn decompress_zstd(
+        &mut self,
+        part: &[u8],
+        output: &mut [u8],
+    ) -> io::Result<usize> {
         let zstd = match &mut self.zstd {
             Some(zstd) => zstd,
             none => none.insert(zstd::bulk::Decompressor::new()?),
@@ -89,13 +101,34 @@ fn decompress_bzip2(part: &[u8], output: &mut [u8]) -> Result<usize, String> {
     }
 }
 
+/// Compresses a part, for tests.
+#[cfg(test)]
+pub(in crate::format) fn compress(compressor: Compressor, part: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+
+    let mut packed = vec![];
+    match compressor {
+        Compressor::Gzip => {
+            let level = flate2::Compression::new(6);
+            flate2::read::ZlibEncoder::new(part, level).read_to_end(&mut packed).unwrap();
+        }
+        Compressor::Zstd => packed = zstd::encode_all(part, 1).unwrap(),
+        Compressor::Lz4 => packed = lz4_flex::block::compress(part),
+        Compressor::Bzip2 => {
+            let mut stream = bzip2::write::BzEncoder::new(packed, bzip2::Compression::new(1));
+            stream.write_all(part).unwrap();
+            packed = stream.finish().unwrap();
+        }
+    }
+    packed
+}
+
 fn broken(error: impl fmt::Display) -> String {
     format!("it does not decompress ({error})")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::forward::compress;
     use super::*;
 
     const ALL: [Compressor; 4] =
