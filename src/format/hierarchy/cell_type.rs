@@ -59,7 +59,9 @@ impl CellType {
             | Self::Enumeration { index: element, .. } => element.size(),
             Self::TimePoint(_) | Self::TimeSpan(_) => 8,
             Self::FixedUtf32(_) => 4,
-            Self::Boolean | Self::FixedUtf8(_) | Self::Text | Self::FixedBytes(_) | Self::Bytes => 1,
+            Self::Boolean | Self::FixedUtf8(_) | Self::Text | Self::FixedBytes(_) | Self::Bytes => {
+                1
+            }
         }
     }
 }
