@@ -71,7 +71,6 @@ impl GridArray {
     }
 
     /// Returns the same array under another name.
-    #[cfg(any(feature = "tiledb", feature = "zarr"))]
     pub(crate) fn with_name(self, name: &str) -> Self {
         Self { name: name.to_owned(), ..self }
     }

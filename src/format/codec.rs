@@ -117,7 +117,7 @@ impl Codec {
     }
 
     /// Whether the decoded length is known before decoding; see [`PayloadDecoder::knows_length`].
-    fn knows_length(&self) -> bool {
+    pub(crate) fn knows_length(&self) -> bool {
         match self {
             Self::Raw | Self::Zstd => true,
             Self::Custom(decoder) => decoder.knows_length(),

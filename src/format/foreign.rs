@@ -7,11 +7,9 @@ use crate::error::Error;
 /// A format that gridfusion does not read as arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Foreign {
-    /// HDF5, including NetCDF-4.
+    /// HDF5, including NetCDF-4, if gridfusion was built without the feature `hdf5`.
     Hdf5,
-    /// NetCDF before version 4.
-    NetCdf,
-    /// A Zarr array or group.
+    /// A Zarr array or group, if gridfusion was built without the feature `zarr`.
     Zarr,
     /// GRIB, a format of weather services.
     Grib,
@@ -31,9 +29,8 @@ pub enum Foreign {
     Compressed,
 }
 
-/// The advice for arrays that the reference tool converts.
-const CONVERT: &str =
-    "`tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)";
+/// The advice for formats that gridfusion reads only with their features.
+const FEATURE: &str = "build gridfusion with the feature that reads it";
 
 impl Foreign {
     /// Recognises a file by its first bytes.
@@ -41,14 +38,11 @@ impl Foreign {
     /// ```
     /// use gridfusion::format::Foreign;
     ///
-    /// assert_eq!(Foreign::of_bytes(b"CDF\x01\0\0\0\0"), Some(Foreign::NetCdf));
+    /// assert_eq!(Foreign::of_bytes(b"GRIB\0\0\0\x02"), Some(Foreign::Grib));
     /// assert_eq!(Foreign::of_bytes(b"TETR\x01\0\0\0"), None);
     /// ```
     pub fn of_bytes(head: &[u8]) -> Option<Self> {
         const SIGNATURES: &[(&[u8], Foreign)] = &[
-            (b"CDF\x01", Foreign::NetCdf),
-            (b"CDF\x02", Foreign::NetCdf),
-            (b"CDF\x05", Foreign::NetCdf),
             (b"GRIB", Foreign::Grib),
             (b"\x93NUMPY", Foreign::Numpy),
             (b"II*\0", Foreign::Tiff),
@@ -64,16 +58,16 @@ impl Foreign {
             (b"\x28\xb5\x2f\xfd", Foreign::Compressed),
         ];
         let signature = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature));
-        signature.map(|(_, foreign)| *foreign).or_else(|| is_hdf5(head).then_some(Self::Hdf5))
+        let foreign = signature.map(|(_, foreign)| *foreign);
+        foreign.or_else(|| is_hdf5(head).then_some(Self::Hdf5)).filter(|it| !it.is_read())
     }
 
     /// Recognises a file by the extension of its name.
     pub fn of_name(name: &str) -> Option<Self> {
         let name = name.trim_end_matches('/');
         let (_, extension) = name.rsplit_once('.')?;
-        Some(match extension.to_ascii_lowercase().as_str() {
-            "nc" | "nc4" | "cdf" => Self::NetCdf,
-            "h5" | "hdf5" | "hdf" | "he5" => Self::Hdf5,
+        let foreign = match extension.to_ascii_lowercase().as_str() {
+            "nc4" | "h5" | "hdf5" | "hdf" | "he5" => Self::Hdf5,
             "zarr" => Self::Zarr,
             "grib" | "grb" | "grib2" | "grb2" => Self::Grib,
             "npy" | "npz" => Self::Numpy,
@@ -84,14 +78,25 @@ impl Foreign {
             "json" | "jsonl" | "ndjson" => Self::Json,
             "gz" | "zip" | "bz2" | "xz" | "zst" => Self::Compressed,
             _ => return None,
-        })
+        };
+        Some(foreign).filter(|it| !it.is_read())
+    }
+
+    /// Whether gridfusion was built with the feature that reads the format.
+    fn is_read(self) -> bool {
+        match self {
+            Self::Hdf5 => cfg!(feature = "hdf5"),
+            Self::Zarr => cfg!(feature = "zarr"),
+            _ => false,
+        }
     }
 
     /// Recognises a folder by its entries.
     pub fn of_folder(entries: &[Entry]) -> Option<Self> {
         const OF_ZARR: [&str; 5] = ["zarr.json", ".zgroup", ".zarray", ".zmetadata", ".zattrs"];
         let of_zarr = |entry: &Entry| entry.size.is_some() && OF_ZARR.contains(&&*entry.name);
-        entries.iter().any(of_zarr).then_some(Self::Zarr)
+        let is_zarr = entries.iter().any(of_zarr);
+        is_zarr.then_some(Self::Zarr).filter(|it| !it.is_read())
     }
 
     /// Whether the format holds rows, which DataFusion reads, rather than arrays.
@@ -103,7 +108,6 @@ impl Foreign {
     pub fn what(self) -> &'static str {
         match self {
             Self::Hdf5 => "an HDF5 or NetCDF-4 file",
-            Self::NetCdf => "a NetCDF file",
             Self::Zarr => "a Zarr store",
             Self::Grib => "a GRIB file",
             Self::Numpy => "a NumPy file",
@@ -119,12 +123,13 @@ impl Foreign {
     /// Returns the advice for a user who has such a file.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Hdf5 | Self::NetCdf | Self::Zarr | Self::Numpy => CONVERT,
+            Self::Hdf5 | Self::Zarr => FEATURE,
+            Self::Numpy => "save it as a Zarr store or a NetCDF file with xarray",
             Self::Grib => {
-                "convert it to NetCDF with xarray and cfgrib, and that to .tet with `tet convert FROM TO.tet`"
+                "convert it to NetCDF with xarray and cfgrib"
             }
             Self::Tiff => {
-                "convert it to NetCDF with xarray and rioxarray, and that to .tet with `tet convert FROM TO.tet`"
+                "convert it to NetCDF with xarray and rioxarray"
             }
             Self::Parquet | Self::Arrow | Self::Csv | Self::Json => {
                 "query it by its path, in single quotes: SELECT * FROM 'PATH'"
@@ -136,7 +141,7 @@ impl Foreign {
     /// Returns the `Usage` error for such a file in place of an array.
     pub fn error(self) -> Error {
         let (what, advice) = (self.what(), self.advice());
-        Error::usage(format!("this is {what}, not a .tet file or TileDB array; {advice}"))
+        Error::usage(format!("this is {what}, which gridfusion does not read; {advice}"))
     }
 }
 
@@ -154,13 +159,13 @@ mod tests {
     #[test]
     fn signatures() {
         let hdf5 = b"\x89HDF\r\n\x1a\n";
+        let of_hdf5 = (!cfg!(feature = "hdf5")).then_some(Foreign::Hdf5);
         for (head, expected) in [
-            (&hdf5[..], Some(Foreign::Hdf5)),
-            (&[&[0; 1024][..], hdf5].concat(), Some(Foreign::Hdf5)),
+            (&hdf5[..], of_hdf5),
+            (&[&[0; 1024][..], hdf5].concat(), of_hdf5),
             (&[&[0; 700][..], hdf5].concat(), None),
             (b"\x89HDF", None),
-            (b"CDF\x05...", Some(Foreign::NetCdf)),
-            (b"CDF\x03...", None),
+            (b"CDF\x05...", None),
             (b"GRIB\0\0\0\x02", Some(Foreign::Grib)),
             (b"PAR1", Some(Foreign::Parquet)),
             (b"\x1f\x8b\x08", Some(Foreign::Compressed)),
@@ -173,9 +178,11 @@ mod tests {
 
     #[test]
     fn names_and_folders() {
+        let of_zarr = (!cfg!(feature = "zarr")).then_some(Foreign::Zarr);
         for (name, expected) in [
-            ("data/era.NC", Some(Foreign::NetCdf)),
-            ("era.zarr/", Some(Foreign::Zarr)),
+            ("data/era.GRIB", Some(Foreign::Grib)),
+            ("data/era.nc", None),
+            ("era.zarr/", of_zarr),
             ("a.csv", Some(Foreign::Csv)),
             ("a.tet", None),
             ("nc", None),
@@ -185,7 +192,7 @@ mod tests {
         let entry = |name: &str, size: Option<u64>| Entry { name: name.to_owned(), size };
         assert_eq!(
             Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]),
-            Some(Foreign::Zarr)
+            of_zarr
         );
         assert_eq!(Foreign::of_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
         assert_eq!(Foreign::of_folder(&[]), None);
@@ -194,8 +201,8 @@ mod tests {
     #[test]
     fn all_errors_name_the_format_and_a_remedy() {
         let text = Foreign::Hdf5.error().to_string();
-        assert!(text.starts_with("this is an HDF5 or NetCDF-4 file, not a .tet file"), "{text}");
-        assert!(text.contains("tet convert"), "{text}");
+        assert!(text.starts_with("this is an HDF5 or NetCDF-4 file, which"), "{text}");
+        assert!(text.contains("feature"), "{text}");
         assert!(Foreign::Csv.has_rows() && !Foreign::Zarr.has_rows());
     }
 }

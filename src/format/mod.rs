@@ -11,8 +11,8 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object ([`tet`], whose object has the empty name) or a folder of objects (`tiledb`, with
-//! the feature of that name). A package of `.tet` files is a folder too, but only one of its objects is read.
+//! An array is one object ([`tet`] and [`netcdf3`], whose object has the empty name) or a folder of objects
+//! (`tiledb`, with the feature of that name). A package of `.tet` files is a folder too, but only one of its objects is read.
 //!
 //! Every format reads a chunk in two steps:
 //!
@@ -33,6 +33,7 @@ mod foreign;
 pub mod hierarchy;
 mod machine;
 mod memory_budget;
+pub mod netcdf3;
 #[cfg(any(feature = "codecs", feature = "tiledb"))]
 mod shuffle;
 mod storage_order;
@@ -44,6 +45,8 @@ mod time_unit;
 #[cfg_attr(not(feature = "tiledb"), allow(dead_code))] // Some functions are used by TileDB only.
 mod wire;
 mod write;
+#[cfg(feature = "zarr")]
+pub mod zarr;
 mod zone;
 
 pub use byte_order::ByteOrder;

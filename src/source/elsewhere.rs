@@ -28,7 +28,7 @@ pub(crate) async fn described(error: Error, place: &Place) -> Error {
     }
 }
 
-/// Fails for arrays in a format that neither gridfusion nor DataFusion reads, such as NetCDF.
+/// Fails for arrays in a format that neither gridfusion nor DataFusion reads, such as GRIB.
 ///
 /// # Errors
 /// `Usage` for such arrays; the message names the format and how to convert it.
@@ -119,9 +119,10 @@ mod tests {
         assert_eq!(holds(&named(2)), "it holds 0000.bin, 0001.bin");
         assert!(holds(&named(10)).ends_with("0008.bin, 0009.bin"));
         assert!(holds(&named(2000)).ends_with("0008.bin, 0009.bin and 1990 more"));
-        let netcdf = Entry { name: "era.nc".to_owned(), size: Some(1) };
+        let grib = Entry { name: "era.grib".to_owned(), size: Some(1) };
         let hidden = Entry { name: ".git".to_owned(), size: None };
         assert_eq!(holds(std::slice::from_ref(&hidden)), "it is empty");
-        assert!(holds(&[netcdf, hidden]).starts_with("it holds era.nc; era.nc is a NetCDF file: "));
+        let text = holds(&[grib, hidden]);
+        assert!(text.starts_with("it holds era.grib; era.grib is a GRIB file: "), "{text}");
     }
 }

@@ -43,6 +43,7 @@ impl Default for Formats {
             Arc::new(super::tiledb::TileDb),
             #[cfg(feature = "zarr")]
             Arc::new(super::zarr::Zarr),
+            Arc::new(super::netcdf::NetCdf),
         ]))
     }
 }

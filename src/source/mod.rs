@@ -25,10 +25,10 @@ mod description;
 mod elsewhere;
 mod fact_table;
 mod formats;
-#[cfg(feature = "zarr")]
 pub(crate) mod hierarchy;
 mod known;
 pub(crate) mod mosaic;
+mod netcdf;
 mod opened_array;
 mod opening;
 mod place;

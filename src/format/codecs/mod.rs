@@ -39,5 +39,7 @@ mod words;
 mod tests;
 
 pub use bitshuffle::BlockCompressor;
+#[cfg(feature = "zarr")]
+pub(in crate::format) use crc32c::crc32c;
 pub use pipeline::Pipeline;
 pub use step::{Step, StepDecoder};

@@ -201,14 +201,18 @@ fn step(name: &str, configuration: &Object, cell: &CellType, order: ByteOrder) -
         }
         "delta" => {
             let (element, big) = number(configuration.get("dtype"), cell, order)?;
-            let (stored, _) = number(configuration.get("astype"), &CellType::Number(element), order)?;
-            Step::Delta { element, stored, big }
+            let of_dtype = if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
+            let astype = configuration.get("astype");
+            let (stored, stored_big) = number(astype, &CellType::Number(element), of_dtype)?;
+            Step::Delta { element, stored, big, stored_big }
         }
         "fixedscaleoffset" => {
             let (element, big) = number(configuration.get("dtype"), cell, order)?;
-            let (stored, _) = number(configuration.get("astype"), &CellType::Number(element), order)?;
+            let of_dtype = if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
+            let astype = configuration.get("astype");
+            let (stored, stored_big) = number(astype, &CellType::Number(element), of_dtype)?;
             let float = |key| configuration.get(key).and_then(Value::as_f64).ok_or_else(unsupported);
-            Step::FixedScaleOffset { offset: float("offset")?, scale: float("scale")?, element, stored, big }
+            Step::FixedScaleOffset { offset: float("offset")?, scale: float("scale")?, element, stored, big, stored_big }
         }
         // What these lose when they write cannot be undone.
         "bitround" => return Ok(None),

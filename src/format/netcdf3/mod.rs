@@ -1,0 +1,54 @@
+//! NetCDF classic files: CDF-1, CDF-2 (64-bit offsets) and CDF-5 (64-bit data).
+//!
+//! A file is a header and the values of its variables, big-endian and without compression. Variables of the
+//! record dimension lie interleaved at the end, one record after another:
+//!
+//! ```text
+//!   ├ header ┼ lat ┼ lon ┼ time[0] ┼ t2m[0] ┼ time[1] ┼ t2m[1] ┼ … ┤
+//!                  fixed ┘└ record 0 ───────┘└ record 1 ──────┘
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | `open` | the machine that reads the header |
+//! | `reader`, `header`, `attributes`, `external_type` | the header's bytes |
+//! | `extents` | the bytes of each variable, and the check that they do not overlap |
+//! | `chunk_shape` | the chunks that a variable is read in |
+//! | `file` | an open file: its hierarchy, and the place of each chunk |
+//! | `interleaved` | the decoder of records with gaps between them |
+//!
+//! The format is specified in "The NetCDF Classic Format Specification" (appendix B of the NetCDF user's guide)
+//! and in "CDF-5 file format specification" of PnetCDF.
+
+mod attributes;
+mod chunk_shape;
+mod extents;
+mod external_type;
+mod file;
+mod header;
+mod interleaved;
+mod open;
+mod reader;
+#[cfg(test)]
+mod real_files;
+#[cfg(test)]
+mod testing;
+
+pub use file::NetCdf3File;
+pub use header::Version;
+pub use open::OpenNetCdf3;
+
+/// The first bytes of a file. The next byte is the version: 1, 2 or 5.
+pub const MAGIC: [u8; 3] = *b"CDF";
+
+/// Whether the first bytes of an object are those of a NetCDF classic file.
+///
+/// ```
+/// use gridfusion::format::netcdf3::is_netcdf3;
+///
+/// assert!(is_netcdf3(b"CDF\x05\0\0\0\0") && !is_netcdf3(b"CDF\x07") && !is_netcdf3(b"CDF"));
+/// ```
+pub fn is_netcdf3(head: &[u8]) -> bool {
+    let rest = head.strip_prefix(&MAGIC);
+    rest.and_then(|rest| rest.first()).is_some_and(|code| Version::of_code(*code).is_some())
+}
