@@ -323,7 +323,7 @@ mod tests {
         let cell = CellType::Number(ElementType::I32);
         let encoding = version2(&metadata, &cell, ByteOrder::Little).unwrap();
         assert_eq!(encoding.order, StorageOrder::ColumnMajor);
-        assert_eq!(encoding.codec.to_string(), "delta i32, shuffle 4, zlib");
+        assert_eq!(encoding.codec.to_string(), "delta i32 as i32, shuffle 4, zlib");
         let none = object(json!({"filters": null, "compressor": null}));
         assert!(version2(&none, &cell, ByteOrder::Little).unwrap().codec.is_raw());
     }
