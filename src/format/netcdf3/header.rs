@@ -281,7 +281,7 @@ mod tests {
         let file = File::new(1, 1).dimension("t", 0).variable("v", INT, &[0]);
         let head = file.head();
         let places =
-            [(12, "dimensions"), (36, "attributes"), (44, "variables"), (56, "dimensions")];
+            [(12, "dimensions"), (32, "attributes"), (40, "variables"), (52, "dimensions")];
         for (at, what) in places {
             let mut damaged = head.clone();
             damaged[at] = 0x7f;

@@ -67,7 +67,7 @@ impl Machine for OpenNetCdf3 {
             Ok(header) => Ok(Step::Done(NetCdf3File::of_header(header, self.size)?)),
             Err(Pause::Need(end)) => {
                 let more = (self.known.len() as u64).saturating_mul(4).min(MAX_HEADER_LEN);
-                Ok(self.read_to(more.max(end).min(self.size)))
+                Ok(self.read_to(more.max(end.saturating_add(FIRST_LEN)).min(self.size)))
             }
             Err(Pause::Fail(error)) => Err(error),
         }
