@@ -15,8 +15,8 @@ pub(super) const CHUNK_LEN: u64 = 1 << 20;
 /// The most records of a chunk whose records are read one by one.
 const MOST_READS: u64 = 512;
 
-/// Records of at most this many bytes are read together with the gaps between them, because a read of a page of
-/// memory or a block of a disk costs the same.
+/// Records of at most this many bytes are read together with the gaps between them. One of them alone costs as much:
+/// the read of a page of memory, or of a block of a disk.
 const SMALL_RECORD: u64 = 4096;
 
 /// How the records of a variable are read.

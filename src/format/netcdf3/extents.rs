@@ -1,7 +1,7 @@
 //! The bytes of variables: how long they are, and whether they overlap.
 //!
-//! A record holds one slab of each variable of the record dimension. A slab is padded to a multiple of 4 bytes,
-//! unless its variable is the only one (notes on `vsize` and on padding in the specification).
+//! A record holds one slab of each variable of the record dimension. Slabs are padded to a multiple of 4 bytes, but
+//! that of the only variable is not. See the notes on `vsize` and on padding in the specification.
 
 use std::ops::Range;
 
@@ -87,7 +87,7 @@ impl Extents {
     }
 }
 
-/// A range of bytes, and what is there.
+/// A range of bytes, and its occupant.
 type Occupied<'a> = (Range<u64>, Occupant<'a>);
 
 #[derive(Debug, Clone, Copy)]

@@ -66,7 +66,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the header of a file says.
+/// The contents of a header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) version: Version,
@@ -292,7 +292,7 @@ mod tests {
                 "{error}"
             );
         }
-        // A tag says what a list holds, even an empty one.
+        // A tag names the elements of a list, even of an empty one.
         let mut damaged = head.clone();
         damaged[11] = 12;
         assert!(Header::parse(&damaged, 1000).is_err());

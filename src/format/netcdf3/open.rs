@@ -96,7 +96,7 @@ mod tests {
         }
         let (opened, requests) = open_counting(&file.bytes().into()).unwrap();
         assert_eq!((opened.hierarchy().variables.len(), requests), (10_000, 3));
-        // A long attribute says how much is needed.
+        // The length of an attribute is known before its bytes are.
         let long = File::new(2, 0).attribute("history", CHAR, &vec![b'h'; 3_000_000]);
         assert_eq!(open_counting(&long.bytes().into()).unwrap().1, 2);
         let longer = File::new(5, 0).attribute("history", CHAR, &vec![b'h'; 65 << 20]);
