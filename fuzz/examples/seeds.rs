@@ -52,6 +52,7 @@ fn main() -> Result<()> {
     write_made_up(&corpus)?;
     write_sparse(&corpus)?;
     write_versions(&corpus)?;
+    write_netcdf3(&corpus, &fuzz.join("../tests/data/netcdf3"))?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
     corpus.write("tet_package", &small_package().0)
@@ -73,6 +74,17 @@ impl Corpus {
     fn write_all(&self, target: &str, inputs: impl IntoIterator<Item = Glue>) -> Result<()> {
         inputs.into_iter().try_for_each(|input| self.write(target, &input.0))
     }
+}
+
+/// Writes the NetCDF classic files of a folder.
+fn write_netcdf3(corpus: &Corpus, folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "nc") {
+            corpus.write("netcdf3_open", &fs::read(path)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads each array and group below `root`: its files, by their paths within it.

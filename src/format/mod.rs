@@ -11,8 +11,8 @@
 //!                             objects, by their names
 //! ```
 //!
-//! An array is one object ([`tet`] and [`netcdf3`], whose object has the empty name) or a folder of objects
-//! (`tiledb`, with the feature of that name). A package of `.tet` files is a folder too, but only one of its objects is read.
+//! An array is one object, whose name is empty ([`tet`], [`netcdf3`]), or a folder of objects (`tiledb`, with the
+//! feature of that name). A package of `.tet` files is a folder too, but only one of its objects is read.
 //!
 //! Every format reads a chunk in two steps:
 //!

@@ -8,6 +8,7 @@ use super::bitshuffle::BlockCompressor;
 use super::checksum::{self, Place};
 use super::output::{Bound, Fault, Output};
 use super::stream::Container;
+use super::words::Words;
 use super::{bitshuffle, blosc, delta, lz4, lzf, part, scale_offset, stream, variable};
 use crate::format::ElementType;
 use crate::format::compress::Contexts;
@@ -209,11 +210,13 @@ impl Step {
                 bitshuffle::run(*element, *block, *compressor, stored, output, kept)
             }
             Self::Delta { element, stored: of, big, stored_big } => {
-                delta::run([*element, *of], [*big, *stored_big], stored, output)
+                let to = Words { element: *element, big: *big };
+                delta::run(to, Words { element: *of, big: *stored_big }, stored, output)
             }
             Self::FixedScaleOffset { offset, scale, element, stored: of, big, stored_big } => {
                 let scaling = scale_offset::Scaling { offset: *offset, scale: *scale };
-                scaling.run([*element, *of], [*big, *stored_big], stored, output)
+                let to = Words { element: *element, big: *big };
+                scaling.run(to, Words { element: *of, big: *stored_big }, stored, output)
             }
             Self::VlenUtf8 | Self::VlenBytes => variable::run(stored, output, offsets),
             Self::Part { offset, width, stride } => {

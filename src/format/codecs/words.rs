@@ -2,6 +2,78 @@
 
 use half::f16;
 
+use super::output::Fault;
+use crate::format::ElementType;
+
+/// Calls a function that is generic over a [`Word`] with the type of an [`ElementType`].
+macro_rules! by_word {
+    ($element:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $element {
+            ElementType::F16 => $function::<half::f16>($($argument),*),
+            ElementType::F32 => $function::<f32>($($argument),*),
+            ElementType::F64 => $function::<f64>($($argument),*),
+            ElementType::I8 => $function::<i8>($($argument),*),
+            ElementType::I16 => $function::<i16>($($argument),*),
+            ElementType::I32 => $function::<i32>($($argument),*),
+            ElementType::I64 => $function::<i64>($($argument),*),
+            ElementType::U8 => $function::<u8>($($argument),*),
+            ElementType::U16 => $function::<u16>($($argument),*),
+            ElementType::U32 => $function::<u32>($($argument),*),
+            ElementType::U64 => $function::<u64>($($argument),*),
+        }
+    };
+}
+pub(super) use by_word;
+
+/// A type of numbers in stored bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) element: ElementType,
+    /// Whether they are big-endian.
+    pub(super) big: bool,
+}
+
+/// Words that are cast at once, by way of doubles.
+pub(super) const BLOCK: usize = 256;
+
+impl Words {
+    /// Returns the bytes of a word.
+    pub(super) fn size(self) -> usize {
+        usize::try_from(self.element.size()).unwrap_or(1)
+    }
+
+    /// Returns the length of these words in place of `len` bytes of words of the type `stored`.
+    pub(super) fn len_after(self, len: usize, stored: Self) -> Result<usize, Fault> {
+        let size = stored.size();
+        if !len.is_multiple_of(size) {
+            return Err(Fault::Corrupt(format!("{len} bytes, not whole words of {size}")));
+        }
+        Ok((len / size).saturating_mul(self.size()))
+    }
+
+    /// Casts words to doubles.
+    pub(super) fn load(self, words: &[u8], values: &mut [f64]) {
+        by_word!(self.element, load(words, self.big, values));
+    }
+
+    /// Casts doubles to words: to the nearest float, or to the whole part as an integer.
+    pub(super) fn store(self, values: &[f64], words: &mut [u8]) {
+        by_word!(self.element, store(values, self.big, words));
+    }
+}
+
+fn load<W: Word>(words: &[u8], big: bool, values: &mut [f64]) {
+    for (word, value) in words.chunks_exact(W::SIZE).zip(values) {
+        *value = W::load(word, big).double();
+    }
+}
+
+fn store<W: Word>(values: &[f64], big: bool, words: &mut [u8]) {
+    for (value, word) in values.iter().zip(words.chunks_exact_mut(W::SIZE)) {
+        W::from_double(*value).store(word, big);
+    }
+}
+
 /// A number of one type.
 pub(super) trait Word: Copy {
     /// Bytes of a number.
@@ -13,27 +85,21 @@ pub(super) trait Word: Copy {
     /// Writes a number to [`SIZE`](Self::SIZE) bytes.
     fn store(self, bytes: &mut [u8], big: bool);
 
-    /// Returns the number as an integer that wraps; the whole part of a float.
-    fn wrapped(self) -> u64;
+    /// Returns the integer, extended by its sign; the whole part of a float.
+    fn extended(self) -> u64;
 
-    fn half(self) -> f16;
+    /// Returns the integer that has these low bytes.
+    fn from_low(bits: u64) -> Self;
 
-    fn single(self) -> f32;
-
+    /// Returns the nearest double.
     fn double(self) -> f64;
 
-    /// Returns the nearest number; the whole part for integers.
+    /// Returns the nearest number; for integers the whole part.
     fn from_double(double: f64) -> Self;
-
-    /// Returns the sum; integers wrap.
-    fn plus(self, other: Self) -> Self;
-
-    /// Casts a number to this type.
-    fn cast(word: impl Word) -> Self;
 }
 
 macro_rules! words {
-    ($($word:ty, $wrapped:expr, $half:expr, $single:expr, $double:expr, $from:expr, $plus:expr, $cast:expr;)*) => {$(
+    ($($word:ty: $extended:expr, $from_low:expr, $double:expr, $from_double:expr;)*) => {$(
         impl Word for $word {
             const SIZE: usize = size_of::<$word>();
 
@@ -50,18 +116,13 @@ macro_rules! words {
             }
 
             #[inline(always)]
-            fn wrapped(self) -> u64 {
-                $wrapped(self)
+            fn extended(self) -> u64 {
+                $extended(self)
             }
 
             #[inline(always)]
-            fn half(self) -> f16 {
-                $half(self)
-            }
-
-            #[inline(always)]
-            fn single(self) -> f32 {
-                $single(self)
+            fn from_low(bits: u64) -> Self {
+                $from_low(bits)
             }
 
             #[inline(always)]
@@ -71,64 +132,27 @@ macro_rules! words {
 
             #[inline(always)]
             fn from_double(double: f64) -> Self {
-                $from(double)
-            }
-
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                $plus(self, other)
-            }
-
-            #[inline(always)]
-            fn cast(word: impl Word) -> Self {
-                $cast(word)
+                $from_double(double)
             }
         }
     )*};
 }
 
-macro_rules! integers {
-    ($($word:ident),*) => { words! {$(
-        $word,
-        |word: $word| i128::from(word) as u64,
-        |word: $word| f16::from_f32(word as f32),
-        |word: $word| word as f32,
-        |word: $word| word as f64,
-        |double: f64| double as $word,
-        $word::wrapping_add,
-        |word| Word::wrapped(word) as $word;
-    )*} };
-}
-
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
-
 words! {
-    f16, |word: f16| word.to_f64() as i64 as u64, |word| word, f16::to_f32, f16::to_f64, f16::from_f64,
-        |left: f16, right: f16| f16::from_f32(left.to_f32() + right.to_f32()), |word| Word::half(word);
-    f32, |word: f32| word as i64 as u64, f16::from_f32, |word| word, f64::from, |double: f64| double as f32,
-        |left: f32, right: f32| left + right, |word| Word::single(word);
-    f64, |word: f64| word as i64 as u64, f16::from_f64, |word: f64| word as f32, |word| word, |double| double,
-        |left: f64, right: f64| left + right, |word| Word::double(word);
+    i8: |word| i64::from(word) as u64, |bits| bits as i8, f64::from, |double| double as i64 as i8;
+    i16: |word| i64::from(word) as u64, |bits| bits as i16, f64::from, |double| double as i64 as i16;
+    i32: |word| i64::from(word) as u64, |bits| bits as i32, f64::from, |double| double as i64 as i32;
+    i64: |word| word as u64, |bits| bits as i64, |word| word as f64, |double| double as i64;
+    u8: u64::from, |bits| bits as u8, f64::from, |double| double as i64 as u8;
+    u16: u64::from, |bits| bits as u16, f64::from, |double| double as i64 as u16;
+    u32: u64::from, |bits| bits as u32, f64::from, |double| double as i64 as u32;
+    u64: |word| word, |bits| bits, |word| word as f64, whole_unsigned;
+    f16: |word: f16| word.to_f64() as i64 as u64, |bits| f16::from_f64(bits as f64), f16::to_f64, f16::from_f64;
+    f32: |word| word as i64 as u64, |bits| bits as f32, f64::from, |double| double as f32;
+    f64: |word| word as i64 as u64, |bits| bits as f64, |word| word, |double| double;
 }
 
-/// Calls a function that is generic over a [`Word`] with the type of an
-/// [`ElementType`](crate::format::ElementType).
-macro_rules! by_word {
-    ($element:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        use crate::format::ElementType;
-        match $element {
-            ElementType::F16 => $function::<half::f16>($($argument),*),
-            ElementType::F32 => $function::<f32>($($argument),*),
-            ElementType::F64 => $function::<f64>($($argument),*),
-            ElementType::I8 => $function::<i8>($($argument),*),
-            ElementType::I16 => $function::<i16>($($argument),*),
-            ElementType::I32 => $function::<i32>($($argument),*),
-            ElementType::I64 => $function::<i64>($($argument),*),
-            ElementType::U8 => $function::<u8>($($argument),*),
-            ElementType::U16 => $function::<u16>($($argument),*),
-            ElementType::U32 => $function::<u32>($($argument),*),
-            ElementType::U64 => $function::<u64>($($argument),*),
-        }
-    }};
+/// Casts a double as C does: negative numbers wrap.
+fn whole_unsigned(double: f64) -> u64 {
+    if double < 0.0 { double as i64 as u64 } else { double as u64 }
 }
-pub(super) use by_word;

@@ -15,8 +15,8 @@ pub(super) const CHUNK_LEN: u64 = 1 << 20;
 /// The most records of a chunk whose records are read one by one.
 const MOST_READS: u64 = 512;
 
-/// Records of at most this many bytes are read together with the gaps between them, because a read of a page of
-/// memory or a block of a disk costs the same.
+/// Records of at most this many bytes are read together with the gaps between them. One of them alone costs as much:
+/// the read of a page of memory, or of a block of a disk.
 const SMALL_RECORD: u64 = 4096;
 
 /// How the records of a variable are read.
@@ -122,7 +122,7 @@ mod tests {
             (1_000_000, &[][..], 4, &[262_144][..]),
             (10, &[], 4, &[10]),
             (0, &[7], 28, &[1, 7]),
-            (100, &[721, 1440], 721 * 1440 * 4, &[1, 241, 1440]),
+            (100, &[721, 1440], 721 * 1440 * 4, &[1, 181, 1440]),
             // Small gaps, or small records.
             (100_000, &[100], 404, &[5190, 100]),
             (100_000, &[], 404, &[5190]),

@@ -1,7 +1,7 @@
 //! The bytes of variables: how long they are, and whether they overlap.
 //!
-//! A record holds one slab of each variable of the record dimension. A slab is padded to a multiple of 4 bytes,
-//! unless its variable is the only one (notes on `vsize` and on padding in the specification).
+//! A record holds one slab of each variable of the record dimension. Slabs are padded to a multiple of 4 bytes, but
+//! that of the only variable is not. See the notes on `vsize` and on padding in the specification.
 
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ impl Extents {
         check_ordered(&mut slabs.to_vec())?;
         if before > 0 && end - start > self.stride {
             let message = format!(
-                "the variables of a record are at bytes {start}..{end}, but the next record begins {} bytes later",
+                "the first record has values at bytes {start}..{end}, but the next record begins {} bytes later",
                 self.stride
             );
             return Err(Error::corrupt("header", 0, message));
@@ -87,7 +87,7 @@ impl Extents {
     }
 }
 
-/// A range of bytes, and what is there.
+/// A range of bytes, and its occupant.
 type Occupied<'a> = (Range<u64>, Occupant<'a>);
 
 #[derive(Debug, Clone, Copy)]
@@ -118,9 +118,15 @@ fn check_ordered(all: &mut [Occupied<'_>]) -> Result<()> {
     for pair in all.windows(2) {
         let [(left, first), (right, second)] = pair else { continue };
         if right.start < left.end {
+            let advice = match (first, second) {
+                (Occupant::Records, _) | (_, Occupant::Records) => {
+                    "; SciPy writes such files if they have scalars and records: write it with netCDF4 instead"
+                }
+                _ => "",
+            };
             let message = format!(
-                "{second} at bytes {right:?} overlaps {first} at bytes {left:?}, so that one has overwritten the \
-                 other; SciPy writes such files if they have scalars and records: write the file again with netCDF4"
+                "{first} at bytes {left:?} and {second} at bytes {right:?} overlap, so one has overwritten the \
+                 other{advice}"
             );
             return Err(Error::corrupt("variable", right.start, message));
         }
@@ -218,12 +224,12 @@ mod tests {
         let begins = file.begins();
         assert_eq!(extents(&file).unwrap().end, file.bytes().len() as u64);
         for (variable, begin, message) in [
-            (0, 0, "overlaps the header"),
-            (0, begins[1] - 1, "overlaps"),
-            (0, begins[1] + 20, "overlaps the records"),
-            (1, begins[2] - 1, "overlaps variable \"b\""),
+            (0, 0, "the header at bytes"),
+            (0, begins[1] - 1, "variable \"a\" at bytes"),
+            (0, begins[1] + 20, "SciPy"),
+            (1, begins[2] - 1, "variable \"c\" at bytes"),
             (2, begins[2] + 4, "but the next record begins 20 bytes later"),
-            (2, begins[1] + 3, "overlaps variable \"b\""),
+            (2, begins[1] + 3, "variable \"b\" at bytes"),
             (2, u64::MAX - 3, "more bytes than any file"),
         ] {
             let moved = file.clone().moved(variable, begin);

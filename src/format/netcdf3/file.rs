@@ -20,7 +20,7 @@ const MOST_ABSENT_TEXT: u64 = 4096;
 
 /// The header of a NetCDF classic file.
 ///
-/// A file may be shorter than its header says, for example because it was copied in part. It opens, and
+/// A file may be shorter than its header promises, for example because it was copied in part. It opens, and
 /// [`Self::locate`] fails for the chunks that the file lacks.
 #[derive(Debug)]
 pub struct NetCdf3File {
@@ -119,8 +119,8 @@ impl NetCdf3File {
     /// Describes a variable.
     ///
     /// # Errors
-    /// `Unsupported` if it has too many axes, or too long a text per cell; `Corrupt` if its name is a path, or its
-    /// text is not in the file.
+    /// `Unsupported` if it has too many axes, or too long a text per cell. `Corrupt` if its name is a path, or if the
+    /// file lacks its text.
     fn describe(&self, header: &Header, declared: &Declared) -> Result<(Variable, StoredVariable)> {
         let name = &declared.name;
         if name.contains('/') {

@@ -66,7 +66,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the header of a file says.
+/// The contents of a header.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) version: Version,
@@ -281,7 +281,7 @@ mod tests {
         let file = File::new(1, 1).dimension("t", 0).variable("v", INT, &[0]);
         let head = file.head();
         let places =
-            [(12, "dimensions"), (36, "attributes"), (44, "variables"), (56, "dimensions")];
+            [(12, "dimensions"), (32, "attributes"), (40, "variables"), (52, "dimensions")];
         for (at, what) in places {
             let mut damaged = head.clone();
             damaged[at] = 0x7f;
@@ -292,7 +292,7 @@ mod tests {
                 "{error}"
             );
         }
-        // A tag says what a list holds, even an empty one.
+        // A tag names the elements of a list, even of an empty one.
         let mut damaged = head.clone();
         damaged[11] = 12;
         assert!(Header::parse(&damaged, 1000).is_err());

@@ -67,7 +67,7 @@ impl Machine for OpenNetCdf3 {
             Ok(header) => Ok(Step::Done(NetCdf3File::of_header(header, self.size)?)),
             Err(Pause::Need(end)) => {
                 let more = (self.known.len() as u64).saturating_mul(4).min(MAX_HEADER_LEN);
-                Ok(self.read_to(more.max(end).min(self.size)))
+                Ok(self.read_to(more.max(end.saturating_add(FIRST_LEN)).min(self.size)))
             }
             Err(Pause::Fail(error)) => Err(error),
         }
@@ -96,7 +96,7 @@ mod tests {
         }
         let (opened, requests) = open_counting(&file.bytes().into()).unwrap();
         assert_eq!((opened.hierarchy().variables.len(), requests), (10_000, 3));
-        // A long attribute says how much is needed.
+        // The length of an attribute is known before its bytes are.
         let long = File::new(2, 0).attribute("history", CHAR, &vec![b'h'; 3_000_000]);
         assert_eq!(open_counting(&long.bytes().into()).unwrap().1, 2);
         let longer = File::new(5, 0).attribute("history", CHAR, &vec![b'h'; 65 << 20]);

@@ -1,7 +1,7 @@
 //! Files made by hand, and a naive reader of their values.
 //!
-//! The values of a file are a pattern of its bytes, so that no two places look alike. The naive reader computes
-//! the offset of each cell as the specification says, from what the test declared and not from the header.
+//! The values of a file are a pattern of its bytes, so that no two places look alike. The naive reader follows the
+//! specification: it computes the offset of each cell from the declarations of the test, and not from the header.
 
 use std::collections::BTreeMap;
 
