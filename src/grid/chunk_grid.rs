@@ -44,7 +44,7 @@ impl ChunkGrid {
     /// 0 has no chunks.
     ///
     /// # Errors
-    /// `Unsupported` if the ranks differ, are 0 or exceed [`super::MAX_RANK`], if a chunk length is 0,
+    /// `Unsupported` if the ranks differ or exceed [`super::MAX_RANK`], if a chunk length is 0,
     /// or if the number of cells overflows a `u64`.
     pub fn new(shape: &[u64], chunk_shape: &[u64]) -> Result<Self> {
         Self::with_origin(shape, chunk_shape, &vec![0; shape.len()])
@@ -66,9 +66,9 @@ impl ChunkGrid {
     /// The errors of [`ChunkGrid::new`], and `Unsupported` if an origin is not less than its chunk
     /// length.
     pub fn with_origin(shape: &[u64], chunk_shape: &[u64], origin: &[u64]) -> Result<Self> {
-        if shape.len() != chunk_shape.len() || shape.is_empty() || shape.len() > super::MAX_RANK {
+        if shape.len() != chunk_shape.len() || shape.len() > super::MAX_RANK {
             return Err(Error::unsupported(format!(
-                "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, 1 to {}",
+                "shape {shape:?} and chunk shape {chunk_shape:?} must have the same rank, up to {}",
                 super::MAX_RANK
             )));
         }

@@ -11,6 +11,7 @@ mod architecture;
 mod conformance;
 mod corpus;
 mod docs;
+mod foreign;
 mod io;
 mod mosaic;
 mod plan;

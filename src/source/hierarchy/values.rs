@@ -226,12 +226,11 @@ fn missing_cells(variable: &Variable, view: &HierarchyView) -> Vec<Vec<u8>> {
     if !view.read.fill_as_null {
         return nulls;
     }
-    // The empty text and `false` are values, not missing data, although they are the fill of absent chunks.
-    let is_number = matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_));
-    if variable.fill_is_missing && is_number {
+    // As in xarray, the fill value of times is missing only if it is NaT.
+    let is_time = matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_));
+    if variable.fill_is_missing && !is_time {
         nulls.push(variable.fill.clone());
     }
-    nulls.dedup();
     nulls
 }
 

@@ -1,0 +1,85 @@
+//! Cells as text, and their comparison.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, DurationNanosecondType, Float16Type, Float32Type, Float64Type, TimeUnit,
+    TimestampNanosecondType,
+};
+use arrow::util::display::array_value_to_string;
+use chrono::NaiveDateTime;
+
+use super::manifest::{Entry, Field};
+
+/// Whether the cell at `row` of a column is the expected one.
+pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &Entry) -> bool {
+    let Some(expected) = expected else { return column.is_null(row) };
+    if column.is_null(row) {
+        return false;
+    }
+    let float = |found: f64| {
+        let expected: f64 = expected.parse().unwrap_or(f64::NAN);
+        let tolerance = if entry.packed { 1e-6 * expected.abs().max(1e-3) } else { 0.0 };
+        found == expected || (found - expected).abs() <= tolerance
+    };
+    match column.data_type() {
+        DataType::Float16 => float(column.as_primitive::<Float16Type>().value(row).into()),
+        DataType::Float32 => {
+            let found = column.as_primitive::<Float32Type>().value(row);
+            expected.parse::<f32>().is_ok_and(|expected| expected == found) || float(found.into())
+        }
+        DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Duration(unit) => {
+            let nanoseconds = cast(column, &DataType::Duration(TimeUnit::Nanosecond));
+            let exact = nanoseconds.ok().map(|it| {
+                it.as_primitive::<DurationNanosecondType>().value(row).to_string() == *expected
+            });
+            exact.unwrap_or_else(|| panic!("a span of {unit:?} beyond nanoseconds"))
+        }
+        DataType::Timestamp(..) | DataType::Date32 => is_time(column, row, expected),
+        DataType::Utf8View | DataType::Utf8 => {
+            let found = array_value_to_string(column, row).unwrap();
+            let named = entry.names.get(expected).is_some_and(|name| *name == found);
+            found == *expected || named || is_of_bytes(&found, expected)
+        }
+        DataType::FixedSizeBinary(_) | DataType::BinaryView => {
+            let found = array_value_to_string(column, row).unwrap();
+            trimmed(&found) == *expected || found == *expected
+        }
+        _ => {
+            // xarray makes floats of integers with missing cells.
+            let found = array_value_to_string(column, row).unwrap();
+            let as_float = || Some(found.parse::<f64>().ok()? == expected.parse::<f64>().ok()?);
+            found == *expected || as_float().unwrap_or(false)
+        }
+    }
+}
+
+/// Text that xarray shows as bytes: the expected cell is hexadecimal.
+fn is_of_bytes(found: &str, expected: &str) -> bool {
+    let hexadecimal: String = found.bytes().map(|byte| format!("{byte:02x}")).collect();
+    trimmed(&hexadecimal) == trimmed(expected)
+}
+
+/// Hexadecimal digits without the NUL bytes at their end.
+fn trimmed(digits: &str) -> &str {
+    let mut digits = digits;
+    while digits.len() % 2 == 0 && digits.ends_with("00") {
+        digits = &digits[..digits.len() - 2];
+    }
+    digits
+}
+
+/// Times may differ by a microsecond, because tables round floats to microseconds.
+fn is_time(column: &ArrayRef, row: usize, expected: &str) -> bool {
+    let found = array_value_to_string(column, row).unwrap();
+    if found == expected || format!("{found}T00:00:00") == expected {
+        return true;
+    }
+    let one = column.slice(row, 1);
+    let nanoseconds = cast(&one, &DataType::Timestamp(TimeUnit::Nanosecond, None));
+    let found = nanoseconds.ok().map(|it| it.as_primitive::<TimestampNanosecondType>().value(0));
+    let expected = NaiveDateTime::parse_from_str(expected, "%Y-%m-%dT%H:%M:%S%.f").ok();
+    let expected = expected.and_then(|it| it.and_utc().timestamp_nanos_opt());
+    found.zip(expected).is_some_and(|(found, expected)| found.abs_diff(expected) <= 1000)
+}

@@ -1,0 +1,11 @@
+//! Zarr stores, NetCDF and HDF5 files that other programs wrote, cell by cell against what xarray reads.
+//!
+//! `tests/data/foreign` has a fixed set, with its own README. `GRIDFUSION_DATASETS` names a folder with further
+//! datasets, which `tests/data/foreign/random_datasets.py` writes.
+
+/// Cells as text, and their comparison.
+mod cell;
+/// Lists of variables, with the files of their expected cells.
+mod manifest;
+/// Tables of variables.
+mod tables;

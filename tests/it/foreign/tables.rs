@@ -1,0 +1,100 @@
+//! Tables of variables, compared with their expected cells.
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use datafusion::prelude::SessionContext;
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+use super::cell::is_equal;
+use super::manifest::{Entry, csv, entries};
+use crate::support::{query, reducing, shipped};
+
+/// Compares all variables of a folder, and returns a line for each that differs.
+async fn failures(folder: &Path) -> Vec<String> {
+    let mut failures = Vec::new();
+    for entry in entries(folder) {
+        if is_of_hdf5(folder, &entry.file) && !cfg!(feature = "hdf5") {
+            continue;
+        }
+        if let Err(why) = compared(folder, &entry).await {
+            failures.push(format!("{} {}: {why}", entry.file, entry.table));
+        }
+    }
+    failures
+}
+
+/// Whether a file, or the file that a reference file names, is HDF5.
+fn is_of_hdf5(folder: &Path, file: &str) -> bool {
+    let head = std::fs::read(folder.join(file)).unwrap_or_default();
+    head.windows(8).take(4096).any(|it| it == b"\x89HDF\r\n\x1a\n")
+}
+
+async fn compared(folder: &Path, entry: &Entry) -> Result<(), String> {
+    let ctx = reducing(2, 1000);
+    let location = folder.join(&entry.file).to_str().unwrap().to_owned();
+    let found = rows(&ctx, location, &entry.table).await;
+    let Some(expected) = &entry.csv else {
+        return found.map_or(Ok(()), |rows| Err(format!("{} rows of what has none", rows.num_rows())));
+    };
+    let found = found?;
+    let (header, expected) = csv(&folder.join(expected));
+    if (found.num_columns(), found.num_rows()) != (header.len(), expected.len()) {
+        let (rows, columns) = (found.num_rows(), found.num_columns());
+        let (wanted, names) = (expected.len(), header.len());
+        return Err(format!("{columns} columns and {rows} rows, expected {names} and {wanted}"));
+    }
+    for (at, row) in expected.iter().enumerate() {
+        for (column, field) in found.columns().iter().zip(row) {
+            if !is_equal(column, at, field, entry) {
+                let cell = arrow::util::display::array_value_to_string(column, at).unwrap();
+                let kind = column.data_type();
+                return Err(format!("row {at} has \"{cell}\" ({kind}), expected {field:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All rows of a variable, in row-major order.
+async fn rows(ctx: &SessionContext, location: String, table: &str) -> Result<RecordBatch, String> {
+    let options = ArrayOptions::default().with_dataset(table).with_option("index_columns", "true");
+    let opened = ctx.register_array("t", location, options).await;
+    opened.map_err(|error| error.to_string())?;
+    let schema = ctx.table("t").await.map_err(|error| error.to_string())?;
+    let names: Vec<String> = schema.schema().fields().iter().map(|it| it.name().clone()).collect();
+    let (columns, indices): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| !name.ends_with("_idx"));
+    let quoted = |names: &[&String]| {
+        names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect::<Vec<_>>().join(", ")
+    };
+    let order = if indices.is_empty() { String::new() } else { format!(" ORDER BY {}", quoted(&indices)) };
+    let sql = format!("SELECT {} FROM t{order}", quoted(&columns));
+    let batches = query(ctx, &sql).await.map_err(|error| error.to_string())?;
+    match batches.first() {
+        Some(first) => concat_batches(&first.schema(), &batches).map_err(|error| error.to_string()),
+        None => {
+            let fields = schema.schema().as_arrow().clone();
+            let kept: Vec<usize> = (0..columns.len()).collect();
+            let fields = fields.project(&kept).map_err(|error| error.to_string())?;
+            Ok(RecordBatch::new_empty(fields.into()))
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fixed_set_reads_as_xarray_reads_it() {
+    let folder = PathBuf::from(shipped("tests/data/foreign"));
+    let failures = failures(&folder).await;
+    assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_datasets_read_as_xarray_reads_them() {
+    let Some(folder) = std::env::var_os("GRIDFUSION_DATASETS") else { return };
+    let folder = PathBuf::from(folder);
+    assert!(entries(&folder).len() > 100, "few datasets in {folder:?}");
+    let failures = failures(&folder).await;
+    assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
+}
