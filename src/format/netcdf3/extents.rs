@@ -3,12 +3,16 @@
 //! A record holds one slab of each variable of the record dimension. Slabs are padded to a multiple of 4 bytes, but
 //! that of the only variable is not. See the notes on `vsize` and on padding in the specification.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::header::{Declared, Header};
 use crate::error::{Error, Result};
 
 /// The bytes of all variables of a file.
+///
+/// Variables may lie in any order, as long as they are disjoint. netcdf-c refuses scalars behind the records, which
+/// SciPy writes; with one record at most, nothing has overwritten them, and they are read here.
 #[derive(Debug)]
 pub(super) struct Extents {
     /// The bytes of each variable: of one record if it has the record dimension, otherwise of all its values.
@@ -97,8 +101,8 @@ enum Occupant<'a> {
     Records,
 }
 
-impl std::fmt::Display for Occupant<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Occupant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("the header"),
             Self::Variable(name) => write!(f, "variable \"{name}\""),
