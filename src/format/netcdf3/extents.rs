@@ -140,8 +140,8 @@ fn check_ordered(all: &mut [Occupied<'_>]) -> Result<()> {
 
 /// Returns the bytes of a variable: of one record if it has the record dimension, otherwise of all its values.
 fn len(header: &Header, variable: &Declared) -> Result<u64> {
-    let lens = header.dimensions_of(variable).map(|dimension| dimension.len.max(1));
-    let len = lens.fold(Some(variable.external.size()), |len, axis| len?.checked_mul(axis));
+    let mut lens = header.dimensions_of(variable).map(|dimension| dimension.len.max(1));
+    let len = lens.try_fold(variable.external.size(), |len, axis| len.checked_mul(axis));
     len.ok_or_else(|| beyond(variable))
 }
 
@@ -157,8 +157,9 @@ fn stride(header: &Header, lens: &[u64]) -> Result<u64> {
     if let [only] = slabs.as_slice() {
         return Ok(*only);
     }
-    let padded = slabs.iter().map(|len| len.checked_next_multiple_of(4));
-    let stride = padded.fold(Some(0_u64), |stride, len| stride?.checked_add(len?));
+    let stride = slabs
+        .iter()
+        .try_fold(0_u64, |stride, len| stride.checked_add(len.checked_next_multiple_of(4)?));
     stride.ok_or_else(|| Error::corrupt("header", 0, "a record has more bytes than any file"))
 }
 
