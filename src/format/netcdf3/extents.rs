@@ -3,12 +3,16 @@
 //! A record holds one slab of each variable of the record dimension. Slabs are padded to a multiple of 4 bytes, but
 //! that of the only variable is not. See the notes on `vsize` and on padding in the specification.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::header::{Declared, Header};
 use crate::error::{Error, Result};
 
 /// The bytes of all variables of a file.
+///
+/// Variables may lie in any order, as long as they are disjoint. netcdf-c refuses scalars behind the records, which
+/// SciPy writes; with one record at most, nothing has overwritten them, and they are read here.
 #[derive(Debug)]
 pub(super) struct Extents {
     /// The bytes of each variable: of one record if it has the record dimension, otherwise of all its values.
@@ -97,8 +101,8 @@ enum Occupant<'a> {
     Records,
 }
 
-impl std::fmt::Display for Occupant<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Occupant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("the header"),
             Self::Variable(name) => write!(f, "variable \"{name}\""),
@@ -136,8 +140,8 @@ fn check_ordered(all: &mut [Occupied<'_>]) -> Result<()> {
 
 /// Returns the bytes of a variable: of one record if it has the record dimension, otherwise of all its values.
 fn len(header: &Header, variable: &Declared) -> Result<u64> {
-    let lens = header.dimensions_of(variable).map(|dimension| dimension.len.max(1));
-    let len = lens.fold(Some(variable.external.size()), |len, axis| len?.checked_mul(axis));
+    let mut lens = header.dimensions_of(variable).map(|dimension| dimension.len.max(1));
+    let len = lens.try_fold(variable.external.size(), |len, axis| len.checked_mul(axis));
     len.ok_or_else(|| beyond(variable))
 }
 
@@ -153,8 +157,9 @@ fn stride(header: &Header, lens: &[u64]) -> Result<u64> {
     if let [only] = slabs.as_slice() {
         return Ok(*only);
     }
-    let padded = slabs.iter().map(|len| len.checked_next_multiple_of(4));
-    let stride = padded.fold(Some(0_u64), |stride, len| stride?.checked_add(len?));
+    let stride = slabs
+        .iter()
+        .try_fold(0_u64, |stride, len| stride.checked_add(len.checked_next_multiple_of(4)?));
     stride.ok_or_else(|| Error::corrupt("header", 0, "a record has more bytes than any file"))
 }
 

@@ -1,5 +1,6 @@
 //! An open file: its variables, and the place of their chunks.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ impl NetCdf3File {
             hierarchy: Hierarchy::default(),
             stored: vec![],
         };
-        let mut names = std::collections::HashSet::new();
+        let mut names = HashSet::new();
         for declared in &header.variables {
             let described = match names.insert(declared.name.as_str()) {
                 true => file.describe(&header, declared),

@@ -44,7 +44,7 @@ impl OpenNetCdf3 {
 
     /// Requests the bytes up to `end`, which must lie in the file.
     fn read_to(&self, end: u64) -> Step<NetCdf3File> {
-        Step::read([self.known.len() as u64..end])
+        Step::read(std::iter::once(self.known.len() as u64..end))
     }
 }
 

@@ -60,9 +60,8 @@ def main():
         entries += write(arguments.folder, number, arguments.seed)
     expected.write_manifest(arguments.folder / "manifest.json", entries)
     unreadable = sum("unreadable" in entry for entry in entries)
-    print(
-        f"{arguments.count} datasets, {len(entries)} variables ({unreadable} unreadable), {time.time() - began:.0f} s"
-    )
+    seconds = time.time() - began
+    print(f"{arguments.count} datasets, {len(entries)} variables, {unreadable} unreadable, {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -319,6 +319,10 @@ def write_netcdf4(random, path, engine, kinds, **options):
             }
             encoding["fletcher32"] = chance(random, 0.2)
     unlimited = [name for name in data.dims if chance(random, 0.3)]
+    for name in data.variables:
+        # Chunks of two unlimited dimensions are 64 MB of text if nobody chooses their shape.
+        if len(set(unlimited) & set(data[name].dims)) > 1 and "chunksizes" not in encodings.get(name, {}):
+            encodings.setdefault(name, {})["chunksizes"] = tuple(max(1, n) for n in data[name].shape)
     options |= {"engine": engine, "unlimited_dims": unlimited}
     data.to_netcdf(path, encoding=encodings, **options)
     if chance(random, 0.3):
