@@ -80,6 +80,10 @@ impl Blocks {
     /// Cuts the selected cells at the positions `within`; `backwards` begins with the last block.
     pub(crate) fn within(within: Vec<Range<u64>>, batch_size: u64, backwards: bool) -> Self {
         let counts: Vec<u64> = within.iter().map(|range| range.end - range.start).collect();
+        if counts.is_empty() {
+            // The only cell of a scalar.
+            return Self { within, split: 0, step: 1, outer: vec![], left: 0..1, backwards };
+        }
         // Inner axes that fit into a batch together stay whole; the next axis outwards is split.
         let mut split = counts.len() - 1;
         let mut inner = 1;
@@ -101,9 +105,10 @@ impl Blocks {
         for (range, at) in positions.iter_mut().zip(&at[..self.split]) {
             *range = range.start + at..range.start + at + 1;
         }
-        let range = &mut positions[self.split];
-        let start = range.start + at[self.split] * self.step;
-        *range = start..(start + self.step).min(range.end);
+        if let Some(range) = positions.get_mut(self.split) {
+            let start = range.start + at[self.split] * self.step;
+            *range = start..(start + self.step).min(range.end);
+        }
         let rows = positions.iter().map(|range| range.end - range.start).product();
         Block { positions, rows }
     }

@@ -45,7 +45,7 @@ const MAX_COMBINATIONS: usize = 1 << 20;
 pub(crate) async fn request(
     array: &Arc<GridArray>,
     filters: &[Expr],
-    limit: Option<usize>,
+    mut limit: Option<usize>,
     session: &dyn Session,
 ) -> Result<ScanRequest> {
     let mut request = ScanRequest::all(array.grid());
@@ -63,10 +63,13 @@ pub(crate) async fn request(
             FilterScope::Values => over_values.push(filter.clone()),
             // The optimizer has turned an exact filter into a constant.
             FilterScope::Constant if holds(filter, array, session)? => {}
-            FilterScope::Constant => {
-                let none = AxisSelection::from_range(array.grid().shape()[0], 0..0);
-                request.selection.restrict(0, &none);
-            }
+            FilterScope::Constant => match array.grid().shape().first() {
+                Some(len) => {
+                    request.selection.restrict(0, &AxisSelection::from_range(*len, 0..0));
+                }
+                // A scalar has no axis on which nothing could be selected.
+                None => limit = Some(0),
+            },
             FilterScope::Rows => {
                 return internal_err!("a scan cannot evaluate the filter {filter}");
             }

@@ -122,7 +122,9 @@ impl InputOperators {
     /// has another. Such scans are seen only if the rule runs after DataFusion has pushed sorts down.
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
         if let Some(scan) = plan.downcast_ref::<GridScanExec>() {
-            if scan.plan().limit().is_some() || scan.plan().reordered().is_some() {
+            // A scalar has one row, and no axis to group by.
+            let is_scalar = scan.array().grid().rank() == 0;
+            if is_scalar || scan.plan().limit().is_some() || scan.plan().reordered().is_some() {
                 return Ok(None);
             }
             // At the scan, every column is itself. Each operator on the way back up rewrites them.

@@ -45,6 +45,9 @@ impl GridArray {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }
+        if files[0].dims().is_empty() {
+            return scalar(name, files);
+        }
         order_variables(&mut files);
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;
@@ -69,6 +72,21 @@ impl GridArray {
             Some(names) => array.with_files(axis, names?),
             None => array,
         })
+    }
+}
+
+/// Returns the only array, which is a scalar: it has no axis along which anything could be combined.
+fn scalar(name: String, mut files: Vec<FileArrays>) -> Result<GridArray> {
+    let (mut file, others) = (files.swap_remove(0), files);
+    match (file.arrays.pop(), file.arrays.is_empty() && others.is_empty()) {
+        (Some(array), true) => Ok(array.with_name(&name)),
+        (array, _) => {
+            let array = array.map_or(String::new(), |array| array.name().to_owned());
+            let message = format!(
+                "\"{array}\" is a single value, which is a table of its own: choose it alone with the option 'dataset'"
+            );
+            Err(Error::usage(message).in_file(&file.name))
+        }
     }
 }
 
