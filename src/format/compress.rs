@@ -8,6 +8,8 @@ use std::io::{self, Read};
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use super::lz4_block::{MOST_RATIO, decompress_into};
+
 /// A general compressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format) enum Compressor {
@@ -35,7 +37,7 @@ impl Compressor {
         let len = match self {
             Self::Gzip => contexts.inflate(part, output)?,
             Self::Zstd => contexts.decompress_zstd(part, output).map_err(broken)?,
-            Self::Lz4 => lz4_flex::block::decompress_into(part, output).map_err(broken)?,
+            Self::Lz4 => decompress_into(part, output).ok_or("it does not decompress")?,
             Self::Bzip2 => decompress_bzip2(part, output)?,
         };
         if len == output.len() { Ok(()) } else { Err(format!("it unpacks to {len} bytes")) }
@@ -55,8 +57,7 @@ impl Compressor {
                 zstd::stream::Decoder::with_buffer(part).and_then(|mut stream| count(&mut stream))
             }
             Self::Bzip2 => count(&mut bzip2::read::BzDecoder::new(part)),
-            // A stored byte of an LZ4 block unpacks to 255 bytes at most.
-            Self::Lz4 => return len / 255 <= part.len() as u64,
+            Self::Lz4 => return len / MOST_RATIO as u64 <= part.len() as u64,
         };
         found.is_ok_and(|found| found == len)
     }

@@ -31,7 +31,11 @@ mod compress;
 mod element;
 mod foreign;
 pub mod hierarchy;
+#[cfg(any(feature = "codecs", feature = "tiledb"))]
+mod lz4_block;
 mod machine;
+#[cfg(any(feature = "codecs", feature = "tiledb"))]
+mod matches;
 mod memory_budget;
 pub mod netcdf3;
 #[cfg(any(feature = "codecs", feature = "tiledb"))]

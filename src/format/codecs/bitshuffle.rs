@@ -16,6 +16,7 @@ use super::lz4;
 use super::output::{Fault, Output, resize};
 use super::step::Kept;
 use crate::format::compress::{Compressor, Contexts};
+use crate::format::lz4_block;
 use crate::format::shuffle::unshuffle_bits;
 use crate::format::wire::to_usize;
 
@@ -52,7 +53,7 @@ impl BlockCompressor {
     fn decompresses_to(self, stored: &[u8], len: usize) -> bool {
         match self {
             Self::None => true,
-            Self::Lz4 => len <= stored.len().saturating_mul(lz4::MOST_RATIO),
+            Self::Lz4 => len <= stored.len().saturating_mul(lz4_block::MOST_RATIO),
             Self::Zstd => Compressor::Zstd.decompresses_to(stored, len as u64),
         }
     }

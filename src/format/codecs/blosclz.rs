@@ -11,8 +11,8 @@
 //!
 //! Source: `blosclz.c` of c-blosc 1.21.
 
-use super::matches::{copy_literals, copy_match};
 use super::output::Fault;
+use crate::format::matches::{copy_literals, copy_match};
 
 /// A match with this offset in its first bytes has another one.
 const FAR: usize = 0x1FFF;

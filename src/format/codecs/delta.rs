@@ -8,10 +8,8 @@
 //!
 //! Source: `delta.py` of numcodecs, with the rules of promotion of numpy 2.
 
-use half::f16;
-
 use super::output::{Fault, Output};
-use super::words::{BLOCK, Word, Words, by_word};
+use super::words::{BLOCK, Word, Words, by_word, nearest_half};
 use crate::format::ElementType;
 
 /// Adds up the words of `stored`, of the type `of`, to totals of the type `to`.
@@ -19,7 +17,7 @@ pub(super) fn run(to: Words, of: Words, stored: &[u8], output: Output<'_>) -> Re
     let totals = output.claim(to.len_after(stored.len(), of)?)?;
     match sum_type(to.element, of.element) {
         None => by_word!(of.element, add_up_integers(of.big, to, stored, totals)),
-        Some(Sum::Half) => add_up_floats(to, of, stored, totals, |sum| f16::from_f64(sum).to_f64()),
+        Some(Sum::Half) => add_up_floats(to, of, stored, totals, |sum| nearest_half(sum).to_f64()),
         Some(Sum::Single) => add_up_floats(to, of, stored, totals, |sum| f64::from(sum as f32)),
         Some(Sum::Double) => add_up_floats(to, of, stored, totals, |sum| sum),
     }
@@ -93,8 +91,7 @@ mod tests {
     fn decode(elements: [ElementType; 2], big: [bool; 2], stored: &[u8]) -> Option<Vec<u8>> {
         let mut memory = vec![];
         let output = Output { memory: &mut memory, bound: Bound::AtMost(1_000) };
-        let [to, of] =
-            [0, 1].map(|number| Words { element: elements[number], big: big[number] });
+        let [to, of] = [0, 1].map(|number| Words { element: elements[number], big: big[number] });
         run(to, of, stored, output).ok().map(|()| memory)
     }
 

@@ -11,11 +11,9 @@
 //!
 //! Sources: `lz4.pyx` of numcodecs; "HDF5 LZ4 filter" in the registry of HDF5 filters.
 
-use super::output::{Fault, Output, broken};
+use super::output::{Fault, Output};
+use crate::format::lz4_block::{MOST_RATIO, decompress_into};
 use crate::format::wire::to_usize;
-
-/// The greatest number of bytes to which one byte of an LZ4 block decodes.
-pub(super) const MOST_RATIO: usize = 255;
 
 /// Decodes one block after its decoded length.
 pub(super) fn block(stored: &[u8], output: Output<'_>) -> Result<(), Fault> {
@@ -30,7 +28,9 @@ pub(super) fn block(stored: &[u8], output: Output<'_>) -> Result<(), Fault> {
 
 /// Decodes a block to all of `output`.
 pub(super) fn decode(block: &[u8], output: &mut [u8]) -> Result<(), Fault> {
-    match lz4_flex::block::decompress_into(block, output).map_err(broken)? {
+    match decompress_into(block, output)
+        .ok_or("a part that is cut off, too long or too far back")?
+    {
         len if len == output.len() => Ok(()),
         len => Err(Fault::Corrupt(format!("a block of {len} bytes, expected {}", output.len()))),
     }

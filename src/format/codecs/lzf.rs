@@ -8,8 +8,8 @@
 //!
 //! Source: the description of the format in LibLZF's `lzf_d.c`, and `lzf_filter.c` of h5py.
 
-use super::matches::{copy_literals, copy_match};
 use super::output::{Bound, Fault, Output, may_reserve};
+use crate::format::matches::{copy_literals, copy_match};
 
 /// A part of an LZF stream.
 enum Token {

@@ -25,7 +25,6 @@ mod crc32c;
 mod delta;
 mod lz4;
 mod lzf;
-mod matches;
 mod output;
 mod part;
 mod pipeline;

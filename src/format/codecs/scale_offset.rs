@@ -8,7 +8,7 @@
 use half::f16;
 
 use super::output::{Fault, Output};
-use super::words::{BLOCK, Words};
+use super::words::{BLOCK, Words, nearest_half};
 use crate::format::ElementType;
 
 /// What turns stored words into decoded ones.
@@ -51,7 +51,7 @@ impl Scaling {
     }
 
     fn scale_halves(self, values: &mut [f64]) {
-        let [scale, offset] = [self.scale, self.offset].map(|it| f16::from_f64(it).to_f32());
+        let [scale, offset] = [self.scale, self.offset].map(|it| nearest_half(it).to_f32());
         for value in values {
             let quotient = f16::from_f32(*value as f32 / scale);
             *value = f16::from_f32(quotient.to_f32() + offset).to_f64();

@@ -147,7 +147,7 @@ words! {
     u16: u64::from, |bits| bits as u16, f64::from, |double| double as i64 as u16;
     u32: u64::from, |bits| bits as u32, f64::from, |double| double as i64 as u32;
     u64: |word| word, |bits| bits, |word| word as f64, whole_unsigned;
-    f16: |word: f16| word.to_f64() as i64 as u64, |bits| f16::from_f64(bits as f64), f16::to_f64, f16::from_f64;
+    f16: |word: f16| word.to_f64() as i64 as u64, |bits| f16::from_f64(bits as f64), f16::to_f64, nearest_half;
     f32: |word| word as i64 as u64, |bits| bits as f32, f64::from, |double| double as f32;
     f64: |word| word as i64 as u64, |bits| bits as f64, |word| word, |double| double;
 }
@@ -155,4 +155,57 @@ words! {
 /// Casts a double as C does: negative numbers wrap.
 fn whole_unsigned(double: f64) -> u64 {
     if double < 0.0 { double as i64 as u64 } else { double as u64 }
+}
+
+/// Rounds a double to the nearest half. To round to a single first would round twice, and so does
+/// [`f16::from_f64`] on some machines.
+pub(super) fn nearest_half(double: f64) -> f16 {
+    let single = double as f32;
+    if f64::from(single) == double || double.is_nan() {
+        return f16::from_f32(single);
+    }
+    // Towards zero, and with the last bit set: this is on the same side of every tie as the double.
+    let is_beyond = f64::from(single).abs() > double.abs();
+    f16::from_f32(f32::from_bits(single.to_bits() - u32::from(is_beyond) | 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_the_nearest() {
+        for bits in 0..0x7C00_u16 {
+            let [low, high] = [bits, bits + 1].map(|bits| f16::from_bits(bits).to_f64());
+            if high.is_infinite() {
+                continue;
+            }
+            let tie = (low + high) / 2.0;
+            let even = f16::from_bits(bits + (bits & 1)).to_f64();
+            for (double, expected) in [
+                (low, low),
+                (tie, even),
+                (tie.next_down(), low),
+                (tie.next_up(), high),
+                (tie * (1.0 + 1e-9), high),
+                (tie * (1.0 - 1e-9), low),
+            ] {
+                assert_eq!(nearest_half(double).to_f64(), expected, "{double:?}");
+                assert_eq!(nearest_half(-double).to_f64(), -expected, "{double:?}");
+            }
+        }
+        assert!(nearest_half(f64::NAN).is_nan());
+        assert_eq!(nearest_half(1e300), f16::INFINITY);
+        assert_eq!(nearest_half(-1e-300).to_bits(), 0x8000);
+    }
+
+    #[test]
+    fn doubles_become_integers_as_in_c() {
+        assert_eq!([-1.9, 1.9, 300.0].map(u8::from_double), [255, 1, 44]);
+        assert_eq!([-1.9, 1.9, 40_000.0].map(i16::from_double), [-1, 1, -25_536]);
+        assert_eq!(
+            [-1.0, 1.9, 1e19].map(u64::from_double),
+            [u64::MAX, 1, 10_000_000_000_000_000_000]
+        );
+    }
 }

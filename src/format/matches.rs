@@ -1,21 +1,38 @@
-//! Copies of earlier output, from which LZF and BloscLZ build their output.
+//! Copies of earlier output, from which LZ4, LZF and BloscLZ build their output.
 
 /// Bytes that are copied at once where there is room.
 const CHUNK: usize = 16;
 
+/// Longer matches are copied with as few calls as possible.
+const SHORT: usize = 4 * CHUNK;
+
 /// Copies `len` bytes to byte `at` of `output`, from `distance` bytes before. The ranges may overlap: then the
 /// bytes repeat. `None` if a range lies outside.
-pub(super) fn copy_match(output: &mut [u8], at: usize, distance: usize, len: usize) -> Option<()> {
+pub(in crate::format) fn copy_match(
+    output: &mut [u8],
+    at: usize,
+    distance: usize,
+    len: usize,
+) -> Option<()> {
     let start = at.checked_sub(distance)?;
     let end = at.checked_add(len).filter(|end| *end <= output.len())?;
     if distance == 0 {
         return None;
     }
     // Most matches are short. Whole chunks may be copied beyond the end, where later output follows.
-    if distance >= CHUNK && len.next_multiple_of(CHUNK) <= output.len() - at && len <= 4 * CHUNK {
-        for offset in (0..len).step_by(CHUNK) {
-            let chunk = *output.get(start + offset..)?.first_chunk::<CHUNK>()?;
-            *output.get_mut(at + offset..)?.first_chunk_mut::<CHUNK>()? = chunk;
+    if len <= SHORT && len + CHUNK <= output.len() - at {
+        if distance >= CHUNK {
+            for offset in (0..len).step_by(CHUNK) {
+                let chunk = *output.get(start + offset..)?.first_chunk::<CHUNK>()?;
+                *output.get_mut(at + offset..)?.first_chunk_mut::<CHUNK>()? = chunk;
+            }
+        } else {
+            let mut pattern = *output.get(start..)?.first_chunk::<CHUNK>()?;
+            (distance..CHUNK).for_each(|byte| pattern[byte] = pattern[byte - distance]);
+            // Whole periods of the pattern.
+            for offset in (0..len).step_by(CHUNK - CHUNK % distance) {
+                *output.get_mut(at + offset..)?.first_chunk_mut::<CHUNK>()? = pattern;
+            }
         }
         return Some(());
     }
@@ -36,7 +53,7 @@ pub(super) fn copy_match(output: &mut [u8], at: usize, distance: usize, len: usi
 
 /// Copies the literal bytes at the beginning of `input` to byte `at` of `output`. Returns the input after them;
 /// `None` if there are too few, or no room.
-pub(super) fn copy_literals<'a>(
+pub(in crate::format) fn copy_literals<'a>(
     output: &mut [u8],
     at: usize,
     input: &'a [u8],
