@@ -4,6 +4,7 @@
 //! |---|---|
 //! | numbers | as stored; unpacked by `scale_factor` and `add_offset`; times by `units` |
 //! | complex numbers | two columns, `NAME_re` and `NAME_im` |
+//! | bytes with `dtype = "bool"` | truth values |
 //! | truth values, dates, text, bytes, enumerations | the Arrow type that holds them exactly |
 //!
 //! Missing data is NULL: NaN, NaT, `_FillValue`, each `missing_value`, and the fill value of Zarr version 2. The
@@ -83,6 +84,9 @@ fn column(
 ) -> ValueColumn {
     let scalar = |scalar| CellKind::Scalar(scalar);
     let kind = match &variable.cell {
+        CellType::Number(ElementType::I8 | ElementType::U8) if is_boolean(variable) => {
+            scalar(Scalar::Boolean)
+        }
         CellType::Number(element) => {
             return ValueColumn::Number(numbers(variable, *element, view, decode_times, remarks));
         }
@@ -99,6 +103,11 @@ fn column(
         CellType::Enumeration { index, names } => enumeration(*index, names),
     };
     ValueColumn::Cells(CellColumn::new(kind, false, missing_cells(variable, view)))
+}
+
+/// Whether bytes are truth values, as xarray marks them: NetCDF has none.
+fn is_boolean(variable: &Variable) -> bool {
+    variable.attributes.get("dtype").and_then(Attribute::text) == Some("bool")
 }
 
 /// Returns the column of numbers, with their missing values, packing and times.

@@ -3,11 +3,11 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, DurationNanosecondType, Float16Type, Float32Type, Float64Type, TimeUnit,
+    DataType, Date32Type, Float16Type, Float32Type, Float64Type, Int64Type, TimeUnit,
     TimestampNanosecondType,
 };
 use arrow::util::display::array_value_to_string;
-use chrono::NaiveDateTime;
+use chrono::{NaiveDate, NaiveDateTime};
 
 use super::manifest::{Entry, Field};
 
@@ -19,24 +19,35 @@ pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &
     }
     let float = |found: f64| {
         let expected: f64 = expected.parse().unwrap_or(f64::NAN);
-        let tolerance = if entry.packed { 1e-6 * expected.abs().max(1e-3) } else { 0.0 };
+        let tolerance = if entry.packed { 1e-6 * expected.abs().max(1.0) } else { 0.0 };
         found == expected || (found - expected).abs() <= tolerance
     };
     match column.data_type() {
-        DataType::Float16 => float(column.as_primitive::<Float16Type>().value(row).into()),
+        DataType::Float16 => {
+            let found = f32::from(column.as_primitive::<Float16Type>().value(row));
+            expected.parse::<f32>().is_ok_and(|expected| expected == found)
+        }
         DataType::Float32 => {
             let found = column.as_primitive::<Float32Type>().value(row);
             expected.parse::<f32>().is_ok_and(|expected| expected == found) || float(found.into())
         }
         DataType::Float64 => float(column.as_primitive::<Float64Type>().value(row)),
         DataType::Duration(unit) => {
-            let nanoseconds = cast(column, &DataType::Duration(TimeUnit::Nanosecond));
-            let exact = nanoseconds.ok().map(|it| {
-                it.as_primitive::<DurationNanosecondType>().value(row).to_string() == *expected
-            });
-            exact.unwrap_or_else(|| panic!("a span of {unit:?} beyond nanoseconds"))
+            let each: i128 = match unit {
+                TimeUnit::Second => 1_000_000_000,
+                TimeUnit::Millisecond => 1_000_000,
+                TimeUnit::Microsecond => 1_000,
+                TimeUnit::Nanosecond => 1,
+            };
+            let count = cast(column, &DataType::Int64).unwrap();
+            let count = count.as_primitive::<Int64Type>().value(row);
+            expected.parse::<i128>().is_ok_and(|expected| expected == i128::from(count) * each)
         }
-        DataType::Timestamp(..) | DataType::Date32 => is_time(column, row, expected),
+        DataType::Date32 => {
+            let days = column.as_primitive::<Date32Type>().value(row);
+            days_of(expected).is_some_and(|expected| expected == i64::from(days))
+        }
+        DataType::Timestamp(..) => is_time(column, row, expected),
         DataType::Utf8View | DataType::Utf8 => {
             let found = array_value_to_string(column, row).unwrap();
             let named = entry.names.get(expected).is_some_and(|name| *name == found);
@@ -82,4 +93,16 @@ fn is_time(column: &ArrayRef, row: usize, expected: &str) -> bool {
     let expected = NaiveDateTime::parse_from_str(expected, "%Y-%m-%dT%H:%M:%S%.f").ok();
     let expected = expected.and_then(|it| it.and_utc().timestamp_nanos_opt());
     found.zip(expected).is_some_and(|(found, expected)| found.abs_diff(expected) <= 1000)
+}
+
+/// The days from 1970-01-01 to midnight of a date of any year.
+fn days_of(text: &str) -> Option<i64> {
+    /// Days of 400 years, after which the calendar repeats.
+    const CYCLE: i64 = 146_097;
+    let date = text.strip_suffix("T00:00:00")?;
+    let (year, rest) = date.split_at(date.get(1..)?.find('-')? + 1);
+    let year: i64 = year.parse().ok()?;
+    let (cycles, year) = (year.div_euclid(400) - 5, year.rem_euclid(400) + 2000);
+    let date = NaiveDate::parse_from_str(&format!("{year}{rest}"), "%Y-%m-%d").ok()?;
+    Some(cycles * CYCLE + (date - NaiveDate::from_ymd_opt(1970, 1, 1)?).num_days())
 }

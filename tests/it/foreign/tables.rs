@@ -31,10 +31,24 @@ fn is_of_hdf5(folder: &Path, file: &str) -> bool {
     head.windows(8).take(4096).any(|it| it == b"\x89HDF\r\n\x1a\n")
 }
 
+/// Variables that gridfusion refuses, with a word of the reason.
+const REFUSED: &[(&str, &str, &str)] = &[
+    ("sharded_v3.zarr", "nested", "shards in shards"),
+    ("codecs_v2.zarr", "astype", "\"astype\""),
+    ("codecs_v2.zarr", "lzma", "\"lzma\""),
+    ("codecs_v2.zarr", "packbits", "\"packbits\""),
+];
+
 async fn compared(folder: &Path, entry: &Entry) -> Result<(), String> {
     let ctx = reducing(2, 1000);
     let location = folder.join(&entry.file).to_str().unwrap().to_owned();
     let found = rows(&ctx, location, &entry.table).await;
+    if let Some((.., what)) = REFUSED.iter().find(|(file, table, _)| (*file, *table) == (&*entry.file, &*entry.table)) {
+        return match found {
+            Err(error) if error.contains(what) => Ok(()),
+            other => Err(format!("it is not refused because of {what}: {other:?}")),
+        };
+    }
     let Some(expected) = &entry.csv else {
         return found.map_or(Ok(()), |rows| Err(format!("{} rows of what has none", rows.num_rows())));
     };
