@@ -30,6 +30,8 @@ pub mod codecs;
 mod compress;
 mod element;
 mod foreign;
+#[cfg(feature = "hdf5")]
+pub mod hdf5;
 pub mod hierarchy;
 #[cfg(any(feature = "codecs", feature = "tiledb"))]
 mod lz4_block;

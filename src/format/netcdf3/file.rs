@@ -63,10 +63,10 @@ impl NetCdf3File {
             hierarchy: Hierarchy::default(),
             stored: vec![],
         };
-        let mut names = HashSet::new();
+        let (mut names, of_text) = (HashSet::new(), header.of_text());
         for declared in &header.variables {
             let described = match names.insert(declared.name.as_str()) {
-                true => file.describe(&header, declared),
+                true => file.describe(&header, declared, &of_text),
                 false => {
                     let message = format!("a second variable named \"{}\"", declared.name);
                     Err(Error::corrupt("header", declared.at, message))
@@ -122,7 +122,12 @@ impl NetCdf3File {
     /// # Errors
     /// `Unsupported` if it has too many axes, or too long a text per cell. `Corrupt` if its name is a path, or if the
     /// file lacks its text.
-    fn describe(&self, header: &Header, declared: &Declared) -> Result<(Variable, StoredVariable)> {
+    fn describe(
+        &self,
+        header: &Header,
+        declared: &Declared,
+        of_text: &HashSet<usize>,
+    ) -> Result<(Variable, StoredVariable)> {
         let name = &declared.name;
         if name.contains('/') {
             let message = format!("variable \"{name}\" has a \"/\" in its name");
@@ -131,7 +136,9 @@ impl NetCdf3File {
         let has_records = header.has_records(declared);
         let mut axes: Vec<(&str, u64)> =
             header.dimensions_of(declared).map(|it| (it.name.as_str(), it.len)).collect();
-        let cell = self.cell_type(declared, has_records, &mut axes)?;
+        let is_text = declared.dimensions.last().is_some_and(|id| of_text.contains(id));
+        let folds = is_text && axes.len() > usize::from(has_records);
+        let cell = self.cell_type(declared, has_records, folds, &mut axes)?;
         let width = cell.width().unwrap_or(1);
         if axes.len() > MAX_RANK {
             let message = format!(
@@ -164,18 +171,19 @@ impl NetCdf3File {
         Ok((variable, StoredVariable { begin: declared.begin, cell: width, word, stride }))
     }
 
-    /// Returns the type of a variable's cells. Takes the last axis of text, which becomes a part of the cell.
+    /// Returns the type of a variable's cells. If text `folds`, takes its last axis, which becomes a part of the cell.
     fn cell_type(
         &self,
         declared: &Declared,
         has_records: bool,
+        folds: bool,
         axes: &mut Vec<(&str, u64)>,
     ) -> Result<CellType> {
         if let ExternalType::Number(element) = declared.external {
             return Ok(CellType::Number(element));
         }
         // Records do not become a part of the cell.
-        let len = match axes.len() > usize::from(has_records) {
+        let len = match folds {
             true => axes.pop().map_or(1, |(_, len)| len),
             false => 1,
         };

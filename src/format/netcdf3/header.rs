@@ -134,6 +134,25 @@ impl Header {
         first.is_some_and(|dimension| dimension.len == 0)
     }
 
+    /// Returns the ids of the dimensions that only count the characters of texts: each variable that has one is of
+    /// characters and has it last, and no variable has its name. xarray has the same rule.
+    pub(super) fn of_text(&self) -> HashSet<usize> {
+        let names: HashSet<&str> = self.variables.iter().map(|it| it.name.as_str()).collect();
+        let ids = self.dimensions.iter().enumerate();
+        let unnamed = ids.filter(|(_, it)| !names.contains(it.name.as_str()));
+        let mut of_text: HashSet<usize> = unnamed.map(|(id, _)| id).collect();
+        for variable in &self.variables {
+            let is_text = variable.external == ExternalType::Char;
+            let last = variable.dimensions.len().saturating_sub(1);
+            for (place, id) in variable.dimensions.iter().enumerate() {
+                if !is_text || place != last {
+                    of_text.remove(id);
+                }
+            }
+        }
+        of_text
+    }
+
     /// Returns the dimensions of a variable.
     pub(super) fn dimensions_of(&self, variable: &Declared) -> impl Iterator<Item = &Dimension> {
         variable.dimensions.iter().filter_map(|id| self.dimensions.get(*id))

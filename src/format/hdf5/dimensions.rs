@@ -1,0 +1,172 @@
+//! Names and lengths of dimensions.
+//!
+//! In NetCDF-4, a dimension is a dataset that is a *dimension scale*. Variables refer to it in one of three ways,
+//! all of which are attributes (NetCDF-4 format, "File Format Specifications", and HDF5 Dimension Scale
+//! Specification):
+//!
+//! ```text
+//!   t2m                                                lat
+//!     DIMENSION_LIST        address of scale per axis ──▶ CLASS               DIMENSION_SCALE
+//!     _Netcdf4Coordinates   number of dimension per axis ▶ _Netcdf4Dimid      3
+//! ```
+//!
+//! A scale of several axes is a coordinate variable: its first axis is its own dimension.
+
+use std::collections::HashMap;
+
+use super::open::Parsed;
+use super::parse::{Dataset, Object, Value};
+use super::tree::Tree;
+use crate::format::hierarchy::{Attribute, Axis};
+
+/// How the name of a scale begins that is no variable.
+const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
+/// What precedes the name of a variable that has the name of a dimension, but not its shape.
+const NOT_COORDINATE: &str = "_nc4_non_coord_";
+
+/// The dimensions of a file.
+#[derive(Debug, Default)]
+pub(super) struct Dimensions {
+    scales: HashMap<u64, Scale>,
+    by_number: HashMap<i128, u64>,
+}
+
+#[derive(Debug)]
+struct Scale {
+    name: String,
+    /// The path of the variable that the scale is, if it is one and has one axis.
+    labels: Option<String>,
+    /// The greatest length of any variable along the dimension.
+    len: u64,
+}
+
+impl Dimensions {
+    /// Collects the dimensions of a file.
+    pub(super) fn new(tree: &Tree, parsed: &Parsed) -> Self {
+        let mut this = Self::default();
+        for (path, address) in &tree.datasets {
+            let Some(Ok(Object::Dataset(dataset))) = parsed.get(address) else { continue };
+            if text(dataset, "CLASS") != Some("DIMENSION_SCALE") {
+                continue;
+            }
+            let path = variable_path(path);
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            let has_labels = is_variable(dataset) && dataset.shape.len() == 1;
+            let len = dataset.shape.first().copied().unwrap_or_default();
+            let scale = Scale { name, labels: has_labels.then_some(path), len };
+            this.scales.entry(*address).or_insert(scale);
+            if let Some([number]) = integers(dataset, "_Netcdf4Dimid") {
+                this.by_number.entry(*number).or_insert(*address);
+            }
+        }
+        for (_, address) in &tree.datasets {
+            let Some(Ok(Object::Dataset(dataset))) = parsed.get(address) else { continue };
+            let scales = this.scales_of(*address, dataset);
+            for (scale, len) in scales.into_iter().zip(&dataset.shape) {
+                if let Some(scale) = scale.and_then(|scale| this.scales.get_mut(&scale)) {
+                    scale.len = scale.len.max(*len);
+                }
+            }
+        }
+        this
+    }
+
+    /// Whether the file has dimensions.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scales.is_empty()
+    }
+
+    /// Returns the axes of a dataset.
+    pub(super) fn axes(&self, address: u64, dataset: &Dataset) -> Vec<Axis> {
+        let names: &[String] = match attribute(dataset, "DIMENSION_LABELS") {
+            Some(Attribute::Texts(names)) => names,
+            _ => &[],
+        };
+        let scales = self.scales_of(address, dataset);
+        let lens = dataset.shape.iter().zip(&dataset.max_shape);
+        let axes = lens.enumerate().map(|(number, (&len, &most))| {
+            let scale = scales.get(number).copied().flatten();
+            let Some(scale) = scale.and_then(|scale| self.scales.get(&scale)) else {
+                let name = names.get(number).filter(|name| !name.is_empty()).cloned();
+                return Axis { name, len, labels: None };
+            };
+            // The variables of an unlimited dimension may differ in length.
+            let len = if most == u64::MAX { scale.len.max(len) } else { len };
+            let labels = scale.labels.clone().filter(|_| len == scale.len);
+            Axis { name: Some(scale.name.clone()), len, labels }
+        });
+        axes.collect()
+    }
+
+    /// Returns the address of the scale of each axis.
+    fn scales_of(&self, address: u64, dataset: &Dataset) -> Vec<Option<u64>> {
+        let rank = dataset.shape.len();
+        let is_scale = self.scales.contains_key(&address);
+        if let Some(numbers) = integers(dataset, "_Netcdf4Coordinates")
+            && numbers.len() == rank
+        {
+            return numbers.iter().map(|number| self.by_number.get(number).copied()).collect();
+        }
+        if let Some(Value::Objects(lists)) = value(dataset, "DIMENSION_LIST") {
+            return lists.iter().map(|scales| scales.first().copied()).collect();
+        }
+        match rank {
+            0 => vec![],
+            _ if is_scale => [Some(address)].into_iter().chain(vec![None; rank - 1]).collect(),
+            _ => vec![],
+        }
+    }
+}
+
+/// Whether a dataset is a variable, and not only a dimension.
+pub(super) fn is_variable(dataset: &Dataset) -> bool {
+    text(dataset, "CLASS") != Some("DIMENSION_SCALE")
+        || !text(dataset, "NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
+}
+
+/// Returns the path of a variable from the path of its dataset.
+pub(super) fn variable_path(path: &str) -> String {
+    let (group, name) = path.rsplit_once('/').unwrap_or(("", path));
+    match name.strip_prefix(NOT_COORDINATE) {
+        Some(name) if !group.is_empty() => format!("{group}/{name}"),
+        Some(name) => name.to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+/// Returns the value of an attribute.
+fn value<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a Value> {
+    dataset.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value)
+}
+
+fn attribute<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a Attribute> {
+    match value(dataset, name)? {
+        Value::Plain(attribute) => Some(attribute),
+        Value::Objects(_) | Value::Other(_) => None,
+    }
+}
+
+fn text<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a str> {
+    attribute(dataset, name)?.text()
+}
+
+fn integers<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a [i128]> {
+    match attribute(dataset, name)? {
+        Attribute::Integers(all) => Some(all),
+        _ => None,
+    }
+}
+
+/// Whether an attribute belongs to the conventions of NetCDF-4 and dimension scales, and says nothing of its own.
+pub(super) fn is_internal(name: &str) -> bool {
+    matches!(
+        name,
+        "DIMENSION_LIST"
+            | "REFERENCE_LIST"
+            | "DIMENSION_LABELS"
+            | "CLASS"
+            | "NAME"
+            | "_NCProperties"
+            | "_nc3_strict"
+    ) || name.starts_with("_Netcdf4")
+}

@@ -1,0 +1,72 @@
+//! An open HDF5 file.
+
+use std::sync::Arc;
+
+use super::blocks::Blocks;
+use super::file_bytes::Widths;
+use super::locate::LocateHdf5;
+use super::stored::StoredVariable;
+use crate::error::{Error, Result};
+use crate::format::hierarchy::Hierarchy;
+
+/// An open NetCDF-4 or HDF5 file. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hdf5File(pub(super) Arc<Inner>);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) hierarchy: Hierarchy,
+    /// In the order of the hierarchy's variables.
+    pub(super) stored: Vec<StoredVariable>,
+    pub(super) superblock_version: u8,
+    pub(super) is_netcdf: bool,
+    pub(super) widths: Widths,
+    /// The blocks that were read so far, as far as they are kept.
+    pub(super) blocks: Blocks,
+}
+
+impl Hdf5File {
+    /// Returns the groups and variables.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.0.hierarchy
+    }
+
+    /// Returns a machine that finds out where chunks of a variable are stored. The chunks are given by their
+    /// coordinates in the grid of chunks, and answered in this order. The places of chunks are remembered.
+    ///
+    /// # Errors
+    /// `Internal` if there is no such variable, or if coordinates have another rank.
+    pub fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<LocateHdf5> {
+        let rank = self.stored(variable)?.shape.len();
+        if chunks.iter().any(|chunk| chunk.len() != rank) {
+            return Err(Error::internal("chunk coordinates of another rank"));
+        }
+        Ok(LocateHdf5::new(Arc::clone(&self.0), variable, chunks))
+    }
+
+    /// Returns the version of the superblock: 0 to 3.
+    pub fn superblock_version(&self) -> u8 {
+        self.0.superblock_version
+    }
+
+    /// Whether the file follows the conventions of NetCDF-4.
+    pub fn is_netcdf(&self) -> bool {
+        self.0.is_netcdf
+    }
+
+    /// Describes where a variable has its cells: `chunked (fixed array)`.
+    pub fn layout(&self, variable: usize) -> Option<String> {
+        Some(self.0.stored.get(variable)?.layout())
+    }
+
+    /// Lists the filters of a variable's chunks in the order in which they were applied: `shuffle, deflate`. Empty
+    /// if it has none.
+    pub fn filters(&self, variable: usize) -> Option<String> {
+        Some(self.0.stored.get(variable)?.filters.to_string())
+    }
+
+    fn stored(&self, variable: usize) -> Result<&StoredVariable> {
+        let stored = self.0.stored.get(variable);
+        stored.ok_or_else(|| Error::internal(format!("no variable {variable}")))
+    }
+}

@@ -1,0 +1,62 @@
+//! NetCDF-4 and HDF5 files.
+//!
+//! ```text
+//!   superblock ─▶ root group ─▶ groups, datasets                 metadata, read once:    OpenHdf5
+//!                                   │ layout
+//!                                   ▼
+//!                               index of chunks ─▶ chunks        per request:            LocateHdf5
+//!                                                    │ filters
+//!                                                    ▼
+//!                                                  tiles         codecs::Pipeline
+//! ```
+//!
+//! Headers, heaps and array indexes are parsed by the crate `hdf5-reader`, in `parse`; B-trees of chunks and
+//! filters are ours. The crate reads bytes itself, so it is run on the blocks that are known, and again when those
+//! that it lacks were read.
+//!
+//! The format is the HDF5 File Format Specification version 3.0. NetCDF-4 is a convention upon it: how dimensions
+//! and text are stored is in `dimensions` and `variable`.
+
+mod assemble;
+mod blocks;
+mod dimensions;
+mod file;
+mod file_bytes;
+mod filters;
+mod global_heap;
+mod held;
+mod index;
+mod locate;
+mod open;
+mod parse;
+mod raw_header;
+mod raw_type;
+mod stored;
+mod text;
+mod tree;
+mod variable;
+
+#[cfg(test)]
+mod tests;
+
+pub use file::Hdf5File;
+pub use locate::LocateHdf5;
+pub use open::OpenHdf5;
+
+/// What an HDF5 file begins with, at its start or after a user block.
+const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+
+/// Whether `head`, the first bytes of a file, holds the HDF5 signature: at the start, or after a user block of 512,
+/// 1024, 2048, … bytes.
+///
+/// ```
+/// use gridfusion::format::hdf5::is_hdf5;
+///
+/// assert!(is_hdf5(b"\x89HDF\r\n\x1a\n\0\0\0\0"));
+/// assert!(!is_hdf5(b"CDF\x01"));
+/// ```
+pub fn is_hdf5(head: &[u8]) -> bool {
+    let places = std::iter::successors(Some(512_usize), |place| place.checked_mul(2));
+    let mut places = std::iter::once(0).chain(places).take_while(|place| *place < head.len());
+    places.any(|place| head.get(place..).is_some_and(|rest| rest.starts_with(SIGNATURE)))
+}

@@ -1,0 +1,58 @@
+//! Everything that comes from the crate `hdf5-reader`. No other module names the crate, so that it can be replaced.
+//!
+//! The crate parses object headers, heaps and array indexes from [`Blocks`](super::blocks::Blocks), whose bytes may
+//! be missing; see there. Its own readers of datasets and attributes are not used, because they ignore errors.
+
+mod array_index;
+mod attributes;
+mod cell;
+mod filter;
+mod group;
+mod layout;
+mod object;
+mod storage;
+
+pub(super) use array_index::{ArrayIndex, array_index};
+pub(super) use attributes::Value;
+pub(super) use cell::StoredCell;
+pub(super) use filter::LibraryFilter;
+#[cfg(test)]
+pub(super) use group::Link;
+pub(super) use group::Target;
+pub(super) use layout::Layout;
+#[cfg(test)]
+pub(super) use object::Group;
+pub(super) use object::{Dataset, Filter, Object, Parser};
+
+use crate::error::Error;
+
+/// Returns the checksum of a piece of metadata.
+pub(super) fn checksum(bytes: &[u8]) -> u32 {
+    hdf5_reader::checksum::jenkins_lookup3(bytes)
+}
+
+/// Returns the crate's error as ours.
+fn converted(error: hdf5_reader::error::Error) -> Error {
+    use hdf5_reader::error::Error as Theirs;
+    let text = error.to_string();
+    match error {
+        Theirs::UnsupportedLayoutClass(3) => {
+            Error::unsupported("a virtual dataset, whose cells are in other datasets")
+        }
+        Theirs::UnsupportedDatatypeClass(11) => {
+            Error::unsupported("the complex datatype of HDF5 2.0")
+        }
+        Theirs::UnsupportedSuperblockVersion(_)
+        | Theirs::UnsupportedDatatypeClass(_)
+        | Theirs::UnsupportedLayoutClass(_)
+        | Theirs::UnsupportedLayoutVersion(_)
+        | Theirs::UnsupportedFilterPipelineVersion(_)
+        | Theirs::UnsupportedFillValueVersion(_)
+        | Theirs::UnsupportedLinkVersion(_)
+        | Theirs::UnsupportedAttributeVersion(_)
+        | Theirs::UnsupportedChunkIndexType(_)
+        | Theirs::UnsupportedFilter(_)
+        | Theirs::ResourceLimit(_) => Error::unsupported(format!("HDF5 metadata: {text}")),
+        _ => Error::corrupt_region("HDF5 metadata", text),
+    }
+}

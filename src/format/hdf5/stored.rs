@@ -1,0 +1,114 @@
+//! How a variable is stored: all that locating its chunks needs.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use super::filters::Filters;
+use super::index::{ChunkIndex, Entry};
+use crate::format::{ByteOrder, Location};
+use crate::grid::ravel;
+
+/// A variable as the file stores it. Its shapes are without the axis of characters that was made part of the cell.
+#[derive(Debug)]
+pub(super) struct StoredVariable {
+    /// The elements per axis that the file has, which may be fewer than its dimensions have.
+    pub(super) shape: Vec<u64>,
+    pub(super) chunk_shape: Vec<u64>,
+    /// Bytes of a stored cell.
+    pub(super) width: u64,
+    pub(super) byte_order: ByteOrder,
+    /// Whether cells are references to texts in the global heap.
+    pub(super) is_text: bool,
+    /// Whether the last axis of the dataset is part of the cell.
+    pub(super) has_characters: bool,
+    pub(super) filters: Filters,
+    pub(super) place: Place,
+    pub(super) found: Found,
+}
+
+/// Where a variable has its chunks.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Nowhere: no cell was ever written.
+    Nowhere,
+    /// At a place in the file, one after another.
+    Contiguous(u64),
+    /// In the object header, of which the metadata parser knows the bytes but not their place.
+    Inline(bytes::Bytes),
+    /// In chunks.
+    Chunked {
+        index: ChunkIndex,
+        /// Whether chunks that the end of an axis cuts have no filters.
+        are_cut_chunks_plain: bool,
+    },
+}
+
+impl StoredVariable {
+    /// Returns the number of chunks along each axis; `None` if they are too many to be counted.
+    pub(super) fn chunk_counts(&self) -> Vec<u64> {
+        let axes = self.shape.iter().zip(&self.chunk_shape);
+        axes.map(|(len, chunk)| len.div_ceil((*chunk).max(1))).collect()
+    }
+
+    /// Returns the number of a chunk; `None` if the file has no cell of it.
+    pub(super) fn number(&self, chunk: &[u64]) -> Option<u64> {
+        let counts = self.chunk_counts();
+        let is_stored = chunk.iter().zip(&counts).all(|(at, count)| at < count);
+        is_stored.then(|| ravel(chunk, &counts))
+    }
+
+    /// Returns the cells of a chunk that the file has, per axis.
+    pub(super) fn extents(&self, chunk: &[u64]) -> Vec<u64> {
+        let axes = chunk.iter().zip(&self.chunk_shape).zip(&self.shape);
+        let extent = |((at, len), all): ((&u64, &u64), &u64)| {
+            all.saturating_sub(at.saturating_mul(*len)).min(*len)
+        };
+        axes.map(extent).collect()
+    }
+
+    /// Describes the layout for people.
+    pub(super) fn layout(&self) -> String {
+        match &self.place {
+            Place::Nowhere => "never written".to_owned(),
+            Place::Contiguous(_) => "contiguous".to_owned(),
+            Place::Inline(_) => "compact".to_owned(),
+            Place::Chunked { index, .. } => format!("chunked ({})", index.kind.name()),
+        }
+    }
+}
+
+/// The most chunks whose places are remembered per variable.
+const MOST_FOUND: usize = 1 << 20;
+
+/// The places of chunks that were looked up, by number.
+#[derive(Default)]
+pub(super) struct Found(Mutex<HashMap<u64, Option<Entry>>>);
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found").finish_non_exhaustive()
+    }
+}
+
+impl Found {
+    /// Returns the places of those of these chunks that are known.
+    pub(super) fn get(&self, chunks: impl Iterator<Item = u64>) -> HashMap<u64, Option<Entry>> {
+        let found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks.filter_map(|chunk| Some((chunk, *found.get(&chunk)?))).collect()
+    }
+
+    /// Remembers places of chunks.
+    pub(super) fn add(&self, chunks: impl Iterator<Item = (u64, Option<Entry>)>) {
+        let mut found = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.len() >= MOST_FOUND {
+            found.clear();
+        }
+        found.extend(chunks.take(MOST_FOUND));
+    }
+}
+
+/// Returns the location of bytes of the file.
+pub(super) fn location(start: u64, len: u64) -> Location {
+    Location::new("", start..start.saturating_add(len))
+}

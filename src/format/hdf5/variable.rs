@@ -1,0 +1,227 @@
+//! From a parsed dataset to a variable, and how it is stored.
+
+use super::assemble::{Context, attributes};
+use super::filters::{Filters, trim_spaces};
+use super::index::ChunkIndex;
+use super::parse::{Dataset, Layout, StoredCell};
+use super::stored::{Found, Place, StoredVariable};
+use crate::error::{Error, Result};
+use crate::format::ByteOrder;
+use crate::format::hierarchy::{Axis, CellType, Variable};
+
+/// Bytes of a chunk of a dataset that is stored in one piece.
+const CONTIGUOUS_CHUNK: u64 = 1 << 20;
+/// The most bytes of a cell.
+const MAX_CELL: u64 = 64 << 10;
+/// The most bytes of a chunk without filters: that of the HDF5 library.
+const MAX_CHUNK: u64 = u32::MAX as u64;
+
+/// Returns the variable that a dataset is, and how it is stored.
+pub(super) fn variable(
+    context: &Context<'_>,
+    address: u64,
+    path: String,
+    dataset: &Dataset,
+) -> Result<(Variable, StoredVariable)> {
+    let cell = dataset.cell.clone();
+    let cell = cell.map_err(|kind| Error::unsupported(format!("cells are {kind}")))?;
+    if dataset.is_external {
+        return Err(Error::unsupported("its cells are in other files"));
+    }
+    let axes = context.dimensions.axes(address, dataset);
+    let shaped = Shaped::new(context, dataset, cell, axes)?;
+    let fill = shaped.fill(dataset);
+    let (place, chunk_shape) = shaped.place(context, dataset)?;
+    let is_text = shaped.cell.cell == CellType::Text;
+    let space_padded = shaped.cell.is_space_padded.then_some(shaped.cell.width as usize);
+    let word = match shaped.cell.is_big_endian {
+        true => shaped.cell.cell.word() as usize,
+        false => 1,
+    };
+    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, space_padded)?;
+    let stored = StoredVariable {
+        shape: shaped.shape,
+        chunk_shape: chunk_shape.clone(),
+        width: shaped.cell.width,
+        byte_order: ByteOrder::big(word),
+        is_text,
+        has_characters: shaped.has_characters,
+        filters,
+        place,
+        found: Found::default(),
+    };
+    let variable = Variable {
+        path,
+        axes: shaped.axes,
+        chunk_shape,
+        cell: shaped.cell.cell,
+        fill,
+        fill_is_missing: false,
+        attributes: attributes(&dataset.attributes),
+    };
+    Ok((variable, stored))
+}
+
+/// A dataset whose last axis is part of the cell, if it is one of characters.
+struct Shaped {
+    cell: StoredCell,
+    axes: Vec<Axis>,
+    shape: Vec<u64>,
+    has_characters: bool,
+    /// Bytes per cell of the dataset, which filters shuffle.
+    filtered_width: u64,
+}
+
+impl Shaped {
+    /// NetCDF-4 stores text of a fixed length as single characters, with an axis of them.
+    fn new(
+        context: &Context<'_>,
+        dataset: &Dataset,
+        mut cell: StoredCell,
+        mut axes: Vec<Axis>,
+    ) -> Result<Self> {
+        let (filtered_width, mut shape) = (cell.width, dataset.shape.clone());
+        let is_character = context.is_netcdf && cell.cell == CellType::FixedUtf8(1);
+        let len = shape.last().copied().unwrap_or_default();
+        let has_characters = is_character && len > 0;
+        if has_characters {
+            if let Layout::Chunked { chunk_shape, .. } = &dataset.layout
+                && chunk_shape.last() != Some(&len)
+            {
+                let of = chunk_shape.last().copied().unwrap_or_default();
+                return Err(Error::unsupported(format!(
+                    "texts of {len} characters in chunks of {of} characters; `nccopy -c` makes chunks of whole texts"
+                )));
+            }
+            cell.width = len;
+            cell.cell = CellType::FixedUtf8(u32::try_from(len).unwrap_or(u32::MAX));
+            axes.pop();
+            shape.pop();
+        }
+        if cell.width > MAX_CELL || cell.width == 0 {
+            let message = format!("cells of {} bytes, expected 1 to {MAX_CELL}", cell.width);
+            return Err(Error::unsupported(message));
+        }
+        let cells = shape.iter().chain(axes.iter().map(|axis| &axis.len));
+        let bytes = shape.iter().try_fold(cell.width, |bytes, len| bytes.checked_mul(*len));
+        if bytes.is_none() || cells.clone().any(|&len| len > u64::MAX / 2) {
+            return Err(Error::unsupported(format!("cells of shape {shape:?} are too many")));
+        }
+        Ok(Self { cell, axes, shape, has_characters, filtered_width })
+    }
+
+    /// Returns the bytes of a cell that was never written.
+    fn fill(&self, dataset: &Dataset) -> Vec<u8> {
+        let Some(width) = self.cell.cell.width() else { return vec![] };
+        let width = width as usize;
+        let stored = dataset.fill.as_ref();
+        let stored = stored.filter(|fill| fill.len() as u64 == self.filtered_width);
+        let Some(stored) = stored else { return vec![0; width] };
+        let mut fill: Vec<u8> = stored.iter().copied().cycle().take(width).collect();
+        if self.cell.is_big_endian {
+            fill.chunks_mut(self.cell.cell.word() as usize).for_each(<[u8]>::reverse);
+        }
+        if self.cell.is_space_padded {
+            trim_spaces(&mut fill);
+        }
+        fill
+    }
+
+    /// Returns where the chunks are, and their shape.
+    fn place(&self, context: &Context<'_>, dataset: &Dataset) -> Result<(Place, Vec<u64>)> {
+        let widths = context.widths;
+        let bytes = self.shape.iter().fold(self.cell.width, |bytes, len| bytes * len);
+        match &dataset.layout {
+            Layout::Compact { bytes: stored, address } => {
+                if (stored.len() as u64) < bytes {
+                    let message = format!("{} bytes of {bytes}", stored.len());
+                    return Err(Error::corrupt_region("compact dataset", message));
+                }
+                let whole: Vec<u64> = self.shape.iter().map(|&len| len.max(1)).collect();
+                let start = address.and_then(|address| address.checked_add(widths.base));
+                let place = match start {
+                    Some(start) => Place::Contiguous(start),
+                    None => Place::Inline(stored.clone().into()),
+                };
+                Ok((place, whole))
+            }
+            Layout::Contiguous { address } => {
+                let chunk_shape = pieces(&self.shape, self.cell.width);
+                if widths.is_undefined(*address) {
+                    return Ok((Place::Nowhere, chunk_shape));
+                }
+                let start = address.checked_add(widths.base);
+                let end = start.and_then(|start| start.checked_add(bytes));
+                match (start, end.filter(|&end| end <= context.file_len)) {
+                    (Some(start), Some(_)) => Ok((Place::Contiguous(start), chunk_shape)),
+                    _ => Err(Error::corrupt(
+                        "contiguous dataset",
+                        start.unwrap_or(*address),
+                        format!("{bytes} bytes in a file of {} bytes", context.file_len),
+                    )),
+                }
+            }
+            Layout::Chunked { chunk_shape, index, address, are_cut_chunks_plain } => {
+                let cells = chunk_shape.iter().try_fold(1_u64, |all, len| all.checked_mul(*len));
+                let len = cells.and_then(|cells| cells.checked_mul(self.filtered_width));
+                let chunk_len = len.filter(|&len| len <= MAX_CHUNK).ok_or_else(|| {
+                    Error::unsupported(format!("chunks of {chunk_shape:?} cells are too large"))
+                })?;
+                let index = ChunkIndex {
+                    kind: *index,
+                    address: *address,
+                    shape: dataset.shape.clone(),
+                    max_shape: dataset.max_shape.clone(),
+                    chunk_shape: chunk_shape.clone(),
+                    chunk_len,
+                    has_filters: !dataset.filters.is_empty(),
+                };
+                let mut chunk_shape = chunk_shape.clone();
+                chunk_shape.truncate(self.shape.len());
+                let are_cut_chunks_plain = *are_cut_chunks_plain;
+                Ok((Place::Chunked { index, are_cut_chunks_plain }, chunk_shape))
+            }
+        }
+    }
+}
+
+/// Returns the shape of pieces of a dataset that are contiguous in it, of about [`CONTIGUOUS_CHUNK`] bytes.
+///
+/// ```text
+///   (365, 721, 1440) of 4 bytes ─▶ (1, 182, 1440): 1 MiB are 182 of the 721 rows
+/// ```
+fn pieces(shape: &[u64], width: u64) -> Vec<u64> {
+    let mut room = (CONTIGUOUS_CHUNK / width.max(1)).max(1);
+    let mut piece: Vec<u64> = shape
+        .iter()
+        .rev()
+        .map(|&len| {
+            let taken = len.clamp(1, room);
+            // Axes before one that is not taken whole are taken one by one.
+            room = if taken < len { 1 } else { room / taken };
+            taken
+        })
+        .collect();
+    piece.reverse();
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_contiguous() {
+        for (shape, width, expected) in [
+            (&[365, 721, 1440][..], 4, &[1, 182, 1440][..]),
+            (&[10, 10], 8, &[10, 10]),
+            (&[3, 1 << 20], 8, &[1, 1 << 17]),
+            (&[1 << 30], 1, &[1 << 20]),
+            (&[4, 0, 5], 4, &[4, 1, 5]),
+            (&[], 4, &[]),
+            (&[1000, 2, 256 << 10], 4, &[1, 1, 256 << 10]),
+        ] {
+            assert_eq!(pieces(shape, width), expected, "{shape:?}");
+        }
+    }
+}
