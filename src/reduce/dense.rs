@@ -79,7 +79,9 @@ where
         if packing.is_some_and(|packing| !packing.is_finite::<T::Native>()) {
             return None; // sums of stored numbers may be finite where sums of values are not
         }
-        let member = |member| Member::new(member, value.nan_is_null(), fill, packing, groups);
+        let (nan_is_null, zeros_are_null) = (value.nan_is_null(), value.zeros_are_null());
+        let member =
+            |member| Member::new(member, nan_is_null, fill, zeros_are_null, packing, groups);
         let members = members.iter().map(member).collect();
         Some(Box::new(Self { value: value.clone(), members, converted: Vec::new() }))
     }

@@ -43,13 +43,15 @@ pub(super) struct Between<T> {
     high: T,
 }
 
-/// The test for cells from `low` to `high` inclusive, except `fill`. NaN passes only with `nan`.
+/// The test for cells from `low` to `high` inclusive, except `fill`. NaN passes only with `nan`. With `zeros`, `fill`
+/// is a zero, and zeros of either sign fail.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Interval<T> {
     low: T,
     high: T,
     fill: T,
     nan: bool,
+    zeros: bool,
 }
 
 impl<T> Test<T> for Everything {
@@ -83,7 +85,8 @@ impl<T: Cell> Test<T> for Interval<T> {
     fn keeps(self, cell: T) -> bool {
         let inside = (self.low <= cell) & (cell <= self.high);
         let nan = T::IS_FLOAT & self.nan & !cell.is_number();
-        (inside | nan) & !cell.same_bits(self.fill)
+        let is_fill = cell.same_bits(self.fill) | (T::IS_FLOAT & self.zeros & (cell == self.fill));
+        (inside | nan) & !is_fill
     }
 }
 
@@ -104,6 +107,18 @@ impl<T: Cell + Bounds> Keep<T> {
         }
     }
 
+    /// Lets zeros of either sign fail; `zero` is one of them, and the fill value.
+    pub(super) fn without_zeros(self, zero: T) -> Self {
+        match self {
+            Self::Interval(interval) => Self::Interval(Interval { zeros: true, ..interval }),
+            // The test was left out because the fill value itself lies outside.
+            Self::Between(Between { low, high }) => {
+                Self::Interval(Interval { low, high, fill: zero, nan: false, zeros: true })
+            }
+            other => other,
+        }
+    }
+
     /// Returns the test for cells from `low` to `high` inclusive, except `fill`. `nan` tells whether NaN
     /// counts.
     pub(super) fn between(low: T, high: T, fill: Option<T>, nan: bool) -> Self {
@@ -118,7 +133,7 @@ impl<T: Cell + Bounds> Keep<T> {
         let fill = fill.filter(|fill| !fails_anyway(*fill));
         let unbounded = low.order(T::LEAST).is_eq() && high.order(T::GREATEST).is_eq();
         match fill {
-            Some(fill) => Self::Interval(Interval { low, high, fill, nan }),
+            Some(fill) => Self::Interval(Interval { low, high, fill, nan, zeros: false }),
             None if !unbounded => Self::Between(Between { low, high }),
             None if nan || !T::IS_FLOAT => Self::All,
             None => Self::Numbers,
@@ -228,6 +243,26 @@ mod tests {
         assert!(matches!(Keep::<i32>::new(false, None, &range), Keep::Nothing));
         let range = ValueRange { least: at(300, true), greatest: None };
         assert!(matches!(Keep::<u8>::new(false, None, &range), Keep::Nothing));
+    }
+
+    #[test]
+    fn zeros_of_either_sign_may_be_the_fill_value() {
+        let at = |number, inclusive| Some(Limit { number: Number::Float(number), inclusive });
+        let ranges = [
+            ValueRange::default(),
+            ValueRange { least: at(0.0, true), greatest: None },
+            ValueRange { least: None, greatest: at(0.0, true) },
+        ];
+        for range in ranges {
+            for zero in [0.0_f64, -0.0] {
+                let keep = Keep::new(true, Some(zero), &range).without_zeros(zero);
+                let Keep::Interval(fill) = keep else { panic!("{keep:?}") };
+                assert_eq!([0.0, -0.0].map(|cell| fill.keeps(cell)), [false; 2]);
+                assert_eq!(fill.keeps(1.0), range.greatest.is_none());
+            }
+        }
+        let Keep::Interval(fill) = Keep::new(true, Some(0.0_f64), &ranges[0]) else { panic!() };
+        assert_eq!([0.0, -0.0].map(|cell| fill.keeps(cell)), [false, true]);
     }
 
     #[test]

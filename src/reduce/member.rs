@@ -50,11 +50,13 @@ impl<T: Element> Member<T>
 where
     T::Native: Cell + Bounds,
 {
-    /// Makes the states of `groups` groups. NULLs are NaN (`nan_is_null`) or `fill`.
+    /// Makes the states of `groups` groups. NULLs are NaN (`nan_is_null`) or `fill`; if that is
+    /// a zero, perhaps zeros of either sign.
     pub(super) fn new(
         member: &RequestedMember,
         nan_is_null: bool,
         fill: Option<T::Native>,
+        zeros_are_null: bool,
         packing: Option<Packing>,
         groups: usize,
     ) -> Self {
@@ -66,6 +68,8 @@ where
             Some(packing) => packing.keep::<T>(fill, &member.range),
             None => Keep::new(nan_is_null, fill, &member.range),
         };
+        let zero = fill.filter(|_| zeros_are_null);
+        let keep = zero.map_or(keep, |zero| keep.without_zeros(zero));
         let places = |is_requested: bool| if is_requested { groups } else { 0 };
         Self {
             keep,

@@ -32,6 +32,8 @@ pub struct NumberColumn {
     nan_is_null: bool,
     /// The element that stands for NULL.
     fill: Option<Bound>,
+    /// Whether `fill` is a zero, and zeros of either sign stand for NULL.
+    zeros_are_null: bool,
     /// Further elements that stand for NULL.
     also_null: Vec<Bound>,
     /// The least and the greatest stored number that is not NULL.
@@ -75,7 +77,8 @@ impl NumberColumn {
         (column, misunderstood)
     }
 
-    /// Returns a column of stored numbers, of which each of `nulls` stands for NULL.
+    /// Returns a column of stored numbers, of which each of `nulls` stands for NULL. Numbers are compared, not
+    /// bits: both zeros of floats are NULL if one of them is.
     pub(crate) fn with_nulls(
         element: ElementType,
         nulls: &[Bound],
@@ -83,8 +86,12 @@ impl NumberColumn {
     ) -> Self {
         let plain = Self::plain(element, None, false, options);
         let is_new = |null: &&Bound| !(plain.nan_is_null && is_nan(element, **null));
-        let mut nulls = nulls.iter().filter(is_new).copied();
-        Self { fill: nulls.next(), also_null: nulls.collect(), ..plain }
+        let is_zero = |null: &Bound| !element.is_integer() && is_zero(element, *null);
+        let zero = nulls.iter().copied().find(|null| is_zero(null));
+        let others = nulls.iter().filter(is_new).copied().filter(|null| !is_zero(null));
+        let mut nulls = zero.into_iter().chain(others);
+        let (fill, zeros_are_null) = (nulls.next(), zero.is_some());
+        Self { fill, zeros_are_null, also_null: nulls.collect(), ..plain }
     }
 
     /// Makes stored numbers outside of a range NULL; either end may be missing.
@@ -119,7 +126,17 @@ impl NumberColumn {
     ) -> Self {
         let nan_is_null = options.nan_as_null && !element.is_integer();
         let (also_null, meaning) = (vec![], Meaning::Plain);
-        Self { element, nan_is_null, fill, also_null, valid: None, has_validity, meaning }
+        let zeros_are_null = false;
+        Self {
+            element,
+            nan_is_null,
+            fill,
+            zeros_are_null,
+            also_null,
+            valid: None,
+            has_validity,
+            meaning,
+        }
     }
 
     /// Returns the stored type.
@@ -165,6 +182,11 @@ impl NumberColumn {
     /// Returns the element that stands for NULL.
     pub(crate) fn fill(&self) -> Option<Bound> {
         self.fill
+    }
+
+    /// Whether the element that stands for NULL is a zero, and zeros of either sign do.
+    pub(crate) fn zeros_are_null(&self) -> bool {
+        self.zeros_are_null
     }
 
     /// Returns the element that stands for NULL, in its Arrow type.
@@ -239,6 +261,9 @@ impl NumberColumn {
     fn nulls<T: Element>(&self, values: &[T::Native]) -> Option<NullBuffer> {
         let fill = self.fill.map(T::from_bound);
         let marked = match (self.nan_is_null, fill) {
+            (nan_is_null, Some(_)) if self.zeros_are_null => null_buffer(values, |value| {
+                (nan_is_null & T::is_nan(value)) | (T::to_f64(value) == 0.0)
+            }),
             (false, None) => None,
             (true, None) => null_buffer(values, T::is_nan),
             (false, Some(fill)) => null_buffer(values, |value| T::same_bits(value, fill)),
@@ -276,6 +301,11 @@ fn times<T: Element>(numbers: &PrimitiveArray<T>, units: TimeUnits) -> Result<Ar
     };
     let micros: PrimitiveArray<Int64Type> = numbers.try_unary(time)?;
     cast(&micros, &units.data_type()).map_err(failed_to("make times of numbers"))
+}
+
+/// Whether an element is zero, of either sign.
+fn is_zero(element: ElementType, bits: Bound) -> bool {
+    for_element_type!(element, T => T::to_f64(T::from_bound(bits)) == 0.0)
 }
 
 /// Whether an element is NaN.
@@ -337,6 +367,36 @@ mod tests {
             )
             .unwrap();
         assert!(array.is_valid(0) && array.is_null(1));
+    }
+
+    #[test]
+    fn several_elements_may_be_null() {
+        let options = ReadOptions::default();
+        let nulls = [0.0_f32, f32::NAN, -1.0].map(|null| bound(&null.to_le_bytes()));
+        let column = NumberColumn::with_nulls(ElementType::F32, &nulls, &options);
+        let values = vec![0.0_f32, -0.0, f32::NAN, -1.0, 1.0, 8.0];
+        let found = |column: &NumberColumn| {
+            let array = column.decode(Buffer::from_vec(values.clone()), None, true).unwrap();
+            array.as_primitive::<Float32Type>().iter().flatten().collect::<Vec<_>>()
+        };
+        assert_eq!((found(&column), column.form()), (vec![1.0, 8.0], None));
+        let zero = NumberColumn::with_nulls(ElementType::F32, &nulls[..2], &options);
+        assert_eq!((found(&zero), zero.form()), (vec![-1.0, 1.0, 8.0], Some(Form::Stored)));
+        let below = zero.within((None, Some(2.0)));
+        assert_eq!((found(&below), below.form()), (vec![-1.0, 1.0], None));
+    }
+
+    #[test]
+    fn numbers_may_be_times() {
+        let units = attributes(&[("units", "hours since 2024-01-01")]);
+        let units = TimeUnits::from_attributes(&units).unwrap().unwrap();
+        let column = NumberColumn::with_nulls(ElementType::I64, &[], &ReadOptions::default());
+        let column = column.as_times(units);
+        let times = |hours: Vec<i64>| column.decode(Buffer::from_vec(hours), None, true);
+        let found = times(vec![1, i64::MIN]).unwrap();
+        assert_eq!(arrow::util::display::array_value_to_string(&found, 0).unwrap(), "2024-01-01T01:00:00");
+        assert!(found.is_null(1) && column.is_nullable());
+        assert!(times(vec![i64::MAX]).unwrap_err().to_string().contains("decode_times"));
     }
 
     #[test]

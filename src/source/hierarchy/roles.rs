@@ -21,13 +21,16 @@ pub(super) struct Roles {
     by_path: HashMap<String, usize>,
     /// The numbers of variables that others name as helpers.
     helpers: HashSet<usize>,
+    /// The numbers of variables of bounds, and of the variables that they bound.
+    bounds: HashMap<usize, usize>,
 }
 
 impl Roles {
     pub(super) fn new(hierarchy: &Hierarchy) -> Self {
         let variables = hierarchy.variables.iter().enumerate();
         let by_path = variables.map(|(number, it)| (it.path.clone(), number)).collect();
-        let mut roles = Self { by_path, helpers: HashSet::new() };
+        let mut roles = Self { by_path, helpers: HashSet::new(), bounds: HashMap::new() };
+        roles.find_bounds(hierarchy);
         let groups = hierarchy.groups.iter().map(|(group, attributes)| (group.as_str(), attributes));
         let variables = hierarchy.variables.iter().map(|it| (it.group(), &it.attributes));
         for (group, attributes) in variables.chain(groups) {
@@ -38,6 +41,22 @@ impl Roles {
             roles.helpers.extend(helpers);
         }
         roles
+    }
+
+    fn find_bounds(&mut self, hierarchy: &Hierarchy) {
+        for (number, variable) in hierarchy.variables.iter().enumerate() {
+            let names = ["bounds", "climatology"].iter();
+            for name in names.filter_map(|name| variable.attributes.get(*name)?.text()) {
+                if let Some(bounds) = self.find(variable.group(), name.trim()) {
+                    self.bounds.insert(bounds, number);
+                }
+            }
+        }
+    }
+
+    /// Returns the number of the variable whose bounds a variable holds. Bounds have its units if they have none.
+    pub(super) fn bounded_by(&self, number: usize) -> Option<usize> {
+        self.bounds.get(&number).copied()
     }
 
     /// Returns the number of the variable at a path.

@@ -181,8 +181,7 @@ fn missing_numbers(variable: &Variable, element: ElementType, remarks: &mut Rema
         nulls.push(bound(&variable.fill));
     }
     for name in ["_FillValue", "missing_value"] {
-        let texts = variable.attributes.get(name).map(Attribute::texts).unwrap_or_default();
-        for text in texts {
+        for text in missing_texts(variable.attributes.get(name)) {
             match element_of(element, &text).or_else(|| other_sign(element, &text)) {
                 Some(null) => nulls.push(null),
                 None => remarks.misunderstood.push(format!(
@@ -198,6 +197,24 @@ fn missing_numbers(variable: &Variable, element: ElementType, remarks: &mut Rema
         }
     }
     distinct
+}
+
+/// Returns the numbers of an attribute. Text is none, except what xarray and JSON write for numbers: a double in base64,
+/// and the words for what is not finite.
+fn missing_texts(attribute: Option<&Attribute>) -> Vec<String> {
+    /// Letters of eight bytes in base64.
+    const LETTERS: usize = 12;
+    let is_number = |text: &String| {
+        ["NaN", "Infinity", "-Infinity"].contains(&text.as_str())
+            || (text.len() == LETTERS && text.ends_with('='))
+    };
+    match attribute {
+        None => vec![],
+        Some(text @ (Attribute::Text(_) | Attribute::Texts(_))) => {
+            text.texts().into_iter().filter(is_number).collect()
+        }
+        Some(numbers) => numbers.texts(),
+    }
 }
 
 /// Returns the element with the bits of a number of the other sign: -1 of unsigned bytes is 255.

@@ -1,5 +1,6 @@
 //! A variable as a [`GridArray`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::chunks::VariableChunks;
@@ -10,7 +11,7 @@ use super::store::VariableStore;
 use super::values::{texts, values};
 use crate::array::{Dimension, GridArray, Labels, Remarks};
 use crate::error::{Error, Result};
-use crate::format::hierarchy::Variable;
+use crate::format::hierarchy::{Attribute, Variable};
 use crate::grid::ChunkGrid;
 
 /// Planning lists the chunks of an axis, and a damaged shape may have any number of them.
@@ -38,12 +39,33 @@ pub(super) async fn open_variable(
     // The value column is `value`, unless a dimension has that name.
     let taken = dims.iter().any(|dim| dim.name() == "value");
     let name = if taken { variable.name() } else { "value" };
-    let values = values(variable, name, view, &mut remarks)?;
+    let described = with_units(store, roles, number)?;
+    let values = values(&described, name, view, &mut remarks)?;
     let place = store.objects().name();
     remarks.log(&format!("{place}: variable \"{}\"", variable.path));
     let source = VariableChunks { store: Arc::clone(store), variable: number, cell: variable.cell.clone() };
     let path = variable.path.clone();
     Ok(GridArray::new(path, Arc::new(source), grid, dims, values, view.read.index_columns))
+}
+
+/// Returns a variable; bounds of times have the units of the times, unless they have their own.
+fn with_units<'a>(
+    store: &'a Arc<dyn VariableStore>,
+    roles: &Roles,
+    number: usize,
+) -> Result<Cow<'a, Variable>> {
+    let mut own = Cow::Borrowed(variable(store, number)?);
+    let Some(bounded) = roles.bounded_by(number) else { return Ok(own) };
+    let bounded = variable(store, bounded)?;
+    let units = bounded.attributes.get("units").and_then(Attribute::text);
+    if units.is_some_and(|units| units.contains(" since ")) {
+        for name in ["units", "calendar"] {
+            if let (Some(value), false) = (bounded.attributes.get(name), own.attributes.contains_key(name)) {
+                own.to_mut().attributes.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+    Ok(own)
 }
 
 fn grid(variable: &Variable) -> Result<ChunkGrid> {

@@ -13,7 +13,9 @@ use super::manifest::{Entry, Field};
 
 /// Whether the cell at `row` of a column is the expected one.
 pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &Entry) -> bool {
-    let Some(expected) = expected else { return column.is_null(row) };
+    let Some(expected) = expected else {
+        return column.is_null(row) || is_beyond_doubles(column, row);
+    };
     if column.is_null(row) {
         return false;
     }
@@ -64,6 +66,14 @@ pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &
             found == *expected || as_float().unwrap_or(false)
         }
     }
+}
+
+/// Whether an integer is not exact as a double. xarray compares such integers with fill values as doubles, and so hides
+/// some that only round to the fill value.
+fn is_beyond_doubles(column: &ArrayRef, row: usize) -> bool {
+    let is_long = matches!(column.data_type(), DataType::Int64 | DataType::UInt64);
+    let number = array_value_to_string(column, row).unwrap().parse::<i128>();
+    is_long && number.is_ok_and(|number| number.unsigned_abs() > 1 << 53)
 }
 
 /// Text that xarray shows as bytes: the expected cell is hexadecimal.
