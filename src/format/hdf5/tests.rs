@@ -108,7 +108,7 @@ fn facts_of_files() {
     }
     let netcdf = file("netcdf.nc");
     assert!(netcdf.file.is_netcdf());
-    assert_eq!(describe(&netcdf, "t2m"), "chunked (version 1 B-tree) fletcher32, deflate");
+    assert_eq!(describe(&netcdf, "t2m"), "chunked (version 1 B-tree) fletcher32, shuffle, deflate");
     assert_eq!(describe(&netcdf, "unwritten_fixed"), "never written ");
     let compact = file("compact.h5");
     assert_eq!(compact.file.superblock_version(), 0);

@@ -96,6 +96,15 @@ def describe_h5(path):
         return {"variables": variables, "attributes": attributes_of_h5(file)}
 
 
+def padded(dataset, shape, values):
+    """NetCDF-C mixes up the cells of a variable that is shorter than one of several unlimited dimensions."""
+    if not isinstance(dataset, h5py.Dataset) or list(dataset.shape) == list(shape):
+        return values
+    array = np.full(shape, dataset.fillvalue, dataset.dtype)
+    array[tuple(slice(0, n) for n in dataset.shape)] = dataset[...]
+    return array
+
+
 def describe_nc(path):
     """What netCDF4 reads from a file."""
     variables = {}
@@ -107,6 +116,8 @@ def describe_nc(path):
             of.set_auto_maskandscale(False)
             of.set_auto_chartostring(False)
             values, dims, shape = of[...], list(of.dimensions), list(of.shape)
+            if of.dtype != np.dtype("S1") and of.dtype is not str:
+                values = padded(h5[prefix + name], shape, values)
             if of.dtype == np.dtype("S1") and shape and shape[-1]:
                 values = np.ascontiguousarray(values).view(f"S{shape[-1]}").reshape(shape[:-1])
                 dims, shape = dims[:-1], shape[:-1]
@@ -115,7 +126,7 @@ def describe_nc(path):
         for name, child in group.groups.items():
             visit(child, f"{prefix}{name}/")
 
-    with netCDF4.Dataset(path) as file:
+    with netCDF4.Dataset(path) as file, h5py.File(path) as h5:
         visit(file, "")
         return {"variables": variables, "attributes": {k: attribute(file.getncattr(k)) for k in file.ncattrs()}}
 
