@@ -55,6 +55,12 @@ fn main() -> Result<()> {
     write_netcdf3(&corpus, &fuzz.join("../tests/data/netcdf3"))?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
+    for file in fs::read_dir(fuzz.join("../tests/data/hdf5"))? {
+        let path = file?.path();
+        if path.extension().is_some_and(|it| it == "h5" || it == "nc") {
+            corpus.write("hdf5_open", &fs::read(path)?)?;
+        }
+    }
     corpus.write("tet_package", &small_package().0)
 }
 

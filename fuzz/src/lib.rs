@@ -12,6 +12,7 @@
 pub mod check;
 pub mod cut;
 pub mod folder;
+pub mod hdf5;
 pub mod netcdf3;
 pub mod parsers;
 pub mod sparse;

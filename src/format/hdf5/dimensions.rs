@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use super::open::Parsed;
 use super::parse::{Dataset, Object, Value};
 use super::tree::Tree;
-use crate::format::hierarchy::{Attribute, Axis};
+use crate::format::hierarchy::{Attribute, Axis, CellType};
 
 /// How the name of a scale begins that is no variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
@@ -31,6 +31,11 @@ pub(super) struct Dimensions {
     by_number: HashMap<i128, u64>,
 }
 
+/// Whether the cells of a dataset are single characters.
+fn is_character(dataset: &Dataset) -> bool {
+    dataset.cell.as_ref().is_ok_and(|cell| cell.cell == CellType::FixedUtf8(1))
+}
+
 #[derive(Debug)]
 struct Scale {
     name: String,
@@ -38,6 +43,9 @@ struct Scale {
     labels: Option<String>,
     /// The greatest length of any variable along the dimension.
     len: u64,
+    /// Whether the dimension only counts the characters of texts: it is no variable, and is the last dimension of
+    /// characters wherever it is used. xarray has the same rule.
+    is_of_text: bool,
 }
 
 impl Dimensions {
@@ -53,7 +61,8 @@ impl Dimensions {
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
             let has_labels = is_variable(dataset) && dataset.shape.len() == 1;
             let len = dataset.shape.first().copied().unwrap_or_default();
-            let scale = Scale { name, labels: has_labels.then_some(path), len };
+            let labels = has_labels.then_some(path);
+            let scale = Scale { name, labels, len, is_of_text: !is_variable(dataset) };
             this.scales.entry(*address).or_insert(scale);
             if let Some([number]) = integers(dataset, "_Netcdf4Dimid") {
                 this.by_number.entry(*number).or_insert(*address);
@@ -61,10 +70,14 @@ impl Dimensions {
         }
         for (_, address) in &tree.datasets {
             let Some(Ok(Object::Dataset(dataset))) = parsed.get(address) else { continue };
+            if !is_variable(dataset) {
+                continue;
+            }
             let scales = this.scales_of(*address, dataset);
-            for (scale, len) in scales.into_iter().zip(&dataset.shape) {
+            for (axis, (scale, len)) in scales.into_iter().zip(&dataset.shape).enumerate() {
                 if let Some(scale) = scale.and_then(|scale| this.scales.get_mut(&scale)) {
                     scale.len = scale.len.max(*len);
+                    scale.is_of_text &= is_character(dataset) && axis + 1 == dataset.shape.len();
                 }
             }
         }
@@ -74,6 +87,13 @@ impl Dimensions {
     /// Whether the file has dimensions.
     pub(super) fn is_empty(&self) -> bool {
         self.scales.is_empty()
+    }
+
+    /// Whether the last axis of a dataset of characters only counts them, so that each cell is a text.
+    pub(super) fn counts_characters(&self, address: u64, dataset: &Dataset) -> bool {
+        let last = self.scales_of(address, dataset).last().copied().flatten();
+        let scale = last.and_then(|scale| self.scales.get(&scale));
+        is_character(dataset) && scale.is_none_or(|scale| scale.is_of_text)
     }
 
     /// Returns the axes of a dataset.

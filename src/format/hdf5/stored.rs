@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::filters::Filters;
 use super::index::{ChunkIndex, Entry};
 use crate::format::{ByteOrder, Location};
-use crate::grid::ravel;
 
 /// A variable as the file stores it. Its shapes are without the axis of characters that was made part of the cell.
 #[derive(Debug)]
@@ -45,17 +44,13 @@ pub(super) enum Place {
 }
 
 impl StoredVariable {
-    /// Returns the number of chunks along each axis; `None` if they are too many to be counted.
-    pub(super) fn chunk_counts(&self) -> Vec<u64> {
-        let axes = self.shape.iter().zip(&self.chunk_shape);
-        axes.map(|(len, chunk)| len.div_ceil((*chunk).max(1))).collect()
-    }
-
-    /// Returns the number of a chunk; `None` if the file has no cell of it.
+    /// Returns the number of a chunk, in row-major order; `None` if the file has no cell of it.
     pub(super) fn number(&self, chunk: &[u64]) -> Option<u64> {
-        let counts = self.chunk_counts();
-        let is_stored = chunk.iter().zip(&counts).all(|(at, count)| at < count);
-        is_stored.then(|| ravel(chunk, &counts))
+        let mut axes = chunk.iter().zip(&self.shape).zip(&self.chunk_shape);
+        axes.try_fold(0_u64, |number, ((&at, len), chunk)| {
+            let count = len.div_ceil((*chunk).max(1));
+            (at < count).then(|| number * count + at)
+        })
     }
 
     /// Returns the cells of a chunk that the file has, per axis.
@@ -108,7 +103,10 @@ impl Found {
     }
 }
 
+/// The name of the file in requests. All locations share it.
+static OBJECT: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+
 /// Returns the location of bytes of the file.
 pub(super) fn location(start: u64, len: u64) -> Location {
-    Location::new("", start..start.saturating_add(len))
+    Location::new(Arc::clone(&OBJECT), start..start.saturating_add(len))
 }

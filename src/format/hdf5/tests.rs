@@ -11,6 +11,17 @@ use self::expected::compare;
 use crate::format::hierarchy::{Attribute, Axis, CellType};
 use crate::format::{ElementType, TimeUnit};
 
+const FILES: [&str; 8] = [
+    "types.h5",
+    "filters.h5",
+    "indexes.h5",
+    "dense.h5",
+    "compact.h5",
+    "netcdf.nc",
+    "unlimited.nc",
+    "h5netcdf.nc",
+];
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hdf5")
 }
@@ -21,7 +32,7 @@ fn file(name: &str) -> File {
 
 #[test]
 fn files_hold_what_other_readers_read() {
-    for name in ["types.h5", "filters.h5", "indexes.h5", "compact.h5", "netcdf.nc", "h5netcdf.nc"] {
+    for name in FILES {
         compare(&folder().join(name)).unwrap();
     }
 }
@@ -108,7 +119,7 @@ fn facts_of_files() {
     }
     let netcdf = file("netcdf.nc");
     assert!(netcdf.file.is_netcdf());
-    assert_eq!(describe(&netcdf, "t2m"), "chunked (version 1 B-tree) fletcher32, deflate");
+    assert_eq!(describe(&netcdf, "t2m"), "chunked (version 1 B-tree) fletcher32, shuffle, deflate");
     assert_eq!(describe(&netcdf, "unwritten_fixed"), "never written ");
     let compact = file("compact.h5");
     assert_eq!(compact.file.superblock_version(), 0);
@@ -128,13 +139,11 @@ fn dimensions_of_netcdf() {
     assert_eq!(t2m.axes[0], axis("time", 6, Some("time")));
     assert_eq!(t2m.axes[2], axis("lon", 7, Some("lon")));
     assert_eq!(t2m.chunk_shape, [2, 3, 4]);
-    // Shorter than its dimension.
-    assert_eq!(file.variable("short").axes[0], axis("time", 6, Some("time")));
     assert_eq!(file.variable("forecast/t2m").axes[0], axis("step", 2, None));
     assert_eq!(file.variable("forecast/inner/x").axes, [axis("lat", 5, Some("lat"))]);
     let y = &file.variable("forecast/inner/y").axes;
     assert_eq!(y[..], [axis("y", 3, None), axis("lat", 5, Some("lat"))]);
-    for (path, text) in [("characters", 4), ("packed_characters", 4), ("one_text", 4)] {
+    for (path, text) in [("characters", 4), ("one_text", 4)] {
         assert_eq!(file.variable(path).cell, CellType::FixedUtf8(text), "{path}");
     }
     assert!(file.find("nothing").is_none() && file.find("string4").is_none());
@@ -142,6 +151,21 @@ fn dimensions_of_netcdf() {
     assert_eq!(t2m.attributes["valid_range"], Attribute::Integers(vec![-5, 1000]));
     assert_eq!(t2m.attributes["add_offset"], Attribute::Singles(vec![273.15]));
     assert_eq!(file.file.hierarchy().groups["forecast"]["purpose"].text(), Some("groups"));
+}
+
+#[test]
+fn variables_may_be_shorter_than_their_dimension() {
+    let file = file("unlimited.nc");
+    assert_eq!(file.variable("short").axes[0].len, 6);
+    let short = file.find("short").unwrap();
+    let (located, _) = file.locate(short, file.chunks(short));
+    let placement = located[0].layers[0].placement.as_ref().unwrap();
+    assert_eq!(
+        (&placement.region[..], &placement.tile_shape[..]),
+        (&[0..3, 0..5][..], &[4, 5][..])
+    );
+    assert!(located[1].layers.is_empty());
+    assert_eq!(file.variable("packed_characters").cell, CellType::FixedUtf8(4));
 }
 
 #[test]
@@ -165,4 +189,31 @@ fn texts_of_a_cut_chunk_are_those_of_the_array() {
     assert!(placement.is_none(), "{placement:?}");
     let Cells::Texts(all) = file.cells("texts") else { panic!() };
     assert_eq!(all.len(), 30);
+}
+
+/// Measures a file of many chunks, whose path is in `GRIDFUSION_HDF5_CHUNKS`.
+#[test]
+#[ignore = "measures"]
+fn many_chunks_are_located_in_time() {
+    let path = std::env::var("GRIDFUSION_HDF5_CHUNKS").unwrap();
+    let bytes = std::fs::read(path).unwrap();
+    let start = std::time::Instant::now();
+    let file = open(bytes).unwrap();
+    eprintln!("opened in {:?}, {} rounds", start.elapsed(), file.rounds);
+    for number in 0..file.file.hierarchy().variables.len() {
+        let all = file.chunks(number);
+        let some: Vec<_> = all.iter().step_by(all.len() / 1000 + 1).cloned().collect();
+        eprintln!(
+            "{} {}",
+            file.file.hierarchy().variables[number].path,
+            file.file.layout(number).unwrap()
+        );
+        for chunks in
+            [all[..1].to_vec(), all[all.len() / 2..][..1].to_vec(), some, all.clone(), all]
+        {
+            let (count, start) = (chunks.len(), std::time::Instant::now());
+            let (_, rounds) = file.locate(number, chunks);
+            eprintln!("  {count} chunks: {:?}, {rounds} rounds", start.elapsed());
+        }
+    }
 }

@@ -29,7 +29,8 @@ pub(super) fn variable(
         return Err(Error::unsupported("its cells are in other files"));
     }
     let axes = context.dimensions.axes(address, dataset);
-    let shaped = Shaped::new(context, dataset, cell, axes)?;
+    let is_text = context.is_netcdf && context.dimensions.counts_characters(address, dataset);
+    let shaped = Shaped::new(dataset, cell, axes, is_text)?;
     let fill = shaped.fill(dataset);
     let (place, chunk_shape) = shaped.place(context, dataset)?;
     let is_text = shaped.cell.cell == CellType::Text;
@@ -75,15 +76,14 @@ struct Shaped {
 impl Shaped {
     /// NetCDF-4 stores text of a fixed length as single characters, with an axis of them.
     fn new(
-        context: &Context<'_>,
         dataset: &Dataset,
         mut cell: StoredCell,
         mut axes: Vec<Axis>,
+        is_text: bool,
     ) -> Result<Self> {
         let (filtered_width, mut shape) = (cell.width, dataset.shape.clone());
-        let is_character = context.is_netcdf && cell.cell == CellType::FixedUtf8(1);
         let len = shape.last().copied().unwrap_or_default();
-        let has_characters = is_character && len > 0;
+        let has_characters = is_text && len > 0;
         if has_characters {
             if let Layout::Chunked { chunk_shape, .. } = &dataset.layout
                 && chunk_shape.last() != Some(&len)

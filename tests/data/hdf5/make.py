@@ -96,6 +96,15 @@ def describe_h5(path):
         return {"variables": variables, "attributes": attributes_of_h5(file)}
 
 
+def padded(dataset, shape, values):
+    """NetCDF-C mixes up the cells of a variable that is shorter than one of several unlimited dimensions."""
+    if not isinstance(dataset, h5py.Dataset) or list(dataset.shape) == list(shape):
+        return values
+    array = np.full(shape, dataset.fillvalue, dataset.dtype)
+    array[tuple(slice(0, n) for n in dataset.shape)] = dataset[...]
+    return array
+
+
 def describe_nc(path):
     """What netCDF4 reads from a file."""
     variables = {}
@@ -107,6 +116,9 @@ def describe_nc(path):
             of.set_auto_maskandscale(False)
             of.set_auto_chartostring(False)
             values, dims, shape = of[...], list(of.dimensions), list(of.shape)
+            if of.dtype != np.dtype("S1") and of.dtype is not str:
+                other = f"{prefix}_nc4_non_coord_{name}"
+                values = padded(h5[other if other in h5 else prefix + name], shape, values)
             if of.dtype == np.dtype("S1") and shape and shape[-1]:
                 values = np.ascontiguousarray(values).view(f"S{shape[-1]}").reshape(shape[:-1])
                 dims, shape = dims[:-1], shape[:-1]
@@ -115,7 +127,7 @@ def describe_nc(path):
         for name, child in group.groups.items():
             visit(child, f"{prefix}{name}/")
 
-    with netCDF4.Dataset(path) as file:
+    with netCDF4.Dataset(path) as file, h5py.File(path) as h5:
         visit(file, "")
         return {"variables": variables, "attributes": {k: attribute(file.getncattr(k)) for k in file.ncattrs()}}
 
@@ -256,6 +268,9 @@ def indexes(path):
             dataset[:5] = data[:5]
         one = f.create_dataset("line", shape=(200,), chunks=(3,), maxshape=(None,), dtype="i2")
         one[50:150] = numbers(100, "i2")
+def dense(path):
+    """Attributes and links in heaps."""
+    with h5py.File(path, "w", libver="latest") as f:
         for i in range(9):
             f.attrs[f"attribute {i}"] = f"value {i}"
         many = f.create_group("many")
@@ -304,13 +319,8 @@ def netcdf(path):
         for i in range(10):
             t2m.setncattr(f"note {i}", f"text {i}")
         t2m[:] = numbers(6 * 35, "i2").reshape(6, 5, 7)
-        short = f.createVariable("short", "f4", ("time", "lat"), chunksizes=(4, 5))
-        short[:3] = numbers(15, "f4").reshape(3, 5)
-        f.createVariable("unwritten", "f4", ("time", "lat"))
         f.createVariable("unwritten_fixed", "i8", ("lat", "lon"))
         f.createVariable("characters", "S1", ("lat", "string4"))[:] = np.array([b"ab", b"abcd", b"", b"x", b"yz"], "S4").view("S1").reshape(5, 4)
-        packed = f.createVariable("packed_characters", "S1", ("time", "string4"), zlib=True, chunksizes=(4, 4))
-        packed[:] = np.array([b"ab", b"abcd", b"", b"x", b"yz", b"u"], "S4").view("S1").reshape(6, 4)
         f.createVariable("cut_characters", "S1", ("lat", "string4"), chunksizes=(5, 2))
         f.createVariable("one_text", "S1", ("string4",))[:] = np.array([b"w", b"x", b"y", b""], "S1")
         strings = f.createVariable("strings", str, ("time",), chunksizes=(4,))
@@ -333,6 +343,20 @@ def netcdf(path):
         h.createVariable("y", "f4", ("y", "lat"))[:] = numbers(15, "f4").reshape(3, 5)
 
 
+def unlimited(path):
+    """Variables that are shorter than their dimension."""
+    with netCDF4.Dataset(path, "w") as f:
+        f.createDimension("time", None)
+        f.createDimension("lat", 5)
+        f.createDimension("string4", 4)
+        f.createVariable("time", "f8", ("time",), chunksizes=(8,))[:] = np.arange(6)
+        short = f.createVariable("short", "f4", ("time", "lat"), chunksizes=(4, 5))
+        short[:3] = numbers(15, "f4").reshape(3, 5)
+        f.createVariable("unwritten", "f4", ("time", "lat"))
+        packed = f.createVariable("packed_characters", "S1", ("time", "string4"), zlib=True, chunksizes=(4, 4))
+        packed[:] = np.array([b"ab", b"abcd", b"", b"x", b"yz", b"u"], "S4").view("S1").reshape(6, 4)
+
+
 def h5net(path):
     with h5netcdf.File(path, "w") as f:
         f.dimensions = {"time": None, "x": 4}
@@ -350,8 +374,10 @@ FILES = {
     "types.h5": types,
     "filters.h5": filters,
     "indexes.h5": indexes,
+    "dense.h5": dense,
     "compact.h5": compact,
     "netcdf.nc": netcdf,
+    "unlimited.nc": unlimited,
     "h5netcdf.nc": h5net,
 }
 

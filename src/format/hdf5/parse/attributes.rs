@@ -200,7 +200,11 @@ fn numbers(datatype: &Datatype, elements: &mut Elements<'_>) -> Result<Value> {
     }))
 }
 
-fn texts(all: Vec<String>) -> Value {
+/// NetCDF-4 stores an empty text as an attribute without elements.
+fn texts(mut all: Vec<String>) -> Value {
+    if all.is_empty() {
+        all.push(String::new());
+    }
     Value::Plain(match <[String; 1]>::try_from(all) {
         Ok([text]) => Attribute::Text(text),
         Err(all) => Attribute::Texts(all),

@@ -194,7 +194,7 @@ pub(super) fn integer(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> i12
         false => bytes.iter().rev().fold(0, number),
     };
     let end = 1_i128 << (8 * bytes.len());
-    if is_signed && bits >= end / 2 { bits - end } else { bits }
+    if is_signed && 2 * bits >= end && bits > 0 { bits - end } else { bits }
 }
 
 #[cfg(test)]

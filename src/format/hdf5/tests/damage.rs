@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::driver::open;
-use super::folder;
+use super::{FILES, folder};
 
 /// Opens a file, and reads the first chunks of each variable.
 fn survive(bytes: Vec<u8>) -> bool {
@@ -14,8 +14,7 @@ fn survive(bytes: Vec<u8>) -> bool {
 }
 
 fn files() -> Vec<Vec<u8>> {
-    let names = ["compact.h5", "h5netcdf.nc", "indexes.h5", "types.h5", "filters.h5", "netcdf.nc"];
-    names.iter().map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
+    FILES.iter().map(|name| std::fs::read(folder().join(name)).unwrap()).collect()
 }
 
 fn rounds(usual: usize) -> usize {
@@ -73,5 +72,65 @@ fn replaced_fields_are_errors_or_readable() {
             damaged[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
             survive(damaged);
         }
+    }
+}
+
+/// Structures with checksums, and their lengths with the checksum at the end, if it is always the same.
+const SUMMED: [(&[u8], Option<usize>); 5] = [
+    (b"OHDR", None),
+    (b"BTHD", Some(38)),
+    (b"FRHP", Some(146)),
+    (b"FAHD", Some(28)),
+    (b"EAHD", Some(72)),
+];
+
+/// Returns the ranges of structures with checksums.
+fn summed(file: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let found = (0..file.len() - 160).filter_map(|start| {
+        let (_, len) = SUMMED.iter().find(|(magic, _)| file[start..].starts_with(magic))?;
+        let len = len.or_else(|| {
+            let flags = file[start + 5];
+            let at = start
+                + 6
+                + if flags & 0x20 != 0 { 16 } else { 0 }
+                + if flags & 0x10 != 0 { 4 } else { 0 };
+            let width = 1 << (flags & 3);
+            let bytes = &file[at..at + width];
+            let len = bytes.iter().rev().fold(0, |len, &byte| len << 8 | usize::from(byte));
+            Some(at + width + len + 4 - start)
+        })?;
+        Some(start..start + len).filter(|range| range.end <= file.len())
+    });
+    found.collect()
+}
+
+/// A checksum that is right lets damage through to the parser.
+#[test]
+fn damage_behind_right_checksums_gives_errors_or_is_readable() {
+    let mut rng = StdRng::seed_from_u64(7);
+    for file in files() {
+        let places = summed(&file);
+        if places.is_empty() {
+            continue;
+        }
+        let mut opened = 0;
+        for _ in 0..rounds(300) {
+            let mut damaged = file.clone();
+            let place = places[rng.random_range(0..places.len())].clone();
+            let end = place.end - 4;
+            for _ in 0..rng.random_range(1..3) {
+                let at = rng.random_range(place.start + 4..end);
+                damaged[at] = match rng.random_range(0..4) {
+                    0 => 0,
+                    1 => 255,
+                    2 => damaged[at] ^ 1 << rng.random_range(0..8),
+                    _ => rng.random(),
+                };
+            }
+            let sum = super::super::parse::checksum(&damaged[place.start..end]);
+            damaged[end..place.end].copy_from_slice(&sum.to_le_bytes());
+            opened += usize::from(survive(damaged));
+        }
+        assert!(opened > 0);
     }
 }
