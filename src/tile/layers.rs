@@ -603,6 +603,32 @@ mod tests {
         assert_eq!(bytes_decoded(&merged, 5, &format), expected);
     }
 
+    #[cfg(feature = "codecs")]
+    #[test]
+    fn values_after_their_lengths_need_no_payload_of_offsets() {
+        use crate::format::codecs::{Pipeline, Step};
+
+        let texts = ["ab", "", "cde", "f"];
+        let text = |text: &&str| [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
+        let stored = [4_u32.to_le_bytes().to_vec(), texts.iter().flat_map(text).collect()].concat();
+        let mut fetched = vec![];
+        let offsets = payload(vec![], true, &mut fetched);
+        let mut content = payload(stored, true, &mut fetched);
+        content.codec = Pipeline::codec(vec![Step::VlenUtf8]);
+        // An estimate of the length.
+        content.raw_len = 100;
+        let layer = Layer { content: Some(content), ..Layer::whole(offsets) };
+        let stored = StoredChunk { layers: vec![layer] };
+        let format = CellFormat { width: None, ..CellFormat::fixed(1) };
+        let (extents, scratch) = ([2, 2], &mut Scratch::default());
+        let mut payloads = fetched.into_iter();
+        let tile = decode(&stored, &mut payloads, &extents, &format, vec![], scratch).unwrap();
+        let (spans, content) = tile.spans(&extents.map(AxisSelection::all)).unwrap();
+        let value = |span: &Range<u64>| &content[span.start as usize..span.end as usize];
+        let values: Vec<_> = spans.iter().map(value).collect();
+        assert_eq!(values, texts.map(str::as_bytes));
+    }
+
     #[test]
     fn a_chunk_that_is_absent_is_fill_values() {
         let format = CellFormat { fill: vec![7, 9], ..CellFormat::fixed(2) };

@@ -119,8 +119,8 @@ pub(super) struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// Returns the `len` bytes from byte `start`, where the block before ends. Fails if more must be reserved
-    /// than the stored bytes of the block, `stored_len`, justify.
+    /// Returns the `len` bytes from byte `start`, where the block before ends. Where they are not reserved yet, fails
+    /// unless `is_honest`: whether the stored bytes of the block do decode to `len` bytes.
     pub(super) fn block(
         &mut self,
         start: usize,

@@ -7,13 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::output::{Bound, Fault, Output};
-use super::step::{Kept, Step};
+use super::step::{Kept, MOST_VARIABLE, Step};
 use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 use crate::format::{Codec, Decoded, PayloadDecoder, Scratch};
-
-/// The greatest length of values of any length in a chunk.
-const MOST_CONTENT: usize = 1 << 30;
 
 /// Buffers of more bytes are freed after each tile.
 const MOST_KEPT: usize = 64 << 20;
@@ -74,7 +71,7 @@ impl Pipeline {
     fn bound(&self, step: usize, raw_len: u64) -> Bound {
         let last = match self.knows_length() {
             true => Bound::Exactly(to_usize(raw_len)),
-            false => Bound::AtMost(MOST_CONTENT),
+            false => Bound::AtMost(MOST_VARIABLE),
         };
         let later = self.steps.iter().skip(step + 1).rev();
         later.fold(last, |output, step| step.input_bound(output))

@@ -121,8 +121,8 @@ pub(super) struct Kept {
     pub(super) planes: Vec<u8>,
 }
 
-/// The length of texts and bytes of any length, with the lengths before each.
-const MOST_VARIABLE: usize = 1 << 30;
+/// The greatest length of the values of any length in a chunk; with the lengths before them, too.
+pub(super) const MOST_VARIABLE: usize = 1 << 30;
 
 impl Step {
     /// Whether the step makes values of any length, so that it must be the last one.

@@ -166,7 +166,8 @@ pub(super) fn nearest_half(double: f64) -> f16 {
     }
     // Towards zero, and with the last bit set: this is on the same side of every tie as the double.
     let is_beyond = f64::from(single).abs() > double.abs();
-    f16::from_f32(f32::from_bits(single.to_bits() - u32::from(is_beyond) | 1))
+    let towards_zero = single.to_bits() - u32::from(is_beyond);
+    f16::from_f32(f32::from_bits(towards_zero | 1))
 }
 
 #[cfg(test)]
