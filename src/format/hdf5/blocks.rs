@@ -32,6 +32,8 @@ const MAX_TAKEN: u64 = 8 << 30;
 const MAX_KEPT: usize = 512;
 /// The most blocks requested for one missed block, after many rounds.
 const MAX_AHEAD: u64 = 16;
+/// The most missed blocks after which others are requested as well.
+const MOST_STRUCTURES: usize = 8;
 
 /// The known blocks of a file, by number.
 pub(super) struct Blocks {
@@ -199,7 +201,11 @@ impl Replay {
     pub(super) fn request(&mut self) -> Result<Vec<Range<u64>>> {
         let mut state = self.blocks.state();
         let missed = std::mem::take(&mut state.missed);
-        let ahead = (1 << self.rounds.saturating_sub(2).min(8)).min(MAX_AHEAD);
+        let ahead = match missed.len() {
+            // Scattered blocks belong to many small structures.
+            0..=MOST_STRUCTURES => (1 << self.rounds.saturating_sub(2).min(8)).min(MAX_AHEAD),
+            _ => 1,
+        };
         let last = self.blocks.size.saturating_sub(1) / BLOCK;
         let mut wanted = BTreeSet::new();
         for block in missed {

@@ -77,7 +77,7 @@ impl Machine for LocateHdf5 {
                 self.replay.supply(replies)?;
                 self.look_up()
             }
-            State::References(chunks) => self.read_references(chunks, replies),
+            State::References(chunks) => self.read_references(&chunks, replies),
             State::Heaps(references, heaps) => {
                 self.replay.supply(replies)?;
                 self.read_heaps(references, heaps)
@@ -203,14 +203,14 @@ impl LocateHdf5 {
     /// Decodes chunks of references.
     fn read_references(
         &mut self,
-        located: Vec<StoredChunk>,
+        located: &[StoredChunk],
         replies: Vec<Bytes>,
     ) -> Result<Step<Vec<StoredChunk>>> {
         let (stored, _) = self.parts()?;
         let mut scratch = Scratch::default();
         let mut replies = replies.into_iter();
         let mut references = vec![];
-        for (chunk, located) in self.chunks.iter().zip(&located) {
+        for (chunk, located) in self.chunks.iter().zip(located) {
             let Some(layer) = located.layers.first() else {
                 references.push(vec![]);
                 continue;

@@ -199,7 +199,8 @@ fn many_chunks_are_located_in_time() {
     let bytes = std::fs::read(path).unwrap();
     let start = std::time::Instant::now();
     let file = open(bytes).unwrap();
-    eprintln!("opened in {:?}, {} rounds", start.elapsed(), file.rounds);
+    let (time, rounds, fetched) = (start.elapsed(), file.rounds, file.fetched);
+    eprintln!("opened in {time:?}, {rounds} rounds, {fetched} bytes");
     for number in 0..file.file.hierarchy().variables.len() {
         let all = file.chunks(number);
         let some: Vec<_> = all.iter().step_by(all.len() / 1000 + 1).cloned().collect();

@@ -25,7 +25,7 @@ pub(in crate::format::hdf5) fn array_index(
     kind: ArrayIndex,
     chunks: &ChunkBox,
 ) -> Result<Vec<(Vec<u64>, Entry)>> {
-    let storage = KnownBytes { blocks: file.blocks.clone(), base: file.widths.base };
+    let storage = KnownBytes::new(file);
     let (address, length) = (file.widths.address, file.widths.length);
     let chunk_shape = index.chunk_shape.iter().map(|&len| u32::try_from(len));
     let chunk_shape = chunk_shape.collect::<std::result::Result<Vec<_>, _>>();

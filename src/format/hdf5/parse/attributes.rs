@@ -83,7 +83,7 @@ pub(super) fn heap_objects(
     index: u64,
     heap_id: impl Fn(BTreeV2Record) -> Option<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>> {
-    let storage = KnownBytes { blocks: file.blocks.clone(), base: file.widths.base };
+    let storage = KnownBytes::new(file);
     let (address, length) = (file.widths.address, file.widths.length);
     let heap = FractalHeap::parse_at_storage(&storage, heap, address, length);
     let header = BTreeV2Header::parse_at_storage(&storage, index, address, length);

@@ -84,7 +84,7 @@ const REGION: &str = "symbol table";
 
 /// Links of a group in the format before HDF5 1.8: III.B "Symbol Table Nodes", III.D "Local Heaps".
 fn symbol_table(file: &FileBytes, table: &SymbolTableMessage) -> Result<Vec<Link>> {
-    let storage = KnownBytes { blocks: file.blocks.clone(), base: file.widths.base };
+    let storage = KnownBytes::new(file);
     let (address, length) = (file.widths.address, file.widths.length);
     let heap = LocalHeap::parse_at_storage(&storage, table.heap_address, address, length);
     let nodes = btree_v1::collect_btree_v1_leaves_storage(

@@ -32,6 +32,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u32 {
 }
 
 /// Returns the crate's error as ours.
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` passes")]
 fn converted(error: hdf5_reader::error::Error) -> Error {
     use hdf5_reader::error::Error as Theirs;
     let text = error.to_string();

@@ -6,12 +6,20 @@ use hdf5_reader::error::Error as Theirs;
 use hdf5_reader::{Storage, StorageBuffer};
 
 use super::super::blocks::Blocks;
+use super::super::file_bytes::FileBytes;
 
 /// Bytes of the known blocks, from a position on.
 pub(super) struct KnownBytes {
     pub(super) blocks: Arc<Blocks>,
     /// The position of address 0.
     pub(super) base: u64,
+}
+
+impl KnownBytes {
+    /// Returns the bytes of a file from its superblock on.
+    pub(super) fn new(file: &FileBytes) -> Self {
+        Self { blocks: Arc::clone(&file.blocks), base: file.widths.base }
+    }
 }
 
 impl Storage for KnownBytes {

@@ -5,12 +5,22 @@ use rand::{Rng, SeedableRng};
 
 use super::driver::open;
 use super::{FILES, folder};
+use crate::error::{ErrorKind, Result};
 
-/// Opens a file, and reads the first chunks of each variable.
+/// Opens a file, and reads the first chunks of each variable. Whether it can be opened.
 fn survive(bytes: Vec<u8>) -> bool {
-    let Ok(file) = open(bytes) else { return false };
+    let Some(file) = checked(open(bytes)) else { return false };
     (0..file.file.hierarchy().variables.len()).for_each(|number| file.read_some(number));
     true
+}
+
+/// Returns the value of a result. Damage is never a bug of ours.
+pub(super) fn checked<T>(result: Result<T>) -> Option<T> {
+    result
+        .inspect_err(|error| {
+            assert!(!matches!(error.kind(), ErrorKind::Internal | ErrorKind::Io), "{error}");
+        })
+        .ok()
 }
 
 fn files() -> Vec<Vec<u8>> {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::super::{Hdf5File, OpenHdf5};
+use super::damage::checked;
 use crate::error::Result;
 use crate::format::hierarchy::Variable;
 use crate::format::{Layer, Location, Machine, Replies, Scratch, Step, StoredChunk};
@@ -13,6 +14,8 @@ pub(super) struct File {
     pub(super) file: Hdf5File,
     bytes: Bytes,
     pub(super) rounds: usize,
+    /// The bytes that were read to open it.
+    pub(super) fetched: u64,
 }
 
 /// The cells of a variable, in row-major order.
@@ -37,6 +40,23 @@ pub(super) fn drive<M: Machine>(mut machine: M, file: &Bytes) -> Result<(M::Outp
     }
 }
 
+/// A machine whose replies are counted.
+struct Counted<M> {
+    machine: M,
+    fetched: u64,
+}
+
+impl<M: Machine> Machine for &mut Counted<M> {
+    type Output = M::Output;
+
+    fn step(&mut self, replies: Replies) -> Result<Step<M::Output>> {
+        if let Replies::Bytes(all) = &replies {
+            self.fetched += all.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+        }
+        self.machine.step(replies)
+    }
+}
+
 fn read(file: &Bytes, at: &Location) -> Bytes {
     assert!(at.object.is_empty());
     let range = at.range.within(file.len() as u64);
@@ -45,8 +65,9 @@ fn read(file: &Bytes, at: &Location) -> Bytes {
 
 pub(super) fn open(bytes: Vec<u8>) -> Result<File> {
     let bytes = Bytes::from(bytes);
-    let (file, rounds) = drive(OpenHdf5::new(bytes.len() as u64), &bytes)?;
-    Ok(File { file, bytes, rounds })
+    let mut machine = Counted { machine: OpenHdf5::new(bytes.len() as u64), fetched: 0 };
+    let (file, rounds) = drive(&mut machine, &bytes)?;
+    Ok(File { file, bytes, rounds, fetched: machine.fetched })
 }
 
 impl File {
@@ -120,13 +141,13 @@ impl File {
             return;
         }
         let machine = self.file.locate(number, chunks).unwrap();
-        let Ok((located, _)) = drive(machine, &self.bytes) else { return };
+        let Some((located, _)) = checked(drive(machine, &self.bytes)) else { return };
         for layer in located.iter().flat_map(|chunk| &chunk.layers) {
             for payload in layer.payloads().filter(|payload| payload.raw_len <= 1 << 24) {
                 let range = payload.at.range.within(self.bytes.len() as u64);
                 assert!(range.end <= self.bytes.len() as u64);
                 let stored = read(&self.bytes, &payload.at);
-                let _ = payload.decode(stored, vec![], &mut Scratch::default());
+                checked(payload.decode(stored, vec![], &mut Scratch::default()));
             }
         }
     }
