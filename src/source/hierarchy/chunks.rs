@@ -20,6 +20,8 @@ pub(super) struct VariableChunks {
     /// The number of the variable in the store.
     pub(super) variable: usize,
     pub(super) cell: CellType,
+    /// The complex number that is missing data.
+    pub(super) missing: Option<Vec<u8>>,
 }
 
 #[async_trait]
@@ -33,7 +35,8 @@ impl ChunkSource for VariableChunks {
         let stored = self.store.locate(self.variable, chunks).await?;
         let of_values = |chunk: StoredChunk| match &self.cell {
             CellType::Complex(element) => {
-                values.iter().map(|value| half(chunk.clone(), *value, element.size())).collect()
+                let missing = self.missing.as_deref();
+                values.iter().map(|value| half(chunk.clone(), *value, *element, missing)).collect()
             }
             _ => vec![chunk; values.len()],
         };

@@ -36,6 +36,7 @@ pub(super) async fn read_labels(
         store: Arc::clone(store),
         variable: number,
         cell: variable.cell.clone(),
+        missing: None,
     };
     let dims = vec![Dimension::indexed("index", grid.cells())];
     let array =

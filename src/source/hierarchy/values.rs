@@ -69,7 +69,10 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
     let half = |(part, suffix): (usize, &str)| {
         let column = NumberColumn::plain(element, None, false, &view.read);
         let fill = variable.fill.get(part * width..).and_then(|fill| fill.get(..width));
-        let fill = fill.unwrap_or_default().to_vec();
+        // A missing number is NaN in both columns; see `complex`.
+        let is_missing = variable.fill_is_missing && view.read.fill_as_null;
+        let nan = if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() };
+        let fill = if is_missing { nan } else { fill.unwrap_or_default().to_vec() };
         let name = format!("{}_{suffix}", variable.name());
         value(name, ValueColumn::Number(column), Some(width), fill, variable)
     };

@@ -43,7 +43,13 @@ pub(super) async fn open_variable(
     let values = values(&described, name, view, &mut remarks)?;
     let place = store.objects().name();
     remarks.log(&format!("{place}: variable \"{}\"", variable.path));
-    let source = VariableChunks { store: Arc::clone(store), variable: number, cell: variable.cell.clone() };
+    let is_missing = variable.fill_is_missing && view.read.fill_as_null;
+    let source = VariableChunks {
+        store: Arc::clone(store),
+        variable: number,
+        cell: variable.cell.clone(),
+        missing: is_missing.then(|| variable.fill.clone()),
+    };
     let path = variable.path.clone();
     Ok(GridArray::new(path, Arc::new(source), grid, dims, values, view.read.index_columns))
 }

@@ -17,7 +17,9 @@ pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &
         return column.is_null(row) || is_beyond_doubles(column, row);
     };
     if column.is_null(row) {
-        return false;
+        // xarray does not compare `_FillValue` and `missing_value` with integers that `_Unsigned` turns unsigned.
+        let is_signed = entry.stored.as_ref().is_some_and(|stored| stored.starts_with("int"));
+        return is_signed && column.data_type().is_unsigned_integer();
     }
     let float = |found: f64| {
         let expected: f64 = expected.parse().unwrap_or(f64::NAN);

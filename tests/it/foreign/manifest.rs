@@ -16,6 +16,9 @@ pub(super) struct Entry {
     /// Whether floats are compared with a tolerance.
     #[serde(default)]
     pub(super) packed: bool,
+    pub(super) dtype: Option<String>,
+    /// The type in the file, if it differs from that of the expected cells.
+    pub(super) stored: Option<String>,
     /// The names of integers.
     #[serde(rename = "enum", default)]
     pub(super) names: BTreeMap<String, String>,
