@@ -125,12 +125,8 @@ impl Foreign {
         match self {
             Self::Hdf5 | Self::Zarr => FEATURE,
             Self::Numpy => "save it as a Zarr store or a NetCDF file with xarray",
-            Self::Grib => {
-                "convert it to NetCDF with xarray and cfgrib"
-            }
-            Self::Tiff => {
-                "convert it to NetCDF with xarray and rioxarray"
-            }
+            Self::Grib => "convert it to NetCDF with xarray and cfgrib",
+            Self::Tiff => "convert it to NetCDF with xarray and rioxarray",
             Self::Parquet | Self::Arrow | Self::Csv | Self::Json => {
                 "query it by its path, in single quotes: SELECT * FROM 'PATH'"
             }
@@ -190,10 +186,7 @@ mod tests {
             assert_eq!(Foreign::of_name(name), expected, "{name}");
         }
         let entry = |name: &str, size: Option<u64>| Entry { name: name.to_owned(), size };
-        assert_eq!(
-            Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]),
-            of_zarr
-        );
+        assert_eq!(Foreign::of_folder(&[entry("c", None), entry("zarr.json", Some(9))]), of_zarr);
         assert_eq!(Foreign::of_folder(&[entry("zarr.json", None), entry("a", Some(9))]), None);
         assert_eq!(Foreign::of_folder(&[]), None);
     }

@@ -27,9 +27,12 @@ pub(crate) fn shape_text(lengths: &[u64]) -> String {
     lengths.join(" × ")
 }
 
-/// Formats a number of chunks and their shape: `6 of 240 × 6`.
+/// Formats a number of chunks and their shape: `6 of 240 × 6`; the only chunk of a scalar has no shape.
 pub(crate) fn chunks_text(chunks: u64, chunk_shape: &[u64]) -> String {
-    format!("{chunks} of {}", shape_text(chunk_shape))
+    match chunk_shape {
+        [] => chunks.to_string(),
+        _ => format!("{chunks} of {}", shape_text(chunk_shape)),
+    }
 }
 
 /// Formats a time in seconds since 1970 as a date; `None` for times beyond the range of dates.

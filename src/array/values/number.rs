@@ -79,11 +79,7 @@ impl NumberColumn {
 
     /// Returns a column of stored numbers, of which each of `nulls` stands for NULL. Numbers are compared, not
     /// bits: both zeros of floats are NULL if one of them is.
-    pub(crate) fn with_nulls(
-        element: ElementType,
-        nulls: &[Bound],
-        options: &ReadOptions,
-    ) -> Self {
+    pub(crate) fn with_nulls(element: ElementType, nulls: &[Bound], options: &ReadOptions) -> Self {
         let plain = Self::plain(element, None, false, options);
         let is_new = |null: &&Bound| !(plain.nan_is_null && is_nan(element, **null));
         let is_zero = |null: &Bound| !element.is_integer() && is_zero(element, *null);
@@ -394,7 +390,10 @@ mod tests {
         let column = column.as_times(units);
         let times = |hours: Vec<i64>| column.decode(Buffer::from_vec(hours), None, true);
         let found = times(vec![1, i64::MIN]).unwrap();
-        assert_eq!(arrow::util::display::array_value_to_string(&found, 0).unwrap(), "2024-01-01T01:00:00");
+        assert_eq!(
+            arrow::util::display::array_value_to_string(&found, 0).unwrap(),
+            "2024-01-01T01:00:00"
+        );
         assert!(found.is_null(1) && column.is_nullable());
         assert!(times(vec![i64::MAX]).unwrap_err().to_string().contains("decode_times"));
     }

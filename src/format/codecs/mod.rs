@@ -23,6 +23,7 @@ mod blosclz;
 mod checksum;
 mod crc32c;
 mod delta;
+mod kept;
 mod lz4;
 mod lzf;
 mod output;

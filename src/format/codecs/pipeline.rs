@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::kept::Kept;
 use super::output::{Bound, Fault, Output};
-use super::step::{Kept, MOST_VARIABLE, Step};
+use super::step::{MOST_VARIABLE, Step};
 use crate::error::{Error, Result};
 use crate::format::wire::to_usize;
 use crate::format::{Codec, Decoded, PayloadDecoder, Scratch};

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::bitshuffle::BlockCompressor;
 use super::checksum::{self, Place};
+use super::kept::Kept;
 use super::output::{Bound, Fault, Output};
 use super::stream::Container;
 use super::words::Words;
 use super::{bitshuffle, blosc, delta, lz4, lzf, part, scale_offset, stream, variable};
 use crate::format::ElementType;
-use crate::format::compress::Contexts;
 use crate::format::shuffle::unshuffle_bytes;
 
 /// One decoding step: a whole buffer in, a whole buffer out.
@@ -109,16 +109,6 @@ pub trait StepDecoder: fmt::Debug + fmt::Display + Send + Sync {
     /// # Errors
     /// A message about what is wrong with `stored`.
     fn decode(&self, stored: &[u8], most: usize) -> std::result::Result<Vec<u8>, String>;
-}
-
-/// What steps keep from tile to tile.
-#[derive(Default)]
-pub(super) struct Kept {
-    pub(super) contexts: Contexts,
-    /// Blocks between a compressor and a shuffle.
-    pub(super) block: Vec<u8>,
-    /// Planes of bytes between planes of bits and elements.
-    pub(super) planes: Vec<u8>,
 }
 
 /// The greatest length of the values of any length in a chunk; with the lengths before them, too.

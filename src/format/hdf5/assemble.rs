@@ -2,26 +2,18 @@
 
 use std::sync::Arc;
 
+use super::attributes::attributes;
 use super::blocks::Blocks;
-use super::dimensions::{Dimensions, is_internal, is_variable, variable_path};
-use super::file::{Hdf5File, Inner};
-use super::file_bytes::Widths;
-use super::open::{Parsed, Whole};
-use super::parse::{Object, Value};
+use super::context::Context;
+use super::dimensions::{Dimensions, is_variable, variable_path};
+use super::file::Hdf5File;
+use super::inner::Inner;
+use super::parse::Object;
+use super::parsed::{Parsed, Whole};
 use super::tree::Tree;
 use super::variable::variable;
 use crate::error::{Error, Result};
-use crate::format::hierarchy::{Attributes, Hierarchy, Unreadable};
-
-/// Facts that all variables share.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
-    pub(super) dimensions: &'a Dimensions,
-    pub(super) widths: Widths,
-    pub(super) file_len: u64,
-    /// Whether the file follows the conventions of NetCDF-4.
-    pub(super) is_netcdf: bool,
-}
+use crate::format::hierarchy::{Hierarchy, Unreadable};
 
 /// Makes the file of its objects.
 pub(super) fn file(whole: Whole, mut parsed: Parsed, blocks: Blocks) -> Result<Hdf5File> {
@@ -89,18 +81,4 @@ fn has_netcdf_attributes(root: u64, parsed: &Parsed) -> bool {
         }),
         _ => false,
     }
-}
-
-/// Returns the attributes that say something, and can be read.
-pub(super) fn attributes(all: &[(String, Value)]) -> Attributes {
-    let plain =
-        all.iter().filter(|(name, _)| !is_internal(name)).filter_map(|(name, value)| match value {
-            Value::Plain(attribute) => Some((name.clone(), attribute.clone())),
-            Value::Objects(_) => None,
-            Value::Other(kind) => {
-                log::debug!("attribute {name:?} is left out: its value is of {kind}");
-                None
-            }
-        });
-    plain.collect()
 }

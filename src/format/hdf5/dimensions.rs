@@ -14,8 +14,8 @@
 
 use std::collections::HashMap;
 
-use super::open::Parsed;
 use super::parse::{Dataset, Object, Value};
+use super::parsed::Parsed;
 use super::tree::Tree;
 use crate::format::hierarchy::{Attribute, Axis, CellType};
 

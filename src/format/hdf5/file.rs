@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::blocks::Blocks;
-use super::file_bytes::Widths;
+use super::inner::Inner;
 use super::locate::LocateHdf5;
 use super::stored::StoredVariable;
 use crate::error::{Error, Result};
@@ -12,18 +11,6 @@ use crate::format::hierarchy::Hierarchy;
 /// An open NetCDF-4 or HDF5 file. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Hdf5File(pub(super) Arc<Inner>);
-
-#[derive(Debug)]
-pub(super) struct Inner {
-    pub(super) hierarchy: Hierarchy,
-    /// In the order of the hierarchy's variables.
-    pub(super) stored: Vec<StoredVariable>,
-    pub(super) superblock_version: u8,
-    pub(super) is_netcdf: bool,
-    pub(super) widths: Widths,
-    /// The blocks that were read so far, as far as they are kept.
-    pub(super) blocks: Blocks,
-}
 
 impl Hdf5File {
     /// Returns the groups and variables.

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::blocks::Replay;
-use super::file::Inner;
 use super::file_bytes::FileBytes;
 use super::global_heap::{Collections, Reference};
 use super::index::{Entry, lookup};
+use super::inner::Inner;
 use super::stored::{Place, StoredVariable, location};
 use super::{held, text};
 use crate::error::{Error, Result};

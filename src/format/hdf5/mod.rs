@@ -18,7 +18,9 @@
 //! and text are stored is in `dimensions` and `variable`.
 
 mod assemble;
+mod attributes;
 mod blocks;
+mod context;
 mod dimensions;
 mod file;
 mod file_bytes;
@@ -26,9 +28,11 @@ mod filters;
 mod global_heap;
 mod held;
 mod index;
+mod inner;
 mod locate;
 mod open;
 mod parse;
+mod parsed;
 mod raw_header;
 mod raw_type;
 mod stored;

@@ -7,13 +7,13 @@
 //! Each round parses the objects that could not be parsed before, and requests the blocks that they lack. What
 //! was parsed once is kept.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::assemble;
 use super::blocks::{Blocks, Replay};
 use super::file::Hdf5File;
-use super::file_bytes::Widths;
 use super::parse::{Object, Parser, Target};
+use super::parsed::{Parsed, Whole};
 use crate::error::{Error, Result};
 use crate::format::{Machine, Replies, Step};
 
@@ -27,23 +27,12 @@ pub struct OpenHdf5 {
     objects: Objects,
 }
 
-/// The objects of a file, by address; an error for each that cannot be parsed.
-pub(super) type Parsed = HashMap<u64, Result<Object>>;
-
 #[derive(Debug, Default)]
 struct Objects {
     parsed: Parsed,
     /// Addresses that were found in links, whether parsed or not.
     known: HashSet<u64>,
     pending: Vec<u64>,
-}
-
-/// Facts of the file as a whole.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Whole {
-    pub(super) root: u64,
-    pub(super) superblock_version: u8,
-    pub(super) widths: Widths,
 }
 
 impl OpenHdf5 {

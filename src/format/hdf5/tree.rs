@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::open::Parsed;
 use super::parse::{Object, Target};
+use super::parsed::Parsed;
 
 /// The most groups within groups.
 const MAX_DEPTH: usize = 64;

@@ -1,6 +1,7 @@
 //! From a parsed dataset to a variable, and how it is stored.
 
-use super::assemble::{Context, attributes};
+use super::attributes::attributes;
+use super::context::Context;
 use super::filters::{Filters, trim_spaces};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use super::chunk_shape::{self, Access};
 use super::extents::Extents;
 use super::external_type::ExternalType;
-use super::header::{Declared, Header, Version};
+use super::header::{Declared, Header};
 use super::interleaved::Interleaved;
+use super::version::Version;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::{Axis, CellType, Hierarchy, Unreadable, Variable};
 use crate::format::{

@@ -11,11 +11,11 @@
 //! the field is too short for large variables.
 
 use std::collections::HashSet;
-use std::fmt;
 
 use super::attributes::{AttributeList, read_type};
 use super::external_type::ExternalType;
 use super::reader::{HeaderReader, Pause};
+use super::version::Version;
 
 /// The tag of the list of dimensions.
 const DIMENSIONS: u32 = 10;
@@ -23,48 +23,6 @@ const DIMENSIONS: u32 = 10;
 const VARIABLES: u32 = 11;
 /// The most dimensions of a variable, `NC_MAX_VAR_DIMS` of `netcdf.h`.
 const MAX_VARIABLE_RANK: u64 = 1024;
-
-/// The version of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// Classic: offsets of 32 bits.
-    Cdf1,
-    /// Offsets of 64 bits.
-    Cdf2,
-    /// Offsets, lengths and counts of 64 bits, and more types.
-    Cdf5,
-}
-
-impl Version {
-    /// Returns the version of the fourth byte of a file.
-    pub(super) fn of_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::Cdf1),
-            2 => Some(Self::Cdf2),
-            5 => Some(Self::Cdf5),
-            _ => None,
-        }
-    }
-
-    pub(super) fn is_cdf5(self) -> bool {
-        self == Self::Cdf5
-    }
-
-    /// Returns the bytes of a count.
-    pub(super) fn count_len(self) -> u64 {
-        if self.is_cdf5() { 8 } else { 4 }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cdf1 => "CDF-1",
-            Self::Cdf2 => "CDF-2",
-            Self::Cdf5 => "CDF-5",
-        })
-    }
-}
 
 /// The contents of a header.
 #[derive(Debug)]

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `open` | the machine that reads the header |
 //! | `reader`, `header`, `attributes`, `external_type` | the header's bytes |
+//! | `version` | the first bytes |
 //! | `extents` | the bytes of each variable, and the check that they do not overlap |
 //! | `chunk_shape` | the chunks that a variable is read in |
 //! | `file` | an open file: its hierarchy, and the place of each chunk |
@@ -33,22 +34,8 @@ mod reader;
 mod real_files;
 #[cfg(test)]
 mod testing;
+mod version;
 
 pub use file::NetCdf3File;
-pub use header::Version;
 pub use open::OpenNetCdf3;
-
-/// The first bytes of a file. The next byte is the version: 1, 2 or 5.
-pub const MAGIC: [u8; 3] = *b"CDF";
-
-/// Whether the first bytes of an object are those of a NetCDF classic file.
-///
-/// ```
-/// use gridfusion::format::netcdf3::is_netcdf3;
-///
-/// assert!(is_netcdf3(b"CDF\x05\0\0\0\0") && !is_netcdf3(b"CDF\x07") && !is_netcdf3(b"CDF"));
-/// ```
-pub fn is_netcdf3(head: &[u8]) -> bool {
-    let rest = head.strip_prefix(&MAGIC);
-    rest.and_then(|rest| rest.first()).is_some_and(|code| Version::of_code(*code).is_some())
-}
+pub use version::{MAGIC, Version, is_netcdf3};

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-use super::header::Version;
+use super::version::{MAGIC, Version};
 
 /// The most bytes of a header. Headers beyond a few megabytes are unknown in practice.
 pub(super) const MAX_HEADER_LEN: u64 = 64 << 20;
@@ -39,7 +39,7 @@ impl<'a> HeaderReader<'a> {
     pub(super) fn new(known: &'a [u8], size: u64) -> Result<Self, Pause> {
         let mut reader = Self { version: Version::Cdf1, known, size, at: 0 };
         let magic = reader.take(4)?;
-        let version = magic.strip_prefix(&super::MAGIC).and_then(|rest| rest.first());
+        let version = magic.strip_prefix(&MAGIC).and_then(|rest| rest.first());
         reader.version = version.and_then(|code| Version::of_code(*code)).ok_or_else(|| {
             let message = format!(
                 "found \"{}\", expected \"CDF\" and the version 1, 2 or 5",

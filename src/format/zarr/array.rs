@@ -45,7 +45,8 @@ impl ZarrArray {
         object_shape: Vec<u64>,
     ) -> Result<Self> {
         let width = variable.cell.width().unwrap_or(VARIABLE_VALUE);
-        let bytes = variable.chunk_shape.iter().try_fold(width, |bytes, len| bytes.checked_mul(*len));
+        let bytes =
+            variable.chunk_shape.iter().try_fold(width, |bytes, len| bytes.checked_mul(*len));
         let chunk_bytes = bytes.filter(|bytes| *bytes <= i64::MAX as u64).ok_or_else(|| {
             let shape = &variable.chunk_shape;
             Error::unsupported(format!("chunks of shape {shape:?}, which are too large"))
@@ -117,9 +118,8 @@ impl ZarrArray {
     fn placement(&self, chunk: &[u64]) -> Option<Placement> {
         let shape = &self.variable.chunk_shape;
         let axes = self.variable.axes.iter().zip(shape).zip(chunk);
-        let extents = axes.map(|((axis, edge), at)| {
-            axis.len.saturating_sub(at.saturating_mul(*edge)).min(*edge)
-        });
+        let extents = axes
+            .map(|((axis, edge), at)| axis.len.saturating_sub(at.saturating_mul(*edge)).min(*edge));
         let extents: Vec<u64> = extents.collect();
         let is_whole = extents == *shape && self.encoding.order == StorageOrder::RowMajor;
         (!is_whole).then(|| Placement {

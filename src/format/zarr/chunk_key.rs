@@ -92,7 +92,8 @@ mod tests {
         assert_eq!(name(json!({}), 2, &[]), "a/b/0");
         assert_eq!(name(json!({}), 3, &[0, 12]), "a/b/c/0/12");
         assert_eq!(name(json!({}), 3, &[]), "a/b/c");
-        let dots = json!({"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}});
+        let dots =
+            json!({"chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}}});
         assert_eq!(name(dots, 3, &[3, 4]), "a/b/c.3.4");
         let old = json!({"chunk_key_encoding": {"name": "v2"}});
         assert_eq!(name(old.clone(), 3, &[3, 4]), "a/b/3.4");

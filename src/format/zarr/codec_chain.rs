@@ -10,7 +10,7 @@
 
 use serde_json::Value;
 
-use super::json::{Object, integer};
+use super::json::{Object, integer, named};
 use super::shard::ShardIndexFormat;
 use crate::error::{Error, Result};
 use crate::format::codecs::{Pipeline, Step};
@@ -45,7 +45,11 @@ pub(super) struct Sharding {
 ///
 /// # Errors
 /// `Unsupported` for a filter or a compressor that gridfusion does not undo, with its name.
-pub(super) fn version2(metadata: &Object, cell: &CellType, byte_order: ByteOrder) -> Result<Encoding> {
+pub(super) fn version2(
+    metadata: &Object,
+    cell: &CellType,
+    byte_order: ByteOrder,
+) -> Result<Encoding> {
     let filters = metadata.get("filters").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let compressor = metadata.get("compressor").filter(|it| !it.is_null());
     let mut steps = Vec::new();
@@ -138,15 +142,6 @@ fn sharded(configuration: &Object, cell: &CellType, axes: Vec<usize>) -> Result<
     })
 }
 
-/// Returns a codec's name and configuration. A codec may be a name alone.
-pub(super) fn named(codec: &Value) -> Result<(&str, &Object)> {
-    static NOTHING: std::sync::LazyLock<Object> = std::sync::LazyLock::new(Object::new);
-    let name = codec.as_str().or_else(|| codec.get("name").and_then(Value::as_str));
-    let name = name.ok_or_else(|| corrupt("a codec without a name"))?;
-    let configuration = codec.get("configuration").and_then(Value::as_object);
-    Ok((name, configuration.unwrap_or(&NOTHING)))
-}
-
 /// Returns the order of axes after one more transposition.
 fn transposed(axes: &[usize], configuration: &Object) -> Result<Vec<usize>> {
     let order: Option<Vec<usize>> = match configuration.get("order") {
@@ -179,7 +174,12 @@ pub(super) fn endian(configuration: &Object, cell: &CellType) -> ByteOrder {
 
 /// Returns the step that undoes a codec; `None` if nothing is to be undone. numcodecs' codecs have the same names
 /// in both versions, with the prefix `numcodecs.` in version 3.
-fn step(name: &str, configuration: &Object, cell: &CellType, order: ByteOrder) -> Result<Option<Step>> {
+fn step(
+    name: &str,
+    configuration: &Object,
+    cell: &CellType,
+    order: ByteOrder,
+) -> Result<Option<Step>> {
     let unsupported = || Error::unsupported(format!("the codec \"{name}\""));
     Ok(Some(match name.strip_prefix("numcodecs.").unwrap_or(name) {
         "zstd" => Step::Zstd,
@@ -201,22 +201,36 @@ fn step(name: &str, configuration: &Object, cell: &CellType, order: ByteOrder) -
         }
         "delta" => {
             let (element, big) = number(configuration.get("dtype"), cell, order)?;
-            let of_dtype = if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
+            let of_dtype =
+                if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
             let astype = configuration.get("astype");
             let (stored, stored_big) = number(astype, &CellType::Number(element), of_dtype)?;
             Step::Delta { element, stored, big, stored_big }
         }
         "fixedscaleoffset" => {
             let (element, big) = number(configuration.get("dtype"), cell, order)?;
-            let of_dtype = if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
+            let of_dtype =
+                if big { ByteOrder::big(element.size() as usize) } else { ByteOrder::Little };
             let astype = configuration.get("astype");
             let (stored, stored_big) = number(astype, &CellType::Number(element), of_dtype)?;
-            let float = |key| configuration.get(key).and_then(Value::as_f64).ok_or_else(unsupported);
-            Step::FixedScaleOffset { offset: float("offset")?, scale: float("scale")?, element, stored, big, stored_big }
+            let float =
+                |key| configuration.get(key).and_then(Value::as_f64).ok_or_else(unsupported);
+            Step::FixedScaleOffset {
+                offset: float("offset")?,
+                scale: float("scale")?,
+                element,
+                stored,
+                big,
+                stored_big,
+            }
         }
         // What these lose when they write cannot be undone.
         "bitround" => return Ok(None),
-        "quantize" if configuration.get("astype").is_none_or(|it| Some(it) == configuration.get("dtype")) => {
+        "quantize"
+            if configuration
+                .get("astype")
+                .is_none_or(|it| Some(it) == configuration.get("dtype")) =>
+        {
             return Ok(None);
         }
         _ => return Err(unsupported()),
@@ -236,7 +250,9 @@ fn number(dtype: Option<&Value>, cell: &CellType, order: ByteOrder) -> Result<(E
     };
     match own.unwrap_or_else(|| (cell.clone(), order)) {
         (CellType::Number(element), order) => Ok((element, !order.is_little())),
-        (other, _) => Err(Error::unsupported(format!("a codec of numbers over cells of type {other}"))),
+        (other, _) => {
+            Err(Error::unsupported(format!("a codec of numbers over cells of type {other}")))
+        }
     }
 }
 
@@ -291,7 +307,9 @@ mod tests {
         let codecs = json!([order(json!([1, 2, 0])), order(json!([2, 1, 0])), "bytes"]);
         // numpy: a.transpose(1, 2, 0).transpose(2, 1, 0) has the axes 0, 2, 1 of a.
         assert_eq!(version3(&codecs, &F4, 3).unwrap().order, StorageOrder::Permuted(vec![0, 2, 1]));
-        for wrong in [json!([0, 1]), json!([0, 1, 3]), json!([0, 1, 1]), json!("X"), json!([0, 1, -1])] {
+        for wrong in
+            [json!([0, 1]), json!([0, 1, 3]), json!([0, 1, 1]), json!("X"), json!([0, 1, -1])]
+        {
             assert!(version3(&json!([order(wrong)]), &F4, 3).is_err());
         }
     }
@@ -334,7 +352,8 @@ mod tests {
             let metadata = object(json!({"compressor": {"id": name}}));
             let error = version2(&metadata, &F4, ByteOrder::Little).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
-            let error = version3(&json!(["bytes", {"name": name}]), &F4, 1).unwrap_err().to_string();
+            let error =
+                version3(&json!(["bytes", {"name": name}]), &F4, 1).unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
     }

@@ -168,7 +168,14 @@ mod tests {
         is("<M8[ns]", CellType::TimePoint(TimeUnit::Nanosecond), ByteOrder::Little);
         is(">m8[D]", CellType::TimeSpan(TimeUnit::Day), ByteOrder::Big { width: 8 });
         is("|O", CellType::Text, ByteOrder::Little);
-        for wrong in [json!("<f16"), json!("<M8[25s]"), json!("f4"), json!([["a", "<i4"]]), json!("<U9999999"), json!("")] {
+        for wrong in [
+            json!("<f16"),
+            json!("<M8[25s]"),
+            json!("f4"),
+            json!([["a", "<i4"]]),
+            json!("<U9999999"),
+            json!(""),
+        ] {
             assert!(version2(&wrong, None).is_err(), "{wrong}");
         }
         assert!(version2(&json!("|O"), None).is_err());
@@ -184,15 +191,19 @@ mod tests {
             json!({"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}),
             CellType::FixedUtf32(2),
         );
-        let time = |unit: &str, scale: u32| {
-            json!({"name": "numpy.datetime64", "configuration": {"unit": unit, "scale_factor": scale}})
-        };
+        let time = |unit: &str, scale: u32| json!({"name": "numpy.datetime64", "configuration": {"unit": unit, "scale_factor": scale}});
         is(time("s", 1), CellType::TimePoint(TimeUnit::Second));
         let bytes = |len: i64| json!({"name": "null_terminated_bytes", "configuration": {"length_bytes": len}});
         is(bytes(3), CellType::FixedUtf8(3));
-        for wrong in
-            [time("s", 25), time("generic", 1), bytes(-1), bytes(1 << 40), json!("r7"), json!("bfloat16"), json!(3)]
-        {
+        for wrong in [
+            time("s", 25),
+            time("generic", 1),
+            bytes(-1),
+            bytes(1 << 40),
+            json!("r7"),
+            json!("bfloat16"),
+            json!(3),
+        ] {
             assert!(version3(&wrong).is_err(), "{wrong}");
         }
     }

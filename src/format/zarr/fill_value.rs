@@ -38,7 +38,10 @@ pub(super) fn fill_bytes(value: &Value, cell: &CellType) -> Result<Vec<u8>> {
             // zarr-python writes 0 where it means the empty text.
             Value::Number(_) => Some(vec![]),
             _ => value.as_str().map(|text| {
-                text.chars().take(*points as usize).flat_map(|it| u32::from(it).to_le_bytes()).collect()
+                text.chars()
+                    .take(*points as usize)
+                    .flat_map(|it| u32::from(it).to_le_bytes())
+                    .collect()
             }),
         },
         CellType::FixedUtf8(_) | CellType::FixedBytes(_) | CellType::Bytes => encoded(value),
@@ -102,7 +105,9 @@ fn boolean(value: &Value) -> Option<bool> {
 /// Returns a complex number: a list of two, or one number, which is the real part.
 fn complex(value: &Value, element: ElementType) -> Option<Vec<u8>> {
     match value.as_array().map(Vec::as_slice) {
-        Some([real, imaginary]) => Some([number(real, element)?, number(imaginary, element)?].concat()),
+        Some([real, imaginary]) => {
+            Some([number(real, element)?, number(imaginary, element)?].concat())
+        }
         Some(_) => None,
         None => number(value, element),
     }
@@ -111,9 +116,10 @@ fn complex(value: &Value, element: ElementType) -> Option<Vec<u8>> {
 /// Returns bytes: a list of numbers, base64, or 0 for none.
 fn encoded(value: &Value) -> Option<Vec<u8>> {
     match value {
-        Value::Array(bytes) => {
-            bytes.iter().map(|byte| integer(byte).and_then(|byte| u8::try_from(byte).ok())).collect()
-        }
+        Value::Array(bytes) => bytes
+            .iter()
+            .map(|byte| integer(byte).and_then(|byte| u8::try_from(byte).ok()))
+            .collect(),
         Value::Number(_) => Some(vec![]),
         Value::String(text) => BASE64_STANDARD.decode(text).ok(),
         _ => None,

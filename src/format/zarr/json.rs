@@ -1,6 +1,7 @@
 //! JSON documents of Zarr, and attributes in them.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -88,6 +89,15 @@ fn list(values: &[Value]) -> Option<Attribute> {
 /// Returns a whole number that is written as one.
 pub(super) fn integer(value: &Value) -> Option<i128> {
     value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
+}
+
+/// Returns a codec's name and configuration. A codec may be a name alone.
+pub(super) fn named(codec: &Value) -> Result<(&str, &Object)> {
+    static NOTHING: LazyLock<Object> = LazyLock::new(Object::new);
+    let name = codec.as_str().or_else(|| codec.get("name").and_then(Value::as_str));
+    let name = name.ok_or_else(|| Error::corrupt_region("metadata", "a codec without a name"))?;
+    let configuration = codec.get("configuration").and_then(Value::as_object);
+    Ok((name, configuration.unwrap_or(&NOTHING)))
 }
 
 #[cfg(test)]

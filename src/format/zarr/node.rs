@@ -167,9 +167,10 @@ impl Described<'_> {
         }
         // xarray writes the names of dimensions as an attribute into version 2.
         let listed = self.attributes.remove("_ARRAY_DIMENSIONS").map(|names| names.texts());
-        let own: Option<Vec<Option<String>>> = self.names.and_then(Value::as_array).map(|names| {
-            names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
-        });
+        let own: Option<Vec<Option<String>>> = self
+            .names
+            .and_then(Value::as_array)
+            .map(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect());
         let names = own.or_else(|| listed.map(|names| names.into_iter().map(Some).collect()));
         let names = names.filter(|names| names.len() == self.shape.len());
         let names = names.unwrap_or_else(|| vec![None; self.shape.len()]);
@@ -217,7 +218,9 @@ fn no_chunk_shape() -> Error {
 
 fn unknown_version(version: Option<u64>) -> Error {
     match version {
-        Some(version) => Error::unsupported(format!("Zarr version {version}; gridfusion reads 2 and 3")),
+        Some(version) => {
+            Error::unsupported(format!("Zarr version {version}; gridfusion reads 2 and 3"))
+        }
         None => corrupt("no \"zarr_format\"".to_owned()),
     }
 }

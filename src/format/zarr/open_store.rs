@@ -14,9 +14,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::array::ZarrArray;
+use super::json::Object;
 use super::locate::LocateZarr;
 use super::node::{self, Documents, Node};
-use super::json::Object;
 use crate::error::{Error, Result};
 use crate::format::hierarchy::{Hierarchy, Unreadable};
 use crate::format::{ByteRange, Entry, Location, Machine, Replies, Step};
@@ -211,7 +211,12 @@ impl OpenZarr {
     }
 
     /// Requests the documents of the folders of groups.
-    fn listed(&mut self, version: u32, groups: &[String], replies: Replies) -> Result<Step<ZarrStore>> {
+    fn listed(
+        &mut self,
+        version: u32,
+        groups: &[String],
+        replies: Replies,
+    ) -> Result<Step<ZarrStore>> {
         let mut folders = Vec::new();
         for (group, entries) in groups.iter().zip(replies.into_listings()) {
             let inner = entries.iter().filter(|it| it.size.is_none() && !it.name.starts_with('.'));
@@ -219,7 +224,8 @@ impl OpenZarr {
         }
         let nodes = self.store.arrays.len() + self.store.hierarchy.groups.len() + folders.len();
         if nodes > MAX_NODES {
-            let message = format!("more than {MAX_NODES} groups and arrays without consolidated metadata");
+            let message =
+                format!("more than {MAX_NODES} groups and arrays without consolidated metadata");
             return Err(Error::unsupported(message));
         }
         if folders.is_empty() {
@@ -227,19 +233,27 @@ impl OpenZarr {
         }
         folders.sort_unstable();
         let names = documents(version);
-        let at = |folder: &String, name: &str| Location::new(object(folder, name), ByteRange::Whole);
-        let locations = folders.iter().flat_map(|folder| names.iter().map(move |name| at(folder, name)));
+        let at =
+            |folder: &String, name: &str| Location::new(object(folder, name), ByteRange::Whole);
+        let locations =
+            folders.iter().flat_map(|folder| names.iter().map(move |name| at(folder, name)));
         let step = Step::ReadIfPresent(locations.collect());
         self.state = State::Reading { version, folders };
         Ok(step)
     }
 
     /// Adds the nodes of folders, and goes on with the groups among them.
-    fn read(&mut self, version: u32, folders: Vec<String>, replies: Replies) -> Result<Step<ZarrStore>> {
+    fn read(
+        &mut self,
+        version: u32,
+        folders: Vec<String>,
+        replies: Replies,
+    ) -> Result<Step<ZarrStore>> {
         let mut replies = replies.into_present().into_iter();
         let mut groups = Vec::new();
         for path in folders {
-            let contents: Vec<Option<Bytes>> = replies.by_ref().take(documents(version).len()).collect();
+            let contents: Vec<Option<Bytes>> =
+                replies.by_ref().take(documents(version).len()).collect();
             if contents.iter().all(Option::is_none) {
                 continue; // a folder that is no node
             }
@@ -288,7 +302,8 @@ fn object(group: &str, name: &str) -> String {
 /// Returns a path within the store; fails for one that leads out of it.
 fn checked(path: &str) -> Result<&str> {
     let path = path.trim_matches('/');
-    let is_name = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\\');
+    let is_name =
+        |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\\');
     match path.is_empty() || path.split('/').all(is_name) {
         true => Ok(path),
         false => Err(Error::corrupt_region("metadata", format!("a node at the path \"{path}\""))),

@@ -11,8 +11,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::codec_chain::named;
-use super::json::Object;
+use super::json::{Object, named};
 use crate::error::{Error, Result};
 use crate::format::ByteRange;
 use crate::format::codecs::crc32c;
@@ -53,7 +52,9 @@ impl ShardIndexFormat {
                 }
                 ("crc32c", _) => has_checksum = true,
                 (name, _) => {
-                    return Err(Error::unsupported(format!("the codec \"{name}\" of a shard index")));
+                    return Err(Error::unsupported(format!(
+                        "the codec \"{name}\" of a shard index"
+                    )));
                 }
             }
         }
@@ -153,7 +154,8 @@ mod tests {
     fn an_index_says_where_chunks_are() {
         let format = format(json!({"index_codecs": ["bytes", "crc32c"]})).unwrap();
         assert_eq!(format.range(2).unwrap(), ByteRange::Suffix(36));
-        let mut bytes: Vec<u8> = [10, 5, u64::MAX, u64::MAX].iter().flat_map(|it: &u64| it.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            [10, 5, u64::MAX, u64::MAX].iter().flat_map(|it: &u64| it.to_le_bytes()).collect();
         bytes.extend(crc32c(&bytes).to_le_bytes());
         let index = format.parse(&bytes, 2).unwrap();
         assert_eq!((index.chunk(0).unwrap(), index.chunk(1).unwrap()), (Some(10..15), None));
@@ -172,7 +174,8 @@ mod tests {
         let start = json!({"index_location": "start", "index_codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]});
         let start = format(start).unwrap();
         assert_eq!(start.range(3).unwrap(), ByteRange::from(0..48));
-        let bytes: Vec<u8> = [1_u64 << 63, 1 << 63].iter().flat_map(|it| it.to_be_bytes()).collect();
+        let bytes: Vec<u8> =
+            [1_u64 << 63, 1 << 63].iter().flat_map(|it| it.to_be_bytes()).collect();
         assert!(start.parse(&bytes, 1).unwrap().chunk(0).is_err());
         assert!(start.range(u64::MAX).is_err() && start.range(1 << 40).is_err());
         assert!(format(json!({"index_location": "middle"})).is_err());

@@ -23,7 +23,8 @@ pub(super) fn half(
     missing: Option<&[u8]>,
 ) -> StoredChunk {
     let width = element.size() as usize;
-    let nan = if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() };
+    let nan =
+        if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() };
     for payload in chunk.layers.iter_mut().flat_map(|layer| layer.payloads_mut()) {
         let whole = std::mem::replace(&mut payload.codec, Codec::Raw);
         let is_big = !payload.byte_order.is_little();
@@ -91,13 +92,16 @@ mod tests {
 
     #[test]
     fn halves_of_complex_numbers() {
-        let numbers: Vec<u8> = [1.0_f32, -1.0, 2.0, -2.0].iter().flat_map(|it| it.to_le_bytes()).collect();
+        let numbers: Vec<u8> =
+            [1.0_f32, -1.0, 2.0, -2.0].iter().flat_map(|it| it.to_le_bytes()).collect();
         let at = Location::new("c/0", ByteRange::Whole);
         let chunk = StoredChunk { layers: vec![Layer::whole(Payload::new(at, 16, Codec::Raw))] };
         for (part, expected) in [(0, [1.0_f32, 2.0]), (1, [-1.0, -2.0])] {
             let half = half(chunk.clone(), part, ElementType::F32, None);
             let payload = &half.layers[0].values;
-            let decode = |stored: Vec<u8>| payload.decode(stored.into(), vec![9; 3], &mut Scratch::default());
+            let decode = |stored: Vec<u8>| {
+                payload.decode(stored.into(), vec![9; 3], &mut Scratch::default())
+            };
             let decoded = decode(numbers.clone()).unwrap();
             assert_eq!(decoded.bytes, expected.map(f32::to_le_bytes).concat());
             assert!(decode(numbers[..12].to_vec()).is_err());
@@ -106,7 +110,9 @@ mod tests {
 
     #[test]
     fn a_missing_number_is_nan_in_both_halves() {
-        let big = |numbers: &[f32]| -> Vec<u8> { numbers.iter().flat_map(|it| it.to_be_bytes()).collect() };
+        let big = |numbers: &[f32]| -> Vec<u8> {
+            numbers.iter().flat_map(|it| it.to_be_bytes()).collect()
+        };
         let at = Location::new("c/0", ByteRange::Whole);
         let mut payload = Payload::new(at, 16, Codec::Raw);
         payload.byte_order = ByteOrder::big(4);
@@ -115,7 +121,8 @@ mod tests {
         for (part, first) in [(0, 2.0_f32), (1, 3.0)] {
             let half = half(chunk.clone(), part, ElementType::F32, Some(&missing));
             let stored = big(&[2.0, 3.0, 2.0, -2.0]);
-            let decoded = half.layers[0].values.decode(stored.into(), vec![], &mut Scratch::default());
+            let decoded =
+                half.layers[0].values.decode(stored.into(), vec![], &mut Scratch::default());
             let bytes = decoded.unwrap().bytes;
             assert_eq!(bytes[..4], first.to_le_bytes());
             assert_eq!(bytes[4..], f32::NAN.to_le_bytes());

@@ -44,13 +44,16 @@ impl HierarchyGroup {
         let paths = paths.chain(hierarchy.groups.keys().map(String::as_str));
         if !group.view.group.is_empty() && !paths.clone().any(is_group) {
             let known: Vec<&str> = hierarchy.groups.keys().map(String::as_str).collect();
-            let known = known.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\", \"");
+            let known =
+                known.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\", \"");
             let message = format!("no group \"{}\"; there is \"{known}\"", group.view.group);
             return Err(Error::usage(message).in_file(&group.location));
         }
         let unreadable = hierarchy.unreadable.iter();
         group.left_out = unreadable
-            .filter_map(|it| Some(it.error.clone().about(&format!("\"{}\"", group.relative(&it.path)?))))
+            .filter_map(|it| {
+                Some(it.error.clone().about(&format!("\"{}\"", group.relative(&it.path)?)))
+            })
             .map(|error| group.store.objects().named(error))
             .collect();
         Ok(group)
@@ -147,7 +150,9 @@ impl ArrayGroup for HierarchyGroup {
         let Some((_, first)) = data.first() else {
             let message = match self.left_out.is_empty() {
                 true => "there is no data variable".to_owned(),
-                false => format!("there is no data variable that can be read; {}", self.left_out[0]),
+                false => {
+                    format!("there is no data variable that can be read; {}", self.left_out[0])
+                }
             };
             return Err(Error::usage(message).in_file(&self.location));
         };

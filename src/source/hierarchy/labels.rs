@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::hierarchy::Variable;
 use crate::format::{Scratch, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
-use crate::tile::{Request, leave_out_absent, layers::Undecodable};
+use crate::tile::{Request, layers::Undecodable, leave_out_absent};
 
 /// The chunks of labels that are read at once.
 const CHUNKS_AT_ONCE: u64 = 256;
@@ -43,7 +43,8 @@ pub(super) async fn read_labels(
         GridArray::new(variable.path.clone(), Arc::new(source), grid, dims, vec![column], false);
     let Some(values) = read_line(&array).await? else {
         let (name, len) = (variable.name(), array.grid().cells());
-        let message = format!("the coordinate is ignored: it has {len} elements, but few are stored");
+        let message =
+            format!("the coordinate is ignored: it has {len} elements, but few are stored");
         remarks.odd.push(format!("\"{name}\": {message}"));
         return Ok(None);
     };

@@ -31,12 +31,14 @@ impl Roles {
         let by_path = variables.map(|(number, it)| (it.path.clone(), number)).collect();
         let mut roles = Self { by_path, helpers: HashSet::new(), bounds: HashMap::new() };
         roles.find_bounds(hierarchy);
-        let groups = hierarchy.groups.iter().map(|(group, attributes)| (group.as_str(), attributes));
+        let groups =
+            hierarchy.groups.iter().map(|(group, attributes)| (group.as_str(), attributes));
         let variables = hierarchy.variables.iter().map(|it| (it.group(), &it.attributes));
         for (group, attributes) in variables.chain(groups) {
             let lists = REFERENCES.iter().filter_map(|name| attributes.get(*name)?.text());
             // `grid_mapping` may be a list such as `crs: x y`.
-            let names = lists.flat_map(str::split_whitespace).map(|name| name.trim_end_matches(':'));
+            let names =
+                lists.flat_map(str::split_whitespace).map(|name| name.trim_end_matches(':'));
             let helpers: Vec<usize> = names.filter_map(|name| roles.find(group, name)).collect();
             roles.helpers.extend(helpers);
         }
@@ -89,7 +91,12 @@ impl Roles {
 
     /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
     /// coordinate variable of the dimension's name.
-    pub(super) fn labels_of(&self, hierarchy: &Hierarchy, variable: &Variable, axis: usize) -> Option<usize> {
+    pub(super) fn labels_of(
+        &self,
+        hierarchy: &Hierarchy,
+        variable: &Variable,
+        axis: usize,
+    ) -> Option<usize> {
         let axis = variable.axes.get(axis)?;
         let named = || self.find(variable.group(), axis.name.as_ref()?);
         let number = match &axis.labels {
@@ -135,7 +142,11 @@ mod tests {
         let variables = vec![
             variable("time", &["time"], &[("bounds", "time_bnds")]),
             variable("time_bnds", &["time", "bnds"], &[]),
-            variable("a/t2m", &["time", "y"], &[("coordinates", "lat"), ("grid_mapping", "crs: lat")]),
+            variable(
+                "a/t2m",
+                &["time", "y"],
+                &[("coordinates", "lat"), ("grid_mapping", "crs: lat")],
+            ),
             variable("a/lat", &["y"], &[]),
             variable("lat", &["y"], &[]),
             variable("crs", &[], &[]),

@@ -41,7 +41,11 @@ pub(super) fn values(
 }
 
 /// Returns the column of a variable whose values are labels: numbers that are times stay numbers.
-pub(super) fn label_column(variable: &Variable, view: &HierarchyView, remarks: &mut Remarks) -> Value {
+pub(super) fn label_column(
+    variable: &Variable,
+    view: &HierarchyView,
+    remarks: &mut Remarks,
+) -> Value {
     let width = variable.cell.width().map(|width| width as usize);
     let column = column(variable, view, false, remarks);
     value(variable.name().to_owned(), column, width, variable.fill.clone(), variable)
@@ -71,7 +75,11 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
         let fill = variable.fill.get(part * width..).and_then(|fill| fill.get(..width));
         // A missing number is NaN in both columns; see `complex`.
         let is_missing = variable.fill_is_missing && view.read.fill_as_null;
-        let nan = if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() };
+        let nan = if width == 4 {
+            f32::NAN.to_le_bytes().to_vec()
+        } else {
+            f64::NAN.to_le_bytes().to_vec()
+        };
         let fill = if is_missing { nan } else { fill.unwrap_or_default().to_vec() };
         let name = format!("{}_{suffix}", variable.name());
         value(name, ValueColumn::Number(column), Some(width), fill, variable)
@@ -249,7 +257,9 @@ fn valid_range(attributes: &Attributes) -> (Option<f64>, Option<f64>) {
 /// Returns the cells that stand for missing data, for cells that are not numbers.
 fn missing_cells(variable: &Variable, view: &HierarchyView) -> Vec<Vec<u8>> {
     let mut nulls = Vec::new();
-    if view.read.nan_as_null && matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_)) {
+    if view.read.nan_as_null
+        && matches!(variable.cell, CellType::TimePoint(_) | CellType::TimeSpan(_))
+    {
         nulls.push(NOT_A_TIME.to_le_bytes().to_vec());
     }
     if !view.read.fill_as_null {

@@ -34,7 +34,9 @@ pub(super) async fn open_variable(
     let names = dimension_names(variable, &mut remarks);
     let mut dims = Vec::with_capacity(names.len());
     for (axis, name) in names.into_iter().enumerate() {
-        dims.push(dimension(store, roles, (variable, axis), name, view, known, &mut remarks).await?);
+        dims.push(
+            dimension(store, roles, (variable, axis), name, view, known, &mut remarks).await?,
+        );
     }
     // The value column is `value`, unless a dimension has that name.
     let taken = dims.iter().any(|dim| dim.name() == "value");
@@ -66,7 +68,9 @@ fn with_units<'a>(
     let units = bounded.attributes.get("units").and_then(Attribute::text);
     if units.is_some_and(|units| units.contains(" since ")) {
         for name in ["units", "calendar"] {
-            if let (Some(value), false) = (bounded.attributes.get(name), own.attributes.contains_key(name)) {
+            if let (Some(value), false) =
+                (bounded.attributes.get(name), own.attributes.contains_key(name))
+            {
                 own.to_mut().attributes.insert(name.to_owned(), value.clone());
             }
         }
@@ -129,7 +133,9 @@ fn dimension_names(variable: &Variable, remarks: &mut Remarks) -> Vec<String> {
             while names.contains(&unique) {
                 unique.push('_');
             }
-            remarks.odd.push(format!("dimension \"{own}\" occurs twice; axis {place} is \"{unique}\""));
+            remarks
+                .odd
+                .push(format!("dimension \"{own}\" occurs twice; axis {place} is \"{unique}\""));
         }
         names.push(unique);
     }

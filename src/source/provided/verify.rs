@@ -123,7 +123,8 @@ impl Cells<'_> {
         let mut next = 0;
         while next < grid.chunks() {
             let end = next.saturating_add(LOCATED_AT_ONCE).min(grid.chunks());
-            let tasks: Vec<ChunkTask> = (next..end).map(|number| ChunkTask::whole(grid, number)).collect();
+            let tasks: Vec<ChunkTask> =
+                (next..end).map(|number| ChunkTask::whole(grid, number)).collect();
             next = end;
             match locate(array, &tasks).await {
                 Ok(chunks) => self.add(array, tasks, chunks).await?,

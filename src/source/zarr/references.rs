@@ -91,7 +91,9 @@ impl Referenced {
             false => self.file.beside(url)?,
         };
         if self.file.is_remote() && !place.is_remote() {
-            let message = format!("it refers to the local file {url}; only local reference files may do that");
+            let message = format!(
+                "it refers to the local file {url}; only local reference files may do that"
+            );
             return Err(Error::usage(message).in_file(self.file.location()));
         }
         Ok(place)

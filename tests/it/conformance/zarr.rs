@@ -151,7 +151,8 @@ fn node(variable: &Variable, is_sharded: bool) -> Value {
 
 /// Puts chunks into shards, the last chunk first.
 fn shards(chunks: Vec<(Vec<u64>, Vec<u8>)>, rank: usize) -> Vec<(Vec<u64>, Vec<u8>)> {
-    let mut shards: std::collections::BTreeMap<Vec<u64>, (Vec<u8>, Vec<[u64; 2]>)> = Default::default();
+    let mut shards: std::collections::BTreeMap<Vec<u64>, (Vec<u8>, Vec<[u64; 2]>)> =
+        Default::default();
     let per_shard = PER_SHARD.pow(rank as u32) as usize;
     for (at, bytes) in chunks.into_iter().rev() {
         let shard: Vec<u64> = at.iter().map(|at| at / PER_SHARD).collect();
@@ -295,7 +296,10 @@ impl Variable {
     fn stored_chunks(&self) -> Vec<(Vec<u64>, Vec<u8>)> {
         let counts: Vec<u64> =
             self.shape.iter().zip(&self.chunk).map(|(len, chunk)| len.div_ceil(*chunk)).collect();
-        positions(&counts).into_iter().filter_map(|at| Some((at.clone(), self.chunk(&at)?))).collect()
+        positions(&counts)
+            .into_iter()
+            .filter_map(|at| Some((at.clone(), self.chunk(&at)?)))
+            .collect()
     }
 
     fn chunk(&self, at: &[u64]) -> Option<Vec<u8>> {
@@ -311,7 +315,11 @@ impl Variable {
             }
             let place: Vec<u64> = (0..rank).map(|d| at[d] * self.chunk[d] + cell[d]).collect();
             let is_inside = place.iter().zip(&self.shape).all(|(place, len)| place < len);
-            cells.push(if is_inside { self.cells[ravel(&place, &self.shape) as usize].as_ref() } else { None });
+            cells.push(if is_inside {
+                self.cells[ravel(&place, &self.shape) as usize].as_ref()
+            } else {
+                None
+            });
         }
         if cells.iter().all(Option::is_none) {
             return None;

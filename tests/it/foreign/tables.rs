@@ -43,7 +43,9 @@ async fn compared(folder: &Path, entry: &Entry) -> Result<(), String> {
     let ctx = reducing(2, 1000);
     let location = folder.join(&entry.file).to_str().unwrap().to_owned();
     let found = rows(&ctx, location, &entry.table).await;
-    if let Some((.., what)) = REFUSED.iter().find(|(file, table, _)| (*file, *table) == (&*entry.file, &*entry.table)) {
+    if let Some((.., what)) =
+        REFUSED.iter().find(|(file, table, _)| (*file, *table) == (&*entry.file, &*entry.table))
+    {
         return match found {
             Err(error) if error.contains(what) => Ok(()),
             other => Err(format!("it is not refused because of {what}: {other:?}")),
@@ -88,9 +90,14 @@ async fn rows(ctx: &SessionContext, location: String, table: &str) -> Result<Rec
     let (columns, indices): (Vec<&String>, Vec<&String>) =
         names.iter().partition(|name| !name.ends_with("_idx"));
     let quoted = |names: &[&String]| {
-        names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect::<Vec<_>>().join(", ")
+        names
+            .iter()
+            .map(|name| format!("\"{}\"", name.replace('"', "\"\"")))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
-    let order = if indices.is_empty() { String::new() } else { format!(" ORDER BY {}", quoted(&indices)) };
+    let order =
+        if indices.is_empty() { String::new() } else { format!(" ORDER BY {}", quoted(&indices)) };
     let sql = format!("SELECT {} FROM t{order}", quoted(&columns));
     let batches = query(ctx, &sql).await.map_err(|error| error.to_string())?;
     match batches.first() {

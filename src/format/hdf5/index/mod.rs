@@ -6,11 +6,13 @@
 mod boxes;
 pub(super) mod btree1;
 pub(super) mod btree2;
+mod chunk_index;
 mod lookup;
 mod range;
 
 pub(super) use boxes::{ChunkBox, boxes};
-pub(super) use lookup::{ChunkIndex, IndexKind, lookup};
+pub(super) use chunk_index::{ChunkIndex, IndexKind};
+pub(super) use lookup::lookup;
 
 /// Where a chunk is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,46 @@
+//! The kind and the place of an index.
+
+/// The kind of an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format::hdf5) enum IndexKind {
+    /// The only chunk lies at the address, in this number of bytes if it has filters.
+    Single {
+        size: Option<u64>,
+        skipped: u32,
+    },
+    /// All chunks lie one after another, without filters.
+    Implicit,
+    BTree1,
+    BTree2,
+    FixedArray,
+    ExtensibleArray,
+}
+
+impl IndexKind {
+    /// Returns the name of the kind.
+    pub(in crate::format::hdf5) fn name(self) -> &'static str {
+        match self {
+            Self::Single { .. } => "single chunk",
+            Self::Implicit => "implicit",
+            Self::BTree1 => "version 1 B-tree",
+            Self::BTree2 => "version 2 B-tree",
+            Self::FixedArray => "fixed array",
+            Self::ExtensibleArray => "extensible array",
+        }
+    }
+}
+
+/// The index of a dataset.
+#[derive(Debug)]
+pub(in crate::format::hdf5) struct ChunkIndex {
+    pub(in crate::format::hdf5) kind: IndexKind,
+    /// The address of the index, or of the chunks if there is none.
+    pub(in crate::format::hdf5) address: u64,
+    /// The elements per axis of the dataset, and as many as it may grow to; `u64::MAX` for any number.
+    pub(in crate::format::hdf5) shape: Vec<u64>,
+    pub(in crate::format::hdf5) max_shape: Vec<u64>,
+    pub(in crate::format::hdf5) chunk_shape: Vec<u64>,
+    /// Bytes of a chunk without filters.
+    pub(in crate::format::hdf5) chunk_len: u64,
+    pub(in crate::format::hdf5) has_filters: bool,
+}
