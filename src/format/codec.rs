@@ -47,9 +47,8 @@ pub trait PayloadDecoder: fmt::Debug + fmt::Display + Send + Sync {
         scratch: &mut Scratch,
     ) -> Result<Decoded>;
 
-    /// Whether the decoded length is known before decoding. If not, as for values of variable length with
-    /// their lengths between them, `raw_len` is an estimate, any length is right, and the decoder itself
-    /// limits the length.
+    /// Whether the decoded length is known before decoding. It is not for values of variable length that are
+    /// stored with their lengths. Then `raw_len` is an estimate, and the decoder itself limits the length.
     fn knows_length(&self) -> bool {
         true
     }

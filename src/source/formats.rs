@@ -385,7 +385,8 @@ impl Formats {
         if self.settings().iter().any(is_set) {
             places.push("SET gridfusion.…".to_owned());
         }
-        (!places.is_empty()).then(|| places.join(" and "))
+        let last = places.pop()?;
+        Some(if places.is_empty() { last } else { format!("{} and {last}", places.join(", ")) })
     }
 
     /// Opens the arrays at `place`.
@@ -432,10 +433,19 @@ impl Formats {
         if let Some(foreign) = rows {
             return foreign.error().in_file(place.location());
         }
-        if !matches!(error.kind(), ErrorKind::Usage | ErrorKind::Io) {
-            return error;
-        }
-        match self.recognise(place).await {
+        let found = match error.kind() {
+            ErrorKind::Usage | ErrorKind::Io => self.recognise(place).await,
+            // The name is that of the expected format, and the bytes may be those of another.
+            ErrorKind::Corrupt if from_the_start => {
+                let head = elsewhere::head(place).await.unwrap_or_default();
+                match self.of_head(&head) {
+                    None => return error,
+                    found => found,
+                }
+            }
+            _ => return error,
+        };
+        match found {
             Some(found) if found.format.name() != expected.name() => {
                 let (what, noun, name) =
                     (found.recognised.what, expected.noun(), found.format.name());

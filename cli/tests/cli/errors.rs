@@ -167,7 +167,10 @@ fn paths_that_hold_no_arrays_are_named() {
         ("nowhere.tet", "No such file"),
         ("nowhere-*.tet", "quote a pattern in SQL instead: SELECT … FROM 'nowhere-*.tet'"),
         (NOT_TET, "expected \"TETR\" (a .tet file)"),
-        (folder, "no .tet file, .tet.d package or TileDB array in this directory"),
+        (
+            folder,
+            "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory",
+        ),
         (empty, ""),
         ("", "the location is empty"),
         ("gopher://host/a.tet", "no object store"),

@@ -217,10 +217,9 @@ fn a_file_called_info_is_a_file() {
 fn what_cannot_be_described_is_named() {
     assert!(failure("nowhere.tet").starts_with("nowhere.tet: "));
     assert!(failure(NOT_TET).starts_with(&format!("{NOT_TET}: corrupt superblock at byte 0")));
-    assert!(
-        failure(env!("CARGO_MANIFEST_DIR"))
-            .contains("no .tet file, .tet.d package or TileDB array")
-    );
+    assert!(failure(env!("CARGO_MANIFEST_DIR")).contains(
+        "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file"
+    ));
     assert!(failure(&tiledb("encrypted")).contains("the array is encrypted"));
     assert!(failure("gopher://host/a.tet").contains("gopher://host/a.tet"));
     // An unknown codec in the chunk index.

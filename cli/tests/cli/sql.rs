@@ -61,7 +61,12 @@ fn tiledb_arrays_groups_and_folders_are_tables() {
     let sql = "SELECT (SELECT count(*) FROM elevation) AS f, (SELECT count(*) FROM overlap) AS a";
     assert_eq!(csv(&[STATIONS, &overlap], sql), "f,a\n6,42\n");
     let message = failure(&[env!("CARGO_MANIFEST_DIR")], "SELECT 1");
-    assert!(message.contains("no .tet file, .tet.d package or TileDB array"), "{message}");
+    assert!(
+        message.contains(
+            "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file"
+        ),
+        "{message}"
+    );
 }
 
 #[test]

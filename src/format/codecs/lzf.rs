@@ -19,7 +19,7 @@ enum Token {
 
 /// Decodes a stream.
 pub(super) fn decompress(stored: &[u8], output: Output<'_>) -> Result<(), Fault> {
-    // The stream does not say how long it becomes; adding up its parts takes little time.
+    // The stream does not have its decoded length; adding up its parts takes little time.
     let len = match output.bound {
         Bound::Exactly(len) if may_reserve(len, stored.len()) => len,
         Bound::Exactly(_) | Bound::AtMost(_) => decoded_len(stored).ok_or("it is cut off")?,

@@ -9,13 +9,12 @@
 //!                                        buffer 1: for a third step; then buffer 0 again
 //! ```
 //!
-//! The memory of the buffers is kept from tile to tile. A step knows the greatest length that its output
-//! may have, because the length of the tile is known, and a step such as `shuffle` keeps the length. So a
-//! decompression bomb is cut off. No step reserves memory for a length that the stored bytes merely claim, if
+//! The memory of the buffers is kept from tile to tile. The length of the tile is known, and a step such as
+//! `shuffle` keeps the length. So each step knows the greatest length of its output, and cuts off a bomb. No step reserves memory for a length that the stored bytes merely claim, if
 //! it is more than 64 times what is stored: such memory grows with the output, or the claim is checked first.
 //!
-//! Formats of the codecs: the documentation and the source of numcodecs, the Zarr v3 codec specifications,
-//! the registry of HDF5 filters, and the specifications that the modules of single codecs name.
+//! Formats of the codecs: the documentation and the source of numcodecs, the Zarr v3 codec specifications, and
+//! the registry of HDF5 filters. The modules of single codecs name further specifications.
 
 mod bitshuffle;
 mod blosc;

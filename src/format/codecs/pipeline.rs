@@ -34,7 +34,7 @@ pub struct Pipeline {
     last_writer: Option<usize>,
 }
 
-/// What a pipeline keeps from tile to tile.
+/// Memory that a pipeline keeps from tile to tile.
 #[derive(Default)]
 struct Buffers {
     kept: Kept,

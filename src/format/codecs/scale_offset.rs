@@ -11,7 +11,7 @@ use super::output::{Fault, Output};
 use super::words::{BLOCK, Words, nearest_half};
 use crate::format::ElementType;
 
-/// What turns stored words into decoded ones.
+/// The map from stored words to decoded ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scaling {
     pub(super) offset: f64,

@@ -53,8 +53,8 @@ pub enum Step {
     Crc32,
     /// numcodecs `adler32`: an Adler-32 in the first 4 bytes, little-endian.
     Adler32,
-    /// HDF5 filter 3: the HDF5 library's own Fletcher-32 in the last 4 bytes, little-endian, or with the bytes of
-    /// each half exchanged, as old versions of the library stored it.
+    /// HDF5 filter 3: the HDF5 library's own Fletcher-32 in the last 4 bytes, little-endian. Old versions of the
+    /// library exchanged the bytes of each half; that is accepted too.
     Fletcher32Hdf5,
     /// numcodecs `fletcher32`: as HDF5's, always little-endian.
     Fletcher32Numcodecs,

@@ -20,7 +20,7 @@ pub(super) fn unzstd(
 ) -> Result<(), Fault> {
     let len = match output.bound {
         Bound::Exactly(len) => Some(len),
-        // Of the first frame; there is seldom a second one.
+        // The length of the first frame; there is seldom a second one.
         Bound::AtMost(most) => {
             let claimed = zstd::zstd_safe::get_frame_content_size(stored).ok().flatten();
             claimed.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= most)
@@ -41,7 +41,7 @@ pub(super) fn unzstd(
     output.finish(len)
 }
 
-/// What is around a deflate stream.
+/// The frame around a deflate stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     Gzip,

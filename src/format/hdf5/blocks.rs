@@ -1,7 +1,7 @@
 //! The blocks of a file that are known so far, and replay: parsing again until nothing is missing.
 //!
-//! A parser reads from [`Blocks`] as if it held the file. A read of an unknown block fails, and the block is noted.
-//! The machine requests the noted blocks and parses again:
+//! A parser reads from [`Blocks`] as if it held the file. A read of an unknown block fails, and is remembered.
+//! The machine requests the missed blocks and parses again:
 //!
 //! ```text
 //!   parse ──▶ missed 0        parse ──▶ missed 3, 9        parse ──▶ nothing missed: the result counts
@@ -161,7 +161,7 @@ impl Blocks {
     }
 }
 
-/// What a machine keeps from round to round.
+/// The state that a machine keeps from round to round.
 #[derive(Debug)]
 pub(super) struct Replay {
     blocks: Arc<Blocks>,

@@ -21,7 +21,7 @@ use crate::format::hierarchy::{Attribute, Axis, CellType};
 
 /// How the name of a scale begins that is no variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
-/// What precedes the name of a variable that has the name of a dimension, but not its shape.
+/// The prefix of the name of a variable that has the name of a dimension, but not its shape.
 const NOT_COORDINATE: &str = "_nc4_non_coord_";
 
 /// The dimensions of a file.
@@ -177,7 +177,7 @@ fn integers<'a>(dataset: &'a Dataset, name: &str) -> Option<&'a [i128]> {
     }
 }
 
-/// Whether an attribute belongs to the conventions of NetCDF-4 and dimension scales, and says nothing of its own.
+/// Whether an attribute belongs to the conventions of NetCDF-4 and dimension scales, and means nothing to users.
 pub(super) fn is_internal(name: &str) -> bool {
     matches!(
         name,

@@ -47,7 +47,7 @@ pub use file::Hdf5File;
 pub use locate::LocateHdf5;
 pub use open::OpenHdf5;
 
-/// What an HDF5 file begins with, at its start or after a user block.
+/// The signature of an HDF5 file, at its start or after a user block.
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
 /// Whether `head`, the first bytes of a file, holds the HDF5 signature: at the start, or after a user block of 512,

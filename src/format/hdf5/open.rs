@@ -4,8 +4,8 @@
 //!   superblock ──▶ root group ──▶ its links ──▶ headers of all of them ──▶ links of groups ──▶ … ──▶ Hierarchy
 //! ```
 //!
-//! Each round parses the objects that could not be parsed before, and requests the blocks that they lack. What
-//! was parsed once is kept.
+//! Each round parses the objects that could not be parsed before, and requests the blocks that they lack. It
+//! keeps all that it parsed.
 
 use std::collections::HashSet;
 

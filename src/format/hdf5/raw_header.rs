@@ -19,7 +19,7 @@ use crate::error::Result;
 pub(super) const DATATYPE: u16 = 3;
 /// The kind of a message with the layout of a dataset.
 pub(super) const LAYOUT: u16 = 8;
-/// The kind of a message that says where the header goes on.
+/// The kind of a message with the address at which the header goes on.
 const CONTINUATION: u16 = 16;
 /// The most parts of a header.
 const MAX_PARTS: usize = 1024;
@@ -30,7 +30,7 @@ pub(super) const MAX_HEADER: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) struct RawMessage {
     pub(super) kind: u16,
-    /// Whether the bytes say where the message is stored, instead of being it.
+    /// Whether the bytes are the place of the message, instead of the message.
     pub(super) is_shared: bool,
     /// The address of the bytes.
     pub(super) address: u64,

@@ -1,4 +1,4 @@
-//! Whether the numbers of a datatype are what their size says: integers that use all bits, and IEEE 754 floats.
+//! Whether the numbers of a datatype are as usual for their size: integers that use all bits, and IEEE 754 floats.
 //!
 //! Format: HDF5 File Format Specification version 3.0, IV.A.2.d "The Datatype Message".
 

@@ -1,4 +1,4 @@
-//! What Zarr, NetCDF and HDF5 have in common: groups of variables with named dimensions and attributes.
+//! The common model of Zarr, NetCDF and HDF5: groups of variables with named dimensions and attributes.
 //!
 //! ```text
 //!   /                  attributes of the root group

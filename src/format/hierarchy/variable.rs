@@ -39,7 +39,7 @@ pub struct Variable {
     pub cell: CellType,
     /// The bytes of a cell that was never written: as many as a cell has, little-endian.
     pub fill: Vec<u8>,
-    /// Whether a cell with the bytes of `fill` is missing data, whatever the attributes say.
+    /// Whether a cell with the bytes of `fill` is missing data, whatever the attributes are.
     pub fill_is_missing: bool,
     /// The attributes, such as `units`.
     pub attributes: Attributes,
@@ -52,7 +52,7 @@ pub struct Axis {
     pub name: Option<String>,
     /// The number of elements along the axis.
     pub len: u64,
-    /// The path of the variable that labels the axis, if the file says so. `None` stands for the variable of one
+    /// The path of the variable that labels the axis, if the file names it. `None` stands for the variable of one
     /// dimension that has the dimension's name, in the same group or a parent.
     pub labels: Option<String>,
 }

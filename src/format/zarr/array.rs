@@ -104,7 +104,7 @@ impl ZarrArray {
 
     /// Returns a chunk that is stored in these bytes of an object.
     pub(super) fn stored(&self, chunk: &[u64], object: Arc<str>, range: ByteRange) -> StoredChunk {
-        // A chunk in a shard is there, because the index says so.
+        // A chunk in a shard is there, because the index lists it.
         let may_be_absent = range == ByteRange::Whole;
         let at = Location::new(object, range);
         let mut payload = Payload::new(at, self.chunk_bytes, self.encoding.codec.clone());

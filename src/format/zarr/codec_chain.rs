@@ -224,7 +224,7 @@ fn step(
                 stored_big,
             }
         }
-        // What these lose when they write cannot be undone.
+        // These round numbers when they write, which cannot be undone.
         "bitround" => return Ok(None),
         "quantize"
             if configuration

@@ -13,7 +13,7 @@ use crate::grid::MAX_RANK;
 
 const REGION: &str = "metadata";
 
-/// What a path of a store holds, as its documents say.
+/// A group or an array, as its documents describe it.
 #[derive(Debug)]
 pub(super) enum Node {
     /// A group with these attributes.

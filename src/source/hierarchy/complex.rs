@@ -11,8 +11,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::options::HierarchyView;
 use crate::error::{Error, Result};
+use crate::format::hierarchy::{CellType, Variable};
 use crate::format::{Codec, Decoded, ElementType, PayloadDecoder, Scratch, StoredChunk};
+
+/// Returns the complex number that stands for missing data, if a variable has one: its fill value. A number with a
+/// NaN equals no other, so it stands for nothing.
+pub(super) fn missing_number(variable: &Variable, view: &HierarchyView) -> Option<Vec<u8>> {
+    let CellType::Complex(element) = variable.cell else { return None };
+    let halves = variable.fill.chunks(element.size() as usize);
+    let has_nan = halves.map(|half| element.rank(half)).any(|rank| rank.is_none());
+    let is_missing = variable.fill_is_missing && view.read.fill_as_null && !has_nan;
+    is_missing.then(|| variable.fill.clone())
+}
+
+/// Returns NaN of this width, little-endian.
+pub(super) fn nan(width: usize) -> Vec<u8> {
+    if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() }
+}
 
 /// Returns a chunk of complex numbers with only one of their halves, of type `element`: the real part (0) or the
 /// imaginary part (1). Numbers that are `missing`, in little-endian bytes, become NaN.
@@ -23,8 +40,7 @@ pub(super) fn half(
     missing: Option<&[u8]>,
 ) -> StoredChunk {
     let width = element.size() as usize;
-    let nan =
-        if width == 4 { f32::NAN.to_le_bytes().to_vec() } else { f64::NAN.to_le_bytes().to_vec() };
+    let nan = nan(width);
     for payload in chunk.layers.iter_mut().flat_map(|layer| layer.payloads_mut()) {
         let whole = std::mem::replace(&mut payload.codec, Codec::Raw);
         let is_big = !payload.byte_order.is_little();

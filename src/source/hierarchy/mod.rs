@@ -10,8 +10,8 @@
 //!   HierarchyGroup: an ArrayGroup
 //! ```
 //!
-//! Facts: the CF conventions 1.11, sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1, the NetCDF User's Guide, appendix A,
-//! and what xarray writes and reads.
+//! Facts: the CF conventions 1.11 (sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1), and the NetCDF User's Guide,
+//! appendix A. Where they leave a choice, xarray decides.
 
 mod chunks;
 mod complex;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
 
+use super::complex::{missing_number, nan};
 use super::options::HierarchyView;
 use crate::array::{
     CellColumn, CellKind, Encoding, NOT_A_TIME, NumberColumn, Remarks, Scalar, Temporal, TimeUnits,
@@ -73,14 +74,11 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
     let half = |(part, suffix): (usize, &str)| {
         let column = NumberColumn::plain(element, None, false, &view.read);
         let fill = variable.fill.get(part * width..).and_then(|fill| fill.get(..width));
-        // A missing number is NaN in both columns; see `complex`.
-        let is_missing = variable.fill_is_missing && view.read.fill_as_null;
-        let nan = if width == 4 {
-            f32::NAN.to_le_bytes().to_vec()
-        } else {
-            f64::NAN.to_le_bytes().to_vec()
+        // A missing number is NaN in both columns.
+        let fill = match missing_number(variable, view) {
+            Some(_) => nan(width),
+            None => fill.unwrap_or_default().to_vec(),
         };
-        let fill = if is_missing { nan } else { fill.unwrap_or_default().to_vec() };
         let name = format!("{}_{suffix}", variable.name());
         value(name, ValueColumn::Number(column), Some(width), fill, variable)
     };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::chunks::VariableChunks;
+use super::complex::missing_number;
 use super::labels::{read_labels, variable};
 use super::options::HierarchyView;
 use super::roles::Roles;
@@ -45,12 +46,11 @@ pub(super) async fn open_variable(
     let values = values(&described, name, view, &mut remarks)?;
     let place = store.objects().name();
     remarks.log(&format!("{place}: variable \"{}\"", variable.path));
-    let is_missing = variable.fill_is_missing && view.read.fill_as_null;
     let source = VariableChunks {
         store: Arc::clone(store),
         variable: number,
         cell: variable.cell.clone(),
-        missing: is_missing.then(|| variable.fill.clone()),
+        missing: missing_number(variable, view),
     };
     let path = variable.path.clone();
     Ok(GridArray::new(path, Arc::new(source), grid, dims, values, view.read.index_columns))

@@ -178,7 +178,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
-/// What a variable holds.
+/// The values of a variable.
 enum Kind {
     Numbers(Element),
     Integers,

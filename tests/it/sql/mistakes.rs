@@ -79,7 +79,7 @@ async fn locations() {
         ("tiledb", "tests/data"),
         ("tet", OVERLAP),
         ("tet", "tests/data/tiledb"),
-        ("zarr", OVERLAP),
+        ("grib", OVERLAP),
     ] {
         let opener = ArrayOpener::of(&ctx.state());
         let table = opener.table(location, Some(format), &ArrayOptions::default()).await;
@@ -103,9 +103,9 @@ async fn locations() {
     a table of DIR/mixed.tet
         Error during planning: DIR/mixed.tet: the file has several data variables over different dimensions, which cannot be columns of one table; choose one with the option 'dataset', or several with commas between them: "a" (dim_0: 2), "b" (dim_0: 3)
     a table of DIR/folder
-        Error during planning: DIR/folder: no .tet file, .tet.d package or TileDB array in this directory; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty
     a schema of DIR/folder
-        Error during planning: DIR/folder: no .tet file, .tet.d package or TileDB array in this directory; it is empty
+        Error during planning: DIR/folder: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty
     a table of DIR/broken.tet.d
         Error during planning: DIR/broken.tet.d: this folder is not a .tet.d package: it has no PROTOCOL
     a schema of DIR/broken.tet.d
@@ -123,13 +123,13 @@ async fn locations() {
     examples/data/stations.tet as tiledb
         Error during planning: examples/data/stations.tet: this is a .tet file, not a TileDB array; read it with STORED AS TET, read_tet or register_array
     tests/data as tiledb
-        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds codecs, parity.tet, tiledb
+        Error during planning: tests/data: no TileDB array in this folder, and it is no TileDB group; it holds codecs, foreign, hdf5, netcdf3, parity.tet, tiledb
     tests/data/tiledb/overlap as tet
         Error during planning: tests/data/tiledb/overlap: this is a TileDB array, not a .tet file or .tet.d package; read it with STORED AS TILEDB, read_tiledb or register_array
     tests/data/tiledb as tet
         Error during planning: tests/data/tiledb: this folder is not a .tet.d package: it has no PROTOCOL; it holds README.md, anonymous, anonymous.expected.json, cells.py, chunks, chunks.expected.json, commits, commits.expected.json, consolidated, consolidated.expected.json and 63 more
-    tests/data/tiledb/overlap as zarr
-        Error during planning: unknown format 'zarr'; the formats are tet, tiledb
+    tests/data/tiledb/overlap as grib
+        Error during planning: unknown format 'grib'; the formats are tet, tiledb, zarr, netcdf
     "#);
 }
 
@@ -140,17 +140,11 @@ fn foreign_things() -> tempfile::TempDir {
     let file = |name: &str, head: &[u8]| {
         std::fs::write(path.join(name), [head, &[0; 64]].concat()).unwrap();
     };
-    file("era5.nc", b"\x89HDF\r\n\x1a\n");
-    file("old.nc", b"CDF\x02");
     file("named.tet", b"\x89HDF\r\n\x1a\n");
     file("fields.grib", b"GRIB");
     file("rows.parquet", b"PAR1");
     file("era5.nc.gz", b"\x1f\x8b\x08");
     std::fs::write(path.join("rows.csv"), "a,b\n1,2\n").unwrap();
-    for (folder, file) in [("v2.zarr", ".zgroup"), ("v3", "zarr.json")] {
-        std::fs::create_dir(path.join(folder)).unwrap();
-        std::fs::write(path.join(folder).join(file), "{}").unwrap();
-    }
     directory
 }
 
@@ -161,17 +155,7 @@ async fn other_formats_are_named_at_every_door() {
     let ctx = reducing(1, 8192);
     ctx.enable_gridfusion_urls();
     let directory = things.path().display();
-    for name in [
-        "era5.nc",
-        "old.nc",
-        "named.tet",
-        "fields.grib",
-        "rows.parquet",
-        "era5.nc.gz",
-        "rows.csv",
-        "v2.zarr",
-        "v3",
-    ] {
+    for name in ["named.tet", "fields.grib", "rows.parquet", "era5.nc.gz", "rows.csv"] {
         let location = format!("{directory}/{name}");
         let table = ctx.register_array("t", &location, ArrayOptions::default()).await;
         found.note(name, table);
@@ -195,24 +179,16 @@ async fn other_formats_are_named_at_every_door() {
         assert_eq!(same, others.messages.lines().count() / 2, "{message}\n{}", others.messages);
     }
     insta::assert_snapshot!(found.messages, @r#"
-    era5.nc
-        Error during planning: DIR/era5.nc: this is an HDF5 or NetCDF-4 file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
-    old.nc
-        Error during planning: DIR/old.nc: this is a NetCDF file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
     named.tet
-        Error during planning: DIR/named.tet: this is an HDF5 or NetCDF-4 file, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR/named.tet: this is a NetCDF file, not a .tet file or .tet.d package; read it with STORED AS NETCDF, read_netcdf or register_array
     fields.grib
-        Error during planning: DIR/fields.grib: this is a GRIB file, not a .tet file or TileDB array; convert it to NetCDF with xarray and cfgrib, and that to .tet with `tet convert FROM TO.tet`
+        Error during planning: DIR/fields.grib: this is a GRIB file, which gridfusion does not read; convert it to NetCDF with xarray and cfgrib
     rows.parquet
-        Error during planning: DIR/rows.parquet: this is a Parquet file, not a .tet file or TileDB array; query it by its path, in single quotes: SELECT * FROM 'PATH'
+        Error during planning: DIR/rows.parquet: this is a Parquet file, which gridfusion does not read; query it by its path, in single quotes: SELECT * FROM 'PATH'
     era5.nc.gz
-        Error during planning: DIR/era5.nc.gz: this is a compressed file or an archive, not a .tet file or TileDB array; unpack it first
+        Error during planning: DIR/era5.nc.gz: this is a compressed file or an archive, which gridfusion does not read; unpack it first
     rows.csv
-        Error during planning: DIR/rows.csv: this is a CSV file, not a .tet file or TileDB array; query it by its path, in single quotes: SELECT * FROM 'PATH'
-    v2.zarr
-        Error during planning: DIR/v2.zarr: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
-    v3
-        Error during planning: DIR/v3: this is a Zarr store, not a .tet file or TileDB array; `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR/rows.csv: this is a CSV file, which gridfusion does not read; query it by its path, in single quotes: SELECT * FROM 'PATH'
     "#);
     let sql = format!("SELECT a + b FROM '{directory}/rows.csv'");
     assert!(query(&ctx, &sql).await.is_ok(), "DataFusion reads CSV files");
@@ -222,7 +198,7 @@ async fn other_formats_are_named_at_every_door() {
 async fn a_place_without_arrays_lists_ten_names() {
     let directory = tempfile::tempdir().unwrap();
     for number in 0..2000 {
-        std::fs::write(directory.path().join(format!("{number:04}.nc")), "").unwrap();
+        std::fs::write(directory.path().join(format!("{number:04}.grib")), "").unwrap();
     }
     let mut found = Mistakes { directory: directory.path(), messages: String::new() };
     let (ctx, location) = (reducing(1, 8192), directory.path().to_str().unwrap());
@@ -232,11 +208,11 @@ async fn a_place_without_arrays_lists_ten_names() {
     found.note("catalog", ctx.register_array_catalog("c", location, tet).await);
     insta::assert_snapshot!(found.messages, @r#"
     table
-        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     array
-        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     catalog
-        Error during planning: DIR: no .tet file, .tet.d package or TileDB array in this directory; it holds 0000.nc, 0001.nc, 0002.nc, 0003.nc, 0004.nc, 0005.nc, 0006.nc, 0007.nc, 0008.nc, 0009.nc and 1990 more; 0000.nc is a NetCDF file: `tet convert FROM TO.tet` makes a .tet file of it (`cargo install tetration`)
+        Error during planning: DIR: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it holds 0000.grib, 0001.grib, 0002.grib, 0003.grib, 0004.grib, 0005.grib, 0006.grib, 0007.grib, 0008.grib, 0009.grib and 1990 more; 0000.grib is a GRIB file: convert it to NetCDF with xarray and cfgrib
     "#);
 }
 
@@ -305,7 +281,7 @@ async fn names_and_options() {
     CREATE EXTERNAL TABLE t STORED AS TETT LOCATION 'examples/data/stations.tet'
         Execution error: Unable to find factory for TETT
     SET gridfusion.reduc = true
-        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, reduce_memory, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
+        Error during planning: unknown setting 'gridfusion.reduc', did you mean 'gridfusion.reduce'? The settings are full_domain, text_as_binary, time_as_integer, decode_times, valid_range, fill_as_null, io, nan_as_null, index_columns, file_column, trust_zone_maps, reduce, reduce_weights, reduce_memory, remote_requests, remote_bytes, remote_timeout, remote_tries, remote_gap, remote_merge, remote_cache, remote_check
     SET gridfusion.reduce = maybe
         Error during planning: option 'reduce' is 'maybe', expected 'true' or 'false'
     a dataset from Rust

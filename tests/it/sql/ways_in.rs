@@ -217,7 +217,11 @@ async fn mistakes_about_directories_are_named() {
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let default = ArrayOptions::default;
     for (location, options, expected) in [
-        (at("empty"), default(), "empty: no .tet file, .tet.d package or TileDB array"),
+        (
+            at("empty"),
+            default(),
+            "empty: no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file",
+        ),
         (at("nowhere"), default(), "nowhere: cannot open the folder"),
         (at("stations.tet"), default(), "stations.tet: cannot open the folder"),
         (at("twice.tet.d"), default(), "register it as a schema"),

@@ -88,7 +88,7 @@ async fn groups_and_folders_are_schemas() {
     let nothing = tempfile::tempdir().unwrap();
     let empty = nothing.path().to_str().unwrap();
     let error = ctx.register_array_schema("none", empty, options()).await.unwrap_err();
-    assert!(error.to_string().contains("or TileDB array in this directory"), "{error}");
+    assert!(error.to_string().contains("or HDF5 file in this directory"), "{error}");
 }
 
 #[tokio::test]

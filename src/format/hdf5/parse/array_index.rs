@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 /// The kind of an array of chunks.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::format::hdf5) enum ArrayIndex {
-    /// Of a dataset that cannot grow without bound.
+    /// The index of a dataset that cannot grow without bound.
     Fixed,
-    /// Of a dataset with one unlimited axis.
+    /// The index of a dataset with one unlimited axis.
     Extensible,
 }
 

@@ -22,7 +22,7 @@ pub(in crate::format::hdf5) struct Link {
     pub(in crate::format::hdf5) target: Target,
 }
 
-/// What a name stands for.
+/// The object that a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::format::hdf5) enum Target {
     /// The object at an address.
