@@ -67,7 +67,8 @@ impl HierarchyGroup {
         path.strip_prefix(self.view.group.as_str())?.strip_prefix('/')
     }
 
-    /// Returns the name of an array. The only array of a store has the name of the store.
+    /// Returns the name of an array. A store that is a single array calls it `value`, whatever the name of the store, so
+    /// that several such stores can be one table.
     fn name_of<'a>(&'a self, variable: &'a Variable) -> Option<&'a str> {
         match variable.path.is_empty() {
             true => Some("value"),
