@@ -1,5 +1,5 @@
-//! SQL over chunked N-dimensional arrays: Tetration `.tet` files and dense TileDB arrays as
-//! [DataFusion] tables.
+//! SQL over chunked N-dimensional arrays: NetCDF and HDF5 files, Zarr stores, TileDB arrays and Tetration `.tet`
+//! files as [DataFusion] tables.
 //!
 //! Each array is a table with one row per cell: a column per dimension, which holds the dimension's
 //! labels, and a column per variable. The arrays stay in their files. Predicates on dimensions select

@@ -96,7 +96,7 @@ Exit status:
   1 if one failed; the reason is on standard error, or in the report of verify
   2 if the command line is wrong"#;
 
-/// Query `.tet` files and TileDB arrays with SQL: every dataset or array is a table
+/// Query NetCDF, HDF5 and `.tet` files, Zarr stores and TileDB arrays with SQL: every dataset or array is a table
 ///
 /// A table has one row per cell. Its columns are the dimensions, then "value", or one column per TileDB
 /// attribute. A query reads only the chunks that it needs.
@@ -116,8 +116,8 @@ pub(crate) struct Args {
 
     /// Files and arrays that become tables: paths or URLs (s3://, gs://, az://, http(s)://)
     ///
-    /// Each PATH is a `.tet` file, a `.tet.d` package, a TileDB array, or a directory or group of TileDB
-    /// arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
+    /// Each PATH is a NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store or a TileDB array. It may also
+    /// be a directory or group of arrays. SQL names a dataset or array PATH.NAME, where PATH is the last part of the path without its
     /// extension. If only one PATH has the name, NAME alone works too. A directory of `.tet` files becomes
     /// a catalog: DIRECTORY.FILE.NAME. SQL also takes quoted paths, which need no PATH here: FROM
     /// 'stations.tet'. A file with the name of a command needs `./`, as in `./info`.
@@ -221,7 +221,7 @@ pub(crate) enum Task {
 /// The arguments of `verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, a group of arrays, or a directory of these
+    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, a group, or a directory of these
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 
@@ -241,7 +241,7 @@ pub(crate) struct VerifyArgs {
 /// The arguments of `info`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InfoArgs {
-    /// A `.tet` file, a `.tet.d` package, a TileDB array, or a directory or group of TileDB arrays
+    /// A NetCDF, HDF5 or `.tet` file, a `.tet.d` package, a Zarr store, a TileDB array, or a directory or group of arrays
     #[arg(value_name = "PATH")]
     pub(crate) path: String,
 

@@ -1,4 +1,4 @@
-//! The `gridfusion` command line: runs SQL over `.tet` files and TileDB arrays, and inspects, verifies and
+//! The `gridfusion` command line: runs SQL over files and stores of arrays, and inspects, verifies and
 //! plots them.
 //!
 //! ```text

@@ -136,6 +136,10 @@ impl Machine for OpenReferences {
         let Some(bytes) = replies.into_bytes().into_iter().next() else {
             return Ok(Step::Read(vec![Location::new("", ByteRange::Whole)]));
         };
+        if !is_references(&bytes) {
+            let message = "this file is no Zarr store and no reference file: it is no JSON object with Zarr metadata";
+            return Err(Error::usage(message));
+        }
         parse(&bytes).map(Step::Done)
     }
 }
@@ -230,6 +234,7 @@ fn corrupt(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn opened(text: &str) -> Result<ReferencedStore> {
         let mut machine = OpenReferences;
@@ -273,9 +278,12 @@ mod tests {
             r#""a/.zattrs": 7"#,
             r#""a/.zarray": "{""#,
         ] {
-            assert!(opened(&format!(r#"{{"version": 1, "refs": {{{refs}}}}}"#)).is_err(), "{refs}");
+            let text = format!(r#"{{"version": 1, "refs": {{".zgroup": {{}}, {refs}}}}}"#);
+            assert_eq!(opened(&text).unwrap_err().kind(), ErrorKind::Corrupt, "{refs}");
         }
-        assert!(opened(r#"{"version": 1, "gen": [], "refs": {}}"#).is_err());
+        let generated = opened(r#"{"version": 1, "gen": [], "refs": {".zgroup": {}}}"#);
+        assert_eq!(generated.unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(opened("{}").unwrap_err().kind(), ErrorKind::Usage);
         assert!(!is_references(b"[\".zgroup\"]") && !is_references(b"{\"rows\": 1}"));
     }
 }

@@ -43,10 +43,13 @@ impl HierarchyGroup {
         let paths = hierarchy.variables.iter().map(|it| it.path.as_str());
         let paths = paths.chain(hierarchy.groups.keys().map(String::as_str));
         if !group.view.group.is_empty() && !paths.clone().any(is_group) {
-            let known: Vec<&str> = hierarchy.groups.keys().map(String::as_str).collect();
-            let known =
-                known.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\", \"");
-            let message = format!("no group \"{}\"; there is \"{known}\"", group.view.group);
+            let known = hierarchy.groups.keys().filter(|it| !it.is_empty());
+            let known: Vec<String> = known.map(|it| format!("\"{it}\"")).collect();
+            let known = match known.is_empty() {
+                true => "there are no groups".to_owned(),
+                false => format!("there is {}", known.join(", ")),
+            };
+            let message = format!("no group \"{}\"; {known}", group.view.group);
             return Err(Error::usage(message).in_file(&group.location));
         }
         let unreadable = hierarchy.unreadable.iter();
