@@ -53,6 +53,7 @@ fn main() -> Result<()> {
     write_sparse(&corpus)?;
     write_versions(&corpus)?;
     write_netcdf3(&corpus, &fuzz.join("../tests/data/netcdf3"))?;
+    write_zarr(&corpus, &fuzz.join("../tests/data/foreign"))?;
     corpus.write("tet_open", &fs::read(fuzz.join("../examples/data/stations.tet"))?)?;
     corpus.write("tet_open", &small_tet())?;
     for file in fs::read_dir(fuzz.join("../tests/data/hdf5"))? {
@@ -91,6 +92,42 @@ fn write_netcdf3(corpus: &Corpus, folder: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Writes the Zarr stores of a folder, each array of them as a store of its own, and the reference files.
+fn write_zarr(corpus: &Corpus, folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".kerchunk.json") {
+            corpus.write("zarr_references", &fs::read(&path)?)?;
+        } else if name.ends_with(".zarr") {
+            let mut store = Folder::default();
+            collect(&path, "", &mut store)?;
+            corpus.write("zarr_open", &store_as_input(&store))?;
+            for array in folders(&path)? {
+                corpus.write("zarr_open", &store_as_input(&array))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files of a store as one input, metadata first, without files that would make it too large.
+fn store_as_input(store: &Folder) -> Vec<u8> {
+    let is_chunk = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        !name.starts_with(".z") && name != "zarr.json"
+    };
+    let mut files: Vec<_> = store.0.iter().collect();
+    files.sort_by_key(|(path, _)| (is_chunk(path), path.matches('/').count()));
+    let mut input = Glue::default();
+    for (path, content) in files {
+        if input.0.len() + content.len() < MOST_BYTES {
+            input = input.byte(0).piece(path.as_bytes()).piece(content);
+        }
+    }
+    input.0
 }
 
 /// Reads each array and group below `root`: its files, by their paths within it.

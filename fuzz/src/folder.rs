@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::Result;
 use crate::cut::Cut;
 use crate::format::tiledb::fuzzing::envelope;
 use crate::format::{Entry, Location, Machine, Replies, Step};
+use crate::{Error, Result};
 
 /// The contents of objects by path.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +15,8 @@ pub struct Folder(pub BTreeMap<String, Bytes>);
 
 /// The most files to cut from an input.
 const MOST_FILES: usize = 64;
-/// The most round trips that a machine may need.
-const MOST_TRIPS: usize = 10;
+/// The most round trips that a machine may need: two for each level of 32 levels of Zarr groups, and a few more.
+const MOST_TRIPS: usize = 70;
 
 impl Folder {
     /// Cuts files from an input. A file is a byte, a path and a content; an odd byte puts the content
@@ -44,9 +44,8 @@ impl Folder {
                     Replies::Bytes(wanted.iter().map(|at| self.read(at)).collect())
                 }
                 Step::ReadIfPresent(wanted) => {
-                    let read =
-                        |at: &Location| self.0.contains_key(&*at.object).then(|| self.read(at));
-                    Replies::IfPresent(wanted.iter().map(read).collect())
+                    let read = wanted.iter().map(|at| self.read_if_present(at));
+                    Replies::IfPresent(read.collect::<Result<_>>()?)
                 }
             };
         }
@@ -61,6 +60,18 @@ impl Folder {
         let range = at.range.within(object.len() as u64);
         assert!(range.start <= range.end && range.end <= object.len() as u64, "{at:?}");
         object.slice(range.start as usize..range.end as usize)
+    }
+
+    /// Returns the bytes of a location, or `None` if its object is absent. A machine does not know the length of
+    /// such an object, so bytes beyond it are an error, as they are when gridfusion reads.
+    pub fn read_if_present(&self, at: &Location) -> Result<Option<Bytes>> {
+        let Some(object) = self.0.get(&*at.object) else { return Ok(None) };
+        let (range, len) = (at.range.within(object.len() as u64), object.len() as u64);
+        if range.start > range.end || range.end > len {
+            let message = format!("it needs bytes {range:?}, but there are {len}");
+            return Err(Error::corrupt_region("object", message).in_file(&at.object));
+        }
+        Ok(Some(self.read(at)))
     }
 
     fn list(&self, folder: &str) -> Vec<Entry> {

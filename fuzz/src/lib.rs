@@ -19,6 +19,7 @@ pub mod sparse;
 pub mod tet;
 pub mod tiledb;
 pub mod tiles;
+pub mod zarr;
 
 #[path = "../../src/byte_range.rs"]
 pub mod byte_range;

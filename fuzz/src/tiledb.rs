@@ -93,7 +93,7 @@ fn cells(
 }
 
 /// Checks that the cells of a layer lie in the chunk and in the stored tile.
-fn check_placement(placement: &Placement, extents: &[u64]) {
+pub fn check_placement(placement: &Placement, extents: &[u64]) {
     let Placement { region, tile_shape, origin, .. } = placement;
     assert_eq!([region.len(), tile_shape.len(), origin.len()], [extents.len(); 3]);
     for (axis, cells) in region.iter().enumerate() {
