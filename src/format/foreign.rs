@@ -84,11 +84,8 @@ impl Foreign {
 
     /// Whether gridfusion was built with the feature that reads the format.
     fn is_read(self) -> bool {
-        match self {
-            Self::Hdf5 => cfg!(feature = "hdf5"),
-            Self::Zarr => cfg!(feature = "zarr"),
-            _ => false,
-        }
+        (self == Self::Hdf5 && cfg!(feature = "hdf5"))
+            || (self == Self::Zarr && cfg!(feature = "zarr"))
     }
 
     /// Recognises a folder by its entries.

@@ -105,7 +105,7 @@ impl NumberColumn {
     }
 
     /// Shows the numbers as CF times in these units. The least `i64` is NULL, because numpy's NaT has its bits.
-    pub(crate) fn as_times(mut self, units: TimeUnits) -> Self {
+    pub(crate) fn with_times(mut self, units: TimeUnits) -> Self {
         if self.element == ElementType::I64 {
             self.also_null.push(bound(&NOT_A_TIME.to_le_bytes()));
         }
@@ -387,7 +387,7 @@ mod tests {
         let units = attributes(&[("units", "hours since 2024-01-01")]);
         let units = TimeUnits::from_attributes(&units).unwrap().unwrap();
         let column = NumberColumn::with_nulls(ElementType::I64, &[], &ReadOptions::default());
-        let column = column.as_times(units);
+        let column = column.with_times(units);
         let times = |hours: Vec<i64>| column.decode(Buffer::from_vec(hours), None, true);
         let found = times(vec![1, i64::MIN]).unwrap();
         assert_eq!(

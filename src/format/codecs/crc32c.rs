@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(crc32c(&[0xFF; 32]), 0x62A8_AB43);
         assert_eq!(crc32c(&ascending), 0x46DD_794E);
         assert_eq!(crc32c(b"123456789"), 0xE306_9283);
-        let bytes: Vec<u8> = (0..3_000_u32).map(|at| (at * at >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3_000_u32).map(|at| ((at * at) >> 3) as u8).collect();
         for len in 0..200 {
             assert_eq!(crc32c(&bytes[len..len * 11]), slow(&bytes[len..len * 11]));
         }

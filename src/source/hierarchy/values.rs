@@ -144,7 +144,7 @@ fn numbers(
         return unpacked;
     }
     match times(&texts, decode_times, remarks) {
-        Some(units) => column.as_times(units),
+        Some(units) => column.with_times(units),
         None => column,
     }
 }

@@ -46,7 +46,7 @@ impl GridArray {
             return Err(Error::internal("a table of no array"));
         }
         if files[0].dims().is_empty() {
-            return scalar(name, files);
+            return scalar(&name, files);
         }
         order_variables(&mut files);
         refuse_mixed_variables(&files)?;
@@ -76,10 +76,10 @@ impl GridArray {
 }
 
 /// Returns the only array, which is a scalar: it has no axis along which anything could be combined.
-fn scalar(name: String, mut files: Vec<FileArrays>) -> Result<GridArray> {
+fn scalar(name: &str, mut files: Vec<FileArrays>) -> Result<GridArray> {
     let (mut file, others) = (files.swap_remove(0), files);
     match (file.arrays.pop(), file.arrays.is_empty() && others.is_empty()) {
-        (Some(array), true) => Ok(array.with_name(&name)),
+        (Some(array), true) => Ok(array.with_name(name)),
         (array, _) => {
             let array = array.map_or(String::new(), |array| array.name().to_owned());
             let message = format!(

@@ -68,8 +68,7 @@ fn violations(tree: &Tree) -> Vec<String> {
             let of = |file: &str| apart.iter().position(|module| is_in(file, module));
             of(&tie.from).zip(of(&tie.to)).is_some_and(|(from, to)| from != to)
         };
-        let is_wrong =
-            !is_allowed(room(&tie.from), room(&tie.to)) || APART.iter().any(|it| crosses(it));
+        let is_wrong = !is_allowed(room(&tie.from), room(&tie.to)) || APART.iter().any(crosses);
         is_wrong.then(|| format!("{} names {}, which is in {}", tie.from, tie.name, tie.to))
     });
     let outside = tree.outside().into_iter().filter_map(|(file, name)| {

@@ -1,6 +1,7 @@
 //! Zarr stores of both versions in the suite. Variables of a store differ in their encoding: order of axes and
 //! bytes, compression, and, in version 3, shards.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -149,10 +150,12 @@ fn node(variable: &Variable, is_sharded: bool) -> Value {
     })
 }
 
+/// The bytes of a shard, and the offset and length of each of its chunks.
+type Shard = (Vec<u8>, Vec<[u64; 2]>);
+
 /// Puts chunks into shards, the last chunk first.
 fn shards(chunks: Vec<(Vec<u64>, Vec<u8>)>, rank: usize) -> Vec<(Vec<u64>, Vec<u8>)> {
-    let mut shards: std::collections::BTreeMap<Vec<u64>, (Vec<u8>, Vec<[u64; 2]>)> =
-        Default::default();
+    let mut shards: BTreeMap<Vec<u64>, Shard> = BTreeMap::new();
     let per_shard = PER_SHARD.pow(rank as u32) as usize;
     for (at, bytes) in chunks.into_iter().rev() {
         let shard: Vec<u64> = at.iter().map(|at| at / PER_SHARD).collect();
@@ -163,7 +166,7 @@ fn shards(chunks: Vec<(Vec<u64>, Vec<u8>)>, rank: usize) -> Vec<(Vec<u64>, Vec<u
         index[number] = [content.len() as u64, bytes.len() as u64];
         content.extend(bytes);
     }
-    let whole = |(at, (mut content, index)): (_, (Vec<u8>, Vec<[u64; 2]>))| {
+    let whole = |(at, (mut content, index)): (Vec<u64>, Shard)| {
         let index: Vec<u8> = index.concat().into_iter().flat_map(u64::to_le_bytes).collect();
         content.extend(&index);
         content.extend(crc32c(&index).to_le_bytes());

@@ -87,7 +87,7 @@ fn is_of_bytes(found: &str, expected: &str) -> bool {
 /// Hexadecimal digits without the NUL bytes at their end.
 fn trimmed(digits: &str) -> &str {
     let mut digits = digits;
-    while digits.len() % 2 == 0 && digits.ends_with("00") {
+    while digits.len().is_multiple_of(2) && digits.ends_with("00") {
         digits = &digits[..digits.len() - 2];
     }
     digits

@@ -43,7 +43,11 @@ fn the_documents_agree_with_the_table() {
     let head = "| option | values | default | meaning |";
     for (document, head, rows) in [
         ("docs/tiledb.md", head.to_owned(), of_tiledb),
-        ("docs/options.md", format!("{head} `.tet` | TileDB | `SET` |"), everywhere(&formats)),
+        (
+            "docs/options.md",
+            format!("{head} `.tet` | TileDB | Zarr, NetCDF | `SET` |"),
+            everywhere(&formats),
+        ),
     ] {
         let path = shipped(document);
         let found = std::fs::read_to_string(&path).unwrap();
@@ -67,14 +71,16 @@ fn everywhere(formats: &Formats) -> Vec<String> {
     }
     let row = |it: &&OptionInfo| {
         let has = |format: &str| formats.get(format).unwrap().option_table().find(it.name);
-        let (tet, tiledb) = (has("tet"), has("tiledb"));
+        let (tet, tiledb, zarr) = (has("tet"), has("tiledb"), has("zarr"));
+        assert_eq!(zarr.is_some(), has("netcdf").is_some(), "{}", it.name);
         let differs = tiledb.filter(|other| tet.is_some() && other.default != it.default);
         let default = match differs {
             Some(other) => format!("{}; of TileDB {}", it.default, other.default),
             None => it.default.to_owned(),
         };
         let mark = |yes: bool| if yes { "✓" } else { "" };
-        let marks = [tet.is_some(), tiledb.is_some(), it.session].map(mark).join(" | ");
+        let marks = [tet.is_some(), tiledb.is_some(), zarr.is_some(), it.session];
+        let marks = marks.map(mark).join(" | ");
         format!("| `{}` | {} | {default} | {} | {marks} |\n", it.name, it.kind, it.meaning)
     };
     options.iter().map(row).collect()

@@ -253,7 +253,7 @@ async fn mistakes_about_files_are_named() {
             "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory; it is empty",
         ),
         (text.location(), "found \"this\", expected \"TETR\""),
-        (&shipped("Cargo.toml"), "corrupt superblock at byte 0"),
+        (&shipped("Cargo.toml"), "this is not a .tet file, .tet.d package, TileDB array"),
     ] {
         let error = ctx
             .register_array("t", location, ArrayOptions::default())
