@@ -114,7 +114,8 @@ fn unknown_types_of_files_list_the_known_ones() {
     assert!(message.contains("STORED AS csv") && message.ends_with(writable), "{message}");
     let message = failure(&[], &format!("SELECT * FROM '{NOT_TET}'"));
     assert!(
-        message.ends_with("it can read .tet, .arrow, .csv, .json, .parquet and arrays"),
+        message.contains("it can read .tet, .nc, ")
+            && message.ends_with(".he5, .arrow, .csv, .json, .parquet and arrays"),
         "{message}"
     );
 }
@@ -166,7 +167,7 @@ fn paths_that_hold_no_arrays_are_named() {
     for (path, reason) in [
         ("nowhere.tet", "No such file"),
         ("nowhere-*.tet", "quote a pattern in SQL instead: SELECT … FROM 'nowhere-*.tet'"),
-        (NOT_TET, "expected \"TETR\" (a .tet file)"),
+        (NOT_TET, "this is not a .tet file, .tet.d package, TileDB array"),
         (
             folder,
             "no .tet file, .tet.d package, TileDB array, Zarr store, NetCDF file or HDF5 file in this directory",
@@ -190,15 +191,14 @@ fn paths_that_hold_no_arrays_are_named() {
 fn other_formats_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    fs::write(path("era5.nc"), [b"\x89HDF\r\n\x1a\n".as_slice(), &[0; 64]].concat()).unwrap();
-    fs::create_dir(path("era5.zarr")).unwrap();
-    fs::write(path("era5.zarr/zarr.json"), "{}").unwrap();
+    fs::write(path("era5.grib"), [b"GRIB".as_slice(), &[0; 64]].concat()).unwrap();
+    fs::write(path("numbers.npy"), [b"\x93NUMPY".as_slice(), &[0; 64]].concat()).unwrap();
     fs::write(path("rows.csv"), "a,b\n1,2\n").unwrap();
     for (name, what, advice) in [
-        ("era5.nc", "this is an HDF5 or NetCDF-4 file", "tet convert"),
-        ("era5.zarr", "this is a Zarr store", "tet convert"),
+        ("era5.grib", "this is a GRIB file", "cfgrib"),
+        ("numbers.npy", "this is a NumPy file", "save it as a Zarr store"),
         ("rows.csv", "this is a CSV file", "SELECT * FROM 'PATH'"),
-        ("", "it holds era5.nc, era5.zarr, rows.csv; era5.nc is ", "tet convert"),
+        ("", "it holds era5.grib, numbers.npy, rows.csv; era5.grib is ", "cfgrib"),
     ] {
         for args in [&[&path(name), "-c", "SELECT 1"][..], &["info", &path(name)]] {
             let outcome = run(args);
@@ -210,8 +210,8 @@ fn other_formats_are_named() {
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(1), ""), "{name}");
         assert!(outcome.stdout.contains(what), "{name}: {outcome:?}");
     }
-    let message = failure(&[], &format!("SELECT * FROM '{}'", path("era5.nc")));
-    assert!(message.contains("this is an HDF5 or NetCDF-4 file"), "{message}");
+    let message = failure(&[], &format!("SELECT * FROM '{}'", path("era5.grib")));
+    assert!(message.contains("this is a GRIB file"), "{message}");
     let rows =
         run(&["-q", "--format", "csv", "-c", &format!("SELECT a FROM '{}'", path("rows.csv"))]);
     assert_eq!((rows.code, rows.stdout.as_str()), (Some(0), "a\n1\n"), "{rows:?}");
