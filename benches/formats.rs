@@ -232,10 +232,10 @@ fn put_many_variables(store: &Path, field: &Field) {
     for number in 0..many().0 {
         let attributes = json!({"units": "K", "long_name": format!("variable number {number}")});
         let (dims, chunk) = (["time", "lat", "lon"], [10, lats, lons]);
-        let node = node3(&dims, &field.shape, &chunk, "float32", json!([raw()]), attributes);
+        let node = node3(&dims, &field.shape, &chunk, "float32", &json!([raw()]), &attributes);
         nodes.insert(format!("v{number}"), node);
     }
-    put_nodes(store, nodes);
+    put_nodes(store, &nodes);
 }
 
 /// Writes the metadata of an array of many chunks of 16 × 16 cells.
@@ -246,9 +246,9 @@ fn put_many_chunks(store: &Path) {
         let labels: Vec<f64> = (0..side).map(|at| at as f64).collect();
         put_axis(store, &mut nodes, name, &labels);
     }
-    let node = node3(&["y", "x"], &[side; 2], &[16; 2], "float32", json!([raw()]), json!({}));
+    let node = node3(&["y", "x"], &[side; 2], &[16; 2], "float32", &json!([raw()]), &json!({}));
     nodes.insert("value".to_owned(), node);
-    put_nodes(store, nodes);
+    put_nodes(store, &nodes);
 }
 
 /// The chunks that a query reads.

@@ -34,8 +34,8 @@ pub(crate) fn node3(
     shape: &[usize],
     grid: &[usize],
     data_type: &str,
-    codecs: Value,
-    attributes: Value,
+    codecs: &Value,
+    attributes: &Value,
 ) -> Value {
     let fill_value = if data_type == "float32" { json!("NaN") } else { json!(0) };
     json!({
@@ -53,8 +53,8 @@ pub(crate) fn raw() -> Value {
 }
 
 /// Writes the consolidated metadata of a store of version 3, and the document of each node.
-pub(crate) fn put_nodes(store: &Path, nodes: Map<String, Value>) {
-    for (name, node) in &nodes {
+pub(crate) fn put_nodes(store: &Path, nodes: &Map<String, Value>) {
+    for (name, node) in nodes {
         put(&store.join(name).join("zarr.json"), node.to_string().as_bytes());
     }
     let root = json!({
@@ -67,7 +67,7 @@ pub(crate) fn put_nodes(store: &Path, nodes: Map<String, Value>) {
 /// Adds a coordinate variable in one chunk.
 pub(crate) fn put_axis(store: &Path, nodes: &mut Map<String, Value>, name: &str, labels: &[f64]) {
     let len = [labels.len()];
-    let node = node3(&[name], &len, &len, "float64", json!([raw()]), json!({}));
+    let node = node3(&[name], &len, &len, "float64", &json!([raw()]), &json!({}));
     nodes.insert(name.to_owned(), node);
     put(&store.join(name).join("c/0"), &le(labels, f64::to_le_bytes));
 }
@@ -77,7 +77,7 @@ pub(crate) fn put_axes(store: &Path, nodes: &mut Map<String, Value>, field: &Fie
     let (time, lat, lon) = field.labels();
     let len = [time.len()];
     let units = json!({"units": DAYS_SINCE, "calendar": "proleptic_gregorian"});
-    let node = node3(&["time"], &len, &len, "int32", json!([raw()]), units);
+    let node = node3(&["time"], &len, &len, "int32", &json!([raw()]), &units);
     nodes.insert("time".to_owned(), node);
     put(&store.join("time/c/0"), &le(&time, i32::to_le_bytes));
     put_axis(store, nodes, "lat", &lat);
@@ -106,9 +106,9 @@ pub(crate) fn zarr3(
     let mut nodes = Map::new();
     put_axes(store, &mut nodes, field);
     let dims = ["time", "lat", "lon"];
-    let node = node3(&dims, &field.shape, &grid, "float32", codecs, json!({"units": "K"}));
+    let node = node3(&dims, &field.shape, &grid, "float32", &codecs, &json!({"units": "K"}));
     nodes.insert("value".to_owned(), node);
-    put_nodes(store, nodes);
+    put_nodes(store, &nodes);
     let encoded = |at| {
         let bytes = field.chunk(at, chunk);
         if is_zstd { zstd::bulk::compress(&bytes, 3).unwrap() } else { bytes }
