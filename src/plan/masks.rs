@@ -52,7 +52,8 @@ impl Walk<'_> {
     /// Visits all places that begin with `place`, which is over the axes before `axis`. `in_masks` holds the
     /// position in each mask so far; it is the same again when the call returns.
     fn axis(&mut self, axis: usize, place: u64, in_masks: &mut [u64]) {
-        let len = self.lens[axis];
+        // A scalar has one place, and no axis.
+        let Some(&len) = self.lens.get(axis) else { return self.visit(place, in_masks) };
         // The distance between neighbours on this axis, in each mask.
         let strides: Vec<u64> = self.masks.iter().map(|mask| self.stride(mask, axis)).collect();
         for at in 0..len {

@@ -50,9 +50,16 @@ pub(crate) struct Findings {
     pub(crate) undecodable: Vec<Finding>,
     /// Findings about the cells, each with the name of its check.
     pub(crate) cells: Vec<(&'static str, Finding)>,
+    /// Whether the chunk has no stored cell, because its objects are absent.
+    pub(crate) is_absent: bool,
 }
 
 impl Findings {
+    /// Returns no findings about a chunk that turned out to be absent.
+    pub(crate) fn absent() -> Self {
+        Self { is_absent: true, ..Self::default() }
+    }
+
     /// Returns findings of the check with this name.
     pub(crate) fn of(check: &'static str, findings: impl IntoIterator<Item = Finding>) -> Self {
         let mut all = Self::default();
@@ -87,6 +94,8 @@ pub(crate) struct Decoding<T> {
     bytes: u64,
     /// The number of chunks decoded so far.
     decoded: u64,
+    /// The number of chunks whose objects are absent.
+    absent: u64,
     /// The check of payloads.
     payloads: Check,
     /// The checks of the cells.
@@ -98,6 +107,8 @@ pub(crate) struct Decoding<T> {
 struct Outcome {
     /// The number of chunks that could be decoded.
     decoded: u64,
+    /// The number of chunks whose objects are absent.
+    absent: u64,
     /// Findings about payloads.
     payloads: Vec<Finding>,
     /// Findings about the cells, each with the name of its check.
@@ -119,6 +130,7 @@ impl<T: Decodable> Decoding<T> {
             batch: vec![],
             bytes: 0,
             decoded: 0,
+            absent: 0,
             payloads: Check::new(payloads),
             cells: cells.iter().copied().map(Check::new).collect(),
         }
@@ -157,6 +169,7 @@ impl<T: Decodable> Decoding<T> {
     /// Adds the result of a batch to the checks.
     fn note(&mut self, outcome: Outcome) {
         self.decoded += outcome.decoded;
+        self.absent += outcome.absent;
         self.payloads.extend(outcome.payloads);
         for (name, finding) in outcome.cells {
             // A finding of a check without a place in the report still makes the verification fail.
@@ -172,7 +185,11 @@ impl<T: Decodable> Decoding<T> {
         while let Some(ended) = self.pool.next().await? {
             self.note(ended);
         }
-        Ok((self.payloads.with_detail(counted(self.decoded, what)), self.cells))
+        let mut detail = counted(self.decoded, what);
+        if self.absent > 0 {
+            detail += &format!(", and {} without an object", self.absent);
+        }
+        Ok((self.payloads.with_detail(detail), self.cells))
     }
 }
 
@@ -192,8 +209,10 @@ async fn decode<T: Decodable>(
     for (chunk, payloads) in batch.iter().zip(read_each(&objects, &requests).await) {
         let spare = std::mem::take(&mut memory);
         match payloads.and_then(|payloads| chunk.decode(payloads, spare, &mut scratch)) {
-            Ok((Findings { undecodable, cells }, spare)) => {
-                outcome.decoded += chunk.count().saturating_sub(undecodable.len() as u64);
+            Ok((Findings { undecodable, cells, is_absent }, spare)) => {
+                let present = if is_absent { 0 } else { chunk.count() };
+                outcome.absent += u64::from(is_absent);
+                outcome.decoded += present.saturating_sub(undecodable.len() as u64);
                 outcome.payloads.extend(undecodable);
                 outcome.cells.extend(cells);
                 memory = spare;

@@ -52,7 +52,7 @@ pub(super) fn file(whole: Whole, mut parsed: Parsed, blocks: Blocks) -> Result<H
         hierarchy.unreadable.push(unreadable(path, error));
     }
     for path in tree.too_deep {
-        let error = Error::unsupported("a group in more groups than are followed");
+        let error = Error::unsupported("a group in too many groups, or with too many links");
         hierarchy.unreadable.push(unreadable(path, error));
     }
     for (path, address) in tree.groups {

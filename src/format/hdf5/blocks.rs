@@ -24,7 +24,7 @@ use crate::format::Replies;
 const BLOCK: u64 = 64 << 10;
 /// The most bytes of one read. No piece of metadata comes near it.
 const MAX_READ: u64 = 64 << 20;
-/// The most bytes that a machine requests.
+/// The most bytes that a machine requests of a file that is not larger.
 const MAX_FETCHED: u64 = 1 << 30;
 /// The most bytes that parsers of one machine may take from blocks, many of them more than once.
 const MAX_TAKEN: u64 = 8 << 30;
@@ -106,7 +106,9 @@ impl Blocks {
         }
         let mut state = self.state();
         state.taken = state.taken.saturating_add(len);
-        if len > MAX_READ || state.taken > MAX_TAKEN {
+        // Each byte may be a part of several objects, but not of thousands.
+        let most = MAX_TAKEN.min(self.size.saturating_mul(64).saturating_add(256 << 20));
+        if len > MAX_READ || state.taken > most {
             let message = format!("{len} bytes of metadata at byte {at}, more than is plausible");
             return Err(Error::corrupt("metadata", at, message));
         }
@@ -221,10 +223,12 @@ impl Replay {
                 _ => self.asked.push(range),
             }
         }
-        if self.fetched > MAX_FETCHED {
-            let most = MAX_FETCHED >> 20;
+        // Small pieces between large datasets may lie in nearly all blocks of a file.
+        let most = MAX_FETCHED.max(self.blocks.size.min(16 * MAX_FETCHED));
+        if self.fetched > most {
             return Err(Error::unsupported(format!(
-                "the metadata of the HDF5 file is larger than {most} MiB; `h5repack` may shrink it"
+                "the metadata of the HDF5 file is scattered over more than {} MiB; `h5repack` may shrink it",
+                most >> 20
             )));
         }
         self.rounds = self.rounds.saturating_add(1);

@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use super::parse::{Dataset, Object, Value};
+use super::parse::{Dataset, Layout, Object, Value};
 use super::parsed::Parsed;
 use super::tree::Tree;
 use crate::format::hierarchy::{Attribute, Axis, CellType};
@@ -111,7 +111,8 @@ impl Dimensions {
                 return Axis { name, len, labels: None };
             };
             // The variables of an unlimited dimension may differ in length.
-            let len = if most == u64::MAX { scale.len.max(len) } else { len };
+            let grows = most == u64::MAX && matches!(dataset.layout, Layout::Chunked { .. });
+            let len = if grows { scale.len.max(len) } else { len };
             let labels = scale.labels.clone().filter(|_| len == scale.len);
             Axis { name: Some(scale.name.clone()), len, labels }
         });

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::parse::{Filter, LibraryFilter};
+use super::parse::{AfterText, Filter, LibraryFilter};
 use crate::error::{Error, Result};
 use crate::format::Codec;
 use crate::format::codecs::{BlockCompressor, Pipeline, Step, StepDecoder};
@@ -19,8 +19,8 @@ pub(super) struct Filters {
     filters: Vec<Filter>,
     /// Bytes per stored cell.
     width: u64,
-    /// Bytes per text whose end spaces follow.
-    space_padded: Option<usize>,
+    /// The last step, for texts that other bytes than zeros follow.
+    trim: Option<Trim>,
     /// The codec of chunks to which all filters were applied.
     usual: Codec,
 }
@@ -30,15 +30,11 @@ impl Filters {
     ///
     /// # Errors
     /// `Unsupported` if one is unknown.
-    pub(super) fn new(
-        filters: Vec<Filter>,
-        width: u64,
-        space_padded: Option<usize>,
-    ) -> Result<Self> {
+    pub(super) fn new(filters: Vec<Filter>, width: u64, trim: Option<Trim>) -> Result<Self> {
         if filters.len() > 32 {
             return Err(Error::corrupt_region("filter pipeline", "more than 32 filters"));
         }
-        let mut this = Self { filters, width, space_padded, usual: Codec::Raw };
+        let mut this = Self { filters, width, trim, usual: Codec::Raw };
         this.usual = this.make(0)?;
         Ok(this)
     }
@@ -67,8 +63,7 @@ impl Filters {
     }
 
     fn trim(&self) -> Option<Step> {
-        let width = self.space_padded?;
-        Some(Step::Custom(Arc::new(SpacePadding { width })))
+        Some(Step::Custom(Arc::new(self.trim?)))
     }
 }
 
@@ -158,31 +153,49 @@ impl StepDecoder for LibraryFilter {
     }
 }
 
-/// Replaces spaces at the ends of texts by zeros, which follow texts in tiles.
-#[derive(Debug)]
-struct SpacePadding {
-    width: usize,
+/// Replaces the bytes after the ends of texts by zeros, which follow texts in tiles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trim {
+    /// Bytes of a cell.
+    pub(super) width: usize,
+    pub(super) after: AfterText,
 }
 
-impl StepDecoder for SpacePadding {
+impl Trim {
+    /// Replaces the bytes after the end of each text.
+    pub(super) fn apply(self, texts: &mut [u8]) {
+        for text in texts.chunks_mut(self.width.max(1)) {
+            let end = match self.after {
+                AfterText::Spaces => text
+                    .iter()
+                    .rposition(|byte| !matches!(byte, b' ' | 0))
+                    .map_or(0, |last| last + 1),
+                AfterText::ZeroAndAnything => {
+                    text.iter().position(|byte| *byte == 0).unwrap_or(text.len())
+                }
+            };
+            text.iter_mut().skip(end).for_each(|byte| *byte = 0);
+        }
+    }
+}
+
+impl StepDecoder for Trim {
     fn decode(&self, stored: &[u8], most: usize) -> std::result::Result<Vec<u8>, String> {
         if stored.len() > most {
             return Err(format!("{} bytes of text, expected {most}", stored.len()));
         }
         let mut texts = stored.to_vec();
-        texts.chunks_mut(self.width.max(1)).for_each(trim_spaces);
+        self.apply(&mut texts);
         Ok(texts)
     }
 }
 
-/// Replaces the spaces at the end of a text by zeros.
-pub(super) fn trim_spaces(text: &mut [u8]) {
-    text.iter_mut().rev().take_while(|byte| matches!(byte, b' ' | 0)).for_each(|byte| *byte = 0);
-}
-
-impl fmt::Display for SpacePadding {
+impl fmt::Display for Trim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("without spaces at the end")
+        f.write_str(match self.after {
+            AfterText::Spaces => "without spaces at the end",
+            AfterText::ZeroAndAnything => "up to the first zero",
+        })
     }
 }
 
@@ -217,12 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn spaces_at_the_end_become_zeros() {
-        let padding = SpacePadding { width: 4 };
+    fn bytes_after_texts_become_zeros() {
+        let spaces = Trim { width: 4, after: AfterText::Spaces };
         assert_eq!(
-            padding.decode(b"a b     abcd \0\0\0", 16).unwrap(),
+            spaces.decode(b"a b     abcd \0\0\0", 16).unwrap(),
             b"a b\0\0\0\0\0abcd\0\0\0\0"
         );
-        assert!(padding.decode(b"abcd", 3).is_err());
+        assert!(spaces.decode(b"abcd", 3).is_err());
+        let zero = Trim { width: 8, after: AfterText::ZeroAndAnything };
+        assert_eq!(zero.decode(b"ab\0ger\0\0abcdefgh", 16).unwrap(), b"ab\0\0\0\0\0\0abcdefgh");
     }
 }

@@ -74,7 +74,7 @@ impl StoredVariable {
 }
 
 /// The most chunks whose places are remembered per variable.
-const MOST_FOUND: usize = 1 << 20;
+const MOST_FOUND: usize = 1 << 18;
 
 /// The places of chunks that were looked up, by number.
 #[derive(Default)]

@@ -7,6 +7,9 @@ use super::parsed::Parsed;
 
 /// The most groups within groups.
 const MAX_DEPTH: usize = 64;
+/// The most paths of all objects together, and their bytes.
+const MAX_PATHS: usize = 1 << 18;
+const MAX_PATH_BYTES: usize = 1 << 27;
 /// The most links to paths that lead to one another.
 const MAX_LINKS: usize = 16;
 
@@ -36,6 +39,8 @@ impl Tree {
         let (mut tree, mut links) = (Self::default(), vec![]);
         let mut visited: HashSet<u64> = HashSet::new();
         let mut stack = vec![(String::new(), root, 0)];
+        // Links may give an object any number of paths, and a long name to each.
+        let (mut paths, mut bytes) = (0, 0);
         while let Some((path, address, depth)) = stack.pop() {
             let group = match parsed.get(&address) {
                 Some(Ok(Object::Group(group))) => group,
@@ -54,6 +59,12 @@ impl Tree {
             }
             // The last one pushed is visited first.
             for link in group.links.iter().rev() {
+                paths += 1;
+                bytes += path.len() + link.name.len();
+                if paths > MAX_PATHS || bytes > MAX_PATH_BYTES {
+                    tree.too_deep.push(path);
+                    return tree;
+                }
                 let child = joined(&path, &link.name);
                 match &link.target {
                     Target::Object(address) => stack.push((child, *address, depth + 1)),

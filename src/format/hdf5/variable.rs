@@ -2,7 +2,7 @@
 
 use super::attributes::attributes;
 use super::context::Context;
-use super::filters::{Filters, trim_spaces};
+use super::filters::{Filters, Trim};
 use super::index::ChunkIndex;
 use super::parse::{Dataset, Layout, StoredCell};
 use super::stored::{Found, Place, StoredVariable};
@@ -35,12 +35,13 @@ pub(super) fn variable(
     let fill = shaped.fill(dataset);
     let (place, chunk_shape) = shaped.place(context, dataset)?;
     let is_text = shaped.cell.cell == CellType::Text;
-    let space_padded = shaped.cell.is_space_padded.then_some(shaped.cell.width as usize);
+    let width = shaped.cell.width as usize;
+    let trim = shaped.cell.after_text.map(|after| Trim { width, after });
     let word = match shaped.cell.is_big_endian {
         true => shaped.cell.cell.word() as usize,
         false => 1,
     };
-    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, space_padded)?;
+    let filters = Filters::new(dataset.filters.clone(), shaped.filtered_width, trim)?;
     let stored = StoredVariable {
         shape: shaped.shape,
         chunk_shape: chunk_shape.clone(),
@@ -122,8 +123,8 @@ impl Shaped {
         if self.cell.is_big_endian {
             fill.chunks_mut(self.cell.cell.word() as usize).for_each(<[u8]>::reverse);
         }
-        if self.cell.is_space_padded {
-            trim_spaces(&mut fill);
+        if let Some(after) = self.cell.after_text {
+            Trim { width, after }.apply(&mut fill);
         }
         fill
     }

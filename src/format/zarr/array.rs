@@ -23,7 +23,7 @@ pub struct ZarrArray {
     indexes: Mutex<KnownIndexes>,
 }
 
-/// Indexes of shards that were read, the oldest first. An absent shard has none.
+/// Indexes of shards that were read. An absent shard has none.
 #[derive(Debug, Default)]
 struct KnownIndexes {
     shards: std::collections::HashMap<Vec<u64>, Option<Arc<ShardIndex>>>,
@@ -31,7 +31,7 @@ struct KnownIndexes {
 }
 
 /// The most bytes of shard indexes that an array keeps. They are all forgotten when there are more.
-const MAX_KNOWN: usize = 1 << 26;
+const MAX_KNOWN: usize = 1 << 24;
 
 /// The expected bytes of a value of any length.
 const VARIABLE_VALUE: u64 = 16;

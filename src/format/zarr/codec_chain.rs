@@ -80,6 +80,10 @@ pub(super) fn version3(codecs: &Value, cell: &CellType, rank: usize) -> Result<E
     for (place, codec) in codecs.iter().enumerate() {
         let (name, configuration) = named(codec)?;
         match name {
+            "transpose" if !steps.is_empty() => {
+                let message = "the codec \"transpose\" after a codec of numbers";
+                return Err(Error::unsupported(message));
+            }
             "transpose" => axes = transposed(&axes, configuration)?,
             "bytes" | "endian" => byte_order = Some(endian(configuration, cell)),
             "sharding_indexed" => {
@@ -312,6 +316,17 @@ mod tests {
         {
             assert!(version3(&json!([order(wrong)]), &F4, 3).is_err());
         }
+    }
+
+    #[test]
+    fn a_transposition_of_differences_is_refused() {
+        let codecs = json!([
+            {"name": "numcodecs.delta", "configuration": {"dtype": "<f4"}},
+            {"name": "transpose", "configuration": {"order": [1, 0]}},
+            "bytes",
+        ]);
+        let error = version3(&codecs, &F4, 2).unwrap_err().to_string();
+        assert!(error.contains("transpose"), "{error}");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use crate::error::{Error, Result};
 use crate::format::hierarchy::CellType;
 use crate::format::{ByteOrder, ElementType, TimeUnit};
 
-/// The longest fixed-size text or byte string in bytes.
-const MAX_WIDTH: i128 = 1 << 24;
+/// The longest fixed-size text or byte string in bytes. A cell of this size is kept as the fill value of each array, so a
+/// few bytes of metadata must not ask for much.
+const MAX_WIDTH: i128 = 1 << 16;
 
 /// Parses a type of version 3.
 ///
@@ -51,7 +52,11 @@ pub(super) fn version3(value: &Value) -> Result<CellType> {
         "numpy.timedelta64" => CellType::TimeSpan(unit()?),
         _ => match (number(name), name.strip_prefix('r').map(str::parse::<u32>)) {
             (Some(element), _) => CellType::Number(element),
-            (None, Some(Ok(bits))) if bits % 8 == 0 && bits > 0 => CellType::FixedBytes(bits / 8),
+            (None, Some(Ok(bits)))
+                if bits % 8 == 0 && (1..=MAX_WIDTH * 8).contains(&i128::from(bits)) =>
+            {
+                CellType::FixedBytes(bits / 8)
+            }
             _ => return Err(unknown(value)),
         },
     })
@@ -201,6 +206,7 @@ mod tests {
             bytes(-1),
             bytes(1 << 40),
             json!("r7"),
+            json!("r4294967288"),
             json!("bfloat16"),
             json!(3),
         ] {

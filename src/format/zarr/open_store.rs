@@ -32,7 +32,7 @@ const ATTRIBUTES: &str = ".zattrs";
 /// The most groups and arrays that are found by listing folders.
 const MAX_NODES: usize = 1 << 16;
 
-/// The deepest group that is found by listing folders.
+/// The most parts of the path of a group or an array.
 const MAX_DEPTH: usize = 32;
 
 /// Whether a folder with these entries is a Zarr group or array.
@@ -304,7 +304,12 @@ fn checked(path: &str) -> Result<&str> {
     let path = path.trim_matches('/');
     let is_name =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\\');
-    match path.is_empty() || path.split('/').all(is_name) {
+    let parts = path.split('/').take(MAX_DEPTH + 1);
+    if parts.clone().count() > MAX_DEPTH {
+        let start: String = path.chars().take(60).collect();
+        return Err(Error::unsupported(format!("groups as deep as \"{start}…\"")));
+    }
+    match path.is_empty() || parts.into_iter().all(is_name) {
         true => Ok(path),
         false => Err(Error::corrupt_region("metadata", format!("a node at the path \"{path}\""))),
     }

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::json::{Object, document};
+use super::locate::LocateZarr;
 use super::open_store::ZarrStore;
 use crate::error::{Error, Result};
 use crate::format::{
@@ -57,6 +58,25 @@ impl ReferencedStore {
     /// The groups and arrays.
     pub fn store(&self) -> &ZarrStore {
         &self.store
+    }
+
+    /// Whether a chunk lies in an object store.
+    pub fn names_stores(&self) -> bool {
+        let is_url = |url: &str| url.contains("://") && !url.starts_with("file://");
+        self.chunks.values().any(|it| matches!(it, Reference::At(url, _) if is_url(url)))
+    }
+
+    /// Returns a machine that finds chunks of a variable in the store; see [`ReferencedStore::resolved`].
+    ///
+    /// # Errors
+    /// `Unsupported` for chunks in shards, whose index is in another object too; `Internal` if there is no such variable.
+    pub fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<LocateZarr> {
+        match self.store.arrays().get(variable) {
+            Some(array) if array.shard_shape().is_some() => {
+                Err(Error::unsupported("references to shards"))
+            }
+            _ => self.store.locate(variable, chunks),
+        }
     }
 
     /// Returns chunks with the locations of their bytes: objects are URLs, as the reference file has them. Chunks
@@ -214,13 +234,18 @@ fn reference(name: &str, value: &Value, templates: &Object) -> Result<Reference>
     Ok(Reference::At(url, range))
 }
 
-/// Replaces `{{name}}` by the template of this name; `None` for templates with arguments, and unknown names.
+/// Replaces `{{name}}` by the template of this name; `None` for templates with arguments, unknown names, and URLs that
+/// become longer than any server takes.
 fn filled_in(url: &str, templates: &Object) -> Option<String> {
+    const MOST: usize = 8192;
     let (mut filled, mut rest) = (String::new(), url);
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}")?;
         filled.push_str(before);
         filled.push_str(templates.get(name.trim())?.as_str()?);
+        if filled.len() > MOST {
+            return None;
+        }
         rest = after;
     }
     filled.push_str(rest);
@@ -258,6 +283,7 @@ mod tests {
         let stored = |at| array.stored(&[at], array.object(&[at]), ByteRange::Whole);
         let chunks = store.resolved((0..4).map(stored).collect());
         let at = |chunk: &StoredChunk| chunk.layers[0].values.at.clone();
+        assert!(store.names_stores() && store.locate(0, vec![vec![0]]).is_ok());
         assert_eq!(at(&chunks[0]), Location::new("s3://b/x.nc", 10..11));
         assert_eq!(at(&chunks[1]), Location::new("y.nc", ByteRange::Whole));
         let inline = &chunks[2].layers[0].values;

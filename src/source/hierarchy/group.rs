@@ -55,7 +55,7 @@ impl HierarchyGroup {
         let unreadable = hierarchy.unreadable.iter();
         group.left_out = unreadable
             .filter_map(|it| {
-                Some(it.error.clone().about(&format!("\"{}\"", group.relative(&it.path)?)))
+                Some(it.error.clone().about(&format!("\"{}\"", group.name_of(&it.path)?)))
             })
             .map(|error| group.store.objects().named(error))
             .collect();
@@ -72,26 +72,28 @@ impl HierarchyGroup {
 
     /// Returns the name of an array. A store that is a single array calls it `value`, whatever the name of the store, so
     /// that several such stores can be one table.
-    fn name_of<'a>(&'a self, variable: &'a Variable) -> Option<&'a str> {
-        match variable.path.is_empty() {
-            true => Some("value"),
-            false => self.relative(&variable.path),
-        }
+    fn name_of<'a>(&'a self, path: &'a str) -> Option<&'a str> {
+        if path.is_empty() { Some("value") } else { self.relative(path) }
     }
 
     /// Returns the variables of the group with their numbers and names.
     fn members(&self) -> impl Iterator<Item = (usize, &Variable, &str)> {
         let variables = self.store.hierarchy().variables.iter().enumerate();
-        variables.filter_map(|(number, it)| Some((number, it, self.name_of(it)?)))
+        variables.filter_map(|(number, it)| Some((number, it, self.name_of(&it.path)?)))
     }
 
     /// Returns the number of the variable with this name.
     fn number(&self, name: &str) -> Result<usize> {
-        if let Some((number, ..)) = self.members().find(|(.., it)| *it == name) {
+        let path = match (name, self.view.group.as_str()) {
+            (name, "") => name.to_owned(),
+            (name, group) => format!("{group}/{name}"),
+        };
+        let root = || self.roles.at("").filter(|_| name == "value");
+        if let Some(number) = self.roles.at(&path).or_else(root) {
             return Ok(number);
         }
         let mut unreadable = self.store.hierarchy().unreadable.iter();
-        if let Some(it) = unreadable.find(|it| self.relative(&it.path) == Some(name)) {
+        if let Some(it) = unreadable.find(|it| self.name_of(&it.path) == Some(name)) {
             return Err(self.store.objects().named(it.error.clone().about(&format!("\"{name}\""))));
         }
         let known = self.names().join("\", \"");
@@ -126,7 +128,7 @@ impl ArrayGroup for HierarchyGroup {
     fn has(&self, name: &str) -> bool {
         let mut unreadable = self.store.hierarchy().unreadable.iter();
         self.members().any(|(.., it)| it == name)
-            || unreadable.any(|it| self.relative(&it.path) == Some(name))
+            || unreadable.any(|it| self.name_of(&it.path) == Some(name))
     }
 
     async fn arrays(&self, names: &[String]) -> Result<Vec<OpenedArray>> {

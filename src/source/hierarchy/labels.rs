@@ -16,6 +16,9 @@ use crate::format::{Scratch, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask};
 use crate::tile::{Request, layers::Undecodable, leave_out_absent};
 
+/// The least bytes that a chunk of labels counts for, because asking for an absent one takes time.
+const CHUNK_COST: u64 = 1024;
+
 /// The chunks of labels that are read at once.
 const CHUNKS_AT_ONCE: u64 = 256;
 
@@ -31,7 +34,7 @@ pub(super) async fn read_labels(
 ) -> Result<Option<Labels>> {
     let variable = variable(store, number)?;
     let column = label_column(variable, view, remarks);
-    let grid = ChunkGrid::new(&variable.shape(), &variable.chunk_shape)?;
+    let grid = grid(variable)?;
     let source = VariableChunks {
         store: Arc::clone(store),
         variable: number,
@@ -61,6 +64,23 @@ pub(super) fn variable(store: &Arc<dyn VariableStore>, number: usize) -> Result<
     variable.ok_or_else(|| Error::internal("a variable that does not exist"))
 }
 
+/// Planning lists the chunks of an axis, and a damaged shape may have any number of them.
+const MAX_CHUNKS_PER_AXIS: u64 = 1 << 24;
+
+/// Returns the chunk grid of a variable.
+///
+/// # Errors
+/// `Unsupported` if an axis has too many chunks.
+pub(super) fn grid(variable: &Variable) -> Result<ChunkGrid> {
+    let grid = ChunkGrid::new(&variable.shape(), &variable.chunk_shape)?;
+    match grid.chunks_per_axis().iter().find(|chunks| **chunks > MAX_CHUNKS_PER_AXIS) {
+        None => Ok(grid),
+        Some(chunks) => Err(Error::unsupported(format!(
+            "an axis of {chunks} chunks; the most is {MAX_CHUNKS_PER_AXIS}"
+        ))),
+    }
+}
+
 /// Reads all values of an array of one axis; `None` if they take too much memory for what is stored.
 async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
     let (grid, mut next) = (array.grid(), 0);
@@ -75,7 +95,8 @@ async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
         let payloads = leave_out_absent(&mut stored, payloads);
         let read = payloads.iter().map(|payload| payload.len() as u64).sum();
         let cells = tasks.iter().map(ChunkTask::cells).sum::<u64>();
-        if !memory.is_plausible(cells.saturating_mul(array.value(0).cell_bytes()), read) {
+        let bytes = cells.saturating_mul(array.value(0).cell_bytes());
+        if !memory.is_plausible(bytes.max(tasks.len() as u64 * CHUNK_COST), read) {
             return Ok(None);
         }
         let mut payloads = payloads.into_iter();

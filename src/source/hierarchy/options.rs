@@ -13,10 +13,24 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
     )
     .of_one_place(),
     OptionInfo::new(
+        "dimension_names",
+        ValueKind::Name,
+        "`dim_0`, `dim_1`, …",
+        "the names of dimensions that have none in the file, with commas between them",
+    )
+    .of_one_place(),
+    OptionInfo::new(
         "decode_times",
         ValueKind::Flag,
         "`true`",
         "numbers with units such as `hours since 2000-01-01` are timestamps",
+    )
+    .in_session(),
+    OptionInfo::new(
+        "text_as_binary",
+        ValueKind::Flag,
+        "`false`",
+        "shows text as bytes, valid or not",
     )
     .in_session(),
     OptionInfo::new(
@@ -33,8 +47,12 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
 pub(crate) struct HierarchyView {
     /// The group whose variables are tables, without slashes at its ends; empty for the root.
     pub(crate) group: String,
+    /// The names of axes that have none, one per axis.
+    pub(crate) dimension_names: Vec<String>,
     /// Whether CF times are timestamps.
     pub(crate) decode_times: bool,
+    /// Whether text is shown as bytes.
+    pub(crate) text_as_binary: bool,
     /// Whether values outside of the declared range are NULL.
     pub(crate) valid_range: bool,
     /// How stored data becomes SQL values.
@@ -44,9 +62,13 @@ pub(crate) struct HierarchyView {
 impl HierarchyView {
     /// Takes the settings from the options.
     pub(crate) fn new(options: &ResolvedOptions, defaults: &ReadOptions) -> Self {
+        let names = options.text("dimension_names").unwrap_or_default().split(',');
+        let names = names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         Self {
+            dimension_names: names.collect(),
             group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
             decode_times: options.flag("decode_times").unwrap_or(true),
+            text_as_binary: options.flag("text_as_binary").unwrap_or(false),
             valid_range: options.flag("valid_range").unwrap_or(false),
             read: options.read(defaults),
         }

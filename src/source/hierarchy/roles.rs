@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::format::hierarchy::{Hierarchy, Variable};
+use crate::format::hierarchy::{CellType, Hierarchy, Variable};
 
 /// The attributes that name variables which are not data.
 const REFERENCES: [&str; 4] = ["coordinates", "bounds", "climatology", "grid_mapping"];
@@ -90,22 +90,26 @@ impl Roles {
     }
 
     /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
-    /// coordinate variable of the dimension's name.
+    /// variable of one dimension that has the name of the axis.
     pub(super) fn labels_of(
         &self,
         hierarchy: &Hierarchy,
         variable: &Variable,
         axis: usize,
+        name: &str,
     ) -> Option<usize> {
         let axis = variable.axes.get(axis)?;
-        let named = || self.find(variable.group(), axis.name.as_ref()?);
         let number = match &axis.labels {
             Some(path) => self.at(path),
-            None => named(),
+            None => self.find(variable.group(), name),
         }?;
         let labels = hierarchy.variables.get(number)?;
-        let fits = is_coordinate(labels) && labels.axes.first()?.len == axis.len;
-        fits.then_some(number)
+        let [own] = labels.axes.as_slice() else { return None };
+        // A variable without names of dimensions may label an axis that a user named.
+        let is_named = own.name.as_deref() == Some(labels.name());
+        let fits = is_named || (own.name.is_none() && axis.name.is_none());
+        let has_order = !matches!(labels.cell, CellType::Complex(_));
+        (fits && has_order && own.len == axis.len).then_some(number)
     }
 }
 
@@ -121,7 +125,7 @@ pub(super) fn is_coordinate(variable: &Variable) -> bool {
 mod tests {
     use super::*;
     use crate::format::ElementType;
-    use crate::format::hierarchy::{Attribute, Axis, CellType};
+    use crate::format::hierarchy::{Attribute, Axis};
 
     fn variable(path: &str, axes: &[&str], attributes: &[(&str, &str)]) -> Variable {
         let attributes =
@@ -159,8 +163,8 @@ mod tests {
         assert_eq!(data, ["a/t2m", "lat", "a/time"]);
         // `a/time` is nearer, but has another dimension.
         assert_eq!(roles.find("a", "time"), Some(6));
-        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[2], 0), None);
-        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[1], 0), Some(0));
+        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[2], 0, "time"), None);
+        assert_eq!(roles.labels_of(&hierarchy, &hierarchy.variables[1], 0, "time"), Some(0));
         assert_eq!(roles.find("a/b/c", "/lat"), Some(4));
         assert_eq!(roles.find("a/b/c", "lat"), Some(3));
     }

@@ -70,7 +70,7 @@ pub(super) fn texts(attributes: &Attributes) -> BTreeMap<String, String> {
 
 /// Returns the real and the imaginary parts as two columns.
 fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Vec<Value> {
-    let width = element.size() as usize;
+    let (width, own) = (element.size() as usize, variable.name());
     let half = |(part, suffix): (usize, &str)| {
         let column = NumberColumn::plain(element, None, false, &view.read);
         let fill = variable.fill.get(part * width..).and_then(|fill| fill.get(..width));
@@ -79,7 +79,7 @@ fn halves(variable: &Variable, element: ElementType, view: &HierarchyView) -> Ve
             Some(_) => nan(width),
             None => fill.unwrap_or_default().to_vec(),
         };
-        let name = format!("{}_{suffix}", variable.name());
+        let name = format!("{}_{suffix}", if own.is_empty() { "value" } else { own });
         value(name, ValueColumn::Number(column), Some(width), fill, variable)
     };
     [(0, "re"), (1, "im")].map(half).to_vec()
@@ -104,8 +104,10 @@ fn column(
         CellType::Boolean => scalar(Scalar::Boolean),
         CellType::TimePoint(unit) => scalar(Scalar::Temporal(Temporal::Point(*unit))),
         CellType::TimeSpan(unit) => scalar(Scalar::Temporal(Temporal::Length(*unit))),
+        CellType::FixedUtf8(width) if view.text_as_binary => CellKind::FixedBytes(*width),
         CellType::FixedUtf8(width) => CellKind::FixedText(Encoding::Utf8, *width),
         CellType::FixedUtf32(points) => CellKind::FixedText(Encoding::Utf32, 4 * points),
+        CellType::Text if view.text_as_binary => CellKind::Bytes,
         CellType::Text => CellKind::Text(Encoding::Utf8),
         CellType::FixedBytes(width) => CellKind::FixedBytes(*width),
         CellType::Bytes => CellKind::Bytes,
@@ -135,7 +137,7 @@ fn numbers(
     };
     let mut column = NumberColumn::with_nulls(element, &nulls, &view.read);
     if view.valid_range {
-        column = column.within(valid_range(attributes));
+        column = column.within(valid_range(attributes, element));
     }
     let texts = texts(attributes);
     if attributes.contains_key("scale_factor") || attributes.contains_key("add_offset") {
@@ -243,10 +245,15 @@ fn other_sign(element: ElementType, text: &str) -> Option<Bound> {
 }
 
 /// Returns the least and the greatest valid stored number, as far as they are declared.
-fn valid_range(attributes: &Attributes) -> (Option<f64>, Option<f64>) {
+///
+/// The attributes have the stored type. A negative end of unsigned numbers is one that `_Unsigned` turns round: -6 of
+/// a byte is 250.
+fn valid_range(attributes: &Attributes, element: ElementType) -> (Option<f64>, Option<f64>) {
     let number = |name: &str, place: usize| {
         let texts = attributes.get(name).map(Attribute::texts)?;
-        texts.get(place)?.trim().parse::<f64>().ok()
+        let number = texts.get(place)?.trim().parse::<f64>().ok()?;
+        let turned = element.is_unsigned() && number < 0.0;
+        Some(if turned { number + 2_f64.powi(8 * element.size() as i32) } else { number })
     };
     let least = number("valid_range", 0).or_else(|| number("valid_min", 0));
     (least, number("valid_range", 1).or_else(|| number("valid_max", 0)))
@@ -268,7 +275,33 @@ fn missing_cells(variable: &Variable, view: &HierarchyView) -> Vec<Vec<u8>> {
     if variable.fill_is_missing && !is_time {
         nulls.push(variable.fill.clone());
     }
+    for name in ["_FillValue", "missing_value"] {
+        let texts = variable.attributes.get(name).map(Attribute::texts).unwrap_or_default();
+        nulls.extend(texts.iter().filter_map(|text| missing_cell(&variable.cell, text)));
+    }
     nulls
+}
+
+/// Returns the cell that an attribute means, for cells that are neither numbers nor bytes; `None` for another value.
+fn missing_cell(cell: &CellType, text: &str) -> Option<Vec<u8>> {
+    Some(match cell {
+        CellType::Text => text.as_bytes().to_vec(),
+        CellType::FixedUtf32(points) => {
+            let mut cell: Vec<u8> =
+                text.chars().flat_map(|point| u32::from(point).to_le_bytes()).collect();
+            let width = 4 * *points as usize;
+            if cell.len() > width {
+                return None;
+            }
+            cell.resize(width, 0);
+            cell
+        }
+        CellType::Boolean => vec![u8::from(text.parse::<bool>().ok()?)],
+        CellType::Number(element) | CellType::Enumeration { index: element, .. } => {
+            element_of(*element, text)?[..element.size() as usize].to_vec()
+        }
+        _ => return None,
+    })
 }
 
 /// Returns the cells of an enumeration: text by the place of the name.

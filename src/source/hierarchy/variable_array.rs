@@ -5,18 +5,14 @@ use std::sync::Arc;
 
 use super::chunks::VariableChunks;
 use super::complex::missing_number;
-use super::labels::{read_labels, variable};
+use super::labels::{grid, read_labels, variable};
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::values::{texts, values};
 use crate::array::{Dimension, GridArray, Labels, Remarks};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::hierarchy::{Attribute, Variable};
-use crate::grid::ChunkGrid;
-
-/// Planning lists the chunks of an axis, and a damaged shape may have any number of them.
-const MAX_CHUNKS_PER_AXIS: u64 = 1 << 24;
 
 /// Labels that were read, by the number of their variable. `None` stands for labels that are ignored.
 pub(super) type KnownLabels = Vec<(usize, Option<Labels>)>;
@@ -32,7 +28,7 @@ pub(super) async fn open_variable(
     let variable = variable(store, number)?;
     let mut remarks = Remarks::default();
     let grid = grid(variable)?;
-    let names = dimension_names(variable, &mut remarks);
+    let names = dimension_names(variable, &view.dimension_names, &mut remarks);
     let mut dims = Vec::with_capacity(names.len());
     for (axis, name) in names.into_iter().enumerate() {
         dims.push(
@@ -41,7 +37,7 @@ pub(super) async fn open_variable(
     }
     // The value column is `value`, unless a dimension has that name.
     let taken = dims.iter().any(|dim| dim.name() == "value");
-    let name = if taken { variable.name() } else { "value" };
+    let name = if taken && !variable.path.is_empty() { variable.name() } else { "value" };
     let described = with_units(store, roles, number)?;
     let values = values(&described, name, view, &mut remarks)?;
     let place = store.objects().name();
@@ -78,16 +74,6 @@ fn with_units<'a>(
     Ok(own)
 }
 
-fn grid(variable: &Variable) -> Result<ChunkGrid> {
-    let grid = ChunkGrid::new(&variable.shape(), &variable.chunk_shape)?;
-    match grid.chunks_per_axis().iter().find(|chunks| **chunks > MAX_CHUNKS_PER_AXIS) {
-        None => Ok(grid),
-        Some(chunks) => Err(Error::unsupported(format!(
-            "an axis of {chunks} chunks; the most is {MAX_CHUNKS_PER_AXIS}"
-        ))),
-    }
-}
-
 async fn dimension(
     store: &Arc<dyn VariableStore>,
     roles: &Roles,
@@ -98,21 +84,31 @@ async fn dimension(
     remarks: &mut Remarks,
 ) -> Result<Dimension> {
     let len = of.axes[axis].len;
-    let Some(number) = roles.labels_of(store.hierarchy(), of, axis) else {
+    let Some(number) = roles.labels_of(store.hierarchy(), of, axis, &name) else {
         return Ok(Dimension::indexed(name, len));
     };
     let labels = match known.iter().find(|(read, _)| *read == number) {
         Some((_, labels)) => labels.clone(),
         None => {
             let mut of_labels = Remarks::default();
-            let labels = read_labels(store, number, view, &mut of_labels).await;
-            let labels = labels.map_err(|error| error.about(&format!("labels of \"{name}\"")))?;
+            let labels = match read_labels(store, number, view, &mut of_labels).await {
+                // Other values over the dimension can be read without its labels.
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    of_labels.odd.push(format!("{}; they are ignored", error.detail()));
+                    None
+                }
+                labels => labels.map_err(|error| error.about(&format!("labels of \"{name}\"")))?,
+            };
             remarks.of_labels(&name, of_labels);
             known.push((number, labels.clone()));
             labels
         }
     };
     Ok(match labels {
+        Some(labels) if labels.len() != len => {
+            let message = format!("{} labels of \"{name}\" for {len} places", labels.len());
+            return Err(Error::internal(message));
+        }
         Some(labels) => {
             let attributes = texts(&variable(store, number)?.attributes);
             Dimension::new(name, Some(labels), len, attributes)
@@ -121,12 +117,14 @@ async fn dimension(
     })
 }
 
-/// Returns one name per axis: `dim_0`, `dim_1` for axes without a name, and repeated names with the axis number.
-fn dimension_names(variable: &Variable, remarks: &mut Remarks) -> Vec<String> {
+/// Returns one name per axis. Axes without a name have the `given` one, if there is one per axis, else `dim_0`,
+/// `dim_1`. Repeated names get the axis number.
+fn dimension_names(variable: &Variable, given: &[String], remarks: &mut Remarks) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (place, axis) in variable.axes.iter().enumerate() {
         let own = axis.name.clone().filter(|name| !name.is_empty());
-        let own = own.unwrap_or_else(|| format!("dim_{place}"));
+        let given = given.get(place).filter(|_| given.len() == variable.axes.len());
+        let own = own.or_else(|| given.cloned()).unwrap_or_else(|| format!("dim_{place}"));
         let mut unique = own.clone();
         if names.contains(&unique) {
             unique = format!("{own}_{place}");

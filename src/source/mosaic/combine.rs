@@ -78,9 +78,11 @@ impl GridArray {
 /// Returns the only array, which is a scalar: it has no axis along which anything could be combined.
 fn scalar(name: &str, mut files: Vec<FileArrays>) -> Result<GridArray> {
     let (mut file, others) = (files.swap_remove(0), files);
-    match (file.arrays.pop(), file.arrays.is_empty() && others.is_empty()) {
-        (Some(array), true) => Ok(array.with_name(name)),
-        (array, _) => {
+    let is_only = file.arrays.len() == 1 && others.is_empty();
+    match (is_only, file.arrays.pop()) {
+        (true, Some(array)) => Ok(array.with_name(name)),
+        (_, last) => {
+            let array = file.arrays.first().or(last.as_ref());
             let array = array.map_or(String::new(), |array| array.name().to_owned());
             let message = format!(
                 "\"{array}\" is a single value, which is a table of its own: choose it alone with the option 'dataset'"

@@ -207,7 +207,7 @@ impl Decodable for ArrayChunk {
         let mut payloads = leave_out_absent(&mut present, payloads).into_iter();
         let [stored] = present;
         if stored.layers.is_empty() {
-            return Ok((Findings::default(), memory));
+            return Ok((Findings::absent(), memory));
         }
         let tile = array.decode_value(task, *value, &stored, &mut payloads, memory, scratch);
         let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);

@@ -28,7 +28,9 @@ impl ReferenceFile {
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let file = Objects::One(place.object().await?);
         let references = drive(OpenReferences, &file).await?;
-        let objects = Arc::new(Objects::many(Arc::new(Referenced { file: place.clone() })));
+        let is_remote = place.is_remote() || references.names_stores();
+        let referenced = Referenced { file: place.clone(), is_remote };
+        let objects = Arc::new(Objects::many(Arc::new(referenced)));
         Ok(Self { references, objects })
     }
 }
@@ -43,10 +45,8 @@ impl VariableStore for ReferenceFile {
         &self.objects
     }
 
-    /// Finds chunks that are objects. Chunks in shards would need the index of a shard that lies in another object:
-    /// no writer of references has them.
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
-        let machine = self.references.store().locate(variable, chunks)?;
+        let machine = self.references.locate(variable, chunks)?;
         Ok(self.references.resolved(drive(machine, &self.objects).await?))
     }
 }
@@ -55,6 +55,8 @@ impl VariableStore for ReferenceFile {
 #[derive(Debug)]
 struct Referenced {
     file: Place,
+    /// Whether objects are in a store.
+    is_remote: bool,
 }
 
 #[async_trait]
@@ -64,7 +66,7 @@ impl Folder for Referenced {
     }
 
     fn is_remote(&self) -> bool {
-        self.file.is_remote()
+        self.is_remote
     }
 
     async fn list(&self, _: &str) -> Result<Vec<FolderEntry>> {

@@ -9,5 +9,7 @@ mod cell;
 mod hostile;
 /// Lists of variables, with the files of their expected cells.
 mod manifest;
+/// The options of these formats.
+mod options;
 /// Tables of variables.
 mod tables;

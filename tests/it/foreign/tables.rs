@@ -9,16 +9,18 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use super::cell::is_equal;
 use super::manifest::{Entry, csv, entries};
+use crate::io::remote::{Link, files};
+use crate::support::object_server::ObjectServer;
 use crate::support::{query, reducing, shipped};
 
-/// Compares all variables of a folder, and returns a line for each that differs.
-async fn failures(folder: &Path) -> Vec<String> {
+/// Compares all variables of a folder, which a session reads at `base`, and returns a line for each that differs.
+async fn failures(folder: &Path, ctx: &SessionContext, base: &str) -> Vec<String> {
     let mut failures = Vec::new();
     for entry in entries(folder) {
         if is_of_hdf5(folder, &entry.file) && !cfg!(feature = "hdf5") {
             continue;
         }
-        if let Err(why) = compared(folder, &entry).await {
+        if let Err(why) = compared(folder, &entry, ctx, base).await {
             failures.push(format!("{} {}: {why}", entry.file, entry.table));
         }
     }
@@ -39,10 +41,14 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("codecs_v2.zarr", "packbits", "\"packbits\""),
 ];
 
-async fn compared(folder: &Path, entry: &Entry) -> Result<(), String> {
-    let ctx = reducing(2, 1000);
-    let location = folder.join(&entry.file).to_str().unwrap().to_owned();
-    let found = rows(&ctx, location, &entry.table).await;
+async fn compared(
+    folder: &Path,
+    entry: &Entry,
+    ctx: &SessionContext,
+    base: &str,
+) -> Result<(), String> {
+    let location = format!("{base}/{}", entry.file);
+    let found = rows(ctx, location, &entry.table).await;
     if let Some((.., what)) =
         REFUSED.iter().find(|(file, table, _)| (*file, *table) == (&*entry.file, &*entry.table))
     {
@@ -83,6 +89,7 @@ async fn compared(folder: &Path, entry: &Entry) -> Result<(), String> {
 /// All rows of a variable, in row-major order.
 async fn rows(ctx: &SessionContext, location: String, table: &str) -> Result<RecordBatch, String> {
     let options = ArrayOptions::default().with_dataset(table).with_option("index_columns", "true");
+    ctx.deregister_table("t").map_err(|error| error.to_string())?;
     let opened = ctx.register_array("t", location, options).await;
     opened.map_err(|error| error.to_string())?;
     let schema = ctx.table("t").await.map_err(|error| error.to_string())?;
@@ -111,11 +118,35 @@ async fn rows(ctx: &SessionContext, location: String, table: &str) -> Result<Rec
     }
 }
 
+/// Fails for variables of a folder that differ.
+async fn agree(folder: &Path, ctx: &SessionContext, base: &str) {
+    let failures = failures(folder, ctx, base).await;
+    assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn fixed_set() -> PathBuf {
+    PathBuf::from(shipped("tests/data/foreign"))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_fixed_set_reads_as_xarray_reads_it() {
-    let folder = PathBuf::from(shipped("tests/data/foreign"));
-    let failures = failures(&folder).await;
-    assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
+    let folder = fixed_set();
+    agree(&folder, &reducing(2, 1000), folder.to_str().unwrap()).await;
+}
+
+/// Reads, instead of mapping, local files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fixed_set_is_the_same_without_mappings() {
+    let (folder, ctx) = (fixed_set(), reducing(1, 100));
+    query(&ctx, "SET gridfusion.io = 'pread'").await.unwrap();
+    agree(&folder, &ctx, folder.to_str().unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fixed_set_is_the_same_in_an_object_store() {
+    let folder = fixed_set();
+    let link = Link::new(ObjectServer::start(files(&folder, "bucket/foreign")));
+    agree(&folder, &link.session(RemoteLimits::default()), "s3://bucket/foreign").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -123,6 +154,5 @@ async fn random_datasets_read_as_xarray_reads_them() {
     let Some(folder) = std::env::var_os("GRIDFUSION_DATASETS") else { return };
     let folder = PathBuf::from(folder);
     assert!(entries(&folder).len() > 100, "few datasets in {folder:?}");
-    let failures = failures(&folder).await;
-    assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
+    agree(&folder, &reducing(2, 1000), folder.to_str().unwrap()).await;
 }

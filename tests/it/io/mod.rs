@@ -23,7 +23,7 @@ mod operations;
 #[path = "../../../benches/common/peak_pool.rs"]
 mod peak_pool;
 /// Requests to object stores.
-mod remote;
+pub(crate) mod remote;
 /// Streams that are dropped.
 mod remote_cancelled;
 /// Many queries at a time.

@@ -23,14 +23,14 @@ fn once() -> RetryConfig {
 }
 
 /// A server, as a web server and as the S3 bucket `bucket`. Making a store reads all certificates of the system.
-pub(super) struct Link {
-    pub(super) server: ObjectServer,
+pub(crate) struct Link {
+    pub(crate) server: ObjectServer,
     http: Arc<dyn ObjectStore>,
     pub(super) s3: Arc<dyn ObjectStore>,
 }
 
 impl Link {
-    pub(super) fn new(server: ObjectServer) -> Self {
+    pub(crate) fn new(server: ObjectServer) -> Self {
         Self::with(server, &ClientOptions::new().with_allow_http(true))
     }
 
@@ -59,7 +59,7 @@ impl Link {
     }
 
     /// Returns a session of its own.
-    pub(super) fn session(&self, limits: RemoteLimits) -> SessionContext {
+    pub(crate) fn session(&self, limits: RemoteLimits) -> SessionContext {
         self.session_in(limits, Arc::new(RuntimeEnv::default()))
     }
 
@@ -85,7 +85,7 @@ impl Link {
 }
 
 /// Returns the files of a folder, with their paths below `prefix`.
-pub(super) fn files(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn files(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -98,10 +98,15 @@ pub(super) fn heap_objects(
         None,
     );
     let mut cache = FractalHeapDirectBlockCache::default();
-    let (mut objects, mut failed) = (vec![], None);
+    let (mut objects, mut failed, mut bytes) = (vec![], None, 0);
     for heap_id in records.map_err(converted)?.into_iter().filter_map(heap_id) {
         match heap.get_object_storage_cached(&heap_id, &storage, address, length, &mut cache) {
-            Ok(object) => objects.push(object),
+            Ok(object) => {
+                // Any number of records may name the same object.
+                bytes += object.len();
+                check_total(bytes)?;
+                objects.push(object);
+            }
             // The other objects are read too, so that all missing blocks are requested at once.
             Err(error) if file.blocks.has_missed() => failed = Some(converted(error)),
             Err(error) => return Err(converted(error)),
@@ -125,9 +130,12 @@ fn value(file: &FileBytes, message: &AttributeMessage, heaps: &mut Collections) 
             texts(all.map(|bytes| trimmed(bytes, *padding)).collect())
         }
         datatype if is_text_reference(datatype) => {
-            let mut all = vec![];
+            let (mut all, mut bytes) = (vec![], 0);
             for reference in elements.references(file)? {
-                all.push(heap_text(file, &reference, heaps)?);
+                let text = heap_text(file, &reference, heaps)?;
+                bytes += text.len();
+                check_total(bytes)?;
+                all.push(text);
             }
             texts(all)
         }
@@ -135,9 +143,12 @@ fn value(file: &FileBytes, message: &AttributeMessage, heaps: &mut Collections) 
             Datatype::Reference { ref_type: ReferenceType::Object, size }
                 if *size == file.widths.address =>
             {
-                let mut lists = vec![];
+                let (mut lists, mut bytes) = (vec![], 0);
                 for reference in elements.references(file)? {
-                    lists.push(objects(file, &reference, heaps)?);
+                    let list = objects(file, &reference, heaps)?;
+                    bytes += size_of_val(list.as_slice());
+                    check_total(bytes)?;
+                    lists.push(list);
                 }
                 Value::Objects(lists)
             }
@@ -227,6 +238,16 @@ fn heap_text(file: &FileBytes, reference: &Reference, heaps: &mut Collections) -
     }
     let collection = heaps.get(file, reference.address)?;
     Ok(trimmed(collection.value(reference, 1)?, StringPadding::NullTerminate))
+}
+
+/// Fails if the values of one attribute, or all attributes of an object, take more memory than any writer needs.
+fn check_total(bytes: usize) -> Result<()> {
+    /// 64 MiB.
+    const MOST: usize = 1 << 26;
+    match bytes <= MOST {
+        true => Ok(()),
+        false => Err(Error::unsupported(format!("attributes of more than {} MiB", MOST >> 20))),
+    }
 }
 
 /// Returns the addresses in a list of references to objects.

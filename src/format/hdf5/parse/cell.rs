@@ -16,8 +16,17 @@ pub(in crate::format::hdf5) struct StoredCell {
     /// Bytes of a stored cell; of a reference, if the cell is in a heap.
     pub(in crate::format::hdf5) width: u64,
     pub(in crate::format::hdf5) is_big_endian: bool,
-    /// Whether spaces follow the end of a text.
-    pub(in crate::format::hdf5) is_space_padded: bool,
+    /// The bytes after the end of a text, unless they are zeros alone.
+    pub(in crate::format::hdf5) after_text: Option<AfterText>,
+}
+
+/// The bytes after the end of a text in its cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::format::hdf5) enum AfterText {
+    /// Spaces, as in Fortran.
+    Spaces,
+    /// A zero, and then any bytes, as in C.
+    ZeroAndAnything,
 }
 
 /// Returns the type of cells; the name of the type if it cannot be read.
@@ -30,14 +39,19 @@ pub(super) fn stored_cell(
         cell: CellType::Text,
         width: u64::from(message.size),
         is_big_endian: is_big_endian(datatype),
-        is_space_padded: false,
+        after_text: None,
     };
     stored.cell = match datatype {
         Datatype::FixedPoint { .. }
         | Datatype::Bitfield { .. }
         | Datatype::FloatingPoint { .. } => CellType::Number(number(datatype)?),
         Datatype::String { size: StringSize::Fixed(width), padding, .. } => {
-            stored.is_space_padded = *padding == StringPadding::SpacePad;
+            stored.after_text = match padding {
+                StringPadding::SpacePad => Some(AfterText::Spaces),
+                // A text of one byte has no room for a zero.
+                StringPadding::NullTerminate if *width > 1 => Some(AfterText::ZeroAndAnything),
+                StringPadding::NullTerminate | StringPadding::NullPad => None,
+            };
             CellType::FixedUtf8(*width)
         }
         _ if is_text_reference(datatype) => {

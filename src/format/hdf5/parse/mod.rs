@@ -14,7 +14,7 @@ mod storage;
 
 pub(super) use array_index::{ArrayIndex, array_index};
 pub(super) use attributes::Value;
-pub(super) use cell::StoredCell;
+pub(super) use cell::{AfterText, StoredCell};
 pub(super) use filter::LibraryFilter;
 #[cfg(test)]
 pub(super) use group::Link;
