@@ -121,6 +121,10 @@ impl Formats {
             };
         }
         let by_name = by_name.map(|(found, _)| found);
+        // Plain web servers have no listings, and answer the request for one slowly.
+        if by_name.is_some() && is_on_the_web(place.location()) {
+            return by_name;
+        }
         match place.entries().await {
             // The entries are more certain than the name, and the name more certain than the entries of
             // subfolders.
@@ -469,6 +473,11 @@ pub(crate) fn mosaic_options(options: &ResolvedOptions, index_columns: bool) -> 
         index_columns,
         ..MosaicOptions::default()
     }
+}
+
+/// Whether a location is on a web server.
+fn is_on_the_web(location: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| location.starts_with(scheme))
 }
 
 /// Returns the longest known ending of a name, even if it alone does not identify the format.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::prelude::SessionContext;
+use gridfusion::io::RemoteLimits;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 
 use super::cell::is_equal;
@@ -147,6 +148,23 @@ async fn the_fixed_set_is_the_same_in_an_object_store() {
     let folder = fixed_set();
     let link = Link::new(ObjectServer::start(files(&folder, "bucket/foreign")));
     agree(&folder, &link.session(RemoteLimits::default()), "s3://bucket/foreign").await;
+}
+
+/// A web server has no listings, so a store there must have consolidated metadata.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn consolidated_stores_are_read_from_web_servers() {
+    let folder = fixed_set();
+    let link = Link::new(ObjectServer::start(files(&folder, "bucket/foreign")));
+    let (ctx, base) =
+        (link.session(RemoteLimits::default()), link.server.url() + "/bucket/foreign");
+    for entry in entries(&folder) {
+        if ["climate_v2.zarr", "climate_v3.zarr", "sharded_v3.zarr"].contains(&&*entry.file) {
+            compared(&folder, &entry, &ctx, &base).await.unwrap();
+        }
+    }
+    let requests = link.server.take_requests();
+    let other = requests.iter().find(|it| !["GET", "HEAD"].contains(&&*it.method));
+    assert!(!requests.is_empty() && other.is_none(), "{other:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
