@@ -219,7 +219,9 @@ impl OpenZarr {
     ) -> Result<Step<ZarrStore>> {
         let mut folders = Vec::new();
         for (group, entries) in groups.iter().zip(replies.into_listings()) {
-            let inner = entries.iter().filter(|it| it.size.is_none() && !it.name.starts_with('.'));
+            // A folder without a name would be its own parent.
+            let is_node = |name: &str| !name.is_empty() && !name.starts_with('.');
+            let inner = entries.iter().filter(|it| it.size.is_none() && is_node(&it.name));
             folders.extend(inner.map(|entry| object(group, &entry.name)));
         }
         let nodes = self.store.arrays.len() + self.store.hierarchy.groups.len() + folders.len();
@@ -329,5 +331,23 @@ impl Machine for OpenZarr {
             State::Listing { version, groups } => self.listed(version, &groups, replies),
             State::Reading { version, folders } => self.read(version, folders, replies),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_name_is_no_node() {
+        let mut machine = OpenZarr::new();
+        machine.step(Replies::Start).unwrap();
+        let group = Bytes::from_static(br#"{"zarr_format": 2}"#);
+        let root = vec![None, None, None, Some(group), None];
+        let step = machine.step(Replies::IfPresent(root)).unwrap();
+        assert!(matches!(step, Step::List(folders) if folders == [""]));
+        let nameless = Entry { name: String::new(), size: None };
+        let step = machine.step(Replies::Listings(vec![vec![nameless]])).unwrap();
+        assert!(matches!(step, Step::Done(store) if store.arrays().is_empty()));
     }
 }
