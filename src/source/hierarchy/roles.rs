@@ -90,7 +90,7 @@ impl Roles {
     }
 
     /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
-    /// variable of one dimension that has the name of the axis.
+    /// variable of one dimension that has the name of the axis. `name` is the name of an axis that has none.
     pub(super) fn labels_of(
         &self,
         hierarchy: &Hierarchy,
@@ -101,7 +101,7 @@ impl Roles {
         let axis = variable.axes.get(axis)?;
         let number = match &axis.labels {
             Some(path) => self.at(path),
-            None => self.find(variable.group(), name),
+            None => self.find(variable.group(), axis.name.as_deref().unwrap_or(name)),
         }?;
         let labels = hierarchy.variables.get(number)?;
         let [own] = labels.axes.as_slice() else { return None };

@@ -158,7 +158,7 @@ async fn consolidated_stores_are_read_from_web_servers() {
     let (ctx, base) =
         (link.session(RemoteLimits::default()), link.server.url() + "/bucket/foreign");
     for entry in entries(&folder) {
-        if ["climate_v2.zarr", "climate_v3.zarr", "sharded_v3.zarr"].contains(&&*entry.file) {
+        if ["climate_v2.zarr", "climate_v3.zarr", "groups_v3.zarr"].contains(&&*entry.file) {
             compared(&folder, &entry, &ctx, &base).await.unwrap();
         }
     }
