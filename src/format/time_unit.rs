@@ -30,3 +30,26 @@ pub enum TimeUnit {
     /// 10⁻¹⁸ s.
     Attosecond,
 }
+
+impl TimeUnit {
+    /// Returns the unit with this name in the types of numpy, such as `ns` in `datetime64[ns]`.
+    #[cfg(any(feature = "zarr", feature = "hdf5"))]
+    pub(in crate::format) fn of_numpy(name: &str) -> Option<Self> {
+        Some(match name {
+            "Y" => Self::Year,
+            "M" => Self::Month,
+            "W" => Self::Week,
+            "D" => Self::Day,
+            "h" => Self::Hour,
+            "m" => Self::Minute,
+            "s" => Self::Second,
+            "ms" => Self::Millisecond,
+            "us" | "μs" => Self::Microsecond,
+            "ns" => Self::Nanosecond,
+            "ps" => Self::Picosecond,
+            "fs" => Self::Femtosecond,
+            "as" => Self::Attosecond,
+            _ => return None,
+        })
+    }
+}

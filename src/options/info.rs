@@ -74,6 +74,15 @@ impl OptionInfo {
     }
 }
 
+/// An option of formats that may hold text of other encodings than UTF-8.
+pub(crate) const TEXT_AS_BINARY: OptionInfo = OptionInfo::new(
+    "text_as_binary",
+    ValueKind::Flag,
+    "`false`",
+    "shows text as bytes, valid or not",
+)
+.in_session();
+
 /// The options that every format has.
 ///
 /// The order is that of messages and documents. `OptionTable::options` relies on the first two, which choose

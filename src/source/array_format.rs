@@ -60,7 +60,7 @@ pub struct InfoFunction {
 
 /// A storage format of arrays.
 ///
-/// `.tet` and TileDB implement this trait.
+/// `.tet`, TileDB, Zarr and NetCDF implement this trait.
 /// [`register_array_format`](crate::GridfusionSessionContextExt::register_array_format) adds other formats to
 /// a session.
 #[async_trait]

@@ -4,6 +4,7 @@
 //!   location ──▶ Place ──▶ Formats: which format? ──▶ ArrayFormat::open ──▶ ArrayGroup ──▶ GridArray
 //!                                     ├ tet                                     many places ──▶ mosaic
 //!                                     ├ tiledb
+//!                                     ├ zarr, netcdf: groups of variables (hierarchy)
 //!                                     └ formats that a session adds
 //! ```
 //!
@@ -12,7 +13,8 @@
 //! | `place` | a path or URL that can be read |
 //! | `array_format`, `formats` | the traits of a format; which format a place has |
 //! | `opened_array` | an array of either kind, and the arrays of one table |
-//! | `tet`, `tiledb` | the built-in formats |
+//! | `tet`, `tiledb`, `zarr`, `netcdf` | the built-in formats |
+//! | `hierarchy` | groups of variables, which Zarr and NetCDF share |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
 //! | `opening` | how many files a session opens |

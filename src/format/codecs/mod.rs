@@ -26,7 +26,6 @@ mod kept;
 mod lz4;
 mod lzf;
 mod output;
-mod part;
 mod pipeline;
 mod scale_offset;
 mod step;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::format::wire::to_usize;
+
 /// The greatest ratio of decoded to stored bytes at which memory is reserved before anything is decoded. Most
 /// data is compressed less.
 pub(super) const MAX_RATIO: usize = 64;
@@ -54,6 +56,18 @@ impl Bound {
     pub(super) fn most(self) -> usize {
         match self {
             Self::Exactly(len) | Self::AtMost(len) => len,
+        }
+    }
+
+    /// Returns the length of the input of a step that turns words of `to` bytes into words of `from` bytes.
+    pub(super) fn scaled(self, from: u64, to: u64) -> Self {
+        let len = self.most() as u64;
+        let words = len.checked_div(from).unwrap_or(0);
+        match self {
+            Self::Exactly(_) if words * from == len => {
+                Self::Exactly(to_usize(words.saturating_mul(to)))
+            }
+            _ => Self::AtMost(to_usize(words.saturating_add(1).saturating_mul(to))),
         }
     }
 
@@ -152,6 +166,13 @@ pub(super) fn resize(memory: &mut Vec<u8>, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_scaled_by_words() {
+        assert_eq!(Bound::Exactly(8).scaled(2, 4), Bound::Exactly(16));
+        assert_eq!(Bound::Exactly(7).scaled(2, 4), Bound::AtMost(16));
+        assert_eq!(Bound::AtMost(7).scaled(0, 4), Bound::AtMost(4));
+    }
 
     #[test]
     fn lengths_are_checked() {

@@ -10,7 +10,7 @@ use super::kept::Kept;
 use super::output::{Bound, Fault, Output};
 use super::stream::Container;
 use super::words::Words;
-use super::{bitshuffle, blosc, delta, lz4, lzf, part, scale_offset, stream, variable};
+use super::{bitshuffle, blosc, delta, lz4, lzf, scale_offset, stream, variable};
 use crate::format::ElementType;
 use crate::format::shuffle::unshuffle_bytes;
 
@@ -88,15 +88,6 @@ pub enum Step {
     VlenUtf8,
     /// numcodecs and Zarr v3 `vlen-bytes`: values of any length, each after its length. Must be the last step.
     VlenBytes,
-    /// A part of every cell: the real parts of complex numbers, or a member of a compound.
-    Part {
-        /// The first byte to take.
-        offset: usize,
-        /// The number of bytes to take.
-        width: usize,
-        /// Bytes of a whole cell.
-        stride: usize,
-    },
     /// A step of one format alone.
     Custom(Arc<dyn StepDecoder>),
 }
@@ -158,9 +149,8 @@ impl Step {
             }
             Self::Delta { element, stored, .. }
             | Self::FixedScaleOffset { element, stored, .. } => {
-                part::scaled(output, element.size(), stored.size())
+                output.scaled(element.size(), stored.size())
             }
-            Self::Part { width, stride, .. } => part::scaled(output, *width as u64, *stride as u64),
             _ if !self.writes() => match output {
                 Bound::Exactly(len) => Bound::Exactly(len.saturating_add(4)),
                 Bound::AtMost(len) => Bound::AtMost(len.saturating_add(4)),
@@ -209,9 +199,6 @@ impl Step {
                 scaling.run(to, Words { element: *of, big: *stored_big }, stored, output)
             }
             Self::VlenUtf8 | Self::VlenBytes => variable::run(stored, output, offsets),
-            Self::Part { offset, width, stride } => {
-                part::run(*offset, *width, *stride, stored, output)
-            }
             Self::Custom(decoder) => {
                 let decoded = decoder.decode(stored, output.bound.most())?;
                 output.bound.check(decoded.len())?;
@@ -256,9 +243,6 @@ impl fmt::Display for Step {
             }
             Self::VlenUtf8 => f.write_str("vlen-utf8"),
             Self::VlenBytes => f.write_str("vlen-bytes"),
-            Self::Part { offset, width, stride } => {
-                write!(f, "bytes {offset}..{} of {stride}", offset.saturating_add(*width))
-            }
             Self::Custom(decoder) => decoder.fmt(f),
         }
     }

@@ -12,7 +12,6 @@ use crate::format::{ByteRange, Layer, Location, Payload, Placement, StorageOrder
 /// An array of a store.
 #[derive(Debug)]
 pub struct ZarrArray {
-    version: u32,
     variable: Variable,
     encoding: Encoding,
     key: ChunkKey,
@@ -38,7 +37,6 @@ const VARIABLE_VALUE: u64 = 16;
 
 impl ZarrArray {
     pub(super) fn new(
-        version: u32,
         variable: Variable,
         encoding: Encoding,
         key: ChunkKey,
@@ -52,12 +50,7 @@ impl ZarrArray {
             Error::unsupported(format!("chunks of shape {shape:?}, which are too large"))
         })?;
         let indexes = Mutex::default();
-        Ok(Self { version, variable, encoding, key, object_shape, chunk_bytes, indexes })
-    }
-
-    /// The version of Zarr.
-    pub fn version(&self) -> u32 {
-        self.version
+        Ok(Self { variable, encoding, key, object_shape, chunk_bytes, indexes })
     }
 
     /// The array as a variable.

@@ -36,7 +36,7 @@ pub(super) fn version3(value: &Value) -> Result<CellType> {
     };
     let unit = || {
         let scale = configuration.get("scale_factor").map_or(Some(1), integer);
-        let unit = configuration.get("unit").and_then(Value::as_str).and_then(time_unit);
+        let unit = configuration.get("unit").and_then(Value::as_str).and_then(TimeUnit::of_numpy);
         unit.filter(|_| scale == Some(1)).ok_or_else(|| unknown(value))
     };
     Ok(match name {
@@ -125,26 +125,7 @@ pub(super) fn version2(value: &Value, object: Option<CellType>) -> Result<(CellT
 
 /// Parses the unit of numpy's times, `8[ns]`. Multiples of a unit, such as `8[25s]`, are not read.
 fn numpy_unit(text: &str) -> Option<TimeUnit> {
-    time_unit(text.strip_prefix("8[")?.strip_suffix(']')?)
-}
-
-fn time_unit(name: &str) -> Option<TimeUnit> {
-    Some(match name {
-        "Y" => TimeUnit::Year,
-        "M" => TimeUnit::Month,
-        "W" => TimeUnit::Week,
-        "D" => TimeUnit::Day,
-        "h" => TimeUnit::Hour,
-        "m" => TimeUnit::Minute,
-        "s" => TimeUnit::Second,
-        "ms" => TimeUnit::Millisecond,
-        "us" | "μs" => TimeUnit::Microsecond,
-        "ns" => TimeUnit::Nanosecond,
-        "ps" => TimeUnit::Picosecond,
-        "fs" => TimeUnit::Femtosecond,
-        "as" => TimeUnit::Attosecond,
-        _ => return None,
-    })
+    TimeUnit::of_numpy(text.strip_prefix("8[")?.strip_suffix(']')?)
 }
 
 fn unknown(value: &Value) -> Error {

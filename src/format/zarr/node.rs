@@ -97,7 +97,7 @@ fn array3(path: &str, metadata: &Object, attributes: Attributes) -> Result<ZarrA
         cell,
         attributes,
     };
-    described.array(3)
+    described.array()
 }
 
 /// Reads the array at `path` from its documents of version 2; a group if there is no `.zarray`.
@@ -128,7 +128,7 @@ pub(super) fn version2(path: &str, documents: &Documents) -> Result<Node> {
         cell,
         attributes: own,
     };
-    described.array(2).map(Box::new).map(Node::Array)
+    described.array().map(Box::new).map(Node::Array)
 }
 
 /// Returns the type of the items of an array of objects, which its first filter tells.
@@ -157,7 +157,7 @@ struct Described<'a> {
 }
 
 impl Described<'_> {
-    fn array(mut self, version: u32) -> Result<ZarrArray> {
+    fn array(mut self) -> Result<ZarrArray> {
         if self.shape.len() > MAX_RANK {
             let rank = self.shape.len();
             return Err(Error::unsupported(format!("{rank} axes, more than {MAX_RANK}")));
@@ -197,7 +197,7 @@ impl Described<'_> {
             fill_is_missing: self.fill_is_missing,
             attributes: self.attributes,
         };
-        ZarrArray::new(version, variable, self.encoding, self.key, self.chunk_shape)
+        ZarrArray::new(variable, self.encoding, self.key, self.chunk_shape)
     }
 }
 

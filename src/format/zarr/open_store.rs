@@ -47,8 +47,6 @@ pub struct ZarrStore {
     hierarchy: Hierarchy,
     /// The arrays of `hierarchy.variables`, in the same order.
     arrays: Vec<Arc<ZarrArray>>,
-    /// Whether one document had all metadata.
-    is_consolidated: bool,
 }
 
 impl ZarrStore {
@@ -60,11 +58,6 @@ impl ZarrStore {
     /// The arrays, in the order of the variables.
     pub fn arrays(&self) -> &[Arc<ZarrArray>] {
         &self.arrays
-    }
-
-    /// Whether one document had the metadata of all arrays.
-    pub fn is_consolidated(&self) -> bool {
-        self.is_consolidated
     }
 
     /// Returns a machine that finds chunks of a variable, by their coordinates.
@@ -82,7 +75,7 @@ impl ZarrStore {
     /// # Errors
     /// `Corrupt` if a path leads out of the store.
     pub(super) fn of_documents(documents: Object) -> Result<Self> {
-        let mut store = Self { is_consolidated: true, ..Self::default() };
+        let mut store = Self::default();
         let mut nodes: BTreeMap<String, Documents> = BTreeMap::new();
         for (object, content) in documents {
             let (path, name) = object.rsplit_once('/').unwrap_or(("", &object));
@@ -192,7 +185,6 @@ impl OpenZarr {
             let path = checked(path).map_err(|error| error.in_file(NODE))?;
             self.store.add(path, NODE, node::version3(path, node));
         }
-        self.store.is_consolidated = true;
         Ok(self.done())
     }
 

@@ -85,6 +85,7 @@ pub(super) fn grid(variable: &Variable) -> Result<ChunkGrid> {
 async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
     let (grid, mut next) = (array.grid(), 0);
     let (mut parts, mut memory) = (Vec::new(), Memory::default());
+    let mut scratch = Scratch::default();
     while next < grid.chunks() {
         let end = next.saturating_add(CHUNKS_AT_ONCE).min(grid.chunks());
         let tasks: Vec<ChunkTask> = (next..end).map(|it| ChunkTask::whole(grid, it)).collect();
@@ -101,7 +102,6 @@ async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
         }
         let mut payloads = payloads.into_iter();
         for (task, stored) in tasks.iter().zip(&stored) {
-            let mut scratch = Scratch::default();
             let tile = array.decode_value(task, 0, stored, &mut payloads, vec![], &mut scratch);
             let named = |failed: Undecodable| array.objects().named_in(failed.member, failed.error);
             let tile = tile.map_err(named)?;

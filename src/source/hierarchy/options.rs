@@ -1,7 +1,7 @@
 //! The options of formats with groups of variables, and the settings that they give.
 
 use crate::array::ReadOptions;
-use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, ValueKind};
 
 /// The options of all these formats.
 pub(crate) const OPTIONS: &[OptionInfo] = &[
@@ -26,13 +26,7 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
         "numbers with units such as `hours since 2000-01-01` are timestamps",
     )
     .in_session(),
-    OptionInfo::new(
-        "text_as_binary",
-        ValueKind::Flag,
-        "`false`",
-        "shows text as bytes, valid or not",
-    )
-    .in_session(),
+    TEXT_AS_BINARY,
     OptionInfo::new(
         "valid_range",
         ValueKind::Flag,

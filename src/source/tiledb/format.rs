@@ -11,7 +11,7 @@ use crate::array::ReadOptions;
 use crate::error::{ErrorKind, Result};
 use crate::format::Entry;
 use crate::format::tiledb::{FolderKind, folder_kind};
-use crate::options::{OptionInfo, ResolvedOptions, ValueKind};
+use crate::options::{OptionInfo, ResolvedOptions, TEXT_AS_BINARY, ValueKind};
 use crate::source::array_format::{ArrayFormat, ArrayGroup, Ending, InfoFunction, Recognised};
 use crate::source::opened_array::TableArrays;
 use crate::source::place::Place;
@@ -39,13 +39,7 @@ const OPTIONS: &[OptionInfo] = &[
         "shows the whole domain, written or not",
     )
     .in_session(),
-    OptionInfo::new(
-        "text_as_binary",
-        ValueKind::Flag,
-        "`false`",
-        "shows text as bytes, valid or not",
-    )
-    .in_session(),
+    TEXT_AS_BINARY,
     OptionInfo::new(
         "time_as_integer",
         ValueKind::Flag,

@@ -174,22 +174,7 @@ fn opaque(size: u32, tag: &str) -> CellType {
     let numpy = tag.strip_prefix("NUMPY:").map(|kind| kind.trim_start_matches(['<', '>', '=']));
     let time = numpy.and_then(|kind| {
         let (kind, unit) = kind.strip_suffix(']')?.split_once('[')?;
-        let unit = match unit {
-            "Y" => TimeUnit::Year,
-            "M" => TimeUnit::Month,
-            "W" => TimeUnit::Week,
-            "D" => TimeUnit::Day,
-            "h" => TimeUnit::Hour,
-            "m" => TimeUnit::Minute,
-            "s" => TimeUnit::Second,
-            "ms" => TimeUnit::Millisecond,
-            "us" => TimeUnit::Microsecond,
-            "ns" => TimeUnit::Nanosecond,
-            "ps" => TimeUnit::Picosecond,
-            "fs" => TimeUnit::Femtosecond,
-            "as" => TimeUnit::Attosecond,
-            _ => return None,
-        };
+        let unit = TimeUnit::of_numpy(unit)?;
         match kind {
             "M8" | "datetime64" => Some(CellType::TimePoint(unit)),
             "m8" | "timedelta64" => Some(CellType::TimeSpan(unit)),
