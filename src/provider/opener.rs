@@ -111,8 +111,9 @@ impl ArrayOpener {
     /// dimensions. Several files are concatenated along the dimension whose labels differ, in the order of
     /// these labels. This reads the labels of each file; a query opens files again that were closed since.
     ///
-    /// `format` is the name of one of the [`Formats`]; `None` recognises the format by names, listings and
-    /// first bytes.
+    /// `format` is the name of one of the [`Formats`]; `None` recognises the format of the first place by
+    /// names, listings and first bytes. Further places have the format that their names show, or that of the
+    /// first.
     ///
     /// # Errors
     /// `Usage` for a pattern without matches, an unknown format, or arrays that cannot be one table.
@@ -125,42 +126,66 @@ impl ArrayOpener {
     ) -> Result<ArrayTable> {
         let locations = locations.into();
         let places = locations.expand(&self.stores).await?;
-        // All places must be of the format of the first. Opening another one fails with an error that names
-        // it.
         let first = self.place(places.first())?;
-        let format = self.format_of(&first, format).await?;
-        let resolved = self.formats.resolve(&format, options, &self.defaults)?;
+        let named = format;
+        let format = self.format_of(&first, named).await?;
+        let resolved = Arc::new(self.formats.resolve(&format, options, &self.defaults)?);
         let has_index_columns = resolved.read(&format.read_defaults()).index_columns;
         let mosaic = mosaic_options(&resolved, has_index_columns);
+        let mut origin = TableOrigin::new(locations, &format, options, &resolved);
         let table = match places {
             Places::One(_) => {
                 let arrays = self.formats.table(&format, &first, &resolved).await?;
                 ArrayTable::of_place(arrays, &mosaic)?
             }
             Places::Many(places) => {
-                let files = self.many(&format, &places, &resolved).await?;
-                let array = GridArray::combine(locations.name(), files, &mosaic)?;
+                let chosen = Chosen { format, options: resolved };
+                let each = match named {
+                    Some(_) => vec![chosen; places.len()],
+                    None => self.chosen(&places, &chosen, options)?,
+                };
+                if each.iter().any(|it| Some(it.format.name()) != origin.format.as_deref()) {
+                    origin.format = None;
+                }
+                let files = self.many(&places, each).await?;
+                let array = GridArray::combine(origin.locations.name(), files, &mosaic)?;
                 ArrayTable::from(array)
             }
         };
-        Ok(table.with_origin(TableOrigin::new(locations, &format, options, &resolved)))
+        Ok(table.with_origin(origin))
+    }
+
+    /// Chooses the format of each place without I/O: the one that its name shows, or that of the `first` place.
+    ///
+    /// # Errors
+    /// `Usage` if an option does not apply to one of the formats.
+    fn chosen(
+        &self,
+        places: &[String],
+        first: &Chosen,
+        options: &ArrayOptions,
+    ) -> Result<Vec<Chosen>> {
+        let choose = |location: &String| match self.formats.of_name(&self.place(location)?.path()) {
+            Some((found, _)) if found.format.name() != first.format.name() => {
+                let options = self.formats.resolve(&found.format, options, &self.defaults)?;
+                Ok(Chosen { format: found.format, options: Arc::new(options) })
+            }
+            _ => Ok(first.clone()),
+        };
+        places.iter().map(choose).collect()
     }
 
     /// Opens the arrays of each place, in the order of `places`; up to 32 places at a time. The first error
     /// ends all.
-    async fn many(
-        &self,
-        format: &Arc<dyn ArrayFormat>,
-        places: &[String],
-        options: &ResolvedOptions,
-    ) -> Result<Vec<FileArrays>> {
+    async fn many(&self, places: &[String], each: Vec<Chosen>) -> Result<Vec<FileArrays>> {
         self.opening.begin(places.len());
-        let opened = OpenFiles::new(options.io() == IoMode::Mmap, MOST_OPEN);
-        let files = places.iter().map(|location| {
+        let is_mapped = each.iter().any(|it| it.options.io() == IoMode::Mmap);
+        let opened = OpenFiles::new(is_mapped, MOST_OPEN);
+        let files = places.iter().zip(each).map(|(location, chosen)| {
             let opened = Arc::clone(&opened);
             async move {
                 let place = self.place(location)?.among(opened);
-                let table = self.formats.table(format, &place, options).await;
+                let table = self.formats.table(&chosen.format, &place, &chosen.options).await;
                 self.opening.end();
                 match table? {
                     TableArrays::Grids(arrays) => Ok(arrays),
@@ -289,6 +314,13 @@ impl ArrayOpener {
         let options = self.formats.resolve(format, &options, &ArrayOptions::default()).ok()?;
         self.formats.open(format, place, &options).await.err()
     }
+}
+
+/// The format of a place, with the options of the table for it.
+#[derive(Debug, Clone)]
+struct Chosen {
+    format: Arc<dyn ArrayFormat>,
+    options: Arc<ResolvedOptions>,
 }
 
 /// The object stores of a session.

@@ -52,8 +52,8 @@ pub struct GridTable {
 pub struct TableOrigin {
     /// The paths or URLs, with patterns as they were given.
     pub locations: Locations,
-    /// The format by name.
-    pub format: String,
+    /// The format by name; `None` if the files are of several formats.
+    pub format: Option<String>,
     /// The options given for the table, without the session's defaults.
     pub options: ArrayOptions,
 }
@@ -73,7 +73,7 @@ impl TableOrigin {
                 options = options.with_option(name, key.clone());
             }
         }
-        Self { locations, format: format.name().to_owned(), options }
+        Self { locations, format: Some(format.name().to_owned()), options }
     }
 
     /// Returns the origin with the option `dataset` set to one array.

@@ -9,7 +9,7 @@ import hdf5plugin
 import netCDF4
 import numpy as np
 
-from zarr_stores import climate, extremes
+from zarr_stores import climate, extremes, month
 
 FILES = []
 
@@ -546,3 +546,15 @@ def templates(path):
             value[0] = "{{file}}"
     document = {"version": 1, "templates": {"file": "climate_nc4.nc"}, "refs": references}
     path.write_text(json.dumps(document, indent=0) + "\n")
+
+
+@file("january_nc4.nc")
+def january(path):
+    """the first of three months, each in another format"""
+    month(1).to_netcdf(path, engine="netcdf4", encoding={"level": {"zlib": True}})
+
+
+@file("march_cdf1.nc")
+def march(path):
+    """the last of three months, each in another format"""
+    month(3).to_netcdf(path, engine="scipy", format="NETCDF3_CLASSIC")

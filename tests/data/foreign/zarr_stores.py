@@ -500,3 +500,19 @@ def fills_v3(path):
         metadata = json.loads(document.read_text())
         metadata["fill_value"] = bits
         document.write_text(json.dumps(metadata, indent=2))
+
+
+def month(number):
+    """Returns a month of four days, which is one table with other months whatever their formats are."""
+    time = pd.date_range(f"2024-{number:02}-01", periods=4)
+    values = np.arange(12.0).reshape(4, 3) + 100 * number
+    encoding = {"units": f"days since 2024-{number:02}-01", "dtype": "f8"}
+    dataset = xr.Dataset({"level": (("time", "x"), values)}, {"time": time, "x": [1.0, 2.0, 3.0]})
+    dataset.time.encoding = encoding
+    return dataset
+
+
+@store
+def february(path):
+    """the middle of three months, each in another format"""
+    month(2).to_zarr(path, zarr_format=2, consolidated=True)

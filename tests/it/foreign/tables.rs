@@ -6,13 +6,13 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::prelude::SessionContext;
 use gridfusion::io::RemoteLimits;
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 
 use super::cell::is_equal;
 use super::manifest::{Entry, csv, entries};
 use crate::io::remote::{Link, files};
 use crate::support::object_server::ObjectServer;
-use crate::support::{query, reducing, shipped};
+use crate::support::{query, reducing, rows_from, shipped};
 
 /// Compares all variables of a folder, which a session reads at `base`, and returns a line for each that differs.
 async fn failures(folder: &Path, ctx: &SessionContext, base: &str) -> Vec<String> {
@@ -148,6 +148,36 @@ async fn the_fixed_set_is_the_same_in_an_object_store() {
     let folder = fixed_set();
     let link = Link::new(ObjectServer::start(files(&folder, "bucket/foreign")));
     agree(&folder, &link.session(RemoteLimits::default()), "s3://bucket/foreign").await;
+}
+
+/// Files of several formats are one table if no format is named. A cluster opens that table again from its origin.
+#[tokio::test]
+#[cfg(feature = "hdf5")]
+async fn files_of_several_formats_are_one_table() {
+    let ctx = reducing(1, 8192);
+    let files = ["march_cdf1.nc", "january_nc4.nc", "february.zarr"]
+        .map(|name| shipped(&format!("tests/data/foreign/{name}")));
+    let list = format!("['{}']", files.join("', '"));
+    let sql = format!(
+        "SELECT date_part('month', time), count(*), min(value), max(value) FROM read_array({list}) GROUP BY 1 ORDER BY 1"
+    );
+    let expected = [
+        ["1", "12", "100.0", "111.0"],
+        ["2", "12", "200.0", "211.0"],
+        ["3", "12", "300.0", "311.0"],
+    ];
+    assert_eq!(rows_from(&ctx, &sql).await, expected);
+
+    let opener = ArrayOpener::of(&ctx.state());
+    let table = opener.table(&files[..], None, &ArrayOptions::default()).await.unwrap();
+    assert_eq!(table.origin().unwrap().format, None);
+
+    let named = format!("SELECT * FROM read_netcdf({list})");
+    let error = query(&ctx, &named).await.unwrap_err().to_string();
+    assert!(error.contains("february.zarr: this is a Zarr store"), "{error}");
+    let options = format!("SELECT * FROM read_array({list}, mode => 'r')");
+    let error = query(&ctx, &options).await.unwrap_err().to_string();
+    assert!(error.contains("mode"), "{error}");
 }
 
 /// A web server has no listings, so a store there must have consolidated metadata.

@@ -20,7 +20,7 @@ async fn opens_again(ctx: &SessionContext, name: &str) {
     let origin = origin_of(ctx, name).await;
     let other = reducing(2, 8192);
     let opener = ArrayOpener::of(&other.state());
-    let format = Some(origin.format.as_str());
+    let format = origin.format.as_deref();
     let again = opener.table(origin.locations.clone(), format, &origin.options).await.unwrap();
     assert_eq!(again.origin(), Some(&origin), "{name}");
     let again = again.into_provider();
@@ -38,7 +38,7 @@ async fn tables_of_schemas_and_catalogs_open_again() {
     ctx.register_array_schema("stations", &shipped(STATIONS), options).await.unwrap();
     let elevation = origin_of(&ctx, "stations.elevation").await;
     assert_eq!(elevation.locations, Locations::from(shipped(STATIONS)));
-    assert_eq!(elevation.format, "tet");
+    assert_eq!(elevation.format.as_deref(), Some("tet"));
     let option = |name| elevation.options.get(name).map(ToString::to_string);
     assert_eq!(option("dataset").as_deref(), Some("elevation"));
     assert_eq!(option("index_columns").as_deref(), Some("true"));
