@@ -216,10 +216,11 @@ fn julian_date(year: i32, month: u32, day: u32) -> Option<NaiveDate> {
         .checked_add_signed(chrono::TimeDelta::days(day_number - UNIX_EPOCH_DAY_NUMBER))
 }
 
-/// Splits text such as `06:00:00 +01:00` or `06:00Z` into clock and zone.
+/// Splits text such as `06:00:00 +01:00`, `06:00:00 1:00` or `06:00Z` into clock and zone.
 fn split_zone(text: &str) -> (&str, &str) {
+    let text = text.trim();
     let at = text.find(|c: char| c == '+' || c == '-' || c.is_ascii_alphabetic());
-    text.split_at(at.unwrap_or(text.len()))
+    text.split_at(at.or_else(|| text.find(' ')).unwrap_or(text.len()))
 }
 
 /// Parses a clock time to microseconds since midnight; without text, midnight. Accepts the hour 24 and the
@@ -241,7 +242,7 @@ fn parse_clock(text: &str) -> Option<i64> {
     Some((hours * 3_600 + minutes * 60) * 1_000_000 + (seconds * 1e6).round() as i64)
 }
 
-/// Parses a zone such as `Z`, `+1`, `-0530` or `+05:30` to microseconds east of UTC; without text, UTC.
+/// Parses a zone such as `Z`, `+1`, `-0530`, `+05:30` or `5:30` to microseconds east of UTC; without text, UTC.
 fn parse_zone(text: &str) -> Option<i64> {
     if ["", "Z", "UTC", "GMT"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
         return Some(0);
@@ -249,7 +250,7 @@ fn parse_zone(text: &str) -> Option<i64> {
     let (sign, digits) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(digits), _) => (1, digits),
         (_, Some(digits)) => (-1, digits),
-        _ => return None,
+        _ => (1, text),
     };
     let (hours, minutes) = match digits.split_once(':') {
         Some(parts) => parts,
@@ -290,6 +291,8 @@ mod tests {
             ("seconds since 1970-01-01T06:30:15.5Z", "1970-01-01 06:30:15.500"),
             ("minutes since 1990-01-01 06:00 UTC", "1990-01-01 06:00:00"),
             ("Hours since 1990-01-01 06:00:00 +01:00", "1990-01-01 05:00:00"),
+            ("seconds since 1970-1-1 0:00:00 0:00", "1970-01-01 00:00:00"),
+            ("seconds since 1970-1-1 6:00 1:30", "1970-01-01 04:30:00"),
             ("days since 1990-01-01 0:0:0 -0330", "1990-01-01 03:30:00"),
             ("Days Since 1990-01-01", "1990-01-01 00:00:00"),
             (" SECONDS\tSINCE  1990-01-01t06:00z ", "1990-01-01 06:00:00"),

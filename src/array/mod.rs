@@ -7,7 +7,7 @@
 //!   sparse    arrays of single cells, over a SparseSource that finds tiles
 //! ```
 //!
-//! A format makes a [`GridArray`] with [`GridArrayBuilder`]. A scan then takes each chunk through it:
+//! `broadcast` repeats an array along dimensions that it lacks. A format makes a [`GridArray`] with [`GridArrayBuilder`]. A scan then takes each chunk through it:
 //!
 //! ```text
 //!   ChunkTask ──locate──▶ StoredChunk ──fetch──▶ payloads ──decode──▶ Tile ──ValueColumn::decode──▶ column
@@ -15,6 +15,7 @@
 //! ```
 
 mod arrow_error;
+mod broadcast;
 mod builder;
 mod cf_time;
 mod chunk_source;

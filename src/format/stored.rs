@@ -73,7 +73,8 @@ impl Layer {
 pub struct Placement {
     /// The cells of the chunk that the layer holds: a range per axis, relative to the chunk.
     pub region: Vec<Range<u64>>,
-    /// Elements per axis of the stored tile.
+    /// Elements per axis of the stored tile. The one element of an axis of length 1 is repeated for all cells of
+    /// the region.
     pub tile_shape: Vec<u64>,
     /// The coordinates of the region's first cell in the stored tile.
     pub origin: Vec<u64>,

@@ -167,6 +167,16 @@ pub trait ArrayGroup: Debug + Send + Sync {
         data_variables(self.location(), opened(self).await)
     }
 
+    /// Opens arrays that belong beside `arrays` as columns of the same table, such as coordinates. By default, there are
+    /// none.
+    ///
+    /// # Errors
+    /// As [`ArrayGroup::arrays`].
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+        let _ = arrays;
+        Ok(vec![])
+    }
+
     /// The errors of entries that the group leaves out, because they cannot be listed or read.
     fn left_out(&self) -> &[Error] {
         &[]
@@ -235,10 +245,12 @@ impl dyn ArrayGroup + '_ {
     /// Opens the arrays that become columns of one table: one name, several with commas between them, or all
     /// data variables.
     pub(crate) async fn columns(&self, dataset: Option<&str>) -> Result<TableArrays> {
-        let opened = match dataset {
+        let mut opened = match dataset {
             Some(names) => self.arrays(&names_in(names, |name| self.has(name))).await?,
             None => self.variables().await?,
         };
+        let beside = self.beside(&opened).await?;
+        opened.extend(beside);
         TableArrays::new(self.file_name(), opened)
     }
 

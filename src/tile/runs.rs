@@ -17,6 +17,9 @@
 //!   The axes are merged: one run of 6 cells, which is a single `memcpy`.
 //! ```
 //!
+//! An axis of one element in the tile may have more cells in the chunk. They all are that element: its step in the
+//! tile is 0.
+//!
 //! `layers.rs` calls this module for values, for validity bytes and for spans of text.
 
 use std::ops::Range;
@@ -40,12 +43,15 @@ pub(crate) fn copy_cells<T: Clone>(
         let to = chunk.get_mut(range(run.to, run.steps.to, run.steps.count));
         let from = stored.get(range(run.from, run.steps.from, run.steps.count));
         let (to, from) = to.zip(from).ok_or_else(too_small)?;
-        if run.steps.to == 1 && run.steps.from == 1 {
-            to.clone_from_slice(from);
-            return Ok(());
+        match (run.steps.to, run.steps.from, from) {
+            (1, 1, _) => to.clone_from_slice(from),
+            (1, 0, [value]) => to.fill(value.clone()),
+            (step, 0, [value]) => to.iter_mut().step_by(step).for_each(|to| to.clone_from(value)),
+            (step, from_step, _) => {
+                let from = from.iter().step_by(from_step);
+                to.iter_mut().step_by(step).zip(from).for_each(|(to, from)| to.clone_from(from));
+            }
         }
-        let from = from.iter().step_by(run.steps.from);
-        to.iter_mut().step_by(run.steps.to).zip(from).for_each(|(to, from)| to.clone_from(from));
         Ok(())
     })
 }
@@ -84,7 +90,7 @@ struct Steps {
     count: usize,
     /// Elements from one to the next in the chunk.
     to: usize,
-    /// Elements from one to the next in the stored tile.
+    /// Elements from one to the next in the stored tile; 0 if they are all the same one.
     from: usize,
 }
 
@@ -130,7 +136,7 @@ fn each_run(
         let steps = Steps {
             count: (cells.end - cells.start) as usize,
             to: to_strides[axis],
-            from: from_strides[axis],
+            from: if tile_shape[axis] == 1 { 0 } else { from_strides[axis] },
         };
         to += cells.start as usize * steps.to;
         from += origin[axis] as usize * steps.from;
@@ -144,7 +150,8 @@ fn each_run(
     // Move the fastest axis of the stored tile next to the fastest axis of the chunk, for `visit_axes`. For
     // axes (a, b, c) and a column-major tile, that is a: the axes are visited in the order b, a, c.
     if let Some((_, outer)) = axes.split_last_mut()
-        && let Some(near) = (0..outer.len()).min_by_key(|&axis| outer[axis].from)
+        && let moving = (0..outer.len()).filter(|&axis| outer[axis].from > 0)
+        && let Some(near) = moving.min_by_key(|&axis| outer[axis].from)
     {
         outer[near..].rotate_left(1);
     }
@@ -156,7 +163,9 @@ fn fits(Placement { region, tile_shape, origin, .. }: &Placement, extents: &[u64
     let rank = extents.len();
     let axis = |axis: usize| {
         let (Range { start, end }, first) = (&region[axis], origin[axis]);
-        let inside = |len| first.checked_add(len).is_some_and(|end| end <= tile_shape[axis]);
+        let repeats = tile_shape[axis] == 1 && first == 0;
+        let inside =
+            |len| repeats || first.checked_add(len).is_some_and(|end| end <= tile_shape[axis]);
         *end <= extents[axis] && end.checked_sub(*start).is_some_and(inside)
     };
     [region.len(), tile_shape.len(), origin.len()] == [rank; 3] && (0..rank).all(axis)
@@ -218,7 +227,7 @@ fn visit_axes(
         [steps] => visit(Run { to, from, steps: *steps }),
         // Different fastest axes: `across` is the tile's, `along` the chunk's. A strip takes up to MAX_STRIP
         // cells of `along` for each cell of `across` before it moves on.
-        [across, along] if across.from < along.from => {
+        [across, along] if (1..along.from).contains(&across.from) => {
             for start in (0..along.count).step_by(MAX_STRIP) {
                 let steps = Steps { count: MAX_STRIP.min(along.count - start), ..*along };
                 let (to, from) = (to + start * along.to, from + start * along.from);
@@ -267,7 +276,7 @@ mod tests {
     }
 
     /// Returns a random placement in a chunk of `extents`: often whole rows, often a single cell of an
-    /// axis.
+    /// axis, and sometimes one element for all cells of an axis.
     fn placement(extents: &[u64], rng: &mut StdRng) -> Placement {
         let (mut region, mut tile_shape, mut origin) = (vec![], vec![], vec![]);
         for &len in extents {
@@ -279,6 +288,11 @@ mod tests {
                     start..rng.random_range(start..=len)
                 }
             });
+            if rng.random_bool(0.2) {
+                tile_shape.push(1);
+                origin.push(0);
+                continue;
+            }
             let before = if rng.random() { 0 } else { rng.random_range(0..3) };
             tile_shape.push(len + before + rng.random_range(0..2));
             origin.push(before + region[region.len() - 1].start);
@@ -295,8 +309,10 @@ mod tests {
             if !at.iter().zip(region).all(|(at, region)| region.contains(at)) {
                 return None;
             }
-            let moved = at.iter_mut().zip(region).zip(origin);
-            moved.for_each(|((at, region), origin)| *at = *at - region.start + origin);
+            let moved = at.iter_mut().zip(region).zip(origin).zip(tile_shape);
+            moved.for_each(|(((at, region), origin), stored)| {
+                *at = if *stored == 1 { 0 } else { *at - region.start + origin };
+            });
             Some((position as usize, place_in(tile_shape, &at, order)))
         });
         places.collect()
@@ -360,6 +376,11 @@ mod tests {
         assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 5], false), 12);
         assert_eq!(runs(&[0..3, 1..2, 2..3], &[3, 4, 5], false), 1);
         assert_eq!(runs(&[0..3, 1..1, 0..5], &[3, 4, 5], true), 0);
+        // A row or plane that is repeated is copied in runs, and a repeated element fills one.
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[1, 4, 5], true), 3);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[1, 1, 5], true), 12);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[3, 4, 1], true), 12);
+        assert_eq!(runs(&[0..3, 0..4, 0..5], &[1, 1, 1], true), 1);
     }
 
     #[test]

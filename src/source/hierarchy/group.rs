@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::beside::coordinates_beside;
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
@@ -168,6 +169,17 @@ impl ArrayGroup for HierarchyGroup {
         }
         let listed = data.iter().map(|(name, variable)| with_axes(name, &axes(variable)));
         Err(mixed("there are several data variables", listed).in_file(&self.location))
+    }
+
+    async fn beside(&self, arrays: &[OpenedArray]) -> Result<Vec<OpenedArray>> {
+        if !self.view.coordinates {
+            return Ok(vec![]);
+        }
+        let grids = arrays.iter().filter_map(OpenedArray::as_grid);
+        let shown = grids.map(|grid| Ok((self.number(grid.name())?, grid)));
+        let shown: Vec<_> = shown.collect::<Result<_>>()?;
+        let columns = coordinates_beside(&self.store, &self.roles, &shown, &self.view).await?;
+        Ok(columns.into_iter().map(OpenedArray::from).collect())
     }
 
     fn left_out(&self) -> &[Error] {

@@ -6,6 +6,7 @@
 //!   roles     which variables are data, and which are coordinates or bounds
 //!   labels    the labels of each axis, from coordinate variables
 //!   values    cells and attributes as columns: missing data, packing, times (CF conventions)
+//!   beside    coordinates as columns of the same table
 //!         │
 //!   HierarchyGroup: an ArrayGroup
 //! ```
@@ -13,6 +14,7 @@
 //! Facts: the CF conventions 1.11 (sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1), and the NetCDF User's Guide,
 //! appendix A. Where they leave a choice, xarray decides.
 
+mod beside;
 mod chunks;
 mod complex;
 mod group;

@@ -26,6 +26,13 @@ pub(crate) const OPTIONS: &[OptionInfo] = &[
         "numbers with units such as `hours since 2000-01-01` are timestamps",
     )
     .in_session(),
+    OptionInfo::new(
+        "coordinates",
+        ValueKind::Flag,
+        "`false`",
+        "variables that the attribute `coordinates` names are columns, such as `lat(y, x)`",
+    )
+    .in_session(),
     TEXT_AS_BINARY,
     OptionInfo::new(
         "valid_range",
@@ -45,6 +52,8 @@ pub(crate) struct HierarchyView {
     pub(crate) dimension_names: Vec<String>,
     /// Whether CF times are timestamps.
     pub(crate) decode_times: bool,
+    /// Whether the coordinates that a variable names are columns beside it.
+    pub(crate) coordinates: bool,
     /// Whether text is shown as bytes.
     pub(crate) text_as_binary: bool,
     /// Whether values outside of the declared range are NULL.
@@ -62,6 +71,7 @@ impl HierarchyView {
             dimension_names: names.collect(),
             group: options.text("group").unwrap_or_default().trim_matches('/').to_owned(),
             decode_times: options.flag("decode_times").unwrap_or(true),
+            coordinates: options.flag("coordinates").unwrap_or(false),
             text_as_binary: options.flag("text_as_binary").unwrap_or(false),
             valid_range: options.flag("valid_range").unwrap_or(false),
             read: options.read(defaults),

@@ -89,6 +89,26 @@ impl Roles {
         !is_coordinate(variable) && !self.helpers.contains(&number)
     }
 
+    /// Returns the numbers of the coordinates that a variable or its group names, apart from coordinates of a
+    /// single dimension with their name: those are labels.
+    pub(super) fn coordinates_of(&self, hierarchy: &Hierarchy, variable: &Variable) -> Vec<usize> {
+        let group = variable.group();
+        let of_group = hierarchy.groups.get(group);
+        let lists = [Some(&variable.attributes), of_group].into_iter().flatten();
+        let lists = lists.filter_map(|attributes| attributes.get("coordinates")?.text());
+        let numbers = lists
+            .flat_map(str::split_whitespace)
+            .filter_map(|name| self.find(group, name))
+            .filter(|number| !is_coordinate(&hierarchy.variables[*number]));
+        let mut distinct: Vec<usize> = Vec::new();
+        for number in numbers {
+            if !distinct.contains(&number) {
+                distinct.push(number);
+            }
+        }
+        distinct
+    }
+
     /// Returns the number of the variable with the labels of an axis: the one that the file names, or the
     /// variable of one dimension that has the name of the axis. `name` is the name of an axis that has none.
     pub(super) fn labels_of(

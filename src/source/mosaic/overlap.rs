@@ -157,8 +157,10 @@ impl Overlap {
     /// ```
     fn shifted(&self, placement: &Placement) -> Option<Placement> {
         let (mut region, mut origin) = (vec![], vec![]);
-        let axes = placement.region.iter().zip(&placement.origin);
-        for ((cells, first), (within, start)) in axes.zip(self.region.iter().zip(&self.origin)) {
+        let axes = placement.region.iter().zip(&placement.origin).zip(&placement.tile_shape);
+        for (((cells, first), stored), (within, start)) in
+            axes.zip(self.region.iter().zip(&self.origin))
+        {
             // `cells` and `shown` are ranges in the stored chunk.
             let shown = *start..start + (within.end - within.start);
             let (from, to) = (cells.start.max(shown.start), cells.end.min(shown.end));
@@ -166,7 +168,8 @@ impl Overlap {
                 return None;
             }
             region.push(within.start + from - shown.start..within.start + to - shown.start);
-            origin.push(first + from - cells.start);
+            // A single element is repeated for all cells.
+            origin.push(if *stored == 1 { *first } else { first + from - cells.start });
         }
         Some(Placement { region, origin, ..placement.clone() })
     }

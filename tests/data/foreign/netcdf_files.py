@@ -9,7 +9,7 @@ import hdf5plugin
 import netCDF4
 import numpy as np
 
-from zarr_stores import climate, extremes, month
+from zarr_stores import climate, curvilinear, extremes, month
 
 FILES = []
 
@@ -558,3 +558,28 @@ def january(path):
 def march(path):
     """the last of three months, each in another format"""
     month(3).to_netcdf(path, engine="scipy", format="NETCDF3_CLASSIC")
+
+
+# ------------------------------------------------------------------------------------- coordinates
+
+
+def curvilinear_file(path, version, chunks):
+    with netCDF4.Dataset(path, "w", format=version) as data:
+        for name, length in (("time", None), ("y", 4), ("x", 6)):
+            data.createDimension(name, length)
+        for name, (dims, values) in curvilinear().items():
+            attributes = {"coordinates": "lat lon run height nowhere"} if name == "t" else {}
+            options = {"zlib": True, "chunksizes": chunks[: len(dims)]} if chunks and dims else {}
+            variable(data, name, np.asarray(values).dtype, dims, values, attributes=attributes, **options)
+
+
+@file("curvilinear_cdf1.nc")
+def curvilinear_cdf1(path):
+    """CDF-1: coordinates of two dimensions, of the record dimension, and of none"""
+    curvilinear_file(path, "NETCDF3_CLASSIC", None)
+
+
+@file("curvilinear_nc4.nc")
+def curvilinear_nc4(path):
+    """NetCDF-4: the same in chunks that do not divide the axes"""
+    curvilinear_file(path, "NETCDF4", (2, 3, 4))

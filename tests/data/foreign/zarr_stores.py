@@ -413,6 +413,32 @@ def bare(path, version):
     return group
 
 
+def curvilinear():
+    """Returns values over three dimensions, and coordinates over some of them, also in another order."""
+    random = np.random.default_rng(19)
+    lat = np.round(random.uniform(-90, 90, (4, 6)), 2).astype("f4")
+    lat[1, 2] = np.nan
+    return {
+        "t": (("time", "y", "x"), np.arange(120, dtype="i4").reshape(5, 4, 6)),
+        "lat": (("y", "x"), lat),
+        "lon": (("x", "y"), np.round(random.uniform(0, 360, (6, 4)), 2)),
+        "run": (("time",), np.arange(5, dtype="i2") * 10),
+        "height": ((), np.float64(2)),
+    }
+
+
+@store
+def curvilinear_v3(path):
+    """coordinates of two dimensions, also in another order and with text, in chunks of their own"""
+    group = zarr.create_group(fresh(path), zarr_format=3)
+    for name, (dims, values) in curvilinear().items():
+        attributes = {"coordinates": "lat lon run height name"} if name == "t" else {}
+        chunks = {"t": (2, 3, 4), "lat": (3, 5), "lon": (4, 3)}.get(name, np.shape(values))
+        put(group, name, values, dims, attributes=attributes, chunks=chunks)
+    put(group, "name", np.array(["a", "bc", "", "def"], dtype="O"), ("y",), dtype="string", chunks=(3,))
+    zarr.consolidate_metadata(str(path))
+
+
 @store
 def unconsolidated_v2(path):
     """no `.zmetadata`; an array without names of dimensions; `/` in the keys of chunks; an empty array"""

@@ -84,3 +84,79 @@ async fn axes_without_names_get_names_and_labels() {
     let wrong = error(&ctx, &sql("half")).await;
     assert!(wrong.contains("half"), "{wrong}");
 }
+
+/// Returns the named columns of the rows of a table and of its coordinates, by joins and by the option.
+async fn joined_and_beside(
+    ctx: &SessionContext,
+    path: &str,
+    coordinates: &[(&str, &str)],
+    end: &str,
+) -> [Vec<Vec<String>>; 2] {
+    let joins: String = coordinates
+        .iter()
+        .map(|(name, keys)| {
+            let one = format!("(SELECT * FROM '{path}#{name}') AS {name}");
+            match *keys {
+                "" => format!(" CROSS JOIN {one}"),
+                keys => format!(" JOIN {one} USING ({keys})"),
+            }
+        })
+        .collect();
+    let names: Vec<&str> = coordinates.iter().map(|(name, _)| *name).collect();
+    let values: Vec<String> = names.iter().map(|name| format!("{name}.value AS {name}")).collect();
+    let joined = format!(
+        "SELECT * FROM (SELECT time, y, x, t.value AS t, {} FROM (SELECT * FROM '{path}#t') AS t{joins}) {end}",
+        values.join(", ")
+    );
+    let beside = format!(
+        "SELECT time, y, x, t, {} FROM read_array('{path}', 't', coordinates => true) {end}",
+        names.join(", ")
+    );
+    [rows_from(ctx, &joined).await, rows_from(ctx, &beside).await]
+}
+
+/// Coordinates of fewer dimensions, in another order or of text are the columns that joins would give.
+#[tokio::test]
+async fn coordinates_are_columns() {
+    let ctx = reducing(2, 7);
+    let all = [("lat", "y, x"), ("lon", "y, x"), ("run", "time"), ("height", ""), ("name", "y")];
+    let files = [("curvilinear_cdf1.nc", 4), ("curvilinear_v3.zarr", 5), ("curvilinear_nc4.nc", 4)];
+    for (file, count) in files {
+        if file == "curvilinear_nc4.nc" && !cfg!(feature = "hdf5") {
+            continue;
+        }
+        let path = data(file);
+        for end in [
+            "ORDER BY time, y, x",
+            "WHERE time BETWEEN 1 AND 3 AND x > 2 AND lat > -20 ORDER BY time, y, x",
+            "WHERE t = 77",
+            "WHERE lat IS NULL AND run > 10 ORDER BY time",
+        ] {
+            let [joined, beside] = joined_and_beside(&ctx, &path, &all[..count], end).await;
+            assert!(!joined.is_empty(), "{file} {end}");
+            assert_eq!(joined, beside, "{file} {end}");
+        }
+        let sql = format!(
+            "SELECT y, count(lat), round(sum(lon), 2), max(run) FROM read_array('{path}', coordinates => true) GROUP BY y ORDER BY y"
+        );
+        let cells = "SELECT y, count(value) * 5, round(sum(value) * 5, 2), 40";
+        let lon = format!("{cells} FROM '{path}#lon' GROUP BY y ORDER BY y");
+        let (found, lon) = (rows_from(&ctx, &sql).await, rows_from(&ctx, &lon).await);
+        let column = |rows: &[Vec<String>], at: usize| -> Vec<String> {
+            rows.iter().map(|row| row[at].clone()).collect()
+        };
+        for at in [0, 2, 3] {
+            assert_eq!(column(&found, at), column(&lon, at), "{file}");
+        }
+        assert_eq!(column(&found, 1), ["30", "25", "30", "30"], "{file}");
+    }
+    // By default, the table has no such columns; `SET` adds them to quoted paths.
+    let path = data("curvilinear_v3.zarr");
+    let width = |sql: String| {
+        let ctx = ctx.clone();
+        async move { ctx.sql(&sql).await.unwrap().schema().fields().len() }
+    };
+    assert_eq!(width(format!("SELECT * FROM '{path}'")).await, 4);
+    rows_from(&ctx, "SET gridfusion.coordinates = true").await;
+    assert_eq!(width(format!("SELECT * FROM '{path}'")).await, 9);
+}

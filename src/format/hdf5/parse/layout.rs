@@ -2,6 +2,7 @@
 
 use hdf5_reader::messages::layout::{ChunkIndexing, DataLayout};
 
+use super::super::file_bytes::Fields;
 use super::super::index::IndexKind;
 use super::super::raw_header::{LAYOUT, RawMessage};
 use crate::error::{Error, Result};
@@ -21,6 +22,53 @@ pub(in crate::format::hdf5) enum Layout {
         /// Whether chunks that the end of an axis cuts have no filters.
         are_cut_chunks_plain: bool,
     },
+}
+
+/// Returns the layout of a dataset with `rank` axes, if its message is of version 1 or 2; addresses have this width.
+///
+/// The crate `hdf5-reader` expects too few reserved bytes in version 2, and an address in compact ones.
+///
+/// Format: HDF5 File Format Specification version 3.0, IV.A.2.i, "Layout: Layout Message Versions 1 and 2".
+pub(super) fn old_layout(
+    raw: &[RawMessage],
+    rank: usize,
+    address_width: u8,
+) -> Result<Option<Layout>> {
+    let message = raw.iter().find(|message| message.kind == LAYOUT && !message.is_shared);
+    let Some(message) = message.filter(|message| matches!(message.bytes.first(), Some(1 | 2)))
+    else {
+        return Ok(None);
+    };
+    let mut fields = Fields::new("data layout", message.address, &message.bytes);
+    let (_version, lens, class) = (fields.uint(1)?, fields.uint(1)?, fields.uint(1)?);
+    fields.take(5)?;
+    let address = if class == 0 { 0 } else { fields.uint(address_width)? };
+    let lens = (0..lens).map(|_| fields.uint(4)).collect::<Result<Vec<u64>>>()?;
+    Ok(Some(match class {
+        0 => {
+            let len = fields.uint(4)?;
+            let at = message.address.saturating_add(fields.position() as u64);
+            let bytes = fields.take(usize::try_from(len).unwrap_or(usize::MAX))?.to_vec();
+            Layout::Compact { bytes, address: Some(at) }
+        }
+        1 => Layout::Contiguous { address },
+        2 => Layout::Chunked {
+            chunk_shape: chunk_shape(&lens, rank)?,
+            index: IndexKind::BTree1,
+            address,
+            are_cut_chunks_plain: false,
+        },
+        class => return Err(fields.corrupt(format!("class {class}, expected 0 to 2"))),
+    }))
+}
+
+/// Returns the lengths of chunks of a dataset with `rank` axes. Bytes of a cell may follow them.
+fn chunk_shape(lens: &[u64], rank: usize) -> Result<Vec<u64>> {
+    let shape = lens.get(..rank).filter(|lens| !lens.contains(&0));
+    shape.map(<[u64]>::to_vec).ok_or_else(|| {
+        let message = format!("chunks of shape {lens:?} of a dataset of {rank} axes");
+        Error::corrupt_region("data layout", message)
+    })
 }
 
 /// Returns the layout of a dataset with `rank` axes. `raw` are the messages of its header.
@@ -43,14 +91,10 @@ pub(super) fn layout(
         }
         DataLayout::Contiguous { address, .. } => Layout::Contiguous { address: *address },
         DataLayout::Chunked { address, dims, chunk_indexing, .. } => {
-            let chunk_shape = dims.get(..rank).filter(|lens| !lens.contains(&0));
-            let chunk_shape = chunk_shape.ok_or_else(|| {
-                let message = format!("chunks of shape {dims:?} of a dataset of {rank} axes");
-                Error::corrupt_region("data layout", message)
-            })?;
+            let lens: Vec<u64> = dims.iter().map(|&len| u64::from(len)).collect();
             let flags = message.and_then(|message| message.bytes.get(2).copied());
             Layout::Chunked {
-                chunk_shape: chunk_shape.iter().map(|&len| u64::from(len)).collect(),
+                chunk_shape: chunk_shape(&lens, rank)?,
                 index: index_kind(chunk_indexing.as_ref(), has_filters),
                 address: *address,
                 are_cut_chunks_plain: version >= 4 && flags.unwrap_or_default() & 1 != 0,
@@ -70,5 +114,49 @@ fn index_kind(indexing: Option<&ChunkIndexing>, has_filters: bool) -> IndexKind 
         Some(ChunkIndexing::FixedArray { .. }) => IndexKind::FixedArray,
         Some(ChunkIndexing::ExtensibleArray { .. }) => IndexKind::ExtensibleArray,
         Some(ChunkIndexing::BTreeV2) => IndexKind::BTree2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn message(bytes: &[&[u8]]) -> RawMessage {
+        let (kind, is_shared, address) = (LAYOUT, false, 100);
+        RawMessage { kind, is_shared, address, bytes: bytes.concat().into() }
+    }
+
+    #[test]
+    fn layouts_of_old_versions() {
+        for version in [1, 2] {
+            let head = |lens: u8, class: u8| [version, lens, class, 0, 0, 0, 0, 0];
+            let (address, lens) =
+                (0x0800_u64.to_le_bytes(), [3_u32, 4, 2].map(u32::to_le_bytes).concat());
+            let found = |parts: &[&[u8]]| old_layout(&[message(parts)], 2, 8);
+            assert_eq!(
+                found(&[&head(3, 1), &address, &lens]).unwrap(),
+                Some(Layout::Contiguous { address: 0x0800 })
+            );
+            let chunked = Layout::Chunked {
+                chunk_shape: vec![3, 4],
+                index: IndexKind::BTree1,
+                address: 0x0800,
+                are_cut_chunks_plain: false,
+            };
+            assert_eq!(found(&[&head(3, 2), &address, &lens]).unwrap(), Some(chunked));
+            let compact = found(&[&head(1, 0), &lens[..4], &2_u32.to_le_bytes(), b"ab"]);
+            let expected = Layout::Compact { bytes: b"ab".to_vec(), address: Some(116) };
+            assert_eq!(compact.unwrap(), Some(expected));
+            for wrong in [
+                vec![&head(3, 3)[..], &address, &lens],
+                vec![&head(3, 2)[..], &address, &lens[..8]],
+                vec![&head(1, 2)[..], &address, &lens],
+                vec![&head(1, 0)[..], &lens[..4], &[255; 4], b"ab"],
+            ] {
+                assert_eq!(found(&wrong).unwrap_err().kind(), ErrorKind::Corrupt, "{wrong:?}");
+            }
+        }
+        assert_eq!(old_layout(&[message(&[&[3, 1, 0]])], 2, 8).unwrap(), None);
     }
 }

@@ -16,7 +16,7 @@ use super::attributes::{Value, attributes};
 use super::cell::{StoredCell, stored_cell};
 use super::converted;
 use super::group::{Link, links};
-use super::layout::{Layout, layout};
+use super::layout::{Layout, layout, old_layout};
 use super::storage::KnownBytes;
 use crate::error::{Error, Result};
 
@@ -155,8 +155,13 @@ impl Parser {
             HdfMessage::DataLayout(layout) => Some(&layout.layout),
             _ => None,
         });
-        let found = found.ok_or_else(|| lacks("layout"))?;
-        let layout = layout(found, shape.len(), !filters.is_empty(), &raw)?;
+        let layout = match old_layout(&raw, shape.len(), self.file.widths.address)? {
+            Some(layout) => layout,
+            None => {
+                let found = found.ok_or_else(|| lacks("layout"))?;
+                layout(found, shape.len(), !filters.is_empty(), &raw)?
+            }
+        };
         Ok(Dataset {
             shape,
             max_shape,
