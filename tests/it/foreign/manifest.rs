@@ -13,15 +13,26 @@ pub(super) struct Entry {
     pub(super) table: String,
     /// The file of its expected cells; none if no table has the variable.
     pub(super) csv: Option<PathBuf>,
+    /// The step between the rows that are expected, in row-major order. Large variables have a sample.
+    #[serde(default = "all")]
+    pub(super) every: usize,
     /// Whether floats are compared with a tolerance.
     #[serde(default)]
     pub(super) packed: bool,
+    /// The amount of the `add_offset` of packed numbers, if it is large.
+    #[serde(default)]
+    pub(super) offset: f64,
     pub(super) dtype: Option<String>,
     /// The type in the file, if it differs from that of the expected cells.
     pub(super) stored: Option<String>,
     /// The names of integers.
     #[serde(rename = "enum", default)]
     pub(super) names: BTreeMap<String, String>,
+}
+
+/// The step of a sample that has all rows.
+fn all() -> usize {
+    1
 }
 
 /// Reads the list of a folder.

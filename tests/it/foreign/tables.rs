@@ -40,6 +40,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("codecs_v2.zarr", "astype", "\"astype\""),
     ("codecs_v2.zarr", "lzma", "\"lzma\""),
     ("codecs_v2.zarr", "packbits", "\"packbits\""),
+    ("tables/b2nd-no-chunkshape.h5", "data", "blosc2"),
+    ("tables/float.h5", "longdouble", "floats of 16 bytes"),
 ];
 
 async fn compared(
@@ -49,7 +51,12 @@ async fn compared(
     base: &str,
 ) -> Result<(), String> {
     let location = format!("{base}/{}", entry.file);
-    let found = rows(ctx, location, &entry.table).await;
+    let mut options = ArrayOptions::default().with_dataset(&*entry.table);
+    let mut found = rows(ctx, &location, &options).await;
+    if found.as_ref().is_err_and(|why| why.contains("text_as_binary = 'true'")) {
+        options = options.with_option("text_as_binary", "true");
+        found = rows(ctx, &location, &options).await;
+    }
     if let Some((.., what)) =
         REFUSED.iter().find(|(file, table, _)| (*file, *table) == (&*entry.file, &*entry.table))
     {
@@ -70,12 +77,13 @@ async fn compared(
     if has_more_columns && entry.table.contains('/') && entry.dtype.as_deref() == Some("bytes") {
         return Ok(());
     }
-    if (found.num_columns(), found.num_rows()) != (header.len(), expected.len()) {
+    let sampled = found.num_rows().div_ceil(entry.every);
+    if (found.num_columns(), sampled) != (header.len(), expected.len()) {
         let (rows, columns) = (found.num_rows(), found.num_columns());
         let (wanted, names) = (expected.len(), header.len());
         return Err(format!("{columns} columns and {rows} rows, expected {names} and {wanted}"));
     }
-    for (at, row) in expected.iter().enumerate() {
+    for (at, row) in (0..).step_by(entry.every).zip(&expected) {
         for (column, field) in found.columns().iter().zip(row) {
             if !is_equal(column, at, field, entry) {
                 let cell = arrow::util::display::array_value_to_string(column, at).unwrap();
@@ -88,8 +96,12 @@ async fn compared(
 }
 
 /// All rows of a variable, in row-major order.
-async fn rows(ctx: &SessionContext, location: String, table: &str) -> Result<RecordBatch, String> {
-    let options = ArrayOptions::default().with_dataset(table).with_option("index_columns", "true");
+async fn rows(
+    ctx: &SessionContext,
+    location: &str,
+    options: &ArrayOptions,
+) -> Result<RecordBatch, String> {
+    let options = options.clone().with_option("index_columns", "true");
     ctx.deregister_table("t").map_err(|error| error.to_string())?;
     let opened = ctx.register_array("t", location, options).await;
     opened.map_err(|error| error.to_string())?;
@@ -200,7 +212,7 @@ async fn consolidated_stores_are_read_from_web_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn random_datasets_read_as_xarray_reads_them() {
+async fn random_datasets_and_real_files_read_as_xarray_reads_them() {
     let Some(folder) = std::env::var_os("GRIDFUSION_DATASETS") else { return };
     let folder = PathBuf::from(folder);
     assert!(entries(&folder).len() > 100, "few datasets in {folder:?}");
