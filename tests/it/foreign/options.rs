@@ -95,17 +95,20 @@ async fn joined_and_beside(
     let joins: String = coordinates
         .iter()
         .map(|(name, keys)| {
-            let one = format!("(SELECT * FROM '{path}#{name}') AS {name}");
+            let one = format!("read_array('{path}', '{name}') AS {name}");
             match *keys {
                 "" => format!(" CROSS JOIN {one}"),
-                keys => format!(" JOIN {one} USING ({keys})"),
+                keys => {
+                    let on = keys.split(", ").map(|key| format!("t.{key} = {name}.{key}"));
+                    format!(" JOIN {one} ON {}", on.collect::<Vec<_>>().join(" AND "))
+                }
             }
         })
         .collect();
     let names: Vec<&str> = coordinates.iter().map(|(name, _)| *name).collect();
     let values: Vec<String> = names.iter().map(|name| format!("{name}.value AS {name}")).collect();
     let joined = format!(
-        "SELECT * FROM (SELECT time, y, x, t.value AS t, {} FROM (SELECT * FROM '{path}#t') AS t{joins}) {end}",
+        "SELECT * FROM (SELECT t.time, t.y, t.x, t.value AS t, {} FROM read_array('{path}', 't') AS t{joins}) {end}",
         values.join(", ")
     );
     let beside = format!(
@@ -140,7 +143,7 @@ async fn coordinates_are_columns() {
             "SELECT y, count(lat), round(sum(lon), 2), max(run) FROM read_array('{path}', coordinates => true) GROUP BY y ORDER BY y"
         );
         let cells = "SELECT y, count(value) * 5, round(sum(value) * 5, 2), 40";
-        let lon = format!("{cells} FROM '{path}#lon' GROUP BY y ORDER BY y");
+        let lon = format!("{cells} FROM read_array('{path}', 'lon') GROUP BY y ORDER BY y");
         let (found, lon) = (rows_from(&ctx, &sql).await, rows_from(&ctx, &lon).await);
         let column = |rows: &[Vec<String>], at: usize| -> Vec<String> {
             rows.iter().map(|row| row[at].clone()).collect()
@@ -150,13 +153,13 @@ async fn coordinates_are_columns() {
         }
         assert_eq!(column(&found, 1), ["30", "25", "30", "30"], "{file}");
     }
-    // By default, the table has no such columns; `SET` adds them to quoted paths.
+    // By default, the table has no such columns; `SET` adds them to all.
     let path = data("curvilinear_v3.zarr");
     let width = |sql: String| {
         let ctx = ctx.clone();
         async move { ctx.sql(&sql).await.unwrap().schema().fields().len() }
     };
-    assert_eq!(width(format!("SELECT * FROM '{path}'")).await, 4);
+    assert_eq!(width(format!("SELECT * FROM read_array('{path}')")).await, 4);
     rows_from(&ctx, "SET gridfusion.coordinates = true").await;
-    assert_eq!(width(format!("SELECT * FROM '{path}'")).await, 9);
+    assert_eq!(width(format!("SELECT * FROM read_array('{path}')")).await, 9);
 }
