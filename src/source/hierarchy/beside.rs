@@ -38,7 +38,7 @@ pub(super) async fn coordinates_beside(
 }
 
 /// Returns the numbers of the coordinates, each once, without variables that the table has already and without those
-/// that are called like a dimension.
+/// with the name of a dimension.
 fn numbers(
     store: &Arc<dyn VariableStore>,
     roles: &Roles,
