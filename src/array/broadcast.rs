@@ -6,8 +6,8 @@
 //!                                    └──  chunk (2, 1, 0)
 //! ```
 //!
-//! The stored tile has one element along each dimension that it lacks, which decoding repeats. So nothing is stored or
-//! located twice, but a chunk is decoded anew for each chunk that shows it.
+//! The stored tile has one element along each dimension that it lacks, which decoding repeats. So nothing is stored
+//! twice, but a chunk is located and decoded anew for each chunk that shows it.
 
 use std::sync::Arc;
 

@@ -7,7 +7,8 @@
 //!   sparse    arrays of single cells, over a SparseSource that finds tiles
 //! ```
 //!
-//! `broadcast` repeats an array along dimensions that it lacks. A format makes a [`GridArray`] with [`GridArrayBuilder`]. A scan then takes each chunk through it:
+//! `broadcast` repeats an array along dimensions that it lacks. A format makes a [`GridArray`] with
+//! [`GridArrayBuilder`]. A scan then takes each chunk through it:
 //!
 //! ```text
 //!   ChunkTask ──locate──▶ StoredChunk ──fetch──▶ payloads ──decode──▶ Tile ──ValueColumn::decode──▶ column

@@ -19,7 +19,9 @@ pub(super) async fn coordinates_beside(
     shown: &[(usize, &GridArray)],
     view: &HierarchyView,
 ) -> Result<Vec<GridArray>> {
-    let Some((_, first)) = shown.first() else { return Ok(vec![]) };
+    // A single value is a table of its own.
+    let first = shown.first().filter(|(_, array)| !array.dims().is_empty());
+    let Some((_, first)) = first else { return Ok(vec![]) };
     let mut known = labels_of(store, roles, shown);
     let mut columns: Vec<GridArray> = Vec::new();
     for number in numbers(store, roles, shown) {

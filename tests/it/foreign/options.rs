@@ -153,6 +153,12 @@ async fn coordinates_are_columns() {
         }
         assert_eq!(column(&found, 1), ["30", "25", "30", "30"], "{file}");
     }
+    // A single value that names coordinates stays a table of its own.
+    let scalar = format!(
+        "SELECT * FROM read_array('{}', 'forecast/run', coordinates => true)",
+        data("groups_v3.zarr")
+    );
+    assert_eq!(rows_from(&ctx, &scalar).await, [["5"]]);
     // By default, the table has no such columns; `SET` adds them to all.
     let path = data("curvilinear_v3.zarr");
     let width = |sql: String| {
