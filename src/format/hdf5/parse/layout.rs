@@ -34,8 +34,7 @@ pub(super) fn old_layout(
     rank: usize,
     address_width: u8,
 ) -> Result<Option<Layout>> {
-    let message = raw.iter().find(|message| message.kind == LAYOUT && !message.is_shared);
-    let Some(message) = message.filter(|message| matches!(message.bytes.first(), Some(1 | 2)))
+    let Some(message) = layout_message(raw).filter(|it| matches!(it.bytes.first(), Some(1 | 2)))
     else {
         return Ok(None);
     };
@@ -62,6 +61,11 @@ pub(super) fn old_layout(
     }))
 }
 
+/// Returns the message with the layout, if the header has it itself.
+fn layout_message(raw: &[RawMessage]) -> Option<&RawMessage> {
+    raw.iter().find(|message| message.kind == LAYOUT && !message.is_shared)
+}
+
 /// Returns the lengths of chunks of a dataset with `rank` axes. Bytes of a cell may follow them.
 fn chunk_shape(lens: &[u64], rank: usize) -> Result<Vec<u64>> {
     let shape = lens.get(..rank).filter(|lens| !lens.contains(&0));
@@ -71,21 +75,21 @@ fn chunk_shape(lens: &[u64], rank: usize) -> Result<Vec<u64>> {
     })
 }
 
-/// Returns the layout of a dataset with `rank` axes. `raw` are the messages of its header.
+/// Returns the layout of a dataset with `rank` axes, if [`old_layout`] does not have it. `raw` are the messages of its
+/// header.
 pub(super) fn layout(
     layout: &DataLayout,
     rank: usize,
     has_filters: bool,
     raw: &[RawMessage],
 ) -> Result<Layout> {
-    let message = raw.iter().find(|message| message.kind == LAYOUT && !message.is_shared);
+    let message = layout_message(raw);
     let version = message.and_then(|message| message.bytes.first().copied()).unwrap_or_default();
     Ok(match layout {
         DataLayout::Compact { data } => {
-            // Version, class and length (2 bytes) come first, since version 3.
-            let stored = message.filter(|message| {
-                version >= 3 && message.bytes.get(4..4 + data.len()) == Some(data.as_slice())
-            });
+            // Version, class and length (2 bytes) come first.
+            let stored = message
+                .filter(|message| message.bytes.get(4..4 + data.len()) == Some(data.as_slice()));
             let address = stored.map(|message| message.address.saturating_add(4));
             Layout::Compact { bytes: data.clone(), address }
         }
