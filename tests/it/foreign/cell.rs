@@ -77,13 +77,14 @@ pub(super) fn is_equal(column: &ArrayRef, row: usize, expected: &Field, entry: &
     }
 }
 
-/// Whether two decimals are equally short, and of one `f32`: programs choose between 1352.4062 and 1352.4063
-/// for 1352.40625.
+/// Whether two decimals are equally short, and equally near to one `f32`: programs choose between 1352.4062 and
+/// 1352.4063 for 1352.40625.
 fn is_same_single(one: f64, other: f64) -> bool {
     let (single, digits) = (one as f32, one.to_string());
-    single == other as f32
-        && single.to_string() == digits
+    let (near, far) = ((f64::from(single) - one).abs(), (f64::from(single) - other).abs());
+    single.to_string() == digits
         && other.to_string().len() == digits.len()
+        && (near - far).abs() <= 1e-6 * near
 }
 
 /// Whether an integer is not exact as a double. xarray compares such integers with fill values as doubles, and so hides
