@@ -7,7 +7,7 @@ use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
 
 /// Small arrays of different kinds.
 pub(crate) fn arrays() -> Vec<Logical> {
-    vec![stations(), climate(), holes(), counts(), runs(), wide()]
+    vec![stations(), climate(), holes(), counts(), runs(), tide(), wide()]
 }
 
 fn axis(name: &'static str, labels: Labels, chunk: u64) -> Axis {
@@ -86,6 +86,18 @@ fn runs() -> Logical {
     array("runs", axes, Element::I32, |_| match rng.random_bool(0.15) {
         true => Cell::Fill,
         false => Cell::Number(rng.random_range(-9..9)),
+    })
+}
+
+/// Many labels: a format that chooses its chunks itself has several of them here.
+fn tide() -> Logical {
+    let hours = Labels::Hours((300_000..301_100).collect());
+    let gauges = Labels::Text(["Brest", "Vigo"].map(str::to_owned).to_vec());
+    let axes = vec![axis("time", hours, 512), axis("gauge", gauges, 1)];
+    let mut rng = StdRng::seed_from_u64(7);
+    array("tide", axes, Element::F64, |_| match rng.random_bool(0.05) {
+        true => Cell::Nan,
+        false => Cell::Number(rng.random_range(-500..500)),
     })
 }
 

@@ -24,7 +24,7 @@ use super::arrays::arrays;
 use super::blocks::{
     Axis, AxisLabels, Blocks, HEADER, Header, Note, Number, Numbers, corrupt, object,
 };
-use super::format::{Capabilities, FormatUnderTest};
+use super::format::{Capabilities, FormatUnderTest, as_given};
 use super::logical::{Cell, Chunk, Element, Labels, Logical, Values};
 use super::subject::{Subject, metrics};
 use crate::support::{cell, open, positions, query};
@@ -63,6 +63,7 @@ impl FormatUnderTest for BlocksUnderTest {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             holds: |_| true,
+            divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::DataType;
 use datafusion::prelude::SessionContext;
 
-use super::logical::{Labels, Logical};
+use super::logical::{Axis, Labels, Logical};
 
 /// A format that passes the suite.
 pub(crate) trait FormatUnderTest: Sync {
@@ -16,7 +16,7 @@ pub(crate) trait FormatUnderTest: Sync {
     /// The suffix of its files or folders.
     fn suffix(&self) -> &'static str;
 
-    /// The labels that it can hold, and the statistics that it stores.
+    /// The labels and chunks that it can hold, and the statistics that it stores.
     fn capabilities(&self) -> Capabilities;
 
     /// Writes an array, all of whose labels the format can hold.
@@ -30,12 +30,17 @@ pub(crate) trait FormatUnderTest: Sync {
     fn install(&self, _ctx: &SessionContext) {}
 }
 
-/// The labels that a format can hold, and the statistics that it stores.
+/// The labels and chunks that a format can hold, and the statistics that it stores.
 pub(crate) struct Capabilities {
     /// Whether a dimension can have these labels; otherwise the suite leaves out its labels.
     pub(crate) holds: fn(&Labels) -> bool,
+    /// Changes the chunks to those that a table has, if the format cannot choose them freely.
+    pub(crate) divides: fn(&mut [Axis]),
     /// The Arrow type of labels that are hours.
     pub(crate) hours: DataType,
     /// Whether the format stores the least and greatest value of chunks.
     pub(crate) notes_bounds: bool,
 }
+
+/// The chunks of a format that can hold any.
+pub(crate) fn as_given(_: &mut [Axis]) {}

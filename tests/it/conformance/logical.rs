@@ -192,7 +192,8 @@ impl Logical {
         self.axes.iter().map(|axis| axis.labels.len()).collect()
     }
 
-    /// The array as the format can hold it: labels that it cannot hold become the index.
+    /// The array as the format can hold it: labels that it cannot hold become the index, and it may have chunks of its
+    /// own.
     pub(crate) fn held_by(&self, capabilities: &Capabilities) -> Self {
         let mut array = self.clone();
         for axis in &mut array.axes {
@@ -200,6 +201,7 @@ impl Logical {
                 axis.labels = Labels::Index(axis.labels.len());
             }
         }
+        (capabilities.divides)(&mut array.axes);
         array
     }
 

@@ -21,8 +21,16 @@ mod checks;
 mod doors;
 /// The interface of a format to the suite.
 mod format;
+/// A writer of HDF5 files.
+mod hdf5_file;
 /// Arrays independent of any format.
 mod logical;
+/// NetCDF's classic format in the suite.
+mod netcdf3;
+/// A writer of files of NetCDF's classic format.
+mod netcdf3_file;
+/// NetCDF-4 in the suite.
+mod netcdf4;
 /// One array in one format, and in memory.
 pub(crate) mod subject;
 /// The `.tet` format in the suite.
@@ -83,3 +91,5 @@ conforms!(of_blocks, crate::conformance::blocks_under_test::BlocksUnderTest);
 conforms!(of_tiledb, crate::conformance::tiledb::TileDb);
 conforms!(of_zarr_2, crate::conformance::zarr::Zarr2);
 conforms!(of_zarr_3, crate::conformance::zarr::Zarr3);
+conforms!(of_netcdf_3, crate::conformance::netcdf3::NetCdf3);
+conforms!(of_netcdf_4, crate::conformance::netcdf4::NetCdf4);

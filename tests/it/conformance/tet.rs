@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::{DataType, TimeUnit};
 use serde_json::{Map, Value, json};
 
-use super::format::{Capabilities, FormatUnderTest};
+use super::format::{Capabilities, FormatUnderTest, as_given};
 use super::logical::{Cell, Element, Labels, Logical, Values};
 use crate::support::{F32, F64, I32, I64, Layout, TestDataset, tet_bytes};
 
@@ -24,6 +24,7 @@ impl FormatUnderTest for Tet {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             holds: |_| true,
+            divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Microsecond, None),
             notes_bounds: true,
         }

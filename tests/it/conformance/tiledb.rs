@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use super::format::{Capabilities, FormatUnderTest};
+use super::format::{Capabilities, FormatUnderTest, as_given};
 use super::logical::{Axis, Cell, Chunk, Element, Labels, Logical, Values};
 use crate::support::tiledb_writer::{
     FLOAT32, FLOAT64, Filters, INT32, INT64, TestArray, TestAttribute, TestDimension, TestFragment,
@@ -31,6 +31,7 @@ impl FormatUnderTest for TileDb {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             holds: Labels::count_up,
+            divides: as_given,
             hours: DataType::Timestamp(TimeUnit::Second, None),
             notes_bounds: true,
         }

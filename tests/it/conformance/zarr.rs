@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use gridfusion::grid::ravel;
 use serde_json::{Map, Value, json};
 
-use super::format::{Capabilities, FormatUnderTest};
+use super::format::{Capabilities, FormatUnderTest, as_given};
 use super::logical::{Axis, Cell, Element, Labels, Logical, Values};
 use crate::support::positions;
 
@@ -22,6 +22,7 @@ pub(crate) struct Zarr3;
 fn capabilities() -> Capabilities {
     Capabilities {
         holds: |_| true,
+        divides: as_given,
         hours: DataType::Timestamp(TimeUnit::Microsecond, None),
         notes_bounds: false,
     }

@@ -38,7 +38,9 @@ pub(crate) async fn labels_prune_chunks(subject: &Subject<'_>) {
         }
         pruned += chunks.len() - needed;
     }
-    assert!(pruned > 10, "{}: {pruned} chunks pruned", subject.what());
+    // A single chunk is pruned only if no row is selected.
+    let least = if chunks.len() > 1 { 11 } else { 0 };
+    assert!(pruned >= least, "{}: {pruned} chunks pruned", subject.what());
 }
 
 /// Zone maps prune whole chunks, and change no answer.
