@@ -4,6 +4,7 @@
 //! complex number of two `f32` has words of 4 bytes: each half is reversed on its own.
 
 use bytes::Bytes;
+use multiversion::multiversion;
 
 use crate::error::{Error, Result};
 
@@ -39,33 +40,69 @@ impl ByteOrder {
             let message = format!("a tile of {} bytes in words of {width}", words.len());
             return Err(Error::internal(message));
         }
-        let mut own = match words.try_into_mut() {
-            Ok(own) => Vec::from(own),
+        Ok(match words.try_into_mut() {
+            Ok(own) => {
+                let mut own = Vec::from(own);
+                swap(&mut own, width);
+                own
+            }
             Err(shared) => {
+                // All bytes of `spare` are overwritten, so it need not be cleared.
                 let mut copy = spare;
-                copy.clear();
-                copy.extend_from_slice(&shared);
+                copy.resize(shared.len(), 0);
+                copy_swapped(&shared, &mut copy, width);
                 copy
             }
-        };
-        swap(&mut own, width);
-        Ok(own.into())
+        }
+        .into())
     }
 }
 
 /// Reverses the bytes of each word.
 fn swap(bytes: &mut [u8], width: usize) {
-    /// Reverses words of a constant width, so that the compiler emits vector instructions.
-    fn swap_words<const WIDTH: usize>(bytes: &mut [u8]) {
-        bytes.as_chunks_mut::<WIDTH>().0.iter_mut().for_each(|word| word.reverse());
-    }
     match width {
         0 | 1 => {}
-        2 => swap_words::<2>(bytes),
-        4 => swap_words::<4>(bytes),
-        8 => swap_words::<8>(bytes),
+        2 => swap_words(bytes.as_chunks_mut().0, |word| u16::from_be_bytes(word).to_le_bytes()),
+        4 => swap_words(bytes.as_chunks_mut().0, |word| u32::from_be_bytes(word).to_le_bytes()),
+        8 => swap_words(bytes.as_chunks_mut().0, |word| u64::from_be_bytes(word).to_le_bytes()),
         _ => bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse),
     }
+}
+
+/// Copies words and reverses the bytes of each, in one pass over memory.
+fn copy_swapped(from: &[u8], to: &mut [u8], width: usize) {
+    match width {
+        2 => copy_words(from.as_chunks().0, to.as_chunks_mut().0, |word| {
+            u16::from_be_bytes(word).to_le_bytes()
+        }),
+        4 => copy_words(from.as_chunks().0, to.as_chunks_mut().0, |word| {
+            u32::from_be_bytes(word).to_le_bytes()
+        }),
+        8 => copy_words(from.as_chunks().0, to.as_chunks_mut().0, |word| {
+            u64::from_be_bytes(word).to_le_bytes()
+        }),
+        _ => {
+            to.copy_from_slice(from);
+            swap(to, width);
+        }
+    }
+}
+
+// `reversed` swaps an integer, which the compiler turns into one shuffle of a whole vector. It finds no such
+// instruction for a loop over the bytes of a word.
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
+fn swap_words<const N: usize>(words: &mut [[u8; N]], reversed: impl Fn([u8; N]) -> [u8; N]) {
+    words.iter_mut().for_each(|word| *word = reversed(*word));
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512vl", "x86_64+avx2"))]
+fn copy_words<const N: usize>(
+    from: &[[u8; N]],
+    to: &mut [[u8; N]],
+    reversed: impl Fn([u8; N]) -> [u8; N],
+) {
+    from.iter().zip(to).for_each(|(from, to)| *to = reversed(*from));
 }
 
 #[cfg(test)]
