@@ -148,6 +148,14 @@ impl Objects {
         self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(), false).await
     }
 
+    /// As [`Objects::fetch`], for bytes that later queries are likely to need, such as labels.
+    ///
+    /// # Errors
+    /// As [`Objects::fetch`].
+    pub async fn fetch_metadata(&self, requests: &[Request]) -> Result<Vec<Option<Bytes>>> {
+        self.read_each(requests.iter().map(|it| (&it.at, it.may_be_absent)).collect(), true).await
+    }
+
     /// Reads each location, in order; the flag tells whether its object may be absent. Metadata may be kept
     /// for later reads.
     ///
@@ -288,7 +296,7 @@ impl OpenFolder {
         // These reads need no length, so they skip opening the object: one that is a chunk takes one
         // request.
         if let [range @ (ByteRange::Whole | ByteRange::Suffix(_))] = ranges.as_slice()
-            && let Some(bytes) = self.folder.read_unopened(object, range).await?
+            && let Some(bytes) = self.folder.read_unopened(object, range, *is_metadata).await?
         {
             return Ok(vec![bytes]);
         }

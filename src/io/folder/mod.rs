@@ -62,12 +62,18 @@ pub trait Folder: Debug + Send + Sync {
         true
     }
 
-    /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not.
+    /// Reads bytes of an object without opening it, where that saves a request; `None` where it does not. The folder may
+    /// keep the bytes of metadata for later reads.
     ///
     /// # Errors
     /// `Io` if the object does not exist or cannot be read.
-    async fn read_unopened(&self, path: &str, range: &ByteRange) -> Result<Option<Bytes>> {
-        let _ = (path, range);
+    async fn read_unopened(
+        &self,
+        path: &str,
+        range: &ByteRange,
+        is_metadata: bool,
+    ) -> Result<Option<Bytes>> {
+        let _ = (path, range, is_metadata);
         Ok(None)
     }
 }

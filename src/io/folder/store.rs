@@ -73,7 +73,7 @@ impl Folder for StoreFolder {
     async fn open(&self, path: &str) -> Result<Arc<dyn ByteSource>> {
         let (name, at) = (self.error_name(path), self.path(path));
         if self.whole_objects {
-            let read = Box::pin(self.store.read_unopened(&at, &ByteRange::Whole)).await;
+            let read = Box::pin(self.store.read_unopened(&at, &ByteRange::Whole, true)).await;
             let bytes = read.map_err(|error| error.in_file(&name))?.unwrap_or_default();
             return Ok(Arc::new(MemorySource::new(name, bytes)));
         }
@@ -84,11 +84,16 @@ impl Folder for StoreFolder {
         !self.whole_objects
     }
 
-    async fn read_unopened(&self, path: &str, range: &ByteRange) -> Result<Option<Bytes>> {
+    async fn read_unopened(
+        &self,
+        path: &str,
+        range: &ByteRange,
+        is_metadata: bool,
+    ) -> Result<Option<Bytes>> {
         if self.whole_objects && *range != ByteRange::Whole {
             return Ok(None);
         }
-        let read = Box::pin(self.store.read_unopened(&self.path(path), range)).await;
+        let read = Box::pin(self.store.read_unopened(&self.path(path), range, is_metadata)).await;
         read.map_err(|error| error.in_file(&self.error_name(path)))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::access::Remote;
 use super::counts::RequestCounts;
@@ -220,7 +220,8 @@ impl RemoteStore {
         }
     }
 
-    /// Reads an object whole or from its end, without opening it; `None` if the server cannot do this.
+    /// Reads an object whole or from its end, without opening it; `None` if the server cannot do this. Keeps the bytes
+    /// for later reads if `keep`, which is for metadata.
     ///
     /// # Errors
     /// `Io` if the object does not exist or cannot be read.
@@ -228,28 +229,49 @@ impl RemoteStore {
         &self,
         path: &Path,
         range: &ByteRange,
+        keep: bool,
     ) -> Result<Option<Bytes>> {
         let key = self.key(path);
-        let identity = self.known().recent(&key, self.limits().check);
-        if let Some(identity) = &identity {
-            let bytes = self.known().bytes(&key, identity, &range.within(identity.size));
-            if let Some(bytes) = bytes {
-                let bytes_cached = bytes.len() as u64;
-                self.remote.count(&RequestCounts { bytes_cached, ..Default::default() });
-                return Ok(Some(bytes));
-            }
+        if let Some(bytes) = self.kept(path, range, keep).await {
+            let bytes_cached = bytes.len() as u64;
+            self.remote.count(&RequestCounts { bytes_cached, ..Default::default() });
+            return Ok(Some(bytes));
         }
+        if keep && self.is_listed_absent(path) {
+            let source = "a recent listing does not have it".into();
+            let absent = StoreError::NotFound { path: path.to_string(), source };
+            return Err(Fault::from(absent).error("read the object", 0));
+        }
+        let identity = self.known().recent(&key, self.limits().check);
         match self.get(path, range, identity, u64::MAX).await {
             Ok((bytes, identity)) => {
                 let start = range.within(identity.size).start;
                 self.known().learn(&key, identity.clone(), self.limits().cache);
-                self.keep(&key, &identity, start, &bytes);
+                if keep {
+                    self.keep(&key, &identity, start, &bytes);
+                }
                 Ok(Some(bytes))
             }
             // A request for the whole object has no range to refuse.
             Err((fault, _)) if fault.refuses_ranges() && *range != ByteRange::Whole => Ok(None),
             Err((fault, tries)) => Err(fault.error("read the object", tries)),
         }
+    }
+
+    /// Returns kept bytes of an object that was not opened. If its identity is old and `confirm`, one byte of the object
+    /// shows whether it is still the same.
+    async fn kept(&self, path: &Path, range: &ByteRange, confirm: bool) -> Option<Bytes> {
+        let key = self.key(path);
+        let recent = self.known().recent(&key, self.limits().check);
+        let is_recent = recent.is_some();
+        let identity = recent.or_else(|| self.known().identity(&key).filter(|_| confirm))?;
+        let bytes = self.known().bytes(&key, &identity, &range.within(identity.size))?;
+        if !is_recent {
+            // If the byte cannot be read, reading all of the object will tell why.
+            self.part(path, &identity, 0..identity.size.min(1)).await.ok()?;
+            self.known().learn(&key, identity, self.limits().cache);
+        }
+        Some(bytes)
     }
 
     fn keep(&self, key: &Key, identity: &Identity, start: u64, bytes: &Bytes) {
@@ -388,6 +410,14 @@ impl RemoteStore {
             .filter_map(|folder| self.known().listing(&self.key(&folder), age))
             .find(|listing| matches!(**listing, Listing::Tree(_)))
             .map(|tree| tree.entries(path))
+    }
+
+    /// Whether a recent listing of its folder lacks an object. Formats ask for metadata that only some arrays have.
+    fn is_listed_absent(&self, path: &Path) -> bool {
+        let parts: Vec<_> = path.parts().collect();
+        let Some((name, folder)) = parts.split_last() else { return false };
+        let entries = self.listed_before(&folder.iter().cloned().collect());
+        entries.is_some_and(|all| all.iter().all(|entry| entry.name != name.as_ref()))
     }
 
     /// Lists one folder.

@@ -32,7 +32,7 @@ pub(super) async fn read_labels(
     view: &HierarchyView,
     remarks: &mut Remarks,
 ) -> Result<Option<Labels>> {
-    let variable = variable(store, number)?;
+    let variable = variable(&**store, number)?;
     let column = label_column(variable, view, remarks);
     let grid = grid(variable)?;
     let source = VariableChunks {
@@ -59,7 +59,7 @@ pub(super) async fn read_labels(
 }
 
 /// Returns a variable by its number.
-pub(super) fn variable(store: &Arc<dyn VariableStore>, number: usize) -> Result<&Variable> {
+pub(super) fn variable(store: &dyn VariableStore, number: usize) -> Result<&Variable> {
     let variable = store.hierarchy().variables.get(number);
     variable.ok_or_else(|| Error::internal("a variable that does not exist"))
 }
@@ -92,7 +92,7 @@ async fn read_line(array: &GridArray) -> Result<Option<ArrayRef>> {
         next = end;
         let located = array.locate(&tasks, &[0]).await?.into_iter().flatten();
         let mut stored: Vec<StoredChunk> = located.collect();
-        let payloads = array.objects().fetch(&Request::of(&stored)).await?;
+        let payloads = array.objects().fetch_metadata(&Request::of(&stored)).await?;
         let payloads = leave_out_absent(&mut stored, payloads);
         let read = payloads.iter().map(|payload| payload.len() as u64).sum();
         let cells = tasks.iter().map(ChunkTask::cells).sum::<u64>();

@@ -14,7 +14,7 @@ use object_store::{ClientOptions, ObjectStore, RetryConfig};
 use serde_json::json;
 use url::Url;
 
-use crate::support::object_server::{Behaviour, ObjectServer};
+use crate::support::object_server::{Behaviour, ObjectServer, Request, Span};
 use crate::support::{I32, Layout, TestDataset, cell, query, rows_from, shipped, tet_bytes};
 
 /// Stores of tests do not try again on their own, as those of the program.
@@ -204,6 +204,45 @@ async fn an_array_is_listed_twice_and_then_known() {
     asked(server);
     ctx.register_array("again", "s3://bucket/ships", ArrayOptions::default()).await.unwrap();
     assert_eq!(asked(server), Vec::<String>::new());
+}
+
+/// Metadata and labels of Zarr stores are kept, and the payloads of chunks are not.
+#[tokio::test]
+async fn a_zarr_store_is_known_after_it_was_opened() {
+    let store = shipped("tests/data/foreign/climate_v3.zarr");
+    let link = Link::new(ObjectServer::start(files(Path::new(&store), "bucket/climate.zarr")));
+    let server = &link.server;
+    let patient =
+        link.session(RemoteLimits { check: Duration::from_secs(60), ..RemoteLimits::default() });
+    let open = async |ctx: &SessionContext, name: &str| {
+        let options = ArrayOptions::default().with_dataset("t2m");
+        ctx.register_array(name, "s3://bucket/climate.zarr", options).await.unwrap();
+    };
+    open(&patient, "t").await;
+    assert!(!asked(server).is_empty());
+    open(&patient, "again").await;
+    let again = server.take_requests();
+    assert!(again.is_empty(), "{again:#?}");
+    for _ in 0..2 {
+        rows_from(&patient, "SELECT avg(value) FROM t").await;
+        assert!(!asked(server).is_empty(), "payloads are read again");
+    }
+
+    let careful = link.session(RemoteLimits { check: Duration::ZERO, ..RemoteLimits::default() });
+    open(&careful, "t").await;
+    let first: Vec<_> = server.take_requests();
+    open(&careful, "again").await;
+    let again = server.take_requests();
+    let is_object = |it: &&Request| it.listing.is_none() && it.status < 400;
+    assert!(first.iter().filter(is_object).count() > 3, "metadata and labels");
+    for request in again.iter().filter(is_object) {
+        assert_eq!(request.range, Some(Span::Between(0, 0)), "only a check: {request:?}");
+    }
+    server.put("bucket/climate.zarr/zarr.json", b"{}".to_vec());
+    let opened = careful
+        .register_array("changed", "s3://bucket/climate.zarr", ArrayOptions::default())
+        .await;
+    opened.expect_err("the metadata was replaced");
 }
 
 /// A query of a known file costs one request that checks the file. A file that was replaced is read anew.
