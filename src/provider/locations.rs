@@ -128,7 +128,7 @@ impl Places {
 
 /// Whether a location has wildcards and is not the path of an existing file. In a URL, `?` begins the
 /// query, so it is no wildcard.
-fn is_pattern(location: &str) -> bool {
+pub(super) fn is_pattern(location: &str) -> bool {
     let is_url = location.contains("://");
     let special = if is_url { &['*', '['][..] } else { &['*', '?', '['] };
     location.contains(special) && !local_path(location).is_some_and(|path| path.exists())

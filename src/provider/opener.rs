@@ -18,7 +18,7 @@ use url::Url;
 
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
-use super::locations::{Locations, Places};
+use super::locations::{Locations, Places, is_pattern};
 use super::store_maker::MakesStores;
 use super::table::TableOrigin;
 use crate::array::GridArray;
@@ -200,6 +200,18 @@ impl ArrayOpener {
             }
         });
         stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await
+    }
+
+    /// Whether `location` is a pattern, and its first match is an array.
+    pub(super) async fn matches_arrays(&self, location: &str) -> bool {
+        if !is_pattern(location) {
+            return false;
+        }
+        let places = Locations::from(location).expand(&self.stores).await;
+        let Some(first) = places.ok().and_then(|it| self.place(it.first()).ok()) else {
+            return false;
+        };
+        self.formats.recognise(&first).await.is_some_and(|found| !found.is_folder_of)
     }
 
     /// Opens the arrays at `location`, which may be a file, a package, an array, or a group of arrays.

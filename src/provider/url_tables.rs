@@ -24,6 +24,7 @@ use crate::source::{parse_url, path_of, refuse_foreign};
 /// | `'arrays/forecast'` | a TileDB array |
 /// | `'group'`, `'folder'` | all arrays of a TileDB group, or of a folder, a column each |
 /// | `'group#forecast'` | one array of a group |
+/// | `'years/*.nc'`, `'years/*'` | all files that match, perhaps of several formats, as one table |
 ///
 /// The whole text is tried as a path first, because the name of a file may contain `#`. Then the text is split
 /// at its last `#`, then at the one before, and so on. A URL is split at its first `#`; a `#` in the name of
@@ -52,13 +53,21 @@ impl GridUrlTables {
         for (location, dataset) in readings(name) {
             let Ok(place) = opener.place(location) else { continue };
             if let Some(found) = opener.formats().recognise(&place).await {
-                return table(&opener, location, dataset, found.format.name()).await.map(Some);
+                let format = Some(found.format.name());
+                return table(&opener, location, dataset, format).await.map(Some);
+            }
+        }
+        // The matches of a pattern may have several formats.
+        for (location, dataset) in readings(name) {
+            if opener.matches_arrays(location).await {
+                return table(&opener, location, dataset, None).await.map(Some);
             }
         }
         // No format recognises the place. If the ending is one of a format, return the error of opening it.
         for (location, dataset) in readings(name) {
             if let Some((found, _)) = opener.formats().of_name(&path_of(location)) {
-                return table(&opener, location, dataset, found.format.name()).await.map(Some);
+                let format = Some(found.format.name());
+                return table(&opener, location, dataset, format).await.map(Some);
             }
         }
         match opener.place(name) {
@@ -97,14 +106,14 @@ async fn table(
     opener: &ArrayOpener,
     location: &str,
     dataset: Option<&str>,
-    format: &str,
+    format: Option<&str>,
 ) -> GridResult<ArrayTable> {
     let options = ArrayOptions::default();
     let options = match dataset {
         Some(dataset) => options.with_dataset(dataset),
         None => options,
     };
-    opener.table(location, Some(format), &options).await
+    opener.table(location, format, &options).await
 }
 
 #[async_trait]

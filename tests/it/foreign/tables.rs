@@ -11,6 +11,7 @@ use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 use super::cell::is_equal;
 use super::manifest::{Entry, csv, entries};
 use crate::io::remote::{Link, files};
+use crate::sql::ways_in::copy_folder;
 use crate::support::object_server::ObjectServer;
 use crate::support::{query, reducing, rows_from, shipped};
 
@@ -141,7 +142,7 @@ async fn agree(folder: &Path, ctx: &SessionContext, base: &str) {
     assert!(failures.is_empty(), "{} variables differ:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn fixed_set() -> PathBuf {
+pub(super) fn fixed_set() -> PathBuf {
     PathBuf::from(shipped("tests/data/foreign"))
 }
 
@@ -185,6 +186,19 @@ async fn files_of_several_formats_are_one_table() {
         ["3", "12", "300.0", "311.0"],
     ];
     assert_eq!(rows_from(&ctx, &sql).await, expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    for file in files.each_ref().map(Path::new) {
+        let copy = folder.path().join(file.file_name().unwrap());
+        match file.is_dir() {
+            true => copy_folder(file, &copy),
+            false => _ = std::fs::copy(file, copy).unwrap(),
+        }
+    }
+    ctx.enable_gridfusion_urls();
+    let quoted =
+        sql.replace(&format!("read_array({list})"), &format!("'{}/*'", folder.path().display()));
+    assert_eq!(rows_from(&ctx, &quoted).await, expected);
 
     let opener = ArrayOpener::of(&ctx.state());
     let table = opener.table(&files[..], None, &ArrayOptions::default()).await.unwrap();

@@ -20,7 +20,8 @@ async fn error(ctx: &SessionContext, sql: &str) -> String {
     query(ctx, sql).await.expect_err(sql).to_string()
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+/// Copies a folder with all that is in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let to = to.join(entry.file_name());
