@@ -18,7 +18,7 @@
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
 //! | `opening` | how many files a session opens |
-//! | `description`, `known`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
+//! | `description`, `known`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
 
 mod array_format;
@@ -29,6 +29,7 @@ mod fact_table;
 mod formats;
 pub(crate) mod hierarchy;
 mod known;
+mod known_dataset;
 pub(crate) mod mosaic;
 mod netcdf;
 mod opened_array;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{NOT_TET, Outcome, STATIONS, gridfusion, package, run, tiledb};
+use crate::support::{NOT_TET, Outcome, STATIONS, foreign, gridfusion, package, run, tiledb};
 
 /// Runs `info`, which must succeed. Replaces the path in the text, which differs between machines.
 fn info(path: &str, more: &[&str]) -> String {
@@ -265,4 +265,103 @@ fn the_same_facts_in_sql() {
     let expected = "dataset,shape,codec\nelevation,6,raw\nprecipitation,1440x6,raw\n\
                     temperature,1440x6,zstd\ntime,1440,raw\nn\n6\nvalue\nm\n";
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(0), expected), "{outcome:?}");
+}
+
+#[test]
+fn a_zarr_store_at_a_glance() {
+    let expected = "\
+PATH
+  Zarr store, version 3, 10 variables
+
+VARIABLE        TYPE  SHAPE       CHUNKS           CODEC                              STORED  RATIO  DIMENSIONS
+all_absent      i32   7 × 10      16 of 2 × 3      zstd, in shards of 4 × 6              0 B      -  y, x
+big_endian      i32   7 × 10      16 of 2 × 3      blosc, in shards of 4 × 6           440 B   0.60  y, x
+cube            f32   3 × 7 × 10  24 of 1 × 2 × 5  zstd, in shards of 2 × 4 × 10     1.0 KiB   0.86  z, y, x
+default         i32   7 × 10      16 of 2 × 3      zstd, in shards of 4 × 6            330 B   0.80  y, x
+gzip_crc32c     i32   7 × 10      16 of 2 × 3      gzip, crc32c, in shards of 4 × 6    437 B   0.60  y, x
+index_at_start  i32   7 × 10      16 of 2 × 3      raw, in shards of 4 × 6             264 B   1.00  y, x
+none            i32   7 × 10      16 of 2 × 3      raw, in shards of 4 × 6             264 B   1.00  y, x
+one_shard       i32   7 × 10      20 of 2 × 2      zstd, in shards of 8 × 12           367 B   0.65  y, x
+x               i16   10          4 of 3           zstd, in shards of 6                 60 B   0.40  x
+y               f64   7           1 of 7           zstd                                 40 B   1.40  y
+
+DIMENSION  LENGTH  TYPE     FIRST  LAST
+y               7  Float64  70.0   10.0
+x              10  Int16    0      27
+z               3  Int64    0      2
+
+WARNINGS
+left out: PATH/nested/zarr.json: \"nested\": shards in shards
+";
+    assert_eq!(info(&foreign("sharded_v3.zarr"), &[]), expected);
+}
+
+/// The stored bytes are those that h5py's `get_storage_size` returns.
+#[test]
+fn a_netcdf_file_at_a_glance() {
+    let expected = "\
+PATH
+  NetCDF-4 file, superblock version 2, 35.7 KiB, 15 variables
+
+VARIABLE               TYPE               SHAPE      CHUNKS          CODEC                          STORED  RATIO  UNITS                  DIMENSIONS
+time                   f64                4          1 of 512        raw                           4.0 KiB   1.00  days since 2024-01-01  time
+time_bnds              f64                4 × 2      4 of 1 × 2      raw                              64 B   1.00  -                      time, nv
+lat                    u8                 4          1 of 4          raw                               4 B   1.00  -                      lat
+lon                    f32                5          1 of 5          raw                              20 B   1.00  -                      lon
+sst                    i16                4 × 4 × 5  8 of 2 × 3 × 4  shuffle, deflate                257 B   1.49  K                      time, lat, lon
+rain                   f32                4 × 4 × 5  4 of 1 × 4 × 5  shuffle, deflate                346 B   0.92  -                      time, lat, lon
+height                 f64                -          1               raw                               8 B   1.00  -                      -
+station                text               3          1 of 3          raw                                 -      -  -                      station
+code                   text of 8 bytes    3          1 of 3          raw                              24 B   1.00  -                      station
+label                  text of 8 bytes    3          1 of 3          raw                              24 B   1.00  -                      station
+cloud                  enumeration of u8  4          1 of 4          raw                               4 B   1.00  -                      lat
+forecast/step          i32                3          1 of 3          raw                              12 B   1.00  hours                  step
+forecast/gust          f32                4 × 3      4 of 2 × 2      fletcher32, shuffle, deflate    106 B   0.60  -                      time, step
+forecast/größe/hidden  f32                2 × 5      1 of 2 × 5      raw                              40 B   1.00  -                      lat, lon
+forecast/größe/seen    f64                3 × 2      1 of 3 × 2      raw                              48 B   1.00  -                      step, nv
+
+DIMENSION  LENGTH  TYPE           FIRST                LAST                 UNITS
+time            4  Timestamp(µs)  2024-01-01T12:00:00  2024-01-04T12:00:00  days since 2024-01-01
+nv              2  Int64          0                    1                    -
+lat             4  Float64        -90.0                37.5                 -
+lon             5  Float64        0.0                  300.0                -
+station         3  Utf8View       Zürich               two words            -
+step            3  Int32          0                    12                   hours
+lat             2  Int64          0                    1                    -
+
+ATTRIBUTE     OF             VALUE
+Conventions   -              CF-1.10
+title         -              made for tests
+bounds        time           time_bnds
+calendar      time           standard
+units         time           days since 2024-01-01
+add_offset    lat            -90
+scale_factor  lat            0.5
+_FillValue    lon            NaN
+_FillValue    sst            -32768
+add_offset    sst            273.15
+coordinates   sst            height
+scale_factor  sst            0.01
+units         sst            K
+_Encoding     label          utf-8
+units         forecast/step  hours
+";
+    assert_eq!(info(&foreign("climate_nc4.nc"), &["--metadata"]), expected);
+}
+
+#[test]
+fn a_classic_file_at_a_glance() {
+    let expected = "\
+PATH
+  NetCDF classic file, CDF-1, 155 B, 2 variables, 5 records of time
+
+VARIABLE  TYPE  SHAPE  CHUNKS      CODEC  STORED  RATIO  DIMENSIONS
+x         i16   3      1 of 3      raw       6 B   1.00  x
+only      i8    5 × 3  1 of 5 × 3  raw      15 B   1.00  time, x
+
+DIMENSION  LENGTH  TYPE   FIRST  LAST
+x               3  Int16  7      9
+time            5  Int64  0      4
+";
+    assert_eq!(info(&foreign("one_record_variable.nc"), &[]), expected);
 }

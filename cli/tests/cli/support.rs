@@ -57,6 +57,11 @@ pub(crate) fn tiledb(name: &str) -> String {
     format!("{}/../tests/data/tiledb/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The path of a Zarr store, NetCDF or HDF5 file of the library's tests.
+pub(crate) fn foreign(name: &str) -> String {
+    format!("{}/../tests/data/foreign/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 /// Writes a file with one uncompressed dataset `t` of 32-bit floats. Each chunk holds `chunk_rows` whole
 /// rows.
 pub(crate) fn tet(path: &Path, shape: [u64; 2], chunk_rows: u64, value: impl Fn(u64) -> f32) {

@@ -118,6 +118,22 @@ impl NetCdf3File {
         self.data_end.saturating_sub(self.size)
     }
 
+    /// Returns the length of the file in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the chunks of a variable, by its place in the hierarchy, and their bytes, which are not compressed.
+    pub fn stored(&self, variable: usize) -> Option<(u64, u64)> {
+        let (variable, stored) =
+            self.hierarchy.variables.get(variable).zip(self.stored.get(variable))?;
+        let axes = variable.axes.iter().zip(&variable.chunk_shape);
+        let chunks = axes.map(|(axis, edge)| axis.len.div_ceil((*edge).max(1)));
+        let cells =
+            variable.axes.iter().map(|axis| axis.len).fold(stored.cell, u64::saturating_mul);
+        Some((chunks.fold(1, u64::saturating_mul), cells))
+    }
+
     /// Describes a variable.
     ///
     /// # Errors

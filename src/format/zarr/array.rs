@@ -68,6 +68,11 @@ impl ZarrArray {
         self.encoding.sharding.as_ref().map(|_| self.object_shape.as_slice())
     }
 
+    /// Bytes of a decoded chunk; `None` for values of any length.
+    pub fn chunk_bytes(&self) -> Option<u64> {
+        self.variable.cell.width().map(|_| self.chunk_bytes)
+    }
+
     /// How several chunks are stored in one object, if they are.
     pub(super) fn sharding(&self) -> Option<&Sharding> {
         self.encoding.sharding.as_ref()

@@ -47,6 +47,8 @@ pub struct ZarrStore {
     hierarchy: Hierarchy,
     /// The arrays of `hierarchy.variables`, in the same order.
     arrays: Vec<Arc<ZarrArray>>,
+    has_version_2: bool,
+    has_version_3: bool,
 }
 
 impl ZarrStore {
@@ -58,6 +60,15 @@ impl ZarrStore {
     /// The arrays, in the order of the variables.
     pub fn arrays(&self) -> &[Arc<ZarrArray>] {
         &self.arrays
+    }
+
+    /// Returns the version of the metadata, or both if the store has both.
+    pub fn version(&self) -> &'static str {
+        match (self.has_version_2, self.has_version_3) {
+            (true, true) => "2 and 3",
+            (_, true) => "3",
+            _ => "2",
+        }
     }
 
     /// Returns a machine that finds chunks of a variable, by their coordinates.
@@ -101,6 +112,7 @@ impl ZarrStore {
     /// Adds what a path holds; an array that cannot be read keeps its error. Returns whether it is a group.
     fn add(&mut self, path: &str, document: &str, node: Result<Node>) -> bool {
         let object = object(path, document);
+        *(if document == NODE { &mut self.has_version_3 } else { &mut self.has_version_2 }) = true;
         match node {
             Ok(Node::Group(attributes)) => {
                 self.hierarchy.groups.insert(path.to_owned(), attributes);

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::beside::coordinates_beside;
+use super::describe::{Described, describe};
 use super::options::HierarchyView;
 use super::roles::Roles;
 use super::store::VariableStore;
 use super::variable_array::{KnownLabels, open_variable};
 use crate::error::{Error, Result};
-use crate::format::hierarchy::Variable;
+use crate::format::hierarchy::{Attributes, Variable};
 use crate::source::array_format::ArrayGroup;
 use crate::source::axes::{mixed, with_axes};
+use crate::source::description::{Description, Detail};
 use crate::source::opened_array::OpenedArray;
 
 /// The variables of a group and of the groups in it. Names are paths from the group on.
@@ -75,6 +77,16 @@ impl HierarchyGroup {
     /// that several such stores can be one table.
     fn name_of<'a>(&'a self, path: &'a str) -> Option<&'a str> {
         if path.is_empty() { Some("value") } else { self.relative(path) }
+    }
+
+    /// Returns the attributes of the group itself, under no name, and of the groups in it.
+    fn groups(&self) -> impl Iterator<Item = (Option<&str>, &Attributes)> {
+        self.store.hierarchy().groups.iter().filter_map(|(path, attributes)| {
+            match *path == self.view.group {
+                true => Some((None, attributes)),
+                false => Some((Some(self.relative(path)?), attributes)),
+            }
+        })
     }
 
     /// Returns the variables of the group with their numbers and names.
@@ -184,5 +196,18 @@ impl ArrayGroup for HierarchyGroup {
 
     fn left_out(&self) -> &[Error] {
         &self.left_out
+    }
+
+    async fn describe(&self, detail: &Detail) -> Result<Description> {
+        let described = Described {
+            location: &self.location,
+            store: &self.store,
+            roles: &self.roles,
+            view: &self.view,
+            members: self.members().collect(),
+            groups: self.groups().collect(),
+            left_out: &self.left_out,
+        };
+        describe(&described, detail).await
     }
 }

@@ -8,7 +8,7 @@
 //!   values    cells and attributes as columns: missing data, packing, times (CF conventions)
 //!   beside    coordinates as columns of the same table
 //!         │
-//!   HierarchyGroup: an ArrayGroup
+//!   HierarchyGroup: an ArrayGroup, which `describe` describes
 //! ```
 //!
 //! Facts: the CF conventions 1.11 (sections 2.4 to 2.6, 3.1, 4.4, 5, 7.1 and 8.1), and the NetCDF User's Guide,
@@ -17,14 +17,17 @@
 mod beside;
 mod chunks;
 mod complex;
+mod describe;
 mod group;
 mod labels;
 mod options;
 mod roles;
 mod store;
+mod totals;
 mod values;
 mod variable_array;
 
 pub(crate) use group::HierarchyGroup;
 pub(crate) use options::{HierarchyView, OPTIONS};
-pub(crate) use store::VariableStore;
+pub(crate) use store::{StoreFacts, StoredTotals, VariableStore};
+pub(crate) use totals::located_totals;

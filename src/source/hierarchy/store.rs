@@ -1,4 +1,4 @@
-//! [`VariableStore`]: the variables of a file or store, and the places of their chunks.
+//! [`VariableStore`]: the variables of a file or store, the places of their chunks, and facts for descriptions.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,4 +24,43 @@ pub(crate) trait VariableStore: Debug + Send + Sync {
     /// # Errors
     /// `Corrupt` or `Io` if an index of chunks cannot be read.
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>>;
+
+    /// Returns the facts about the file or store that descriptions show.
+    fn facts(&self) -> StoreFacts;
+
+    /// Returns the encoding of the chunks of a variable, for people: `shuffle, deflate`.
+    fn codec(&self, variable: usize) -> Option<String>;
+
+    /// Returns what is stored of a variable; `None` if finding out takes many requests or reads cells.
+    ///
+    /// # Errors
+    /// As [`VariableStore::locate`].
+    async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>>;
+}
+
+/// The facts about a file or store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoreFacts {
+    /// The format, in the document: `netcdf`.
+    pub(crate) format: &'static str,
+    /// The version of the format, in the document: `CDF-2`.
+    pub(crate) version: String,
+    /// A noun with the version: `NetCDF classic file, CDF-2`.
+    pub(crate) noun: String,
+    /// The length of the file in bytes; `None` for several objects.
+    pub(crate) size: Option<u64>,
+    /// Further facts, such as `32 records of time`.
+    pub(crate) more: Vec<String>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The stored chunks of a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StoredTotals {
+    /// The number of chunks that are there.
+    pub(crate) chunks: u64,
+    /// Their bytes as stored.
+    pub(crate) bytes: u64,
+    /// Their bytes after decoding; `None` for values of any length.
+    pub(crate) raw_bytes: Option<u64>,
 }

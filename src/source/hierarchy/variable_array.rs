@@ -25,7 +25,7 @@ pub(super) async fn open_variable(
     view: &HierarchyView,
     known: &mut KnownLabels,
 ) -> Result<GridArray> {
-    let variable = variable(store, number)?;
+    let variable = variable(&**store, number)?;
     let mut remarks = Remarks::default();
     let grid = grid(variable)?;
     let names = dimension_names(variable, &view.dimension_names, &mut remarks);
@@ -58,9 +58,9 @@ fn with_units<'a>(
     roles: &Roles,
     number: usize,
 ) -> Result<Cow<'a, Variable>> {
-    let mut own = Cow::Borrowed(variable(store, number)?);
+    let mut own = Cow::Borrowed(variable(&**store, number)?);
     let Some(bounded) = roles.bounded_by(number) else { return Ok(own) };
-    let bounded = variable(store, bounded)?;
+    let bounded = variable(&**store, bounded)?;
     let units = bounded.attributes.get("units").and_then(Attribute::text);
     if units.is_some_and(|units| units.contains(" since ")) {
         for name in ["units", "calendar"] {
@@ -110,7 +110,7 @@ async fn dimension(
             return Err(Error::internal(message));
         }
         Some(labels) => {
-            let attributes = texts(&variable(store, number)?.attributes);
+            let attributes = texts(&variable(&**store, number)?.attributes);
             Dimension::new(name, Some(labels), len, attributes)
         }
         None => Dimension::indexed(name, len),

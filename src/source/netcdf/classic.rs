@@ -9,7 +9,7 @@ use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 use crate::format::netcdf3::{NetCdf3File, OpenNetCdf3};
 use crate::io::ByteSource;
-use crate::source::hierarchy::VariableStore;
+use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore};
 use crate::tile::{Objects, drive};
 
 /// An opened file, whose header is in memory.
@@ -46,5 +46,35 @@ impl VariableStore for ClassicFile {
         let located = chunks.iter().map(|chunk| self.file.locate(variable, chunk)).collect();
         let located: Result<_> = located;
         located.map_err(|error| self.objects.named(error))
+    }
+
+    fn facts(&self) -> StoreFacts {
+        let records = self.file.record_dimension();
+        let records = records.map(|name| format!("{} records of {name}", self.file.records()));
+        let missing = self.file.missing_bytes();
+        let is_short = missing > 0;
+        let short = || format!("the file ends {missing} bytes before the last value of its header");
+        let version = self.file.version();
+        StoreFacts {
+            format: "netcdf",
+            version: version.to_string(),
+            noun: format!("NetCDF classic file, {version}"),
+            size: Some(self.file.size()),
+            more: records.into_iter().collect(),
+            warnings: is_short.then(short).into_iter().collect(),
+        }
+    }
+
+    fn codec(&self, _: usize) -> Option<String> {
+        Some("raw".to_owned())
+    }
+
+    /// All chunks are there, and the header tells how long they are.
+    async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>> {
+        Ok(self.file.stored(variable).map(|(chunks, bytes)| StoredTotals {
+            chunks,
+            bytes,
+            raw_bytes: Some(bytes),
+        }))
     }
 }

@@ -9,7 +9,7 @@ use crate::format::StoredChunk;
 use crate::format::hdf5::{Hdf5File, OpenHdf5};
 use crate::format::hierarchy::{CellType, Hierarchy};
 use crate::io::ByteSource;
-use crate::source::hierarchy::VariableStore;
+use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::tile::{Objects, drive};
 
 /// The chunks of texts of any length that are located together.
@@ -19,6 +19,7 @@ const TEXT_CHUNKS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Hdf5Reader {
     file: Hdf5File,
+    size: u64,
     objects: Arc<Objects>,
 }
 
@@ -28,10 +29,11 @@ impl Hdf5Reader {
     /// # Errors
     /// `Corrupt` or `Unsupported` if they cannot be parsed.
     pub(super) async fn open(source: Arc<dyn ByteSource>) -> Result<Self> {
-        let open = OpenHdf5::new(source.size());
+        let size = source.size();
+        let open = OpenHdf5::new(size);
         let objects = Arc::new(Objects::One(source));
         let file = drive(open, &objects).await?;
-        Ok(Self { file, objects })
+        Ok(Self { file, size, objects })
     }
 }
 
@@ -56,5 +58,28 @@ impl VariableStore for Hdf5Reader {
             located.extend(drive(machine, &self.objects).await?);
         }
         Ok(located)
+    }
+
+    fn facts(&self) -> StoreFacts {
+        let version = if self.file.is_netcdf() { "NetCDF-4" } else { "HDF5" };
+        let superblock = self.file.superblock_version();
+        StoreFacts {
+            format: "netcdf",
+            version: version.to_owned(),
+            noun: format!("{version} file, superblock version {superblock}"),
+            size: Some(self.size),
+            more: vec![],
+            warnings: vec![],
+        }
+    }
+
+    fn codec(&self, variable: usize) -> Option<String> {
+        let filters = self.file.filters(variable)?;
+        Some(if filters.is_empty() { "raw".to_owned() } else { filters })
+    }
+
+    async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>> {
+        // Each node of an index of chunks is a request.
+        if self.objects.is_remote() { Ok(None) } else { located_totals(self, variable).await }
     }
 }

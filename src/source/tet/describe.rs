@@ -3,7 +3,7 @@
 //! ```text
 //!   stations.tet                                                         title
 //!     .tet file, layout version 1, 90.4 KiB, 4 datasets, zone maps       line
-//!     DATASET   TYPE   SHAPE   CHUNKS   CODEC   STORED   RATIO   …       dataset_table
+//!     DATASET   TYPE   SHAPE   CHUNKS   CODEC   STORED   RATIO   …       KnownDataset::table
 //!     DIMENSION   LENGTH   TYPE   FIRST   LAST   UNITS                   KnownDimension::table
 //!     HISTORY   OPERATION   SOURCE                                       history_table
 //!     ATTRIBUTE   OF   VALUE                                             with --metadata
@@ -20,7 +20,8 @@ use crate::array::ReadOptions;
 use crate::error::{Result, without_secrets};
 use crate::source::description::{Description, Detail, Fact, Page, PageTable, Side};
 use crate::source::known::{KnownAttribute, KnownDimension};
-use crate::source::show::{chunks_text, shape_text, size_text, utc_seconds};
+use crate::source::known_dataset::KnownDataset;
+use crate::source::show::{size_text, utc_seconds};
 use crate::verify::counted;
 
 /// The only layout version that exists.
@@ -165,8 +166,9 @@ impl KnownFile<'_> {
             counted(self.datasets.len() as u64, "dataset"),
             zone_maps,
         ];
+        let datasets: Vec<KnownDataset> = self.datasets.iter().map(dataset).collect();
         let mut tables = vec![
-            dataset_table(&self.datasets),
+            KnownDataset::table("DATASET", &datasets),
             KnownDimension::table(&self.dimensions),
             self.history_table(),
         ];
@@ -222,58 +224,32 @@ impl KnownFile<'_> {
     }
 }
 
-fn dataset_fact(known: &DatasetInfo) -> Fact {
+/// Converts the facts to the form that all formats share.
+fn dataset(known: &DatasetInfo) -> KnownDataset {
     let attribute = |key: &str| known.attributes.get(key).cloned();
     let grid = known.grid.as_ref();
-    Fact::Record(vec![
-        ("name", known.name.as_str().into()),
-        ("element_type", known.element.map(|element| element.to_string()).into()),
-        ("shape", known.shape.clone().into()),
-        ("chunk_shape", grid.map(|grid| grid.chunk_shape().collect::<Vec<_>>()).into()),
-        ("dimensions", known.dimensions.clone().into()),
-        ("chunks", grid.map(|grid| grid.chunks()).into()),
-        ("stored_chunks", known.stored.chunks.into()),
-        ("stored_bytes", known.stored.bytes.into()),
-        ("raw_bytes", known.stored.raw_bytes.into()),
-        ("ratio", known.stored.ratio().into()),
-        ("codec", known.stored.codec.map(|codec| codec.name()).into()),
-        ("units", attribute("units").into()),
-        ("long_name", attribute("long_name").into()),
-        ("is_coordinate", known.is_coordinate.into()),
-        ("has_zone_maps", known.has_zone_maps.into()),
-    ])
+    KnownDataset {
+        name: known.name.clone(),
+        element_type: known.element.map(|element| element.to_string()),
+        shape: known.shape.clone(),
+        chunk_shape: grid.map(|grid| grid.chunk_shape().collect()),
+        chunks: grid.map(|grid| grid.chunks()),
+        dimensions: known.dimensions.clone(),
+        stored_chunks: Some(known.stored.chunks),
+        stored_bytes: Some(known.stored.bytes),
+        raw_bytes: Some(known.stored.raw_bytes),
+        codec: known.stored.codec.map(|codec| codec.name().to_owned()),
+        units: attribute("units"),
+        long_name: attribute("long_name"),
+        is_coordinate: known.is_coordinate,
+    }
 }
 
-fn dataset_table(datasets: &[DatasetInfo]) -> PageTable {
-    let columns = [
-        ("DATASET", Side::Left),
-        ("TYPE", Side::Left),
-        ("SHAPE", Side::Left),
-        ("CHUNKS", Side::Left),
-        ("CODEC", Side::Left),
-        ("STORED", Side::Right),
-        ("RATIO", Side::Right),
-        ("UNITS", Side::Left),
-        ("DIMENSIONS", Side::Left),
-    ];
-    let chunks = |it: &DatasetInfo| {
-        let grid = it.grid.as_ref()?;
-        Some(chunks_text(grid.chunks(), &grid.chunk_shape().collect::<Vec<_>>()))
-    };
-    let rows = datasets.iter().map(|it| {
-        [
-            Some(it.name.clone()),
-            it.element.map(|element| element.to_string()),
-            Some(shape_text(&it.shape)),
-            chunks(it),
-            it.stored.codec.map(|codec| codec.name().to_owned()),
-            Some(size_text(it.stored.bytes)),
-            it.stored.ratio().map(|ratio| format!("{ratio:.2}")),
-            it.attributes.get("units").cloned(),
-            Some(it.dimensions.join(", ")),
-        ]
-    });
-    PageTable::new(columns, rows)
+/// Returns the record of a dataset in the document.
+fn dataset_fact(known: &DatasetInfo) -> Fact {
+    let mut fields = dataset(known).fields();
+    fields.push(("has_zone_maps", known.has_zone_maps.into()));
+    Fact::Record(fields)
 }
 
 fn chunk(known: &ChunkInfo) -> Fact {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::store::{codec, facts};
 use crate::error::{Error, Result};
 use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 use crate::format::zarr::{NOTHING, OpenReferences, ReferencedStore};
 use crate::io::{ByteSource, Folder, FolderEntry, MemorySource};
-use crate::source::hierarchy::VariableStore;
+use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
 use crate::tile::{Objects, drive};
 
@@ -48,6 +49,19 @@ impl VariableStore for ReferenceFile {
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
         let machine = self.references.locate(variable, chunks)?;
         Ok(self.references.resolved(drive(machine, &self.objects).await?))
+    }
+
+    fn facts(&self) -> StoreFacts {
+        facts("reference file of a Zarr store", self.references.store())
+    }
+
+    fn codec(&self, variable: usize) -> Option<String> {
+        codec(self.references.store(), variable)
+    }
+
+    /// The references are in memory, wherever the chunks are.
+    async fn stored(&self, variable: usize) -> Result<Option<StoredTotals>> {
+        located_totals(self, variable).await
     }
 }
 

@@ -5,6 +5,8 @@
 
 /// Cells as text, and their comparison.
 mod cell;
+/// Descriptions.
+mod describing;
 /// Damaged stores.
 mod hostile;
 /// Lists of variables, with the files of their expected cells.
