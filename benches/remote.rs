@@ -1,7 +1,7 @@
 //! Compares queries of arrays in an object store with plain requests for the same bytes, over links of several speeds.
 //!
-//! A server in another process of this machine has a `.tet` file of 256 MiB in chunks of 4 MiB. It also has a dense TileDB array
-//! of 512 MiB in tiles of 596 kB. Both are uncompressed, so that the link is the limit. The server waits for the latency
+//! A server in another process of this machine has a `.tet` file of 256 MiB in chunks of 4 MiB. It has the same values in a Zarr store, and
+//! a dense TileDB array of 512 MiB in tiles of 596 kB. All are uncompressed, so that the link is the limit. The server waits for the latency
 //! before each reply, and sends each reply with the bandwidth. Opening a connection costs no latency.
 //!
 //! Each query is cold: it has a new session, and its time includes opening the array. Queries and baselines share the
@@ -42,7 +42,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt};
-use remote_objects::{files, objects, tiledb_values};
+use remote_objects::{files, objects, tiledb_values, zarr_chunk, zarr_chunks};
 use remote_server::{Link, ServerProcess, Traffic, is_server, serve};
 use tokio::runtime::Runtime;
 use url::Url;
@@ -65,6 +65,7 @@ const CELL: &str = "SELECT value FROM t WHERE station = 'ST00007' AND time = '19
 const OTHER_CELL: &str = "SELECT value FROM t WHERE station = 'ST00007' AND time = '1990-07-01'";
 
 const ARRAY: &str = "s3://bucket/array";
+const STORE: &str = "s3://bucket/climate.zarr";
 const YEARS: &str = "s3://bucket/years";
 
 /// The environment variable that makes this process measure its memory. It names an array.
@@ -153,6 +154,16 @@ impl Remote {
         }));
     }
 
+    /// Reads objects with plain requests, so many at once.
+    fn read_all(&self, store: &Arc<dyn ObjectStore>, paths: &[Path]) {
+        let read = |path: Path| async move { store.get(&path).await.unwrap().bytes().await };
+        let reads = futures::stream::iter(paths.to_vec()).map(read);
+        self.runtime.block_on(reads.buffer_unordered(AT_ONCE).for_each(|bytes| {
+            black_box(bytes.unwrap());
+            futures::future::ready(())
+        }));
+    }
+
     /// Returns the ranges of an object of `len` bytes each.
     fn ranges(&self, store: &Arc<dyn ObjectStore>, path: &Path, len: u64) -> Vec<Range<u64>> {
         let size = self.runtime.block_on(store.head(path)).unwrap().size;
@@ -182,6 +193,7 @@ impl Bench<'_> {
         let remote = self.remote;
         let [of_climate, of_array] =
             [remote.ranges(http, &climate, part(4)), remote.ranges(s3, &array, part(8))];
+        let chunks: Vec<Path> = (0..zarr_chunks()).map(|it| Path::from(zarr_chunk(it))).collect();
         for link in &LINKS {
             server.set(link);
             self.compare(
@@ -193,6 +205,11 @@ impl Bench<'_> {
                 &format!("TileDB, {}", link.name),
                 &|| remote.by_station(ARRAY),
                 ("requests of 8 MiB, 16 at once", &|| remote.read(s3, &array, &of_array)),
+            );
+            self.compare(
+                &format!("Zarr, {}", link.name),
+                &|| remote.by_station(STORE),
+                ("requests of whole chunks, 16 at once", &|| remote.read_all(s3, &chunks)),
             );
         }
     }
@@ -249,6 +266,7 @@ impl Bench<'_> {
             opening("s3://bucket/small.tet")
         });
         self.round_trips(&FAR, "`DESCRIBE` of the TileDB array", &|| opening(ARRAY));
+        self.round_trips(&FAR, "`DESCRIBE` of the Zarr store", &|| opening(STORE));
         self.round_trips(&NEAR, &format!("`SHOW TABLES` of {} files", files()), &|| {
             let ctx = remote.session();
             let catalog = ctx.register_array_catalog("years", YEARS, ArrayOptions::default());

@@ -93,6 +93,8 @@ compile_error!(
 #[doc(hidden)]
 pub mod array;
 mod byte_range;
+#[cfg(feature = "codec")]
+pub mod codec;
 mod error;
 #[doc(hidden)]
 pub mod exec;
@@ -130,10 +132,9 @@ pub use options::{
 };
 pub use provider::{
     ArrayOpener, ArraySchema, ArrayTable, ArrayTableFactory, GridCatalog, GridTable, GridUrlTables,
-    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, Locations, SparseTable,
-    TableOrigin, UrlCatalogs,
+    GridfusionSessionContextExt, GridfusionSessionStateBuilderExt, SparseTable, UrlCatalogs,
 };
-pub use source::{ArrayFormat, ArrayGroup, Formats};
+pub use source::{ArrayFormat, ArrayGroup, Formats, Locations, TableOrigin};
 
 /// Compiles and runs the Rust blocks of the README.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `bucket/climate.tet` | the array of the other benches: 256 MiB in 64 uncompressed chunks |
 //! | `bucket/array/` | a dense TileDB array of 512 MiB in 901 unfiltered tiles of 596 kB |
+//! | `bucket/climate.zarr/` | the same values in a Zarr store, in 64 uncompressed chunks |
 //! | `bucket/small.tet` | a file of 90 kB |
 //! | `bucket/years/` | many files of 2 kB |
 
@@ -13,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 
 use crate::common::support::{F32, I32, Layout, TestDataset, tet_bytes};
-use crate::common::{file, is_small, values};
+use crate::common::{file, is_small, size, values};
 use crate::support::tiledb_statistics::no_statistics;
 use crate::support::tiledb_writer::{
     FLOAT32, Filters, INT64, TestAttribute, TestDimension, TestSchema, generic_tile, integer, uuid,
@@ -36,7 +37,57 @@ pub(crate) fn objects() -> Vec<(String, Bytes)> {
         (0..files()).map(|year| (format!("bucket/years/{year:03}.tet"), small_file(12, 4).into())),
     );
     objects.extend(Dense::new().objects());
+    objects.extend(zarr());
     objects
+}
+
+/// Returns the key of a chunk of the Zarr store.
+pub(crate) fn zarr_chunk(number: u64) -> String {
+    format!("climate.zarr/value/c/{number}/0")
+}
+
+/// Returns the number of chunks of the Zarr store.
+pub(crate) fn zarr_chunks() -> u64 {
+    let (hours, _, chunk) = size();
+    hours.div_ceil(chunk)
+}
+
+/// Returns the objects of a Zarr store with the values of the `.tet` file. Its metadata is consolidated.
+fn zarr() -> Vec<(String, Bytes)> {
+    let (hours, stations, chunk) = size();
+    let node = |dims: &[&str], shape: &[u64], chunk: &[u64], data_type: &str, attributes| {
+        json!({
+            "zarr_format": 3, "node_type": "array", "shape": shape, "data_type": data_type,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
+            "attributes": attributes, "dimension_names": dims,
+        })
+    };
+    let units = json!({"units": "hours since 1990-01-01"});
+    let nodes = json!({
+        "value": node(&["time", "station"], &[hours, stations], &[chunk, stations], "float32", json!({})),
+        "time": node(&["time"], &[hours], &[hours], "int32", units),
+        "station": node(&["station"], &[stations], &[stations], "int32", json!({})),
+    });
+    let root = json!({
+        "zarr_format": 3, "node_type": "group", "attributes": {},
+        "consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": nodes},
+    });
+    let counted = |len: u64| (0..len as i32).flat_map(i32::to_le_bytes).collect::<Vec<u8>>();
+    let mut objects = vec![
+        ("climate.zarr/zarr.json".to_owned(), root.to_string().into()),
+        ("climate.zarr/time/c/0".to_owned(), counted(hours).into()),
+        ("climate.zarr/station/c/0".to_owned(), counted(stations).into()),
+    ];
+    let values = Bytes::from(values());
+    let chunk_bytes = (chunk * stations * 4) as usize;
+    for (number, start) in (0..values.len()).step_by(chunk_bytes).enumerate() {
+        let mut cells = values.slice(start..values.len().min(start + chunk_bytes)).to_vec();
+        cells.resize(chunk_bytes, 0);
+        objects.push((zarr_chunk(number as u64), cells.into()));
+    }
+    objects.into_iter().map(|(path, bytes)| (format!("bucket/{path}"), bytes)).collect()
 }
 
 /// Returns the number of files of the catalog.

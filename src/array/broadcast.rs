@@ -19,7 +19,7 @@ use super::grid_array::GridArray;
 use crate::error::{Error, Result};
 use crate::format::{Layer, MemoryBudget, Placement, StorageOrder, StoredChunk};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, ravel};
-use crate::tile::Objects;
+use crate::tile::{ObjectVersion, Objects};
 
 impl GridArray {
     /// Repeats the array along the dimensions that only `like` has, and puts its axes in the order of `like`. On the new
@@ -138,6 +138,10 @@ impl Broadcast {
 impl ChunkSource for Broadcast {
     fn objects(&self) -> &Arc<Objects> {
         self.source.objects()
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.source.versions()
     }
 
     fn memory_budget(&self) -> MemoryBudget {

@@ -27,7 +27,7 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::format::{MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkTask, Selection};
-use crate::tile::Objects;
+use crate::tile::{ObjectVersion, Objects};
 
 /// The source of an array's chunks, which locates them in objects. Variables are numbered as in the
 /// array's columns.
@@ -35,6 +35,12 @@ use crate::tile::Objects;
 pub trait ChunkSource: Debug + Send + Sync {
     /// Returns the objects that the array is stored in.
     fn objects(&self) -> &Arc<Objects>;
+
+    /// Returns the versions of the objects that opening the array has read, so that another process can tell whether it
+    /// opens the same. Empty if nothing tells versions apart. Objects that are chunks need not be among them.
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.objects().versions()
+    }
 
     /// Returns the memory budget that the writer suggests.
     fn memory_budget(&self) -> MemoryBudget {

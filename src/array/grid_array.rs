@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format::{MemoryBudget, Scratch, StoredChunk, Zones};
 use crate::grid::{AxisSelection, ChunkGrid, ChunkTask, Selection};
 use crate::tile::layers::{self, Undecodable};
-use crate::tile::{Objects, Tile};
+use crate::tile::{ObjectVersion, Objects, Tile};
 
 /// An array that is ready to be scanned: one row per cell, one column per dimension and per variable.
 #[derive(Debug)]
@@ -93,6 +93,11 @@ impl GridArray {
     /// Returns the objects that hold the array.
     pub fn objects(&self) -> &Objects {
         self.source.objects()
+    }
+
+    /// Returns the versions of the objects that opening the array has read; see [`ChunkSource::versions`].
+    pub fn versions(&self) -> Vec<ObjectVersion> {
+        self.source.versions()
     }
 
     /// Returns [`GridArray::objects`], to be kept.

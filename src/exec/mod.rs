@@ -37,5 +37,5 @@ mod yield_budget;
 pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
 pub use reduce::{GridReduceExec, GridReduceRule};
-pub use scan::GridScanExec;
+pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};

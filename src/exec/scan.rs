@@ -54,6 +54,7 @@ use super::stream::{GridStream, StreamInput};
 use super::{display, order, stats};
 use crate::array::{ColumnSource, GridArray};
 use crate::plan::ScanPlan;
+use crate::source::TableOrigin;
 
 /// An operator that scans the chunks of a [`ScanPlan`]: partition `i` yields the rows of `plan.tasks(i)`.
 /// Unless another order is pushed down, chunks come in row-major order of the grid, and cells in row-major
@@ -68,6 +69,8 @@ use crate::plan::ScanPlan;
 #[derive(Debug, Clone)]
 pub struct GridScanExec {
     array: Arc<GridArray>,
+    /// The places, format and options of the array; `None` if the caller opened it.
+    origin: Option<Arc<TableOrigin>>,
     /// The chunks and cells to read; holds no open files.
     plan: Arc<ScanPlan>,
     /// Columns of the array's schema, in output order.
@@ -87,6 +90,21 @@ pub struct GridScanExec {
     properties: Arc<PlanProperties>,
 }
 
+/// The columns, order and filters that the optimizer pushed down to a scan.
+#[derive(Debug, Clone, Default)]
+pub struct PushedDown {
+    /// Columns of the array's schema, in output order.
+    pub projection: Vec<usize>,
+    /// The order of the rows, over the output columns.
+    pub ordering: Vec<PhysicalSortExpr>,
+    /// Dynamic filters over the output columns.
+    pub filters: Vec<PhysicalExprRef>,
+    /// Columns of the array's schema whose NULL rows are not needed.
+    pub non_null_columns: Vec<usize>,
+    /// The column of the array's schema whose first rows are read first.
+    pub priority: Option<(usize, SortOptions)>,
+}
+
 impl GridScanExec {
     /// Makes a scan of `array` by `plan`; `projection` lists columns of the array's schema.
     ///
@@ -103,6 +121,7 @@ impl GridScanExec {
         Ok(Self {
             budget: budget(&array, &MemoryLimit::Unknown),
             array,
+            origin: None,
             plan,
             projection,
             schema,
@@ -120,6 +139,50 @@ impl GridScanExec {
     #[must_use = "the scan is not changed in place"]
     pub fn with_memory_limit(self, limit: &MemoryLimit) -> Self {
         Self { budget: budget(&self.array, limit), ..self }
+    }
+
+    /// Sets what the array was opened from.
+    #[must_use = "the scan is not changed in place"]
+    pub fn with_origin(self, origin: Option<Arc<TableOrigin>>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Returns what the array was opened from; `None` if the caller opened it.
+    pub fn origin(&self) -> Option<&Arc<TableOrigin>> {
+        self.origin.as_ref()
+    }
+
+    /// Returns what was pushed down to the scan, for another process to make the same.
+    pub fn pushed_down(&self) -> PushedDown {
+        PushedDown {
+            projection: self.projection.clone(),
+            ordering: self.ordering.clone(),
+            filters: self.filters.clone(),
+            non_null_columns: self.non_null_columns.clone(),
+            priority: self.priority.map(|it| (it.column, it.options)),
+        }
+    }
+
+    /// Makes the scan again to which all this was pushed down.
+    ///
+    /// # Errors
+    /// If columns are not those of the array.
+    pub fn of_pushed_down(
+        array: Arc<GridArray>,
+        plan: impl Into<Arc<ScanPlan>>,
+        pushed: PushedDown,
+    ) -> Result<Self> {
+        let columns = array.schema().fields().len();
+        let known = pushed.non_null_columns.iter().chain(pushed.priority.as_ref().map(|it| &it.0));
+        if known.clone().any(|column| *column >= columns) {
+            return internal_err!("a scan of columns that the array does not have");
+        }
+        let scan = Self::try_new(array, plan, pushed.projection)?;
+        let plan = Arc::clone(&scan.plan);
+        let scan = scan.ordered(plan, pushed.ordering)?;
+        let priority = pushed.priority.map(|(column, options)| Priority { column, options });
+        let non_null_columns = pushed.non_null_columns;
+        Ok(Self { filters: pushed.filters, non_null_columns, priority, ..scan })
     }
 
     /// Returns the array that is scanned.
@@ -417,9 +480,9 @@ impl ExecutionPlan for GridScanExec {
             return Ok(None);
         };
         let scan = Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns)?;
-        let non_null_columns = self.non_null_columns.clone();
+        let (non_null_columns, origin) = (self.non_null_columns.clone(), self.origin.clone());
         let (priority, budget) = (self.priority, self.budget);
-        Ok(Some(Arc::new(Self { non_null_columns, priority, budget, ..scan })))
+        Ok(Some(Arc::new(Self { non_null_columns, origin, priority, budget, ..scan })))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -168,6 +168,11 @@ impl Selection {
         Self { axes: shape.iter().map(|&len| AxisSelection::all(len)).collect() }
     }
 
+    /// Selects the cells whose index on each axis is selected.
+    pub fn of_axes(axes: Vec<AxisSelection>) -> Self {
+        Self { axes }
+    }
+
     /// Returns the selection of each axis.
     pub fn axes(&self) -> &[AxisSelection] {
         &self.axes

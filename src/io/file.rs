@@ -70,6 +70,10 @@ impl ByteSource for FileSource {
         self.opened.unchanged(&self.name, &self.file)
     }
 
+    fn version(&self) -> Option<String> {
+        self.opened.version()
+    }
+
     async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         check_bounds(self, ranges)?;
         // A read may wait for a disk, so it runs on a thread that may block.
@@ -97,6 +101,12 @@ impl Stamp {
             .metadata()
             .map_err(|error| Error::io("cannot check the file", error).in_file(name))?;
         Ok(Self { len: metadata.len(), modified: metadata.modified().ok() })
+    }
+
+    /// Returns the length and the time as text; `None` without a time.
+    pub(super) fn version(&self) -> Option<String> {
+        let since = self.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(format!("{} bytes, {}.{:09}", self.len, since.as_secs(), since.subsec_nanos()))
     }
 
     /// Fails unless `file`, which had this stamp when it was opened, still has it.

@@ -113,6 +113,10 @@ impl ByteSource for MmapSource {
         self.opened.unchanged(self.name(), &self.file)
     }
 
+    fn version(&self) -> Option<String> {
+        self.opened.version()
+    }
+
     fn forget(&self, range: &Range<u64>) {
         let Some(Mapping(mapping)) = &self.mapping else { return };
         let range = range.start as usize..range.end as usize;

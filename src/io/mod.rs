@@ -95,6 +95,12 @@ pub trait ByteSource: Debug + Send + Sync {
         Ok(())
     }
 
+    /// Returns a text that differs if the object was written again: its length with its tag or time. `None` if there is
+    /// nothing to tell versions apart.
+    fn version(&self) -> Option<String> {
+        None
+    }
+
     /// Hints that these bytes will not be read again soon; a mapping releases their pages.
     fn forget(&self, range: &Range<u64>) {
         let _ = range;

@@ -78,6 +78,10 @@ impl ByteSource for ObjectSource {
         self.read(ranges, false).await
     }
 
+    fn version(&self) -> Option<String> {
+        self.identity.version()
+    }
+
     async fn read_metadata(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.read(ranges, true).await
     }

@@ -134,6 +134,10 @@ impl ByteSource for ReopenedSource {
         self.source()?.unchanged()
     }
 
+    fn version(&self) -> Option<String> {
+        self.stamp.version()
+    }
+
     fn forget(&self, range: &Range<u64>) {
         if let Some(held) = self.files.held.get(self.path.as_path()) {
             held.source.forget(range);

@@ -80,6 +80,11 @@ impl Partitions {
         Self { parts: divide(&weights.units(tasks, 1), count), axis: None }
     }
 
+    /// Makes partitions that were divided before, along this axis.
+    pub(super) fn of_parts(parts: Vec<Part>, axis: Option<usize>) -> Self {
+        Self { parts, axis }
+    }
+
     /// Drops the tasks that the limit does not need, and partitions that are then empty. Unlike
     /// [`Partitions::of`], it moves no border, so partitions that are ranges keep their label ranges.
     pub(super) fn cut_short(&self, chunks: &TouchedChunks, division: DivisionParams) -> Self {

@@ -53,16 +53,16 @@ pub struct Pruned {
 /// [`in_order`](Self::in_order) changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPlan {
-    chunks: TouchedChunks,
+    pub(super) chunks: TouchedChunks,
     /// The order to read rows in; `None` if chunks are read one by one.
-    order: Option<ReadOrder>,
+    pub(super) order: Option<ReadOrder>,
     /// The number of chunks that only zone maps exclude.
-    pruned_by_zones: u64,
-    partitions: Partitions,
+    pub(super) pruned_by_zones: u64,
+    pub(super) partitions: Partitions,
     /// The greatest number of partitions.
-    max_partitions: usize,
+    pub(super) max_partitions: usize,
     /// The number of rows that suffice of each partition; `None` without a limit.
-    limit: Option<u64>,
+    pub(super) limit: Option<u64>,
 }
 
 impl ScanPlan {

@@ -48,6 +48,46 @@ impl TouchedChunks {
         Ok((touched, pruned_by_zones))
     }
 
+    /// Makes the list of touched chunks again: which axes are reversed, and runs of the kept places.
+    ///
+    /// # Errors
+    /// `Corrupt` if a place is not one of the grid, or if places do not ascend.
+    pub(super) fn of_runs(
+        grid: ChunkGrid,
+        selection: Selection,
+        reversed: &[bool],
+        kept: Option<Vec<Range<u64>>>,
+    ) -> Result<Self> {
+        let mut axes = touched_axes(&grid, &selection);
+        for (chunks, _) in axes.iter_mut().zip(reversed).filter(|(_, reversed)| **reversed) {
+            chunks.reverse();
+        }
+        let touched = Self { grid, selection, axes, kept: None };
+        let Some(runs) = kept else { return Ok(touched) };
+        let places = touched.tasks();
+        let mut end = 0;
+        for run in &runs {
+            if run.start < end || run.end <= run.start || run.end > places {
+                let message = format!("chunks {run:?} of {places}");
+                return Err(Error::corrupt_region("plan", message));
+            }
+            end = run.end;
+        }
+        Ok(Self { kept: Some(runs.into_iter().flatten().collect()), ..touched })
+    }
+
+    /// Returns runs of the places that masks keep; `None` without masks.
+    pub(super) fn kept_runs(&self) -> Option<Vec<Range<u64>>> {
+        let mut runs: Vec<Range<u64>> = vec![];
+        for &place in self.kept.as_ref()? {
+            match runs.last_mut() {
+                Some(run) if run.end == place => run.end += 1,
+                _ => runs.push(place..place + 1),
+            }
+        }
+        Some(runs)
+    }
+
     pub(super) fn grid(&self) -> &ChunkGrid {
         &self.grid
     }

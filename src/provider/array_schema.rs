@@ -9,8 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::TableType;
 
 use super::array_table::ArrayTable;
-use super::table::TableOrigin;
-use crate::source::ArrayGroup;
+use crate::source::{ArrayGroup, TableOrigin};
 
 /// The arrays of one file, package or group as tables. An array is opened when its table is first needed.
 ///

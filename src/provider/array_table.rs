@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 
 use super::sparse_table::SparseTable;
-use super::table::{GridTable, TableOrigin};
+use super::table::GridTable;
 use crate::array::GridArray;
 use crate::error::{Error, Result};
-use crate::source::{MosaicOptions, OpenedArray, TableArrays};
+use crate::source::{MosaicOptions, OpenedArray, TableArrays, TableOrigin};
 
 /// A table of arrays: of a full grid, or of the cells of a sparse array.
 #[derive(Debug, Clone)]

@@ -12,23 +12,23 @@ use std::sync::Arc;
 
 use datafusion::catalog::Session;
 use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::SessionConfig;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use url::Url;
 
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
-use super::locations::{Locations, Places, is_pattern};
 use super::store_maker::MakesStores;
-use super::table::TableOrigin;
 use crate::array::GridArray;
 use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
 use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
-    ArrayFormat, ArrayGroup, FileArrays, Formats, Opening, Place, Stores, TableArrays, described,
-    mosaic_options,
+    ArrayFormat, ArrayGroup, FileArrays, Formats, Locations, MosaicOptions, Opening, OriginPlace,
+    Place, Places, Stores, TableArrays, TableOrigin, described, is_pattern, mosaic_options,
 };
 
 /// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
@@ -63,12 +63,18 @@ pub struct ArrayOpener {
 impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn of(session: &dyn Session) -> Self {
-        let config = GridfusionConfig::of(session.config_options());
-        let stores = Arc::new(RuntimeStores {
-            runtime: Arc::clone(session.runtime_env()),
-            maker: MakesStores::of(session),
-            remote: config.remote,
-        });
+        Self::new(session.config(), Arc::clone(session.runtime_env()))
+    }
+
+    /// Makes an opener with the formats, the table defaults and the object stores of the session of a task.
+    pub fn of_task(context: &TaskContext) -> Self {
+        Self::new(context.session_config(), context.runtime_env())
+    }
+
+    fn new(session: &SessionConfig, runtime: Arc<RuntimeEnv>) -> Self {
+        let config = GridfusionConfig::of(session.options());
+        let maker = MakesStores::of(session);
+        let stores = Arc::new(RuntimeStores { runtime, maker, remote: config.remote });
         let (formats, defaults, opening) = (config.formats, config.tables, config.opening);
         Self { formats, defaults, stores, opening }
     }
@@ -130,29 +136,57 @@ impl ArrayOpener {
         let named = format;
         let format = self.format_of(&first, named).await?;
         let resolved = Arc::new(self.formats.resolve(&format, options, &self.defaults)?);
-        let has_index_columns = resolved.read(&format.read_defaults()).index_columns;
-        let mosaic = mosaic_options(&resolved, has_index_columns);
-        let mut origin = TableOrigin::new(locations, &format, options, &resolved);
-        let table = match places {
-            Places::One(_) => {
-                let arrays = self.formats.table(&format, &first, &resolved).await?;
-                ArrayTable::of_place(arrays, &mosaic)?
-            }
-            Places::Many(places) => {
-                let chosen = Chosen { format, options: resolved };
-                let each = match named {
-                    Some(_) => vec![chosen; places.len()],
-                    None => self.chosen(&places, &chosen, options)?,
-                };
-                if each.iter().any(|it| Some(it.format.name()) != origin.format.as_deref()) {
-                    origin.format = None;
-                }
-                let files = self.many(&places, each).await?;
-                let array = GridArray::combine(origin.locations.name(), files, &mosaic)?;
-                ArrayTable::from(array)
-            }
+        let place = OriginPlace::new(places.first(), &*format);
+        let origin = TableOrigin::new(locations, place, options, &self.defaults, &resolved);
+        let chosen = Chosen { format, options: resolved };
+        let Places::Many(places) = places else {
+            return Ok(self.one(&first, &chosen).await?.with_origin(origin));
         };
+        let each = match named {
+            Some(_) => vec![chosen; places.len()],
+            None => self.chosen(&places, &chosen, options)?,
+        };
+        let of_place = |(location, it): (&String, &Chosen)| OriginPlace::new(location, &*it.format);
+        let origin = origin.of_many(places.iter().zip(&each).map(of_place).collect());
+        let table = self.combined(origin.locations.name(), &places, each).await?;
         Ok(table.with_origin(origin))
+    }
+
+    /// Opens a table again, in this process or another, from its origin.
+    ///
+    /// # Errors
+    /// As [`ArrayOpener::table`].
+    pub async fn reopen(&self, origin: &TableOrigin) -> Result<ArrayTable> {
+        let mut each = Vec::with_capacity(origin.places.len());
+        for OriginPlace { location, format } in origin.places.iter() {
+            let format = self.format_of(&self.place(location)?, Some(format)).await?;
+            let options = self.formats.resolve(&format, &origin.options, &origin.defaults)?;
+            each.push(Chosen { format, options: Arc::new(options) });
+        }
+        let places: Vec<String> = origin.places.iter().map(|it| it.location.clone()).collect();
+        let table = match (origin.is_many, places.as_slice(), each.as_slice()) {
+            (false, [place], [chosen]) => self.one(&self.place(place)?, chosen).await?,
+            _ => self.combined(origin.locations.name(), &places, each).await?,
+        };
+        Ok(table.with_origin(origin.clone()))
+    }
+
+    /// Opens the arrays of one place as a table.
+    async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
+        let arrays = self.formats.table(&chosen.format, place, &chosen.options).await?;
+        ArrayTable::of_place(arrays, &chosen.mosaic())
+    }
+
+    /// Opens the arrays of several places as one table. The first place sets how they are combined.
+    async fn combined(
+        &self,
+        name: String,
+        places: &[String],
+        each: Vec<Chosen>,
+    ) -> Result<ArrayTable> {
+        let mosaic = each.first().map(Chosen::mosaic).unwrap_or_default();
+        let files = self.many(places, each).await?;
+        Ok(ArrayTable::from(GridArray::combine(name, files, &mosaic)?))
     }
 
     /// Chooses the format of each place without I/O: the one that its name shows, or that of the `first` place.
@@ -266,7 +300,8 @@ impl ArrayOpener {
         }
         let resolved = self.formats.resolve(&format, options, &self.defaults)?;
         let group = self.formats.open(&format, &place, &resolved).await?;
-        let origin = TableOrigin::new(location.into(), &format, options, &resolved);
+        let place = OriginPlace::new(location, &*format);
+        let origin = TableOrigin::new(location.into(), place, options, &self.defaults, &resolved);
         Ok(ArraySchema::new(group).with_origin(origin))
     }
 
@@ -333,6 +368,14 @@ impl ArrayOpener {
 struct Chosen {
     format: Arc<dyn ArrayFormat>,
     options: Arc<ResolvedOptions>,
+}
+
+impl Chosen {
+    /// Returns how files are combined.
+    fn mosaic(&self) -> MosaicOptions {
+        let has_index_columns = self.options.read(&self.format.read_defaults()).index_columns;
+        mosaic_options(&self.options, has_index_columns)
+    }
 }
 
 /// The object stores of a session.

@@ -11,12 +11,11 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
 
 use super::{
-    ArrayOpener, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt, Locations,
-    UrlCatalogs,
+    ArrayOpener, GridCatalog, GridUrlTables, GridfusionSessionStateBuilderExt, UrlCatalogs,
 };
 use crate::exec::GridfusionConfig;
 use crate::options::ArrayOptions;
-use crate::source::ArrayFormat;
+use crate::source::{ArrayFormat, Locations};
 
 /// Methods of a [`SessionContext`] that open and register arrays of every format.
 ///

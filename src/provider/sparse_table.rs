@@ -9,10 +9,10 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::table::TableOrigin;
 use crate::array::SparseArray;
 use crate::exec::SparseScanExec;
 use crate::exec::sparse::{planning, pushdown};
+use crate::source::TableOrigin;
 
 /// One sparse array as a table: a row per visible cell, a column per dimension, and a column per variable.
 ///
@@ -92,6 +92,7 @@ impl TableProvider for SparseTable {
         let plan = planning::plan(&self.array, filters, limit, state).await?;
         let columns = self.array.schema().fields().len();
         let projection = projection.cloned().unwrap_or_else(|| (0..columns).collect());
-        Ok(Arc::new(SparseScanExec::try_new(Arc::clone(&self.array), plan, projection)?))
+        let scan = SparseScanExec::try_new(Arc::clone(&self.array), plan, projection)?;
+        Ok(Arc::new(scan.with_origin(self.origin.clone())))
     }
 }

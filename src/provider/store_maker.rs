@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use datafusion::catalog::Session;
+use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 use url::Url;
 
@@ -35,8 +36,8 @@ pub struct MakesStores(pub Arc<dyn StoreMaker>);
 
 impl MakesStores {
     /// Returns the maker of a session; `None` if only registered stores are used.
-    pub(super) fn of(session: &dyn Session) -> Option<Arc<Self>> {
-        session.config().get_extension::<Self>()
+    pub(super) fn of(config: &SessionConfig) -> Option<Arc<Self>> {
+        config.get_extension::<Self>()
     }
 }
 
@@ -53,7 +54,7 @@ pub(super) fn configure(
     let of_store: HashMap<String, String> =
         of_store.map(|(name, value)| (name.clone(), value.clone())).collect();
     let Some(name) = of_store.keys().min() else { return Ok(()) };
-    let maker = MakesStores::of(session).ok_or_else(|| {
+    let maker = MakesStores::of(session.config()).ok_or_else(|| {
         Error::usage(format!(
             "option '{name}' is for an object store: set it where the store is registered with the session"
         ))

@@ -9,15 +9,13 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::Locations;
 use crate::array::GridArray;
 use crate::error::Result as GridResult;
 use crate::exec::GridScanExec;
 use crate::exec::pruning::{FilterScope, planning};
 use crate::io::last_part;
-use crate::options::{ArrayOptions, ResolvedOptions};
 use crate::plan::ScanPlan;
-use crate::source::{ArrayFormat, FileArrays, MosaicOptions};
+use crate::source::{FileArrays, MosaicOptions, TableOrigin};
 
 /// One array as a table: a row per cell, a column per dimension, and a column per variable.
 ///
@@ -44,42 +42,6 @@ pub struct GridTable {
     array: Arc<GridArray>,
     /// `None` if the caller opened the array.
     origin: Option<Arc<TableOrigin>>,
-}
-
-/// The locations, format and options that a table was opened with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TableOrigin {
-    /// The paths or URLs, with patterns as they were given.
-    pub locations: Locations,
-    /// The format by name; `None` if the files are of several formats.
-    pub format: Option<String>,
-    /// The options given for the table, without the session's defaults.
-    pub options: ArrayOptions,
-}
-
-impl TableOrigin {
-    /// Makes the origin of a table opened with the options `given`, which the format resolved to `resolved`.
-    pub(super) fn new(
-        locations: Locations,
-        format: &Arc<dyn ArrayFormat>,
-        given: &ArrayOptions,
-        resolved: &ResolvedOptions,
-    ) -> Self {
-        let mut options = given.clone();
-        for (name, _) in given.iter() {
-            // A key that was given as text becomes a secret, so that formatting the value does not show it.
-            if let Some(key) = resolved.secret(name) {
-                options = options.with_option(name, key.clone());
-            }
-        }
-        Self { locations, format: Some(format.name().to_owned()), options }
-    }
-
-    /// Returns the origin with the option `dataset` set to one array.
-    pub(super) fn of_dataset(&self, dataset: &str) -> Self {
-        Self { options: self.options.clone().with_dataset(dataset), ..self.clone() }
-    }
 }
 
 impl GridTable {
@@ -155,7 +117,8 @@ impl TableProvider for GridTable {
         let plan = ScanPlan::new(self.array.grid().clone(), request)?;
         let projection =
             projection.cloned().unwrap_or_else(|| (0..self.array.columns().len()).collect());
-        let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?;
+        let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?
+            .with_origin(self.origin.clone());
         Ok(Arc::new(scan.with_memory_limit(&state.runtime_env().memory_pool.memory_limit())))
     }
 }

@@ -10,13 +10,15 @@
 //!
 //! | files | contents |
 //! |---|---|
-//! | `place` | a path or URL that can be read |
+//! | `place`, `locations` | a path or URL that can be read; several of them, and patterns |
+//! | `origin` | what a table was opened from |
 //! | `array_format`, `formats` | the traits of a format; which format a place has |
 //! | `opened_array` | an array of either kind, and the arrays of one table |
 //! | `tet`, `tiledb`, `zarr`, `netcdf` | the built-in formats |
 //! | `hierarchy` | groups of variables, which Zarr and NetCDF share |
 //! | `mosaic` | several arrays as one table |
 //! | `provided` | defaults of the traits |
+//! | `digest` | tells versions of arrays apart |
 //! | `opening` | how many files a session opens |
 //! | `description`, `known`, `known_dataset`, `show`, `fact_table` | facts for `gridfusion info` and SQL |
 //! | `elsewhere`, `axes` | messages about places without arrays, and about arrays that do not fit |
@@ -24,16 +26,19 @@
 mod array_format;
 mod axes;
 mod description;
+mod digest;
 mod elsewhere;
 mod fact_table;
 mod formats;
 pub(crate) mod hierarchy;
 mod known;
 mod known_dataset;
+mod locations;
 pub(crate) mod mosaic;
 mod netcdf;
 mod opened_array;
 mod opening;
+mod origin;
 mod place;
 mod provided;
 mod show;
@@ -49,11 +54,15 @@ pub(crate) use elsewhere::{described, holds, refuse_foreign};
 pub use fact_table::{FactTable, Facts};
 pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
+pub use locations::Locations;
+pub(crate) use locations::{Places, is_pattern};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use opening::Opening;
+pub(crate) use origin::OriginPlace;
+pub use origin::TableOrigin;
 pub use place::{Place, Stores};
-pub(crate) use place::{child, parse_url, path_of};
+pub(crate) use place::{parse_url, path_of};
 pub use show::size_text;
 pub use tet::{
     ChunkInfo, ChunkList, DatasetInfo, DimensionInfo, IndexScan, StoredCodec, StoredInfo,

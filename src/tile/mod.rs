@@ -15,6 +15,7 @@ pub(crate) mod layers;
 mod objects;
 mod runs;
 mod slice;
+mod version;
 mod write;
 
 pub(crate) use absent::leave_out_absent;
@@ -23,4 +24,5 @@ pub use drive::drive;
 pub use layers::CellFormat;
 pub use objects::{Objects, OpenFolder, Request};
 pub(crate) use slice::Slice;
+pub use version::ObjectVersion;
 pub use write::{WriteSession, write_all};

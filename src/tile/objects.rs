@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use super::version::ObjectVersion;
 use crate::error::{Error, Result};
 use crate::format::{ByteRange, Entry, Layer, Location, Payload, StoredChunk};
 use crate::io::{ByteSource, Folder, LruCache, MAX_CONCURRENT_IO, MAX_OPEN_OBJECTS, is_not_found};
@@ -74,6 +75,24 @@ impl Objects {
             Self::One(source) => source.name(),
             Self::Many(OpenFolder { folder, .. }) => folder.name(),
             Self::Several { name, .. } => name,
+        }
+    }
+
+    /// Returns the versions of objects that were opened one by one. Only a format knows what it has read of a folder.
+    pub fn versions(&self) -> Vec<ObjectVersion> {
+        match self {
+            Self::One(source) => {
+                let object = source.name().to_owned();
+                source
+                    .version()
+                    .map(|version| ObjectVersion { object, version })
+                    .into_iter()
+                    .collect()
+            }
+            Self::Many(_) => vec![],
+            Self::Several { members, .. } => {
+                members.iter().flat_map(|member| member.versions()).collect()
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod codec;
 mod conformance;
 mod corpus;
 mod docs;

@@ -13,7 +13,7 @@ use crate::array::values::ValueColumn;
 use crate::error::{Error, Result};
 use crate::format::{Scratch, StoredChunk};
 use crate::grid::AxisSelection;
-use crate::tile::{Objects, Tile, layers};
+use crate::tile::{ObjectVersion, Objects, Tile, layers};
 
 /// A sparse array as a table: a row per visible cell, a column per dimension, and a column per variable.
 #[derive(Debug, Clone)]
@@ -69,6 +69,11 @@ impl SparseArray {
     /// Returns the objects that hold the array.
     pub fn objects(&self) -> &Objects {
         self.source.objects()
+    }
+
+    /// Returns the versions of the objects that opening the array has read; see [`SparseSource::versions`].
+    pub fn versions(&self) -> Vec<ObjectVersion> {
+        self.source.versions()
     }
 
     /// Returns the number of dimensions, which are the first columns.

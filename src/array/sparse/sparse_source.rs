@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use super::cell_keys::CellKeys;
 use crate::error::Result;
 use crate::format::{StoredChunk, Zones};
-use crate::tile::{Objects, Tile};
+use crate::tile::{ObjectVersion, Objects, Tile};
 
 /// A tile of a sparse array: the numbers of its fragment, and of the tile in the fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,6 +86,12 @@ pub struct CellTimes {
 pub trait SparseSource: Debug + Send + Sync {
     /// Returns the objects that the array is stored in.
     fn objects(&self) -> &Arc<Objects>;
+
+    /// Returns the versions of the objects that opening the array has read, so that another process can tell whether it
+    /// opens the same. Empty if nothing tells versions apart. Objects that are chunks need not be among them.
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.objects().versions()
+    }
 
     /// Returns the fragments, the oldest first.
     fn fragments(&self) -> &[SparseFragment];

@@ -26,6 +26,7 @@ use datafusion::physical_plan::{
 
 use super::reduction::Reduction;
 use super::stream;
+use crate::error::Error;
 use crate::exec::columns::{columns_of, visit_all};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::display;
@@ -84,9 +85,49 @@ impl GridReduceExec {
         }))
     }
 
+    /// Makes a reduction that was planned before. It yields final values of the schema `whole` if that is given, and
+    /// may weigh groups if `weighs`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the aggregation cannot be reduced so.
+    pub fn as_planned(
+        aggregate: &AggregateExec,
+        whole: Option<SchemaRef>,
+        weighs: bool,
+        filters: Vec<PhysicalExprRef>,
+    ) -> Result<Self> {
+        // It was worth its memory where it was planned.
+        let config = GridfusionConfig {
+            reduce_memory: usize::MAX,
+            reduce_weights: weighs,
+            ..GridfusionConfig::default()
+        };
+        let is_whole = whole.is_some();
+        let node = Self::replacing(aggregate, whole, &config)?;
+        let node = node.filter(|node| node.is_whole() == is_whole).ok_or_else(|| {
+            Error::unsupported("the aggregation cannot be reduced here as it was planned")
+        })?;
+        Ok(Self { filters, ..node })
+    }
+
     /// Whether the reduction yields final values.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.reduction.whole
+    }
+
+    /// Whether the reduction may weigh groups.
+    pub fn weighs(&self) -> bool {
+        self.reduction.weighs
+    }
+
+    /// Returns the aggregation over rows that the reduction replaces: its first stage if there are two.
+    pub fn rows(&self) -> &AggregateExec {
+        &self.reduction.rows
+    }
+
+    /// Returns the dynamic filters over the output.
+    pub fn filters(&self) -> &[PhysicalExprRef] {
+        &self.filters
     }
 
     /// Returns the parts of the text in `EXPLAIN`.

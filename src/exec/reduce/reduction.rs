@@ -33,6 +33,8 @@ pub(super) struct Reduction {
     /// Whether the reduction yields final values, because no group is in two partitions; otherwise it
     /// yields partial states.
     pub(super) whole: bool,
+    /// Whether groups may be weighed.
+    pub(super) weighs: bool,
     /// The predicate for `EXPLAIN`; strategies hold it in their own form.
     pub(super) predicate: Option<PhysicalExprRef>,
     pub(super) schema: SchemaRef,
@@ -73,6 +75,7 @@ impl Reduction {
             keys,
             strategy,
             whole,
+            weighs: config.reduce_weights,
             predicate: query.predicate.clone(),
             schema,
             rows: aggregate.clone(),

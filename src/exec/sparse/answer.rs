@@ -126,7 +126,7 @@ type Answered = (u64, Vec<Option<Zone>>);
 impl SparseAnswerExec {
     /// Makes an operator above the first stage of an aggregation. `None` if it has groups, is not over a sparse
     /// scan, or if statistics cannot answer it.
-    pub(super) fn over(partial: &Arc<dyn ExecutionPlan>) -> Option<Self> {
+    pub fn over(partial: &Arc<dyn ExecutionPlan>) -> Option<Self> {
         let aggregate = partial.downcast_ref::<AggregateExec>()?;
         let scan = aggregate.input().downcast_ref::<SparseScanExec>()?;
         let has_groups = !aggregate.group_expr().is_empty() || aggregate.aggr_expr().is_empty();
@@ -145,6 +145,11 @@ impl SparseAnswerExec {
                 .all(|(measure, field)| measure.fits(scan.array(), field.data_type()));
         let metrics = ExecutionPlanMetricsSet::new();
         fits.then(|| Self { input: Arc::clone(partial), measures, metrics })
+    }
+
+    /// Returns the first stage of the aggregation.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
     }
 
     /// Returns the scan below the first stage; `None` if other operators were put between.

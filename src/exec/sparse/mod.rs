@@ -37,6 +37,12 @@ mod window;
 
 pub use answer::SparseAnswerExec;
 pub use answer_rule::SparseAnswerRule;
+#[cfg(feature = "codec")]
+pub(crate) use bounds::KnownTiles;
 pub(crate) use filters::pushdown;
+#[cfg(feature = "codec")]
+pub(crate) use filters::{RowFilter, SparseFilters};
+#[cfg(feature = "codec")]
+pub(crate) use plan::{MergeTask, PartitionTasks, TileTask};
 pub use plan::{SparsePlan, TileCounts};
 pub use scan::SparseScanExec;

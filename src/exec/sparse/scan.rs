@@ -35,6 +35,7 @@ use crate::exec::columns::visit_all;
 use crate::exec::display::filters as shown_filters;
 use crate::exec::leaf::without_children;
 use crate::exec::pruning::dynamic::dynamic_filters;
+use crate::source::TableOrigin;
 
 /// An operator that scans the tiles of a [`SparsePlan`], and returns a row per visible cell that the plan's
 /// filters select.
@@ -48,6 +49,8 @@ use crate::exec::pruning::dynamic::dynamic_filters;
 #[derive(Debug, Clone)]
 pub struct SparseScanExec {
     array: Arc<SparseArray>,
+    /// The places, format and options of the array; `None` if the caller opened it.
+    origin: Option<Arc<TableOrigin>>,
     plan: Arc<SparsePlan>,
     /// Columns of the array's schema, in output order.
     projection: Vec<usize>,
@@ -72,7 +75,29 @@ impl SparseScanExec {
         let schema = Arc::new(array.schema().project(&projection)?);
         let properties = Arc::new(properties(&array, &plan, &projection, &schema));
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { array, plan, projection, schema, filters: vec![], metrics, properties })
+        let (origin, filters) = (None, vec![]);
+        Ok(Self { array, origin, plan, projection, schema, filters, metrics, properties })
+    }
+
+    /// Sets what the array was opened from.
+    #[must_use = "the scan is not changed in place"]
+    pub fn with_origin(self, origin: Option<Arc<TableOrigin>>) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Returns what the array was opened from; `None` if the caller opened it.
+    pub fn origin(&self) -> Option<&Arc<TableOrigin>> {
+        self.origin.as_ref()
+    }
+
+    /// Returns the same scan with these dynamic filters over the output columns.
+    pub fn with_filters(self, filters: Vec<PhysicalExprRef>) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// Returns the columns of the array's schema, in output order, and the dynamic filters over them.
+    pub fn pushed_down(&self) -> (&[usize], &[PhysicalExprRef]) {
+        (&self.projection, &self.filters)
     }
 
     /// Returns the array that is scanned.
@@ -256,7 +281,7 @@ impl ExecutionPlan for SparseScanExec {
         let scan =
             |columns| Self::try_new(Arc::clone(&self.array), Arc::clone(&self.plan), columns);
         Ok(match columns {
-            Some(columns) => Some(Arc::new(scan(columns)?)),
+            Some(columns) => Some(Arc::new(scan(columns)?.with_origin(self.origin.clone()))),
             None => None,
         })
     }

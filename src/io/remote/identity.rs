@@ -25,6 +25,16 @@ impl Identity {
         self.e_tag.clone().filter(|tag| !tag.starts_with("W/"))
     }
 
+    /// Returns the length with the tag or, without one, the time; `None` without both.
+    pub(in crate::io) fn version(&self) -> Option<String> {
+        let size = self.size;
+        match (&self.e_tag, self.modified) {
+            (Some(tag), _) => Some(format!("{size} bytes, tag {}", opaque(tag))),
+            (None, Some(modified)) => Some(format!("{size} bytes, {modified}")),
+            (None, None) => None,
+        }
+    }
+
     /// Whether a reply with the identity `other` is of the same object. Times decide only without tags,
     /// because servers behind one address may disagree on times.
     pub(super) fn is_same(&self, other: &Self) -> bool {

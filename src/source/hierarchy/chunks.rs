@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::format::StoredChunk;
 use crate::format::hierarchy::CellType;
 use crate::grid::ChunkTask;
-use crate::tile::Objects;
+use crate::tile::{ObjectVersion, Objects};
 
 /// The chunks of one variable. Values 0 and 1 of complex numbers are their real and imaginary parts.
 #[derive(Debug)]
@@ -28,6 +28,10 @@ pub(super) struct VariableChunks {
 impl ChunkSource for VariableChunks {
     fn objects(&self) -> &Arc<Objects> {
         self.store.objects()
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.store.versions()
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use crate::error::Result;
 use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
-use crate::tile::Objects;
+use crate::tile::{ObjectVersion, Objects};
 
 /// An opened file or store of variables.
 #[async_trait]
@@ -18,6 +18,11 @@ pub(crate) trait VariableStore: Debug + Send + Sync {
 
     /// Returns the objects that hold the chunks.
     fn objects(&self) -> &Arc<Objects>;
+
+    /// Returns the versions of the objects with metadata; see [`ChunkSource::versions`](crate::array::ChunkSource::versions).
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.objects().versions()
+    }
 
     /// Returns where the chunks at these coordinates of variable number `variable` are stored, in order.
     ///

@@ -9,7 +9,7 @@
 //! Stored chunks of one variable never share cells, so the order in which their layers are appended does
 //! not matter. The order of the layers within a stored chunk remains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::format::{ElementType, MemoryBudget, StoredChunk, Zones};
 use crate::grid::{ChunkGrid, ChunkTask, Selection};
 use crate::io::MAX_CONCURRENT_IO;
-use crate::tile::Objects;
+use crate::tile::{ObjectVersion, Objects};
 
 /// The chunk source of several arrays that are combined into one.
 #[derive(Debug)]
@@ -162,6 +162,13 @@ impl Part {
 impl ChunkSource for Mosaic {
     fn objects(&self) -> &Arc<Objects> {
         &self.objects
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        // Several variables are of one file.
+        let mut seen = HashSet::new();
+        let all = self.parts.iter().flatten().flat_map(|part| part.source.versions());
+        all.filter(|version| seen.insert(version.clone())).collect()
     }
 
     fn memory_budget(&self) -> MemoryBudget {

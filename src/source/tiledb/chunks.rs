@@ -16,7 +16,8 @@ use crate::error::Result;
 use crate::format::tiledb::{Attribute, TileDbArray, Window};
 use crate::format::{Bound, ElementType, StoredChunk, Zone, Zones, bound};
 use crate::grid::{ChunkTask, Selection};
-use crate::tile::{Objects, drive};
+use crate::source::digest::digest;
+use crate::tile::{ObjectVersion, Objects, drive};
 
 /// The chunks of one view of a TileDB array. Value number `n` is attribute number `n`.
 #[derive(Debug)]
@@ -32,10 +33,23 @@ pub(super) struct TileDbChunks {
     pub(super) looking_up: Mutex<()>,
 }
 
+/// Returns the version of an array: its schema, and the names of its fragments and deletions, which are never written
+/// twice.
+pub(super) fn versions(array: &TileDbArray, objects: &Objects) -> Vec<ObjectVersion> {
+    let fragments = array.fragments().iter().map(|fragment| fragment.name.clone());
+    let deletions = array.deletions().iter().map(|deletion| deletion.marker.clone());
+    let read = fragments.chain(deletions).chain([format!("{:?}", array.schema())]);
+    vec![ObjectVersion { object: objects.name().to_owned(), version: digest(read) }]
+}
+
 #[async_trait]
 impl ChunkSource for TileDbChunks {
     fn objects(&self) -> &Arc<Objects> {
         &self.objects
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        versions(&self.array, &self.objects)
     }
 
     async fn locate(&self, tasks: &[ChunkTask], values: &[usize]) -> Result<Vec<Vec<StoredChunk>>> {

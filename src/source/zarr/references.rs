@@ -12,13 +12,15 @@ use crate::format::zarr::{NOTHING, OpenReferences, ReferencedStore};
 use crate::io::{ByteSource, Folder, FolderEntry, MemorySource};
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
-use crate::tile::{Objects, drive};
+use crate::tile::{ObjectVersion, Objects, drive};
 
 /// An opened reference file.
 #[derive(Debug)]
 pub(super) struct ReferenceFile {
     references: ReferencedStore,
     objects: Arc<Objects>,
+    /// The version of the reference file, if anything tells versions apart.
+    file: Option<ObjectVersion>,
 }
 
 impl ReferenceFile {
@@ -28,11 +30,12 @@ impl ReferenceFile {
     /// `Corrupt` if it is no reference file, `Unsupported` for references that formulas generate.
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let file = Objects::One(place.object().await?);
+        let version = file.versions().pop();
         let references = drive(OpenReferences, &file).await?;
         let is_remote = place.is_remote() || references.names_stores();
         let referenced = Referenced { file: place.clone(), is_remote };
         let objects = Arc::new(Objects::many(Arc::new(referenced)));
-        Ok(Self { references, objects })
+        Ok(Self { references, objects, file: version })
     }
 }
 
@@ -49,6 +52,11 @@ impl VariableStore for ReferenceFile {
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
         let machine = self.references.locate(variable, chunks)?;
         Ok(self.references.resolved(drive(machine, &self.objects).await?))
+    }
+
+    /// The references are the metadata and the places of all chunks.
+    fn versions(&self) -> Vec<ObjectVersion> {
+        self.file.clone().into_iter().collect()
     }
 
     fn facts(&self) -> StoreFacts {

@@ -1,6 +1,6 @@
 //! An opened Zarr store: its metadata, and the machine that finds chunks.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 
@@ -9,16 +9,19 @@ use crate::format::StoredChunk;
 use crate::format::hierarchy::Hierarchy;
 use crate::format::zarr::{OpenZarr, ZarrArray, ZarrStore};
 use crate::grid::MAX_RANK;
+use crate::source::digest::digest;
 use crate::source::hierarchy::{StoreFacts, StoredTotals, VariableStore, located_totals};
 use crate::source::place::Place;
 use crate::source::show::shape_text;
-use crate::tile::{Objects, drive};
+use crate::tile::{ObjectVersion, Objects, drive};
 
 /// An opened store.
 #[derive(Debug)]
 pub(super) struct ZarrReader {
     store: ZarrStore,
     objects: Arc<Objects>,
+    /// The digest of the metadata, once it is needed.
+    version: OnceLock<String>,
 }
 
 impl ZarrReader {
@@ -29,7 +32,7 @@ impl ZarrReader {
     pub(super) async fn open(place: &Place) -> Result<Self> {
         let objects = Arc::new(Objects::many(place.folder()?));
         let store = drive(OpenZarr::new(), &objects).await?;
-        Ok(Self { store, objects })
+        Ok(Self { store, objects, version: OnceLock::new() })
     }
 }
 
@@ -45,6 +48,11 @@ impl VariableStore for ZarrReader {
 
     async fn locate(&self, variable: usize, chunks: Vec<Vec<u64>>) -> Result<Vec<StoredChunk>> {
         drive(self.store.locate(variable, chunks)?, &self.objects).await
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        let version = self.version.get_or_init(|| metadata_digest(&self.store)).clone();
+        vec![ObjectVersion { object: self.objects.name().to_owned(), version }]
     }
 
     fn facts(&self) -> StoreFacts {
@@ -64,6 +72,14 @@ impl VariableStore for ZarrReader {
             (false, None) => listed_totals(&self.objects, array).await,
         }
     }
+}
+
+/// Returns the digest of the metadata of all arrays: shapes, types, attributes and encodings.
+pub(super) fn metadata_digest(store: &ZarrStore) -> String {
+    let variables = store.hierarchy().variables.iter().map(|variable| format!("{variable:?}"));
+    let groups = store.hierarchy().groups.iter().map(|group| format!("{group:?}"));
+    let encodings = store.arrays().iter().map(|array| array.encoding());
+    digest(variables.chain(groups).chain(encodings))
 }
 
 /// The facts about a store; `noun` tells what its metadata is read from.

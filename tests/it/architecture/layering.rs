@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("exec", &["source", "options", "reduce", "plan", "array", "tile", "format", "io", "grid"]),
     ("extend", &["source", "options", "array", "tile", "format", "io", "grid", "byte_range"]),
     ("provider", &["exec", "options", "source", "plan", "array", "tile", "format", "io", "grid"]),
+    ("codec", &["provider", "exec", "options", "source", "plan", "array", "tile", "io", "grid"]),
 ];
 
 /// Modules that must not import each other: those of each format.

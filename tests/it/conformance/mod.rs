@@ -71,6 +71,7 @@ macro_rules! conforms {
                 predicates::labels_answer_without_payloads,
                 queries::groups_become_reductions,
                 queries::orders_limits_and_projections,
+                travel::plans_travel,
                 ways_in::external_table,
                 ways_in::table_function,
                 ways_in::quoted_path,

@@ -16,10 +16,10 @@ use crate::array::{
 use crate::error::Result;
 use crate::format::tiledb::{Block, CoordinateRange, Coordinates, Fragment, RTree, TileDbArray};
 use crate::format::{StoredChunk, Zones};
-use crate::source::tiledb::chunks::{is_worthwhile, without_possible_nulls};
+use crate::source::tiledb::chunks::{is_worthwhile, versions, without_possible_nulls};
 use crate::source::tiledb::columns::{coordinate_value, table_value};
 use crate::source::tiledb::view::TileDbView;
-use crate::tile::{Objects, Tile, drive};
+use crate::tile::{ObjectVersion, Objects, Tile, drive};
 
 /// The tiles of one sparse TileDB array. Columns are numbered like those of the table.
 #[derive(Debug)]
@@ -146,6 +146,10 @@ fn coordinates(column: &ValueColumn, all: &Coordinates) -> Result<ArrayRef> {
 impl SparseSource for TileDbTiles {
     fn objects(&self) -> &Arc<Objects> {
         &self.objects
+    }
+
+    fn versions(&self) -> Vec<ObjectVersion> {
+        versions(&self.array, &self.objects)
     }
 
     fn fragments(&self) -> &[SparseFragment] {

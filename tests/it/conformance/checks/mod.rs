@@ -8,5 +8,7 @@ pub(crate) mod predicates;
 pub(crate) mod queries;
 /// Columns and rows.
 pub(crate) mod rows;
+/// Plans that are sent to another session.
+pub(crate) mod travel;
 /// Every interface that opens a table.
 pub(crate) mod ways_in;

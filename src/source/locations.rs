@@ -14,9 +14,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use glob::{MatchOptions, Pattern};
 use object_store::path::Path as ObjectPath;
 
+use super::place::{Place, Stores, child, parse_url};
 use crate::error::{Error, Result};
 use crate::io::{FolderEntry, MAX_CONCURRENT_IO, RemoteStore};
-use crate::source::{Place, Stores, child, parse_url};
 
 /// One or more paths, URLs or patterns. In a pattern, `*` matches any part of a name, `**` any folders, and
 /// `[a-c]` one of these characters. In a path, `?` matches one character. The path of an existing local
@@ -70,8 +70,13 @@ const OPTIONS: MatchOptions = MatchOptions {
 };
 
 impl Locations {
+    /// Returns the locations as they were given.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// Returns one name for all locations, for messages: the first three and the number of the others.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.0.as_slice() {
             [first, second, third, others @ ..] if !others.is_empty() => {
                 format!("{first}, {second}, {third} and {} more", others.len())
@@ -85,7 +90,7 @@ impl Locations {
     /// # Errors
     /// `Usage` if there are no locations, or if a pattern is malformed or matches nothing. `Io` if a folder
     /// cannot be listed.
-    pub(super) async fn expand(&self, stores: &Arc<dyn Stores>) -> Result<Places> {
+    pub(crate) async fn expand(&self, stores: &Arc<dyn Stores>) -> Result<Places> {
         match self.0.as_slice() {
             [] => Err(Error::usage("a table needs a path or URL, or several")),
             [location] if !is_pattern(location) => Ok(Places::One(location.clone())),
@@ -109,7 +114,7 @@ impl Locations {
 
 /// The result of expanding locations.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Places {
+pub(crate) enum Places {
     /// A single location that is not a pattern.
     One(String),
     /// The places of a list or a pattern; at least one.
@@ -118,7 +123,7 @@ pub(super) enum Places {
 
 impl Places {
     /// Returns the first place.
-    pub(super) fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         match self {
             Self::One(location) => location,
             Self::Many(locations) => locations.first().map_or("", String::as_str),
@@ -128,7 +133,7 @@ impl Places {
 
 /// Whether a location has wildcards and is not the path of an existing file. In a URL, `?` begins the
 /// query, so it is no wildcard.
-pub(super) fn is_pattern(location: &str) -> bool {
+pub(crate) fn is_pattern(location: &str) -> bool {
     let is_url = location.contains("://");
     let special = if is_url { &['*', '['][..] } else { &['*', '?', '['] };
     location.contains(special) && !local_path(location).is_some_and(|path| path.exists())

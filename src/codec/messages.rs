@@ -1,0 +1,302 @@
+//! The messages of nodes, as protocol buffers. Tags are never used for something else; new fields get new tags.
+
+use datafusion_proto::protobuf::{
+    Partitioning, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNode, Schema,
+};
+use datafusion_proto_common::protobuf_common::Statistics;
+use prost::{Message, Oneof};
+
+/// A node with what it declares.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Envelope {
+    #[prost(message, required, tag = "1")]
+    pub(super) declared: Declared,
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5")]
+    pub(super) node: Option<Node>,
+}
+
+/// How to make the node.
+#[derive(Clone, PartialEq, Oneof)]
+pub(super) enum Node {
+    #[prost(message, tag = "2")]
+    Scan(Scan),
+    #[prost(message, tag = "3")]
+    Reduce(Reduce),
+    #[prost(message, tag = "4")]
+    SparseScan(SparseScan),
+    #[prost(message, tag = "5")]
+    SparseAnswer(SparseAnswer),
+}
+
+/// The declarations of a node to DataFusion.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Declared {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    /// Its line in `EXPLAIN`.
+    #[prost(string, tag = "2")]
+    pub(super) line: String,
+    /// Its text in a drawn tree.
+    #[prost(string, tag = "3")]
+    pub(super) tree: String,
+    #[prost(message, optional, tag = "4")]
+    pub(super) schema: Option<Schema>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) orderings: Vec<Ordering>,
+    #[prost(message, optional, tag = "6")]
+    pub(super) partitioning: Option<Partitioning>,
+    /// Statistics of all rows.
+    #[prost(message, optional, tag = "7")]
+    pub(super) statistics: Option<Statistics>,
+    /// Statistics of the rows of each partition.
+    #[prost(message, repeated, tag = "8")]
+    pub(super) of_partitions: Vec<Statistics>,
+    /// Whether the node yields rows only at its end.
+    #[prost(bool, tag = "9")]
+    pub(super) is_final: bool,
+    /// The rows that suffice.
+    #[prost(uint64, optional, tag = "10")]
+    pub(super) fetch: Option<u64>,
+}
+
+/// An order of rows.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Ordering {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) keys: Vec<PhysicalSortExprNode>,
+}
+
+/// The places, format and options of a table.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct Origin {
+    /// Paths and URLs, as they were given.
+    #[prost(string, repeated, tag = "1")]
+    pub(super) locations: Vec<String>,
+    #[prost(string, optional, tag = "2")]
+    pub(super) format: Option<String>,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) options: Vec<Setting>,
+    /// The session's default options.
+    #[prost(message, repeated, tag = "4")]
+    pub(super) defaults: Vec<Setting>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) places: Vec<PlaceOf>,
+    #[prost(bool, tag = "6")]
+    pub(super) is_many: bool,
+    #[prost(message, repeated, tag = "7")]
+    pub(super) versions: Vec<VersionOf>,
+}
+
+/// An option and its value.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct Setting {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(oneof = "SettingValue", tags = "2, 3, 4")]
+    pub(super) value: Option<SettingValue>,
+}
+
+/// The value of an option.
+#[derive(Clone, PartialEq, Eq, Hash, Oneof)]
+pub(super) enum SettingValue {
+    #[prost(bool, tag = "2")]
+    Flag(bool),
+    #[prost(uint64, tag = "3")]
+    Number(u64),
+    #[prost(string, tag = "4")]
+    Text(String),
+}
+
+/// A place of a table, and its format.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct PlaceOf {
+    #[prost(string, tag = "1")]
+    pub(super) location: String,
+    #[prost(string, tag = "2")]
+    pub(super) format: String,
+}
+
+/// An object and its version.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct VersionOf {
+    #[prost(string, tag = "1")]
+    pub(super) object: String,
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+}
+
+/// Ranges of numbers, ascending: the gap before each range, and its length.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Runs {
+    #[prost(uint64, repeated, tag = "1")]
+    pub(super) gaps_and_lengths: Vec<u64>,
+}
+
+/// The selected indices of an axis.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Axis {
+    #[prost(uint64, tag = "1")]
+    pub(super) len: u64,
+    /// The elements of a chunk along the axis.
+    #[prost(uint64, tag = "2")]
+    pub(super) chunk: u64,
+    #[prost(uint64, tag = "3")]
+    pub(super) chunks: u64,
+    #[prost(message, required, tag = "4")]
+    pub(super) selected: Runs,
+    /// Whether chunks are read from the last to the first.
+    #[prost(bool, tag = "5")]
+    pub(super) reversed: bool,
+}
+
+/// A partition of a plan.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Part {
+    #[prost(uint64, tag = "1")]
+    pub(super) first_task: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) tasks: u64,
+    #[prost(uint64, tag = "3")]
+    pub(super) rows: u64,
+}
+
+/// Flags, one per axis.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Flags {
+    #[prost(bool, repeated, tag = "1")]
+    pub(super) flags: Vec<bool>,
+}
+
+/// The plan of a scan.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Plan {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) axes: Vec<Axis>,
+    /// The places that masks keep.
+    #[prost(message, optional, tag = "2")]
+    pub(super) kept: Option<Runs>,
+    #[prost(message, optional, tag = "3")]
+    pub(super) order: Option<Flags>,
+    #[prost(uint64, tag = "4")]
+    pub(super) pruned_by_zones: u64,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) parts: Vec<Part>,
+    #[prost(uint64, optional, tag = "6")]
+    pub(super) cut_along: Option<u64>,
+    #[prost(uint64, tag = "7")]
+    pub(super) max_partitions: u64,
+    #[prost(uint64, optional, tag = "8")]
+    pub(super) limit: Option<u64>,
+}
+
+/// The key whose first rows are read first.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct First {
+    #[prost(uint64, tag = "1")]
+    pub(super) column: u64,
+    #[prost(bool, tag = "2")]
+    pub(super) descending: bool,
+    #[prost(bool, tag = "3")]
+    pub(super) nulls_first: bool,
+}
+
+/// A scan of a grid.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Scan {
+    #[prost(message, required, tag = "1")]
+    pub(super) origin: Origin,
+    #[prost(message, required, tag = "2")]
+    pub(super) plan: Plan,
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) projection: Vec<u64>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) ordering: Vec<PhysicalSortExprNode>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) filters: Vec<PhysicalExprNode>,
+    #[prost(uint64, repeated, tag = "6")]
+    pub(super) non_null_columns: Vec<u64>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) first: Option<First>,
+}
+
+/// A reduction.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Reduce {
+    /// The aggregation over rows that it replaces, over a scan.
+    #[prost(message, required, tag = "1")]
+    pub(super) rows: PhysicalPlanNode,
+    /// Whether it yields final values.
+    #[prost(bool, tag = "2")]
+    pub(super) is_whole: bool,
+    /// Whether groups may be weighed.
+    #[prost(bool, tag = "3")]
+    pub(super) weighs: bool,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) filters: Vec<PhysicalExprNode>,
+}
+
+/// A tile of a sparse array.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct Tile {
+    #[prost(uint64, tag = "1")]
+    pub(super) fragment: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) tile: u64,
+    #[prost(bool, tag = "3")]
+    pub(super) is_inside: bool,
+}
+
+/// Tiles that are merged.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Merge {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) tiles: Vec<Tile>,
+    /// The coordinates that the merge returns.
+    #[prost(message, optional, tag = "2")]
+    pub(super) range: Option<PhysicalExprNode>,
+}
+
+/// The tiles of a partition.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Tiles {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) merges: Vec<Merge>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) tiles: Vec<Tile>,
+}
+
+/// A scan of a sparse array.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SparseScan {
+    #[prost(message, required, tag = "1")]
+    pub(super) origin: Origin,
+    /// The schema of the table, which the planned filters are over.
+    #[prost(message, required, tag = "2")]
+    pub(super) table: Schema,
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) projection: Vec<u64>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) partitions: Vec<Tiles>,
+    #[prost(message, optional, tag = "5")]
+    pub(super) dimensions: Option<PhysicalExprNode>,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) negated: Vec<PhysicalExprNode>,
+    #[prost(message, optional, tag = "7")]
+    pub(super) values: Option<PhysicalExprNode>,
+    /// The counts of tiles, for metrics.
+    #[prost(uint64, repeated, tag = "8")]
+    pub(super) counts: Vec<u64>,
+    #[prost(uint64, tag = "9")]
+    pub(super) cells: u64,
+    #[prost(bool, tag = "10")]
+    pub(super) is_exact: bool,
+    #[prost(uint64, optional, tag = "11")]
+    pub(super) limit: Option<u64>,
+    /// Dynamic filters, over the output.
+    #[prost(message, repeated, tag = "12")]
+    pub(super) filters: Vec<PhysicalExprNode>,
+}
+
+/// Answers from statistics of tiles, above the first stage of an aggregation, which travels as an input.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct SparseAnswer {}

@@ -1,0 +1,43 @@
+//! Physical plans as bytes, for engines that run parts of a plan in other processes.
+//!
+//! ```text
+//!   coordinator                                       worker
+//!   GridScanExec, GridReduceExec, …                   TravelledExec: what the node declared, and how to make it
+//!       │ try_encode                                      │ execute: the first poll
+//!       ▼                                                 ▼
+//!   magic, version, zstd of an Envelope ──network──▶  open the table ─▶ compare versions ─▶ the node itself
+//! ```
+//!
+//! Decoding opens nothing, because engines decode on threads that must not wait. So the bytes hold all that a node
+//! declares to DataFusion. Nothing is decided again in the other process: partitions, chunks and the kind of a
+//! reduction are those that were planned.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `node_codec` | [`GridfusionCodec`], which DataFusion calls |
+//! | `envelope` | the bytes around a message: magic, version, compression, checksum |
+//! | `messages` | the messages, as protocol buffers |
+//! | `converters` | expressions and nested plans, by the converter of the engine |
+//! | `declared` | schema, orders, partitions, statistics and text of a node |
+//! | `numbers` | selections and lists of chunks, as runs |
+//! | `origins` | what a table was opened from |
+//! | `tables` | tables that this process has opened for plans |
+//! | `recipe` | how to make a node, as a trait |
+//! | `grid_nodes`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `travelled` | [`TravelledExec`], a node that came from another process |
+
+mod converters;
+mod declared;
+mod envelope;
+mod grid_nodes;
+mod messages;
+mod node_codec;
+mod numbers;
+mod origins;
+mod recipe;
+mod sparse_nodes;
+mod tables;
+mod travelled;
+
+pub use node_codec::GridfusionCodec;
+pub use travelled::TravelledExec;

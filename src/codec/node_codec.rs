@@ -1,0 +1,137 @@
+//! [`GridfusionCodec`]: the codec that DataFusion and distributed engines call.
+
+use std::sync::Arc;
+
+use datafusion::common::not_impl_err;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::AggregateUDF;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
+
+use super::converters::{Decoder, Encoder};
+use super::declared::Declared;
+use super::envelope::{is_sealed, seal, unseal};
+use super::grid_nodes::{ReduceRecipe, ScanRecipe};
+use super::messages::{Envelope, Node};
+use super::recipe::Recipe;
+use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
+use super::travelled::TravelledExec;
+use crate::error::Error;
+use crate::exec::weighted_avg::weighted_avg_udaf;
+use crate::exec::{GridReduceExec, GridScanExec, SparseAnswerExec, SparseScanExec};
+
+/// Converts the nodes of gridfusion to bytes, and back to nodes that open their tables when they first run.
+///
+/// The bytes hold what a table was opened from and what was planned. They hold no keys, passwords or signatures of URLs: the
+/// process that decodes a plan has object stores of its own. A table that the program opened itself cannot travel.
+///
+/// A plan of another version of the messages is refused. So is a plan whose objects were written since: when the node
+/// first runs, it compares them. Chunks of Zarr are an exception, which are objects of their own.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::physical_plan::collect;
+/// use datafusion::prelude::SessionContext;
+/// use datafusion_proto::bytes::{
+///     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+/// };
+/// use gridfusion::codec::GridfusionCodec;
+/// use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// ctx.enable_gridfusion();
+/// let options = ArrayOptions::default().with_dataset("temperature");
+/// ctx.register_array("t", "examples/data/stations.tet", options).await?;
+/// let plan = ctx.sql("SELECT station, avg(value) FROM t GROUP BY station").await?;
+/// let plan = plan.create_physical_plan().await?;
+/// let bytes = physical_plan_to_bytes_with_extension_codec(plan, &GridfusionCodec)?;
+///
+/// // In another process, with a session of its own:
+/// let worker = SessionContext::new().task_ctx();
+/// let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &worker, &GridfusionCodec)?;
+/// let rows = collect(plan, worker).await?;
+/// assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 6);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GridfusionCodec;
+
+impl PhysicalExtensionCodec for GridfusionCodec {
+    /// Makes a node that opens its table when it first runs.
+    fn try_decode(
+        &self,
+        bytes: &[u8],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        context: &TaskContext,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !is_sealed(bytes) {
+            return not_impl_err!("these are not the bytes of a node of gridfusion");
+        }
+        let Envelope { declared, node } = unseal(bytes)?;
+        let decoder = Decoder { codec: self, converter, context };
+        let declared = Declared::of_message(&declared, decoder)?;
+        let schema = declared.schema();
+        let recipe: Arc<dyn Recipe> = match node {
+            Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
+            Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
+            Some(Node::SparseScan(it)) => {
+                Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
+            }
+            Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
+            None => return Err(Error::corrupt_region("plan", "no node").into()),
+        };
+        Ok(Arc::new(TravelledExec::new(declared, recipe)))
+    }
+
+    /// Appends the bytes of a node of gridfusion.
+    fn try_encode(
+        &self,
+        node: Arc<dyn ExecutionPlan>,
+        bytes: &mut Vec<u8>,
+        converter: &dyn PhysicalProtoConverterExtension,
+    ) -> Result<()> {
+        let encoder = Encoder { codec: self, converter };
+        let recipe: Arc<dyn Recipe> = if let Some(travelled) = node.downcast_ref::<TravelledExec>()
+        {
+            return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
+        } else if let Some(scan) = node.downcast_ref::<GridScanExec>() {
+            Arc::new(ScanRecipe::of(scan)?)
+        } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
+            Arc::new(ReduceRecipe::of(reduce))
+        } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {
+            Arc::new(SparseScanRecipe::of(scan)?)
+        } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {
+            Arc::new(AnswerRecipe::of(answer))
+        } else {
+            return not_impl_err!("{} is no node of gridfusion", node.name());
+        };
+        seal(&envelope(&Declared::of(&node)?, &*recipe, encoder)?, bytes)
+    }
+
+    fn try_encode_udaf(&self, function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if function == weighted_avg_udaf().as_ref() {
+            bytes.extend_from_slice(WEIGHTED_AVG);
+        }
+        Ok(())
+    }
+
+    fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
+        match bytes {
+            WEIGHTED_AVG => Ok(weighted_avg_udaf()),
+            _ => not_impl_err!("{name} is no function of gridfusion"),
+        }
+    }
+}
+
+/// The bytes of the function `weighted_avg`, which a worker's session need not have.
+const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
+
+fn envelope(declared: &Declared, recipe: &dyn Recipe, encoder: Encoder<'_>) -> Result<Envelope> {
+    let node = Some(recipe.message(encoder)?);
+    Ok(Envelope { declared: declared.message(encoder)?, node })
+}

@@ -1,0 +1,115 @@
+//! The origins of tables as messages: places, formats and options.
+
+use datafusion::error::Result;
+
+use super::messages::{Origin, PlaceOf, Setting, SettingValue, VersionOf};
+use crate::error::{Error, without_secrets};
+use crate::options::{ArrayOptions, OptionValue};
+use crate::source::{OriginPlace, TableOrigin};
+use crate::tile::ObjectVersion;
+
+/// Returns an origin as a message, with the versions of the objects that the table has read.
+///
+/// # Errors
+/// `Usage` for a table without an origin, and for keys and passwords, which must not travel.
+pub(super) fn origin_message(
+    name: &str,
+    origin: Option<&TableOrigin>,
+    versions: Vec<ObjectVersion>,
+) -> Result<Origin> {
+    let origin = origin.ok_or_else(|| {
+        Error::usage(format!(
+            "\"{name}\" is an array that this program opened itself, so another process cannot open it; register it by \
+             its path or URL"
+        ))
+    })?;
+    for place in origin.places.iter() {
+        if without_secrets(&place.location) != place.location {
+            let message = "a URL with a password or a signature cannot be sent to another process; register its object \
+                           store there, and leave them out";
+            return Err(Error::usage(message).in_file(&place.location).into());
+        }
+    }
+    let version =
+        |ObjectVersion { object, version }| VersionOf { object: without_secrets(&object), version };
+    Ok(Origin {
+        locations: origin.locations.iter().map(without_secrets).collect(),
+        format: origin.format.clone(),
+        options: settings(&origin.options)?,
+        defaults: settings(&origin.defaults)?,
+        places: origin.places.iter().map(place_message).collect(),
+        is_many: origin.is_many,
+        versions: versions.into_iter().map(version).collect(),
+    })
+}
+
+fn place_message(place: &OriginPlace) -> PlaceOf {
+    PlaceOf { location: place.location.clone(), format: place.format.clone() }
+}
+
+fn settings(options: &ArrayOptions) -> Result<Vec<Setting>> {
+    let setting = |(name, value): (&str, &OptionValue)| {
+        let value = match value {
+            OptionValue::Flag(flag) => SettingValue::Flag(*flag),
+            OptionValue::Number(number) => SettingValue::Number(*number),
+            OptionValue::Text(text) => SettingValue::Text(text.clone()),
+            OptionValue::Secret(_) => {
+                let message = format!(
+                    "option '{name}' is a secret, which is not sent to other processes, so they cannot read this table"
+                );
+                return Err(Error::usage(message).into());
+            }
+        };
+        Ok(Setting { name: name.to_owned(), value: Some(value) })
+    };
+    options.iter().map(setting).collect()
+}
+
+/// Returns the origin of a message.
+pub(super) fn origin_of(message: &Origin) -> TableOrigin {
+    let place = |place: &PlaceOf| OriginPlace {
+        location: place.location.clone(),
+        format: place.format.clone(),
+    };
+    TableOrigin {
+        locations: message.locations.clone().into(),
+        format: message.format.clone(),
+        options: options(&message.options),
+        defaults: options(&message.defaults),
+        places: message.places.iter().map(place).collect(),
+        is_many: message.is_many,
+    }
+}
+
+fn options(settings: &[Setting]) -> ArrayOptions {
+    let with = |options: ArrayOptions, setting: &Setting| match &setting.value {
+        Some(SettingValue::Flag(flag)) => options.with_option(&setting.name, *flag),
+        Some(SettingValue::Number(number)) => options.with_option(&setting.name, *number),
+        Some(SettingValue::Text(text)) => options.with_option(&setting.name, text.clone()),
+        None => options,
+    };
+    settings.iter().fold(ArrayOptions::default(), with)
+}
+
+/// Fails unless the objects that this process has opened are those of the plan.
+///
+/// # Errors
+/// `Io` for an object that was written since the plan was made, or is another one here.
+pub(super) fn check_versions(message: &Origin, opened: &[ObjectVersion]) -> crate::Result<()> {
+    let planned = &message.versions;
+    let changed = |object: &str, planned: &str, here: &str| {
+        let cause = std::io::Error::other(format!(
+            "the query was planned with another version of it: {planned}, and here it is {here}; run the query again"
+        ));
+        Error::io("the object has changed", cause).in_file(object)
+    };
+    if planned.len() != opened.len() {
+        let (planned, here) = (planned.len().to_string(), opened.len().to_string());
+        let object = message.locations.first().map_or("", String::as_str);
+        return Err(changed(object, &format!("{planned} objects"), &format!("{here} objects")));
+    }
+    match planned.iter().zip(opened).find(|(planned, here)| planned.version != here.version) {
+        Some((planned, here)) => Err(changed(&planned.object, &planned.version, &here.version)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,44 @@
+//! [`Recipe`]: how to make a node in another process.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::converters::Encoder;
+use super::declared::Declared;
+use super::messages::Node;
+
+/// How to make one kind of node.
+#[async_trait]
+pub(super) trait Recipe: Debug + Send + Sync {
+    /// Returns the recipe as a message.
+    fn message(&self, encoder: Encoder<'_>) -> Result<Node>;
+
+    /// Opens the table, and makes the node that declared this where it was planned.
+    async fn make(
+        &self,
+        declared: &Declared,
+        context: &Arc<TaskContext>,
+    ) -> Result<Arc<dyn ExecutionPlan>>;
+
+    /// Returns the inputs of the node, which travel as plans of their own.
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    /// Returns the recipe of the same node over other inputs; `None` for another number of them.
+    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>>;
+
+    /// Returns the dynamic filters of the node.
+    fn filters(&self) -> &[PhysicalExprRef] {
+        &[]
+    }
+
+    /// Returns the recipe of the same node without its dynamic filters.
+    fn without_filters(&self) -> Arc<dyn Recipe>;
+}

@@ -1,0 +1,74 @@
+//! [`TableOrigin`]: what a table was opened from, so that another process can open it again.
+
+use std::sync::Arc;
+
+use super::array_format::ArrayFormat;
+use super::locations::Locations;
+use crate::options::{ArrayOptions, ResolvedOptions};
+
+/// The locations, format and options that a table was opened with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableOrigin {
+    /// The paths or URLs, with patterns as they were given.
+    pub locations: Locations,
+    /// The format by name; `None` if the files are of several formats.
+    pub format: Option<String>,
+    /// The options given for the table, without the session's defaults.
+    pub options: ArrayOptions,
+    /// The session's default options when the table was opened.
+    pub(crate) defaults: ArrayOptions,
+    /// The places that the locations stood for, in order.
+    pub(crate) places: Arc<[OriginPlace]>,
+    /// Whether the places are parts of one table, even if there is only one: the locations were a list or a pattern.
+    pub(crate) is_many: bool,
+}
+
+/// A place that became a table, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct OriginPlace {
+    /// The path or URL.
+    pub(crate) location: String,
+    /// Its format by name.
+    pub(crate) format: String,
+}
+
+impl OriginPlace {
+    pub(crate) fn new(location: impl Into<String>, format: &dyn ArrayFormat) -> Self {
+        Self { location: location.into(), format: format.name().to_owned() }
+    }
+}
+
+impl TableOrigin {
+    /// Makes the origin of a table of one place, opened with the options `given` and the session's `defaults`, which the
+    /// format resolved to `resolved`.
+    pub(crate) fn new(
+        locations: Locations,
+        place: OriginPlace,
+        given: &ArrayOptions,
+        defaults: &ArrayOptions,
+        resolved: &ResolvedOptions,
+    ) -> Self {
+        let mut options = given.clone();
+        for (name, _) in given.iter() {
+            // A key that was given as text becomes a secret, so that formatting the value does not show it.
+            if let Some(key) = resolved.secret(name) {
+                options = options.with_option(name, key.clone());
+            }
+        }
+        let (format, defaults) = (Some(place.format.clone()), defaults.clone());
+        Self { locations, format, options, defaults, places: [place].into(), is_many: false }
+    }
+
+    /// Returns the origin of a table of several places.
+    pub(crate) fn of_many(self, places: Vec<OriginPlace>) -> Self {
+        let same = places.iter().all(|place| Some(&place.format) == self.format.as_ref());
+        let format = self.format.filter(|_| same);
+        Self { format, places: places.into(), is_many: true, ..self }
+    }
+
+    /// Returns the origin with the option `dataset` set to one array.
+    pub(crate) fn of_dataset(&self, dataset: &str) -> Self {
+        Self { options: self.options.clone().with_dataset(dataset), ..self.clone() }
+    }
+}

@@ -1,0 +1,8 @@
+//! Plans that travel: as bytes to another session, which opens the tables itself.
+
+/// Bytes that must be refused, and what they must not hold.
+mod refused;
+/// Sending plans, and comparing both ends.
+pub(crate) mod sent;
+/// Dynamic filters, limits and orders in the other session.
+mod shapes;
