@@ -59,6 +59,7 @@
 //! | `tiledb` | yes | TileDB arrays, with the compression and cryptography of their filters |
 //! | `zarr` | yes | Zarr stores, and the compression of their chunks |
 //! | `hdf5` | yes | NetCDF-4 and other HDF5 files; NetCDF-3 needs no feature |
+//! | `codec` | no | physical plans as bytes, for engines that run parts of them in other processes |
 //! | `aws`, `azure`, `gcp`, `http` | no | object stores, for programs that register them |
 //!
 //! # Compatibility

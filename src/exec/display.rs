@@ -1,6 +1,6 @@
 //! The text of a scan in `EXPLAIN`. Reductions share most of it.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 use arrow::util::display::array_value_to_string;
@@ -41,6 +41,24 @@ pub(super) fn order(array: &GridArray, plan: &ScanPlan) -> Option<String> {
     };
     let keys: Vec<String> = plan.reordered()?.iter().enumerate().map(of_axis).collect();
     Some(format!("order=[{}]", keys.join(", ")))
+}
+
+/// Writes the parts of a node's text for a drawn tree, one per line.
+///
+/// DataFusion 55 breaks long lines at a number of characters, which it takes for a number of bytes. In the middle of a
+/// letter it panics. So long lines are ASCII.
+pub(super) fn tree(parts: &[String], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// DataFusion does not break lines of this many characters.
+    const UNBROKEN: usize = 20;
+    for part in parts {
+        if part.is_ascii() || part.chars().count() <= UNBROKEN {
+            writeln!(f, "{part}")?;
+        } else {
+            let part = part.replace('…', "...");
+            writeln!(f, "{}", part.replace(|letter: char| !letter.is_ascii(), "?"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns `filters=[DynamicFilter [ station@1 = A ]]` if there are dynamic filters.

@@ -304,9 +304,7 @@ impl DisplayAs for GridScanExec {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "GridScanExec: {}", parts.join(", "))
             }
-            DisplayFormatType::TreeRender => {
-                parts.iter().try_for_each(|part| writeln!(f, "{part}"))
-            }
+            DisplayFormatType::TreeRender => display::tree(&parts, f),
         }
     }
 }

@@ -164,9 +164,7 @@ impl DisplayAs for GridReduceExec {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "GridReduceExec: {}", self.parts().join(", "))
             }
-            DisplayFormatType::TreeRender => {
-                self.parts().iter().try_for_each(|part| writeln!(f, "{part}"))
-            }
+            DisplayFormatType::TreeRender => display::tree(&self.parts(), f),
         }
     }
 }

@@ -32,7 +32,7 @@ use super::stream::SparseStream;
 use super::tile_reader::TileReader;
 use crate::array::SparseArray;
 use crate::exec::columns::visit_all;
-use crate::exec::display::filters as shown_filters;
+use crate::exec::display::{filters as shown_filters, tree};
 use crate::exec::leaf::without_children;
 use crate::exec::pruning::dynamic::dynamic_filters;
 use crate::source::TableOrigin;
@@ -142,9 +142,7 @@ impl DisplayAs for SparseScanExec {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 write!(f, "SparseScanExec: {}", parts.join(", "))
             }
-            DisplayFormatType::TreeRender => {
-                parts.iter().try_for_each(|part| writeln!(f, "{part}"))
-            }
+            DisplayFormatType::TreeRender => tree(&parts, f),
         }
     }
 }

@@ -71,8 +71,8 @@ async fn queries_of_every_shape_travel() {
         ("SELECT r, c, a, s FROM overlap WHERE r <> 2", 2),
         ("SELECT date_part('year', time) AS y, avg(t2m) FROM years GROUP BY y", 1),
         (
-            "SELECT t.station, row_number() OVER (PARTITION BY t.station ORDER BY t.time) FROM temperature t LIMIT 9",
-            0,
+            "SELECT station, row_number() OVER (PARTITION BY station ORDER BY time) AS n FROM temperature ORDER BY station, n LIMIT 9",
+            2,
         ),
     ] {
         let sent = plan(&ctx, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
