@@ -71,6 +71,7 @@ const OPTIONS: MatchOptions = MatchOptions {
 
 impl Locations {
     /// Returns the locations as they were given.
+    #[cfg(feature = "codec")]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }

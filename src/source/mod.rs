@@ -26,6 +26,7 @@
 mod array_format;
 mod axes;
 mod description;
+#[cfg(any(feature = "tiledb", feature = "zarr"))]
 mod digest;
 mod elsewhere;
 mod fact_table;

@@ -23,6 +23,7 @@ mod labels;
 mod options;
 mod roles;
 mod store;
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 mod totals;
 mod values;
 mod variable_array;
@@ -30,4 +31,5 @@ mod variable_array;
 pub(crate) use group::HierarchyGroup;
 pub(crate) use options::{HierarchyView, OPTIONS};
 pub(crate) use store::{StoreFacts, StoredTotals, VariableStore};
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) use totals::located_totals;
