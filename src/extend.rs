@@ -152,4 +152,4 @@ pub use crate::source::{
     ArrayFormat, ArrayGroup, Description, Detail, Ending, Fact, FactTable, Facts, FileArrays,
     InfoFunction, OpenedArray, Page, PageTable, Place, Recognised, Side, TableArrays,
 };
-pub use crate::tile::{CellFormat, Objects, drive, write_all};
+pub use crate::tile::{CellFormat, ObjectVersion, Objects, drive, write_all};
