@@ -122,10 +122,6 @@ impl Recipe for ScanRecipe {
         Ok(Arc::new(scan))
     }
 
-    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
-        inputs.is_empty().then(|| Arc::new(self.clone()) as _)
-    }
-
     fn filters(&self) -> &[PhysicalExprRef] {
         &self.filters
     }
@@ -194,10 +190,6 @@ impl Recipe for ReduceRecipe {
         let whole = self.is_whole.then(|| Arc::clone(declared.schema()));
         let filters = self.filters.clone();
         Ok(Arc::new(GridReduceExec::as_planned(rows, whole, self.weighs, filters)?))
-    }
-
-    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
-        inputs.is_empty().then(|| Arc::new(self.clone()) as _)
     }
 
     fn filters(&self) -> &[PhysicalExprRef] {

@@ -31,8 +31,11 @@ pub(super) trait Recipe: Debug + Send + Sync {
         vec![]
     }
 
-    /// Returns the recipe of the same node over other inputs; `None` for another number of them.
-    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>>;
+    /// Returns the recipe of the same node over other inputs; `None` if it does not have so many.
+    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
+        let _ = inputs;
+        None
+    }
 
     /// Returns the dynamic filters of the node.
     fn filters(&self) -> &[PhysicalExprRef] {

@@ -172,10 +172,6 @@ impl Recipe for SparseScanRecipe {
         Ok(Arc::new(scan.with_filters(self.filters.clone())))
     }
 
-    fn with_inputs(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Option<Arc<dyn Recipe>> {
-        inputs.is_empty().then(|| Arc::new(self.clone()) as _)
-    }
-
     fn filters(&self) -> &[PhysicalExprRef] {
         &self.filters
     }

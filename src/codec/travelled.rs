@@ -23,6 +23,7 @@ use tokio::sync::OnceCell;
 use super::declared::Declared;
 use super::recipe::Recipe;
 use crate::error::Error;
+use crate::exec::columns::visit_all;
 
 /// A scan, a reduction or another node of gridfusion that was planned in another process.
 ///
@@ -47,6 +48,22 @@ impl TravelledExec {
 
     pub(super) fn recipe(&self) -> &dyn Recipe {
         &*self.recipe
+    }
+
+    /// Returns the schema of the output.
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.declared.schema())
+    }
+
+    /// Returns the same node over other inputs.
+    fn over(self: Arc<Self>, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+        if inputs.is_empty() && self.recipe.inputs().is_empty() {
+            return Ok(self);
+        }
+        match self.recipe.with_inputs(inputs) {
+            Some(recipe) => Ok(Arc::new(Self::new(self.declared.clone(), recipe))),
+            None => internal_err!("{} over {} inputs", self.declared.name, inputs.len()),
+        }
     }
 
     /// Returns the node itself; opens its table for the first partition that needs it.
@@ -124,12 +141,7 @@ impl ExecutionPlan for TravelledExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for filter in self.recipe.filters() {
-            if visit(filter)? == TreeNodeRecursion::Stop {
-                return Ok(TreeNodeRecursion::Stop);
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
+        visit_all(self.recipe.filters(), visit)
     }
 
     fn replace_children(
@@ -190,20 +202,5 @@ impl ExecutionPlan for TravelledExec {
 
     fn cardinality_effect(&self) -> CardinalityEffect {
         CardinalityEffect::Unknown
-    }
-}
-
-impl TravelledExec {
-    /// Returns the same node over other inputs.
-    fn over(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
-        match self.recipe.with_inputs(inputs) {
-            Some(recipe) => Ok(Arc::new(Self::new(self.declared.clone(), recipe))),
-            None => internal_err!("{} over {} inputs", self.declared.name, inputs.len()),
-        }
-    }
-
-    /// Returns the schema of the output.
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.declared.schema())
     }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
 
 /// Visits each of `exprs` until `visit` returns `Stop`.
-pub(super) fn visit_all<'a>(
+pub(crate) fn visit_all<'a>(
     exprs: impl IntoIterator<Item = &'a PhysicalExprRef>,
     visit: &mut dyn FnMut(&PhysicalExprRef) -> Result<TreeNodeRecursion>,
 ) -> Result<TreeNodeRecursion> {

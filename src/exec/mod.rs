@@ -14,7 +14,7 @@ mod best_first;
 mod blocks;
 mod chunk_memory;
 mod chunks;
-mod columns;
+pub(crate) mod columns;
 mod compact;
 mod config;
 mod display;

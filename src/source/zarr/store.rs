@@ -75,7 +75,7 @@ impl VariableStore for ZarrReader {
 }
 
 /// Returns the digest of the metadata of all arrays: shapes, types, attributes and encodings.
-pub(super) fn metadata_digest(store: &ZarrStore) -> String {
+fn metadata_digest(store: &ZarrStore) -> String {
     let variables = store.hierarchy().variables.iter().map(|variable| format!("{variable:?}"));
     let groups = store.hierarchy().groups.iter().map(|group| format!("{group:?}"));
     let encodings = store.arrays().iter().map(|array| array.encoding());
