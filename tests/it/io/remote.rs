@@ -1,5 +1,6 @@
 //! Object stores through HTTP and S3: numbers of requests, servers of several kinds, and limits.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,6 +236,19 @@ async fn a_zarr_store_is_known_after_it_was_opened() {
     let again = server.take_requests();
     let is_object = |it: &&Request| it.listing.is_none() && it.status < 400;
     assert!(first.iter().filter(is_object).count() > 3, "metadata and labels");
+    let listings = first.iter().filter(|it| it.listing.is_some()).count();
+    let objects: Vec<&str> = first
+        .iter()
+        .filter(is_object)
+        .map(|it| it.path.rsplit_once("climate.zarr/").unwrap().1)
+        .collect();
+    assert_eq!(listings, 2, "{first:#?}");
+    assert_eq!(objects.iter().collect::<BTreeSet<_>>().len(), objects.len(), "{objects:?}");
+    assert_eq!(
+        objects.len(),
+        4,
+        "the metadata, and a chunk of labels of each dimension: {objects:?}"
+    );
     for request in again.iter().filter(is_object) {
         assert_eq!(request.range, Some(Span::Between(0, 0)), "only a check: {request:?}");
     }
