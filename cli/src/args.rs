@@ -9,6 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use gridfusion::Error;
 
+use crate::cluster::WorkerArgs;
 use crate::engine::Engine;
 use crate::options::{Setting, parse_setting};
 use crate::plot::args::PlotArgs;
@@ -74,6 +75,11 @@ const AFTER_HELP: &str = r#"Examples:
     gridfusion arrays/forecast -o timestamp=2024-03-01 -c "SELECT max(temperature) FROM forecast"
     gridfusion info stations.tet.d -o generation=1
 
+  Run a query on two workers, started in other terminals or on other machines:
+    gridfusion worker --listen 127.0.0.1:7430
+    gridfusion worker --listen 127.0.0.1:7431
+    gridfusion stations.tet --workers http://127.0.0.1:7430,http://127.0.0.1:7431 -c "SELECT ..."
+
   Create a table with options:
     gridfusion -c "CREATE EXTERNAL TABLE t STORED AS TET LOCATION 'stations.tet'
                    OPTIONS (dataset 'temperature', index_columns 'true');
@@ -89,6 +95,7 @@ Environment:
   DATAFUSION_*               Settings of the session, as listed by SHOW ALL
   GRIDFUSION_HISTORY         History file of the prompt; if empty, no history is kept
   GRIDFUSION_PAGER, PAGER    Pager for results longer than the screen; if empty, no pager
+  GRIDFUSION_TOKEN           Secret that coordinator and workers share
   RUST_LOG                   Log filter for standard error, for instance gridfusion=debug
 
 Exit status:
@@ -214,6 +221,8 @@ pub(crate) enum Task {
     Verify(VerifyArgs),
     /// Plot a query as a heat map, lines, points or bars, in a .png or .svg file
     Plot(PlotArgs),
+    /// Run parts of queries for other processes, which name this one with --workers
+    Worker(WorkerArgs),
     /// Print a script that completes command lines in a shell
     Completions(CompletionsArgs),
 }

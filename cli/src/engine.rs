@@ -2,6 +2,8 @@
 
 use std::num::NonZeroUsize;
 
+use crate::cluster::ClusterArgs;
+
 /// How queries run, and what is reported about them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Engine {
@@ -30,10 +32,13 @@ pub(crate) struct Engine {
     /// Memory limit for queries, for instance 500m or 2g [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
 }
 
 /// Parses bytes from `1048576`, `512k`, `500m`, `2g` or `2GiB`. Units are powers of 1024.
-fn parse_size(text: &str) -> Result<usize, String> {
+pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len());
     let (number, unit) = lower.split_at(digits);

@@ -8,6 +8,7 @@
 //!     │                              └──▶ query ──▶ print, pager, progress, timing
 //!     │                                     └──▶ statement: SQL ──▶ plan
 //!     ├────▶ info, verify: PATH ──▶ text or JSON
+//!     ├────▶ cluster: queries on workers, and workers themselves
 //!     ├────▶ plot: SQL ──▶ statement ──▶ picture
 //!     └────▶ completions: shell ──▶ script
 //! ```
@@ -17,6 +18,7 @@
 //! - Tables from the datasets of files: [`place`], [`options`], [`tables`], [`catalog`], [`store`].
 //! - Commands: [`info`] describes files and arrays, [`verify`] checks them, [`plot`] draws query results.
 //! - Queries: [`query`] runs them, [`progress`], [`timing`] and [`requests`] report on them, [`print`] prints their rows.
+//! - Several processes: [`cluster`].
 //! - Exports: with [`staging`], a written file appears only when it is complete.
 //! - Errors on standard error that suggest a correction: [`errors`], [`hints`], [`store_hints`], [`mistyped`],
 //!   [`file_types`], [`bus_error`]. A closed pipe, as after `head`, is no error.
@@ -31,6 +33,7 @@ mod args;
 )]
 mod bus_error;
 mod catalog;
+mod cluster;
 mod completions;
 mod engine;
 mod errors;
@@ -103,6 +106,10 @@ async fn main() -> ExitCode {
         Some(Task::Plot(plot)) => {
             start_log(plot.engine.quiet);
             Box::pin(plot::run(plot)).await.map(|()| ExitCode::SUCCESS)
+        }
+        Some(Task::Worker(worker)) => {
+            start_log(false);
+            Box::pin(cluster::run(worker)).await.map(|()| ExitCode::SUCCESS)
         }
         Some(Task::Completions(completions)) => {
             completions::run(completions).map(|()| ExitCode::SUCCESS)

@@ -9,11 +9,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::plan_err;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::spill::get_record_batch_memory_size;
@@ -23,6 +24,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures::TryStreamExt;
 use gridfusion::io::{Remote, RequestCounts};
+use gridfusion_distributed::{is_worker_failure, with_worker_metrics};
 
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
@@ -50,6 +52,8 @@ pub(crate) struct Query {
     remote: Remote,
     /// The requests of the session before this statement.
     earlier: RequestCounts,
+    /// Whether rows were printed.
+    has_printed: AtomicBool,
 }
 
 /// The kind of a statement.
@@ -120,11 +124,18 @@ impl Query {
             planning,
             remote,
             earlier,
+            has_printed: AtomicBool::new(false),
         })
     }
 
+    /// Whether the statement may run again after an error: a worker failed, and nothing was printed or written.
+    pub(crate) fn may_run_again(&self, error: &DataFusionError) -> bool {
+        let is_pure = matches!(self.kind, Kind::Rows | Kind::Explain);
+        is_pure && !self.has_printed.load(Ordering::Relaxed) && is_worker_failure(error)
+    }
+
     /// Runs the plan and prints its rows.
-    pub(crate) async fn run(self) -> Result<Timing> {
+    pub(crate) async fn run(&self) -> Result<Timing> {
         let begin = Instant::now();
         let progress = self.progress.then(|| Reads::watch(&self.plan));
         let (rows, execution) = if let Some(staging) = &self.staging {
@@ -141,7 +152,8 @@ impl Query {
         if self.kind == Kind::Other {
             return Ok(Timing::Whole { time: self.start.elapsed(), requests });
         }
-        let reads = Reads::of(self.plan.as_ref());
+        let plan = with_worker_metrics(Arc::clone(&self.plan)).await?;
+        let reads = Reads::of(plan.as_ref());
         Ok(Timing::Query { planning: self.planning, execution, rows, reads, requests })
     }
 
@@ -173,6 +185,7 @@ impl Query {
             progress = progress.filter(|_| !is_seen);
             *count += batch.num_rows();
             if batch.num_rows() > 0 {
+                self.has_printed.store(true, Ordering::Relaxed);
                 printer.write(&mut out, batch)?;
             }
         }

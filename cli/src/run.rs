@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
 
 use crate::hints::with_hint;
 use crate::mistyped::with_column;
@@ -13,6 +14,7 @@ use crate::query::Query;
 use crate::session::Output;
 use crate::statement;
 use crate::summarize::summarize;
+use crate::timing::Timing;
 
 /// Runs the statements of `sql` and prints their results. Stops at the first error.
 pub(crate) async fn run_sql(ctx: &SessionContext, sql: &str, output: &Output) -> Result<()> {
@@ -40,6 +42,26 @@ pub(crate) async fn unless_interrupted(
     }
 }
 
+/// Runs a statement, again if a worker fails and `--retries` allows it. Planning anew leaves out the worker.
+async fn run_statement(
+    ctx: &SessionContext,
+    statement: Statement,
+    output: &Output,
+    start: Instant,
+) -> Result<Timing> {
+    let mut left = output.retries;
+    loop {
+        let query = Query::plan(ctx, statement.clone(), output, start).await?;
+        match query.run().await {
+            Err(error) if left > 0 && query.may_run_again(&error) => {
+                log::warn!("{error}; the query runs again");
+                left -= 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Runs the statement of a text. The text may also be empty, or hold several statements if
 /// [`statement::texts`] splits differently from the parser.
 async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<()> {
@@ -47,8 +69,7 @@ async fn run_text(ctx: &SessionContext, text: &str, output: &Output) -> Result<(
     let summary = Box::pin(summarize(ctx, text)).await?;
     let text = summary.as_deref().unwrap_or(text);
     for statement in statement::parse(ctx, text)? {
-        let query = Query::plan(ctx, statement, output, start).await?;
-        let timing = query.run().await?;
+        let timing = run_statement(ctx, statement, output, start).await?;
         if output.timing {
             timing.report();
         }

@@ -44,6 +44,8 @@ pub(crate) struct Output {
     pub(crate) progress: bool,
     /// The pager for long results, which the prompt sets.
     pub(crate) pager: Pager,
+    /// How often a query runs again if a worker fails.
+    pub(crate) retries: usize,
 }
 
 impl Session {
@@ -69,6 +71,7 @@ impl Session {
             timing: engine.timing,
             progress: !engine.no_progress && Progress::is_possible(),
             pager: Pager::default(),
+            retries: engine.cluster.retries,
         };
         Ok(Self { ctx, catalog, default_schema: names.default_schema.clone(), output })
     }
@@ -90,8 +93,8 @@ fn context(engine: &Engine, stores: Stores) -> Result<SessionContext> {
         .with_config(config)
         .with_runtime_env(runtime.build_arc()?)
         .with_default_features()
-        .with_gridfusion()
-        .build();
+        .with_gridfusion();
+    let state = engine.cluster.coordinate(state)?.build();
     Ok(SessionContext::new_with_state(state))
 }
 

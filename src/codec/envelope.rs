@@ -16,7 +16,7 @@ use crate::error::Error;
 const MAGIC: &[u8; 8] = b"GRIDPLAN";
 
 /// The version of the messages. Processes of different versions refuse each other's plans.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 
 /// The most bytes of a message. A plan of a million chunks has a few megabytes before compression at worst.
 const MOST: usize = 1 << 28;

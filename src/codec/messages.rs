@@ -188,6 +188,23 @@ pub(super) struct Plan {
     pub(super) max_partitions: u64,
     #[prost(uint64, optional, tag = "8")]
     pub(super) limit: Option<u64>,
+    /// The chunks that all shares together leave out, if this share reports them.
+    #[prost(message, optional, tag = "9")]
+    pub(super) left_out: Option<LeftOut>,
+    /// Whether another share reports the chunks that are left out.
+    #[prost(bool, tag = "10")]
+    pub(super) is_reported_elsewhere: bool,
+}
+
+/// Numbers of chunks that a plan leaves out.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(super) struct LeftOut {
+    #[prost(uint64, tag = "1")]
+    pub(super) by_selection: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) by_zones: u64,
+    #[prost(uint64, tag = "3")]
+    pub(super) by_limit: u64,
 }
 
 /// The key whose first rows are read first.

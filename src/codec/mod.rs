@@ -24,6 +24,7 @@
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
 //! | `grid_nodes`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
 //! | `travelled` | [`TravelledExec`], a node that came from another process |
 
 mod converters;
@@ -35,9 +36,11 @@ mod node_codec;
 mod numbers;
 mod origins;
 mod recipe;
+mod shares;
 mod sparse_nodes;
 mod tables;
 mod travelled;
 
 pub use node_codec::GridfusionCodec;
+pub use shares::SharedLeaf;
 pub use travelled::TravelledExec;

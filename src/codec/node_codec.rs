@@ -11,7 +11,7 @@ use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConve
 
 use super::converters::{Decoder, Encoder};
 use super::declared::Declared;
-use super::envelope::{is_sealed, seal, unseal};
+use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
 use super::messages::{Envelope, Node};
 use super::recipe::Recipe;
@@ -59,6 +59,11 @@ use crate::exec::{GridReduceExec, GridScanExec, SparseAnswerExec, SparseScanExec
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GridfusionCodec;
+
+impl GridfusionCodec {
+    /// The version of the bytes. Processes of different versions refuse each other's plans.
+    pub const VERSION: u8 = VERSION;
+}
 
 impl PhysicalExtensionCodec for GridfusionCodec {
     /// Makes a node that opens its table when it first runs.

@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 
-use super::messages::{Axis, Flags, Part, Plan, Runs};
+use super::messages::{Axis, Flags, LeftOut, Part, Plan, Runs};
 use crate::error::{Error, Result};
 use crate::grid::{AxisSelection, ChunkGrid, Selection};
-use crate::plan::{PlanParts, ScanPlan};
+use crate::plan::{Account, PlanParts, Pruned, ScanPlan};
 
 /// The most places of a plan that masks keep. A plan lists them in memory.
 const MOST_PLACES: u64 = 1 << 28;
@@ -71,6 +71,34 @@ pub(super) fn plan_message(plan: &ScanPlan) -> Plan {
         cut_along: parts.cut_along.map(|axis| axis as u64),
         max_partitions: parts.max_partitions as u64,
         limit: parts.limit,
+        left_out: match parts.account {
+            Account::OfAll(pruned) => Some(LeftOut {
+                by_selection: pruned.by_selection,
+                by_zones: pruned.by_zones,
+                by_limit: pruned.by_limit,
+            }),
+            Account::Own | Account::Elsewhere => None,
+        },
+        is_reported_elsewhere: parts.account == Account::Elsewhere,
+    }
+}
+
+/// Returns the chunks that a plan of this message reports as left out.
+///
+/// # Errors
+/// `Corrupt` if these are more than the grid has.
+fn account_of(message: &Plan, grid: &ChunkGrid) -> Result<Account> {
+    match (message.left_out, message.is_reported_elsewhere) {
+        (None, true) => Ok(Account::Elsewhere),
+        (None, false) => Ok(Account::Own),
+        (Some(LeftOut { by_selection, by_zones, by_limit }), _) => {
+            let all = by_selection.saturating_add(by_zones).saturating_add(by_limit);
+            if all > grid.chunks() {
+                let message = "it leaves out more chunks than the array has";
+                return Err(Error::corrupt_region("plan", message));
+            }
+            Ok(Account::OfAll(Pruned { by_selection, by_zones, by_limit }))
+        }
     }
 }
 
@@ -110,6 +138,7 @@ pub(super) fn plan_of(message: &Plan, grid: &ChunkGrid) -> Result<ScanPlan> {
         cut_along: message.cut_along.map(|axis| axis as usize),
         max_partitions: message.max_partitions as usize,
         limit: message.limit,
+        account: account_of(message, grid)?,
     };
     ScanPlan::of_parts(grid.clone(), parts)
 }

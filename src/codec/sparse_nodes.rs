@@ -270,7 +270,7 @@ fn tasks_of(tiles: &Tiles, table: &SchemaRef, decoder: Decoder<'_>) -> Result<Pa
     })
 }
 
-fn counts_message(counts: TileCounts) -> [u64; 7] {
+fn counts_message(counts: TileCounts) -> [u64; 9] {
     let TileCounts {
         fragments,
         fragments_read,
@@ -279,6 +279,8 @@ fn counts_message(counts: TileCounts) -> [u64; 7] {
         outside_rectangle,
         outside_statistics,
         merged,
+        elsewhere,
+        is_reported_elsewhere,
     } = counts;
     [
         fragments,
@@ -288,6 +290,8 @@ fn counts_message(counts: TileCounts) -> [u64; 7] {
         outside_rectangle,
         outside_statistics,
         merged,
+        elsewhere,
+        u64::from(is_reported_elsewhere),
     ]
 }
 
@@ -300,6 +304,8 @@ fn counts_of(counts: &[u64]) -> Result<TileCounts> {
         outside_rectangle,
         outside_statistics,
         merged,
+        elsewhere,
+        is_reported_elsewhere,
     ] = counts
     else {
         return Err(Error::corrupt_region("plan", "other counts of tiles").into());
@@ -312,5 +318,7 @@ fn counts_of(counts: &[u64]) -> Result<TileCounts> {
         outside_rectangle,
         outside_statistics,
         merged,
+        elsewhere,
+        is_reported_elsewhere: is_reported_elsewhere != 0,
     })
 }

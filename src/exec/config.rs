@@ -33,6 +33,8 @@ pub struct GridfusionConfig {
     pub reduce_weights: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
+    /// Whether scans declare partitions that are ranges of labels as such. Engines that divide plans turn this off.
+    pub declare_range: bool,
     /// The access of the session to object stores, with its limits. Clones of these settings share it.
     pub remote: Remote,
     /// The files that the session opens.
@@ -49,6 +51,7 @@ impl Default for GridfusionConfig {
             reduce: true,
             reduce_weights: true,
             reduce_memory: 1 << 30,
+            declare_range: true,
             remote: Remote::default(),
             opening: Opening::default(),
             tables: ArrayOptions::default(),
@@ -70,6 +73,11 @@ impl GridfusionConfig {
         options.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
+    /// Returns settings under which each reduction that is possible is worth its memory.
+    pub(crate) fn unlimited() -> Self {
+        Self { reduce_memory: usize::MAX, ..Self::default() }
+    }
+
     /// Sets a setting. The value `default` resets it.
     ///
     /// # Errors
@@ -83,6 +91,7 @@ impl GridfusionConfig {
                 match (of_session, option.value(&value.into())?) {
                     (REDUCE, OptionValue::Flag(reduce)) => self.reduce = reduce,
                     (REDUCE_WEIGHTS, OptionValue::Flag(weigh)) => self.reduce_weights = weigh,
+                    (DECLARE_RANGE, OptionValue::Flag(declare)) => self.declare_range = declare,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
                     }
@@ -110,6 +119,7 @@ impl GridfusionConfig {
             REDUCE => Some(self.reduce.to_string()),
             REDUCE_WEIGHTS => Some(self.reduce_weights.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
+            DECLARE_RANGE => Some(self.declare_range.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
                 Some(number) => Some(number.to_string()),
                 None => self.tables.get(other).map(ToString::to_string),
@@ -121,6 +131,7 @@ impl GridfusionConfig {
 const REDUCE: &str = "reduce";
 const REDUCE_WEIGHTS: &str = "reduce_weights";
 const REDUCE_MEMORY: &str = "reduce_memory";
+const DECLARE_RANGE: &str = "declare_range";
 
 impl ExtensionOptions for GridfusionConfig {
     fn as_any(&self) -> &dyn Any {
@@ -162,7 +173,7 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
-                "reduce" | "reduce_weights" => "false",
+                "reduce" | "reduce_weights" | "declare_range" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

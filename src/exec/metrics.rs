@@ -38,23 +38,26 @@ pub(super) struct ScanMetrics {
 }
 
 impl ScanMetrics {
-    /// Registers the metrics of one partition of a scan of `grid`, and the chunks that planning pruned.
+    /// Registers the metrics of one partition of a scan of `grid`, and the chunks that planning pruned; `None` if another
+    /// scan reports them.
     pub(super) fn new(
         set: &ExecutionPlanMetricsSet,
         partition: usize,
         grid: &ChunkGrid,
-        pruned: Pruned,
+        pruned: Option<Pruned>,
     ) -> Self {
         let pruning = |name: &'static str| MetricBuilder::new(set).pruning_metrics(name, partition);
         let counter = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
         let time = |name: &'static str| MetricBuilder::new(set).subset_time(name, partition);
         // Each reason prunes chunks that the reasons before it have left.
         let mut left = grid.chunks();
+        let is_reported = partition == 0 && pruned.is_some();
+        let pruned = pruned.unwrap_or_default();
         let mut planned = |name: &'static str, without: u64| {
             let metrics = pruning(name);
             left -= without;
             // Chunks outside the plan belong to no partition; partition 0 reports them.
-            if partition == 0 {
+            if is_reported {
                 metrics.add_pruned(without as usize);
                 metrics.add_matched(left as usize);
             }

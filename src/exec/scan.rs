@@ -195,6 +195,14 @@ impl GridScanExec {
         &self.plan
     }
 
+    /// Returns `count` scans that together yield the rows of this one, in as many partitions each.
+    ///
+    /// # Errors
+    /// Internal errors only: the projection is known to fit.
+    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        self.plan.shares(count).into_iter().map(|plan| self.over_plan(plan)).collect()
+    }
+
     /// Returns the same scan by another plan.
     ///
     /// # Errors

@@ -155,6 +155,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "declare_range",
+        ValueKind::Flag,
+        "`true`",
+        "declares partitions that are ranges of labels to the planner; engines that divide plans need `false`",
+    )
+    .in_session(),
+    OptionInfo::new(
         "remote_requests",
         ValueKind::Number,
         "`64`",

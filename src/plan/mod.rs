@@ -12,6 +12,7 @@ mod partitions;
 mod parts;
 mod pieces;
 mod scan_plan;
+mod shares;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -23,5 +24,6 @@ pub use order::SlabShape;
 pub use parts::PlanParts;
 pub use pieces::{Piece, Pieces};
 pub use scan_plan::{Pruned, ScanPlan, ScanRequest};
+pub use shares::Account;
 pub use task::{TaskNumber, TaskRange};
 pub use touched::touched_chunks;

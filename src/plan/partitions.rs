@@ -13,7 +13,7 @@ use super::task::TaskRange;
 use super::touched::TouchedChunks;
 
 /// The partitions of a plan; at least one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Partitions {
     /// Together they hold every task that the limit needs, each once. Partition `i` has smaller task numbers
     /// than partition `i + 1`, except after [`Partitions::reversed`].
@@ -39,6 +39,8 @@ pub(super) struct DivisionParams {
     pub(super) limit: Option<u64>,
     /// The number of places per slab, whose rows are interleaved; 1 if chunks are read one by one.
     pub(super) places_per_slab: u64,
+    /// Whether partitions may be declared as ranges of an axis.
+    pub(super) declares_range: bool,
 }
 
 /// Consecutive tasks that must be in the same partition.
@@ -72,7 +74,8 @@ impl Partitions {
             let slabs = weights.units(tasks, lens[axis + 1..].iter().product());
             if slabs.len() as u64 >= count && is_even(&slabs, count) {
                 // On a descending axis, partitions would be ranges from last to first: none are declared.
-                let axis = chunks.axes()[axis].is_sorted().then_some(axis);
+                let is_range = division.declares_range && chunks.axes()[axis].is_sorted();
+                let axis = is_range.then_some(axis);
                 return Self { parts: divide(&slabs, count), axis };
             }
         }

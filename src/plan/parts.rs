@@ -8,6 +8,7 @@ use std::ops::Range;
 use super::order::ReadOrder;
 use super::partitions::{Part, Partitions};
 use super::scan_plan::ScanPlan;
+use super::shares::Account;
 use super::task::TaskRange;
 use super::touched::TouchedChunks;
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ pub struct PlanParts {
     pub max_partitions: usize,
     /// The rows that suffice of each partition.
     pub limit: Option<u64>,
+    /// The chunks that the plan reports as left out.
+    pub account: Account,
 }
 
 impl ScanPlan {
@@ -51,6 +54,7 @@ impl ScanPlan {
             cut_along: self.cut_along(),
             max_partitions: self.max_partitions,
             limit: self.limit,
+            account: self.account,
         }
     }
 
@@ -87,7 +91,9 @@ impl ScanPlan {
             pruned_by_zones: parts.pruned_by_zones,
             partitions: Partitions::of_parts(all, parts.cut_along),
             max_partitions: parts.max_partitions,
+            declares_range: parts.cut_along.is_some(),
             limit: parts.limit,
+            account: parts.account,
         })
     }
 }

@@ -13,6 +13,7 @@ use std::ops::Range;
 use super::masks::ChunkMask;
 use super::order::{ReadOrder, SlabShape, ordered_axes};
 use super::partitions::{DivisionParams, Part, Partitions};
+use super::shares::Account;
 use super::task::{TaskNumber, TaskRange};
 use super::touched::TouchedChunks;
 use crate::error::Result;
@@ -29,12 +30,20 @@ pub struct ScanRequest {
     pub limit: Option<u64>,
     /// The greatest number of partitions.
     pub partitions: usize,
+    /// Whether partitions that are ranges of an axis are declared as such.
+    pub declares_range: bool,
 }
 
 impl ScanRequest {
     /// Requests every cell of `grid`, in one partition.
     pub fn all(grid: &ChunkGrid) -> Self {
-        Self { selection: Selection::all(grid.shape()), masks: vec![], limit: None, partitions: 1 }
+        Self {
+            selection: Selection::all(grid.shape()),
+            masks: vec![],
+            limit: None,
+            partitions: 1,
+            declares_range: true,
+        }
     }
 }
 
@@ -61,8 +70,12 @@ pub struct ScanPlan {
     pub(super) partitions: Partitions,
     /// The greatest number of partitions.
     pub(super) max_partitions: usize,
+    /// Whether partitions may be declared as ranges of an axis.
+    pub(super) declares_range: bool,
     /// The number of rows that suffice of each partition; `None` without a limit.
     pub(super) limit: Option<u64>,
+    /// The chunks that the plan reports as left out.
+    pub(super) account: Account,
 }
 
 impl ScanPlan {
@@ -73,10 +86,17 @@ impl ScanPlan {
     pub fn new(grid: ChunkGrid, request: ScanRequest) -> Result<Self> {
         let (chunks, pruned_by_zones) =
             TouchedChunks::new(grid, request.selection, &request.masks)?;
-        let (max_partitions, limit) = (request.partitions, request.limit);
-        let division = DivisionParams { max_partitions, limit, places_per_slab: 1 };
-        let partitions = Partitions::of(&chunks, division);
-        Ok(Self { chunks, order: None, pruned_by_zones, partitions, max_partitions, limit })
+        let plan = Self {
+            chunks,
+            order: None,
+            pruned_by_zones,
+            partitions: Partitions::default(),
+            max_partitions: request.partitions,
+            declares_range: request.declares_range,
+            limit: request.limit,
+            account: Account::Own,
+        };
+        Ok(plan.divided())
     }
 
     /// Returns the array's chunk grid.
@@ -135,8 +155,16 @@ impl ScanPlan {
         self.chunks.is_unmasked() && self.limit.is_none()
     }
 
-    /// Returns how many chunks the plan leaves out, by reason.
-    pub fn pruned(&self) -> Pruned {
+    /// Returns how many chunks the plan leaves out, by reason. `None` for a share of a plan that another share reports.
+    pub fn pruned(&self) -> Option<Pruned> {
+        match self.account {
+            Account::Own => Some(self.left_out()),
+            Account::OfAll(pruned) => Some(pruned),
+            Account::Elsewhere => None,
+        }
+    }
+
+    fn left_out(&self) -> Pruned {
         let (tasks, by_zones) = (self.chunks.tasks(), self.pruned_by_zones);
         let by_selection = self.grid().chunks().saturating_sub(tasks + by_zones);
         Pruned { by_selection, by_zones, by_limit: tasks - self.chunks() }
@@ -187,11 +215,12 @@ impl ScanPlan {
         self.chunks.task(task)
     }
 
-    fn division(&self) -> DivisionParams {
+    pub(super) fn division(&self) -> DivisionParams {
         DivisionParams {
             max_partitions: self.max_partitions,
             limit: self.limit,
             places_per_slab: self.places_per_slab(),
+            declares_range: self.declares_range,
         }
     }
 

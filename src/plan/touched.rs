@@ -9,6 +9,7 @@
 //! ```
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::masks::{ChunkMask, kept_places};
 use super::task::{TaskNumber, TaskRange};
@@ -25,7 +26,7 @@ pub(super) struct TouchedChunks {
     selection: Selection,
     /// Per axis, the chunk coordinates that the selection touches, in reading order: ascending, or
     /// descending if rows are read so.
-    axes: Vec<Vec<u64>>,
+    axes: Arc<Vec<Vec<u64>>>,
     /// The places that the masks keep, ascending; `None` keeps all. Task `i` is place `kept[i]`.
     kept: Option<Vec<u64>>,
 }
@@ -42,7 +43,7 @@ impl TouchedChunks {
             return Err(Error::internal("a selection and its array differ in rank"));
         }
         let mut touched =
-            Self { axes: touched_axes(&grid, &selection), grid, selection, kept: None };
+            Self { axes: Arc::new(touched_axes(&grid, &selection)), grid, selection, kept: None };
         let (kept, pruned_by_zones) = kept_places(&touched.lens(), masks)?;
         touched.kept = kept;
         Ok((touched, pruned_by_zones))
@@ -62,7 +63,7 @@ impl TouchedChunks {
         for (chunks, _) in axes.iter_mut().zip(reversed).filter(|(_, reversed)| **reversed) {
             chunks.reverse();
         }
-        let touched = Self { grid, selection, axes, kept: None };
+        let touched = Self { grid, selection, axes: Arc::new(axes), kept: None };
         let Some(runs) = kept else { return Ok(touched) };
         let places = touched.tasks();
         let mut end = 0;
@@ -140,7 +141,7 @@ impl TouchedChunks {
         // Place -> positions among the touched chunks -> chunk coordinates.
         let coordinates: Vec<u64> = unravel(place, &self.lens())
             .iter()
-            .zip(&self.axes)
+            .zip(self.axes.iter())
             .map(|(&at, chunks)| chunks[at as usize])
             .collect();
         let selection: Vec<AxisSelection> = coordinates
@@ -213,7 +214,7 @@ impl TouchedChunks {
     pub(super) fn restricted(&self, axis: usize, wanted: &AxisSelection) -> Self {
         let mut selection = self.selection.clone();
         selection.restrict(axis, wanted);
-        let axes = touched_axes(&self.grid, &selection);
+        let axes = Arc::new(touched_axes(&self.grid, &selection));
         let mut restricted = Self { grid: self.grid.clone(), selection, axes, kept: None };
         // Kept places are numbered again, because fewer chunks are touched. Their order stays ascending.
         restricted.kept = self.kept.as_ref().map(|kept| {
@@ -245,7 +246,7 @@ impl TouchedChunks {
         let reversed_axes = || (0..self.axes.len()).filter(|&axis| reversed[axis]);
         let mut turned = self.clone();
         for axis in reversed_axes() {
-            turned.axes[axis].reverse();
+            Arc::make_mut(&mut turned.axes)[axis].reverse();
         }
         if let Some(kept) = &mut turned.kept {
             let lens = self.lens();

@@ -60,6 +60,12 @@ impl TableOrigin {
         Self { locations, format, options, defaults, places: [place].into(), is_many: false }
     }
 
+    /// Returns the first place of the table.
+    #[cfg(feature = "codec")]
+    pub(crate) fn first_place(&self) -> Option<&str> {
+        Some(self.places.first()?.location.as_str())
+    }
+
     /// Returns the origin of a table of several places.
     pub(crate) fn of_many(self, places: Vec<OriginPlace>) -> Self {
         let same = places.iter().all(|place| Some(&place.format) == self.format.as_ref());

@@ -8,6 +8,7 @@
 )]
 
 mod architecture;
+mod cluster;
 mod codec;
 mod conformance;
 mod corpus;

@@ -30,6 +30,7 @@ use super::scope::{FilterScope, find};
 use super::statistics::ChunkStatistics;
 use super::zones::ReadExtent;
 use crate::array::{ColumnSource, GridArray};
+use crate::exec::config::GridfusionConfig;
 use crate::grid::{AxisSelection, Selection};
 use crate::plan::{ChunkMask, ScanRequest};
 
@@ -82,6 +83,7 @@ pub(crate) async fn request(
     }
     request.limit = limit.map(|limit| limit as u64);
     request.partitions = session.config().target_partitions();
+    request.declares_range = GridfusionConfig::of(session.config_options()).declare_range;
     Ok(request)
 }
 

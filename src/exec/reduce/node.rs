@@ -24,9 +24,10 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 
-use super::reduction::Reduction;
+use super::reduction::{Output, Reduction};
 use super::stream;
 use crate::error::Error;
+use crate::exec::GridScanExec;
 use crate::exec::columns::{columns_of, visit_all};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::display;
@@ -65,9 +66,12 @@ impl GridReduceExec {
         whole: Option<SchemaRef>,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
-        let Some(reduction) = Reduction::replacing(aggregate, whole, config)? else {
-            return Ok(None);
-        };
+        let output = whole.map_or(Output::States, Output::WholeIfApart);
+        Ok(Reduction::replacing(aggregate, output, config)?.map(Self::of))
+    }
+
+    /// Makes the operator of a reduction, without filters.
+    fn of(reduction: Reduction) -> Self {
         // Declares no order, and no partitioning by key: DataFusion sorts the groups itself if a query
         // needs that.
         let properties = PlanProperties::new(
@@ -77,12 +81,30 @@ impl GridReduceExec {
             Boundedness::Bounded,
         )
         .with_scheduling_type(SchedulingType::Cooperative);
-        Ok(Some(Self {
+        Self {
             reduction: Arc::new(reduction),
             filters: vec![],
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
-        }))
+        }
+    }
+
+    /// Returns `count` operators that together yield what this one yields, in as many partitions each. Operators that
+    /// yield final values have no group in common; some may be empty.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        let shares = self.reduction.shares(count)?.into_iter();
+        Ok(shares.map(|share| Self { filters: self.filters.clone(), ..Self::of(share) }).collect())
+    }
+
+    /// Returns the scan whose chunks are reduced.
+    pub fn scan(&self) -> Option<&GridScanExec> {
+        fn scan(node: &Arc<dyn ExecutionPlan>) -> Option<&GridScanExec> {
+            node.downcast_ref().or_else(|| node.children().into_iter().find_map(scan))
+        }
+        scan(self.reduction.rows.input())
     }
 
     /// Makes a reduction that was planned before. It yields final values of the schema `whole` if that is given, and
@@ -97,17 +119,12 @@ impl GridReduceExec {
         filters: Vec<PhysicalExprRef>,
     ) -> Result<Self> {
         // It was worth its memory where it was planned.
-        let config = GridfusionConfig {
-            reduce_memory: usize::MAX,
-            reduce_weights: weighs,
-            ..GridfusionConfig::default()
-        };
-        let is_whole = whole.is_some();
-        let node = Self::replacing(aggregate, whole, &config)?;
-        let node = node.filter(|node| node.is_whole() == is_whole).ok_or_else(|| {
+        let config = GridfusionConfig { reduce_weights: weighs, ..GridfusionConfig::unlimited() };
+        let output = whole.map_or(Output::States, Output::Whole);
+        let reduction = Reduction::replacing(aggregate, output, &config)?.ok_or_else(|| {
             Error::unsupported("the aggregation cannot be reduced here as it was planned")
         })?;
-        Ok(Self { filters, ..node })
+        Ok(Self { filters, ..Self::of(reduction) })
     }
 
     /// Whether the reduction yields final values.

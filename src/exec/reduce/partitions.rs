@@ -31,7 +31,7 @@ pub(super) fn as_planned(plan: &Arc<ScanPlan>) -> Vec<ReducePartition> {
 }
 
 /// Returns as many partitions as the plan has, about equally large, that share no group; `None` if the
-/// array cannot be cut this way. The first axis in a key that has suitable cuts is cut, and no other.
+/// array cannot be cut this way.
 pub(super) fn without_shared_groups(
     plan: &Arc<ScanPlan>,
     groups: &[AxisGroups],
@@ -39,32 +39,83 @@ pub(super) fn without_shared_groups(
     if plan.partition_count() == 1 {
         return Some(as_planned(plan));
     }
-    let keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
-    keyed.clone().find_map(|(axis, groups)| {
-        let cuts = cuts(plan, axis, groups)?;
+    let (axis, parts) = parts_apart(plan, groups, plan.partition_count())?;
+    Some(of_parts(plan, axis, &parts))
+}
+
+/// Returns as many partitions as the plan has that share no group. If the array cannot be cut so often, some are empty.
+pub(super) fn without_shared_groups_or_empty(
+    plan: &Arc<ScanPlan>,
+    groups: &[AxisGroups],
+) -> Vec<ReducePartition> {
+    if plan.partition_count() == 1 {
+        return as_planned(plan);
+    }
+    let (axis, parts) = parts_apart_or_empty(plan, groups, plan.partition_count());
+    of_parts(plan, axis, &parts)
+}
+
+/// Returns `count` shares of a plan that share no group. If the array cannot be cut so often, some are empty.
+///
+/// The plan must be of an array with axes.
+pub(super) fn shares_apart(plan: &ScanPlan, groups: &[AxisGroups], count: usize) -> Vec<ScanPlan> {
+    let (axis, parts) = parts_apart_or_empty(plan, groups, count);
+    let share = |(number, part): (usize, &AxisSelection)| plan.share_of(number, axis, part);
+    parts.iter().enumerate().map(share).collect()
+}
+
+/// Returns an axis and `count` parts of its selected indices that share no group: as many as possible, and then empty
+/// ones.
+fn parts_apart_or_empty(
+    plan: &ScanPlan,
+    groups: &[AxisGroups],
+    count: usize,
+) -> (usize, Vec<AxisSelection>) {
+    let apart = (2..=count).rev().find_map(|count| parts_apart(plan, groups, count));
+    let (axis, mut parts) =
+        apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
+    parts.resize(count, AxisSelection::from_range(parts[0].len(), 0..0));
+    (axis, parts)
+}
+
+/// Returns an axis and `count` parts of its selected indices, about equally large, that share no group. The first axis
+/// in a key that has suitable cuts is cut, and no other.
+fn parts_apart(
+    plan: &ScanPlan,
+    groups: &[AxisGroups],
+    count: usize,
+) -> Option<(usize, Vec<AxisSelection>)> {
+    let mut keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
+    keyed.find_map(|(axis, groups)| {
+        let cuts = cuts(plan, axis, groups, count as u64)?;
         let selection = &plan.selection().axes()[axis];
-        let between = |ranks: &[u64]| {
-            let part = selection.slice(ranks[0]..ranks[1]);
-            ReducePartition { plan: Arc::new(plan.restricted(axis, &part)), partition: 0 }
-        };
-        Some(cuts.windows(2).map(between).collect())
+        let between = |ranks: &[u64]| selection.slice(ranks[0]..ranks[1]);
+        Some((axis, cuts.windows(2).map(between).collect()))
     })
 }
 
-/// Returns the ranks at which to cut the selected indices of `axis`, both ends included; `None` if there
-/// are no suitable ranks.
+/// Returns a partition per part of an axis.
+fn of_parts(plan: &ScanPlan, axis: usize, parts: &[AxisSelection]) -> Vec<ReducePartition> {
+    let partition = |part: &AxisSelection| {
+        let plan = Arc::new(plan.restricted(axis, part));
+        ReducePartition { plan, partition: 0 }
+    };
+    parts.iter().map(partition).collect()
+}
+
+/// Returns the ranks at which to cut the selected indices of `axis` into `count` parts, both ends included; `None` if
+/// there are no suitable ranks.
 ///
 /// Of 1440 indices in chunks of 240, two partitions are cut at 720: the ideal rank, and a chunk's border.
 /// If a group has cells on both sides, there is no cut: no other border is near enough, between 630 and
 /// 809.
-fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups) -> Option<Vec<u64>> {
+fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups, count: u64) -> Option<Vec<u64>> {
     /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
     /// A cut may lie `1 / SLACK` of a share away from its ideal rank.
     const SLACK: u64 = 8;
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
-    let count = plan.partition_count() as u64;
     // Many chunks per partition: then a cut may be anywhere.
     let may_split = plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
     let splits_no_group = group_borders(groups, len);

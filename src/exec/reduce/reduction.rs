@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::internal_datafusion_err;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
@@ -11,7 +12,9 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::repartition::RepartitionExec;
 
 use super::keys::Keys;
-use super::partitions::{ReducePartition, as_planned, without_shared_groups};
+use super::partitions::{
+    ReducePartition, as_planned, shares_apart, without_shared_groups, without_shared_groups_or_empty,
+};
 use super::query::Query;
 use super::strategy::ReduceStrategy;
 use crate::array::GridArray;
@@ -20,7 +23,7 @@ use crate::exec::config::GridfusionConfig;
 use crate::plan::ScanPlan;
 
 /// A planned aggregation over a scan; it does not change while it runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Reduction {
     pub(super) array: Arc<GridArray>,
     /// The plan of the scan; keys are numbered over its selection, and partitions are parts of it. It
@@ -28,8 +31,8 @@ pub(super) struct Reduction {
     /// ascending indices.
     pub(super) plan: Arc<ScanPlan>,
     pub(super) partitions: Vec<ReducePartition>,
-    pub(super) keys: Keys,
-    pub(super) strategy: ReduceStrategy,
+    pub(super) keys: Arc<Keys>,
+    pub(super) strategy: Arc<ReduceStrategy>,
     /// Whether the reduction yields final values, because no group is in two partitions; otherwise it
     /// yields partial states.
     pub(super) whole: bool,
@@ -42,13 +45,22 @@ pub(super) struct Reduction {
     pub(super) rows: AggregateExec,
 }
 
+/// The output of a reduction.
+#[derive(Debug, Clone)]
+pub(super) enum Output {
+    /// Partial states.
+    States,
+    /// Final values of this schema if partitions of equal size share no group, and partial states otherwise.
+    WholeIfApart(SchemaRef),
+    /// Final values of this schema. Partitions may be empty.
+    Whole(SchemaRef),
+}
+
 impl Reduction {
-    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none. It yields final
-    /// values of the schema `whole` if that is given and partitions share no group. Otherwise it yields
-    /// partial states.
+    /// Makes a reduction that is equivalent to `aggregate`; `None` if there is none.
     pub(super) fn replacing(
         aggregate: &AggregateExec,
-        whole: Option<SchemaRef>,
+        output: Output,
         config: &GridfusionConfig,
     ) -> Result<Option<Self>> {
         let Some(query) = Query::of(aggregate)? else { return Ok(None) };
@@ -59,8 +71,15 @@ impl Reduction {
         };
         let plan = Arc::clone(scan.plan());
         // With the schema of final values, tries partitions that need no final stage.
-        let apart =
-            whole.and_then(|schema| Some((without_shared_groups(&plan, &keys.axes)?, schema)));
+        let apart = match output {
+            Output::States => None,
+            Output::WholeIfApart(schema) => {
+                without_shared_groups(&plan, &keys.axes).map(|apart| (apart, schema))
+            }
+            Output::Whole(schema) => {
+                Some((without_shared_groups_or_empty(&plan, &keys.axes), schema))
+            }
+        };
         let whole = apart.is_some();
         let (partitions, schema) = apart.unwrap_or_else(|| (as_planned(&plan), aggregate.schema()));
         // Partitions without shared groups hold each group once; others may each hold all groups.
@@ -72,14 +91,49 @@ impl Reduction {
             array: Arc::clone(scan.array()),
             plan,
             partitions,
-            keys,
-            strategy,
+            keys: Arc::new(keys),
+            strategy: Arc::new(strategy),
             whole,
             weighs: config.reduce_weights,
             predicate: query.predicate.clone(),
             schema,
             rows: aggregate.clone(),
         }))
+    }
+
+    /// Returns `count` reductions that together yield what this one yields. Shares of final values have no group in
+    /// common; some may be empty.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub(super) fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        if !self.whole {
+            let share = |plan: ScanPlan| {
+                let plan = Arc::new(plan);
+                let (rows, partitions) = (self.rows_over(&plan)?, as_planned(&plan));
+                Ok(Self { plan, partitions, rows, ..self.clone() })
+            };
+            return self.plan.shares(count).into_iter().map(share).collect();
+        }
+        let config = GridfusionConfig { reduce_weights: self.weighs, ..GridfusionConfig::unlimited() };
+        let share = |plan: ScanPlan| {
+            let (rows, whole) = (self.rows_over(&Arc::new(plan))?, Arc::clone(&self.schema));
+            let share = Self::replacing(&rows, Output::Whole(whole), &config)?;
+            share.ok_or_else(|| internal_datafusion_err!("a share of a reduction is no reduction"))
+        };
+        shares_apart(&self.plan, &self.keys.axes, count).into_iter().map(share).collect()
+    }
+
+    /// Returns the replaced aggregation over the rows of another plan.
+    fn rows_over(&self, plan: &Arc<ScanPlan>) -> Result<AggregateExec> {
+        let over_plan = |node: Arc<dyn ExecutionPlan>| match node.downcast_ref::<GridScanExec>() {
+            Some(scan) => Ok(Transformed::yes(Arc::new(scan.over_plan(Arc::clone(plan))?) as _)),
+            None => Ok(Transformed::no(node)),
+        };
+        let rows: Arc<dyn ExecutionPlan> = Arc::new(self.rows.clone());
+        let rows = rows.transform_up(over_plan).data()?;
+        let rows = rows.downcast_ref::<AggregateExec>().cloned();
+        rows.ok_or_else(|| internal_datafusion_err!("an aggregation became another node"))
     }
 
     /// Returns the bytes that the table of groups takes per group.

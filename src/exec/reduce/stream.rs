@@ -148,7 +148,7 @@ impl PartitionReducer {
     async fn into_stream(mut self) -> Result<SendableRecordBatchStream> {
         let batch_size = self.context.session_config().batch_size();
         let reduction = Arc::clone(&self.reduction);
-        let (aggregates, places) = match &reduction.strategy {
+        let (aggregates, places) = match &*reduction.strategy {
             ReduceStrategy::Dense(plan) => self.dense(plan).await?,
             ReduceStrategy::Accumulators(plan) => self.accumulate(plan).await?,
         };

@@ -54,9 +54,9 @@ impl SparseMetrics {
         let mut left = counts.tiles;
         let mut planned = |name: &'static str, without: u64| {
             let metrics = pruning(name);
-            left -= without;
+            left = left.saturating_sub(without);
             // Tiles outside the plan belong to no partition; partition 0 reports them.
-            if partition == 0 {
+            if partition == 0 && !counts.is_reported_elsewhere {
                 metrics.add_pruned(without as usize);
                 metrics.add_matched(left as usize);
             }

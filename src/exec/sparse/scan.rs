@@ -124,6 +124,17 @@ impl SparseScanExec {
         Self { plan: Arc::new(plan), ..self.clone() }
     }
 
+    /// Returns `count` scans that together yield the rows of this one, in as many partitions each.
+    pub fn shares(&self, count: usize) -> Vec<Self> {
+        let fragments = self.array.source().fragments();
+        let cells = |task: &TileTask| fragments[task.tile.fragment].cells_of(task.tile.tile);
+        let share = |plan: SparsePlan| {
+            let metrics = ExecutionPlanMetricsSet::new();
+            Self { plan: Arc::new(plan), metrics, ..self.clone() }
+        };
+        self.plan.shares(cells, count).into_iter().map(share).collect()
+    }
+
     /// Returns the plan, which lists the tiles to read.
     pub fn plan(&self) -> &Arc<SparsePlan> {
         &self.plan

@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColum
 
 use super::bounds::KnownTiles;
 use super::filters::RowFilter;
-use super::plan::{MergeTask, PartitionTasks, TileTask};
+use super::plan::{MergeTask, PartitionTasks, TileTask, fill};
 use crate::array::{SparseArray, TileNumber};
 
 /// Fewer cells than this are not worth another partition.
@@ -59,16 +59,7 @@ pub(super) fn split(
             tasks.merges.push(merge);
         }
     }
-    let mut left = tiles.iter();
-    let last = shares.len() - 1;
-    for (at, (load, tasks)) in shares.iter_mut().enumerate() {
-        while (*load < share || at == last)
-            && let Some(task) = left.next()
-        {
-            *load = load.saturating_add(cells(task));
-            tasks.tiles.push(*task);
-        }
-    }
+    fill(&mut shares, total, tiles.iter(), &cells);
     let tasks = shares.into_iter().map(|(_, tasks)| tasks);
     let mut tasks: Vec<PartitionTasks> =
         tasks.filter(|tasks| !tasks.merges.is_empty() || !tasks.tiles.is_empty()).collect();

@@ -5,4 +5,4 @@ mod refused;
 /// Sending plans, and comparing both ends.
 pub(crate) mod sent;
 /// Dynamic filters, limits and orders in the other session.
-mod shapes;
+pub(crate) mod shapes;

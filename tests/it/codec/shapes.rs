@@ -11,7 +11,7 @@ use crate::reduce::random::agree;
 use crate::support::{query, reducing, rows_from, rows_of, shipped, sorted_rows_from};
 
 /// A session with tables of several formats and kinds.
-async fn tables() -> SessionContext {
+pub(crate) async fn tables() -> SessionContext {
     let ctx = reducing(3, 100);
     for (name, location, dataset) in [
         ("temperature", "examples/data/stations.tet", Some("temperature")),
@@ -32,8 +32,38 @@ async fn tables() -> SessionContext {
     ctx
 }
 
+/// Queries of every shape over [`tables`], and the number of columns that identify a row.
+pub(crate) const SHAPES: &[(&str, usize)] = &[
+    ("SELECT * FROM temperature ORDER BY time DESC, station LIMIT 7", 2),
+    ("SELECT time, value FROM temperature WHERE station = 'Bergen' AND value > 3", 2),
+    ("SELECT * FROM temperature ORDER BY value DESC NULLS LAST, time, station LIMIT 5", 3),
+    ("SELECT count(*), min(time), max(value) FROM temperature WHERE value < 0", 1),
+    ("SELECT station, weighted_avg(value, value * value) FROM temperature GROUP BY station", 1),
+    (
+        "SELECT date_trunc('month', time) AS m, station, avg(value) FROM temperature GROUP BY m, station",
+        2,
+    ),
+    (
+        "SELECT e.station, avg(t.value) FROM temperature t JOIN elevation e ON t.station = e.station WHERE e.value > 50 GROUP BY e.station",
+        1,
+    ),
+    ("SELECT DISTINCT station FROM temperature", 1),
+    ("SELECT lat, corr(sst, ssh), count(sst) FROM sea WHERE lon > 90 GROUP BY lat", 1),
+    ("SELECT lat, lon, max(t2m) FROM air WHERE time > '2023-06-01' GROUP BY lat, lon", 2),
+    ("SELECT * FROM ships WHERE lat BETWEEN 55 AND 60", 2),
+    ("SELECT count(*), sum(speed), min(depth) FROM ships WHERE lat < 60", 1),
+    ("SELECT ship, count(*) FROM ships GROUP BY ship", 1),
+    ("SELECT * FROM ships ORDER BY speed DESC NULLS LAST, ship, time LIMIT 3", 1),
+    ("SELECT r, c, a, s FROM overlap WHERE r <> 2", 2),
+    ("SELECT date_part('year', time) AS y, avg(t2m) FROM years GROUP BY y", 1),
+    (
+        "SELECT station, row_number() OVER (PARTITION BY station ORDER BY time) AS n FROM temperature ORDER BY station, n LIMIT 9",
+        2,
+    ),
+];
+
 /// Sums a metric over the nodes of a plan.
-fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
+pub(crate) fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
     use datafusion::physical_plan::metrics::MetricValue;
     let own = plan.metrics().unwrap_or_default();
     let own = own.iter().filter(|it| it.value().name() == name).map(|it| match it.value() {
@@ -47,34 +77,7 @@ fn metric(plan: &Arc<dyn ExecutionPlan>, name: &str) -> usize {
 async fn queries_of_every_shape_travel() {
     let ctx = tables().await;
     let worker = SessionContext::new();
-    for (sql, keys) in [
-        ("SELECT * FROM temperature ORDER BY time DESC, station LIMIT 7", 2),
-        ("SELECT time, value FROM temperature WHERE station = 'Bergen' AND value > 3", 2),
-        ("SELECT * FROM temperature ORDER BY value DESC NULLS LAST, time, station LIMIT 5", 3),
-        ("SELECT count(*), min(time), max(value) FROM temperature WHERE value < 0", 1),
-        ("SELECT station, weighted_avg(value, value * value) FROM temperature GROUP BY station", 1),
-        (
-            "SELECT date_trunc('month', time) AS m, station, avg(value) FROM temperature GROUP BY m, station",
-            2,
-        ),
-        (
-            "SELECT e.station, avg(t.value) FROM temperature t JOIN elevation e ON t.station = e.station WHERE e.value > 50 GROUP BY e.station",
-            1,
-        ),
-        ("SELECT DISTINCT station FROM temperature", 1),
-        ("SELECT lat, corr(sst, ssh), count(sst) FROM sea WHERE lon > 90 GROUP BY lat", 1),
-        ("SELECT lat, lon, max(t2m) FROM air WHERE time > '2023-06-01' GROUP BY lat, lon", 2),
-        ("SELECT * FROM ships WHERE lat BETWEEN 55 AND 60", 2),
-        ("SELECT count(*), sum(speed), min(depth) FROM ships WHERE lat < 60", 1),
-        ("SELECT ship, count(*) FROM ships GROUP BY ship", 1),
-        ("SELECT * FROM ships ORDER BY speed DESC NULLS LAST, ship, time LIMIT 3", 1),
-        ("SELECT r, c, a, s FROM overlap WHERE r <> 2", 2),
-        ("SELECT date_part('year', time) AS y, avg(t2m) FROM years GROUP BY y", 1),
-        (
-            "SELECT station, row_number() OVER (PARTITION BY station ORDER BY time) AS n FROM temperature ORDER BY station, n LIMIT 9",
-            2,
-        ),
-    ] {
+    for &(sql, keys) in SHAPES {
         let sent = plan(&ctx, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
         let received = received(&bytes(&sent).unwrap(), &worker);
         let received = received.unwrap_or_else(|error| panic!("{sql}: {error}"));

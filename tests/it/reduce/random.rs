@@ -12,6 +12,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
+use crate::cluster::workers::query_on_workers;
 use crate::codec::sent::query_sent;
 use crate::support::cases::{Axis, Case, name};
 use crate::support::{query, reducing, rows_of};
@@ -240,12 +241,16 @@ pub(crate) async fn compare(
 ) -> Result<usize, String> {
     let expected = query(theirs, sql).await;
     let rows = agree(query(ours, sql).await, copied(&expected), keys, magnitude)?;
-    // Some plans also run in a session that has only their bytes, and the same object stores.
-    if sql.bytes().map(u64::from).sum::<u64>().is_multiple_of(4)
-        && let Some(found) = sent_if_possible(ours, sql).await
-    {
-        let sent = agree(found, expected, keys, magnitude);
-        sent.map_err(|difference| format!("as bytes: {difference}"))?;
+    // Some plans also run in a session that has only their bytes, and the same object stores. Others run on workers.
+    let number = sql.bytes().map(u64::from).sum::<u64>();
+    let (other, how) = match number % 4 {
+        0 => (sent_if_possible(ours, sql).await, "as bytes"),
+        1 => (on_workers_if_possible(ours, 1 + number as usize % 3, sql).await, "on workers"),
+        _ => (None, ""),
+    };
+    if let Some(found) = other {
+        let same = agree(found, expected, keys, magnitude);
+        same.map_err(|difference| format!("{how}: {difference}"))?;
     }
     Ok(rows)
 }
@@ -261,13 +266,24 @@ fn copied(result: &DfResult<Vec<RecordBatch>>) -> DfResult<Vec<RecordBatch>> {
 async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<Vec<RecordBatch>>> {
     let config = ours.copied_config().with_batch_size(77);
     let worker = SessionContext::new_with_config_rt(config, ours.runtime_env());
-    let is_known = |error: &DataFusionError| {
-        // DataFusion's messages have no literals of 16 bits, and hold those of 32 bits instead.
-        ["register it by its path or URL", "Float16"]
-            .iter()
-            .any(|it| error.to_string().contains(it))
-    };
-    Some(query_sent(ours, &worker, sql).await).filter(|it| !it.as_ref().is_err_and(is_known))
+    Some(query_sent(ours, &worker, sql).await).filter(|it| !it.as_ref().is_err_and(cannot_travel))
+}
+
+/// Runs a query on workers; `None` if its table has no location.
+async fn on_workers_if_possible(
+    ours: &SessionContext,
+    workers: usize,
+    sql: &str,
+) -> Option<DfResult<Vec<RecordBatch>>> {
+    let found = query_on_workers(ours, workers, sql).await;
+    Some(found).filter(|it| !it.as_ref().is_err_and(cannot_travel))
+}
+
+/// Whether a plan cannot travel: its table has no location, or a number is a literal of 16 bits, of which DataFusion's
+/// messages make one of 32 bits.
+fn cannot_travel(error: &DataFusionError) -> bool {
+    let message = error.to_string();
+    ["register it by its path or URL", "Float16"].iter().any(|it| message.contains(it))
 }
 
 /// Compares the results of a query, of which the first columns are `keys`.

@@ -1,0 +1,121 @@
+//! [`Cluster`]: the workers of a coordinator's session.
+
+use datafusion::common::{config_datafusion_err, config_err};
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion_distributed::{
+    DesiredTaskCountEvent, DistributedExt, RouteTasksEvent, ScaleUpLeafNodeEvent,
+    SessionStateBuilderExt,
+};
+use gridfusion::GridfusionConfig;
+use gridfusion::codec::GridfusionCodec;
+use url::Url;
+
+use crate::channel::Channels;
+use crate::leaves::{desired_tasks, divided};
+use crate::routing::route;
+use crate::security::{Token, check_url};
+use crate::workers::Workers;
+
+/// The bytes of cells that are worth a task of their own, unless the program says otherwise.
+const BYTES_PER_TASK: u64 = 16 << 20;
+
+/// The workers that run a coordinator's queries.
+///
+/// ```
+/// use gridfusion_distributed::{Cluster, Token};
+///
+/// # fn main() -> datafusion::error::Result<()> {
+/// let cluster = Cluster::new(["https://a.example:7430", "https://b.example:7430"])?
+///     .with_token(Token::new("a long random text")?)
+///     .with_bytes_per_task(64 << 20);
+/// # let _ = cluster;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cluster {
+    urls: Vec<Url>,
+    token: Option<Token>,
+    authorities: Option<Vec<u8>>,
+    bytes_per_task: u64,
+}
+
+impl Cluster {
+    /// Makes a cluster of the workers at these URLs.
+    ///
+    /// # Errors
+    /// If there is none, or a text is no URL. [`Cluster::coordinate`] checks the rest.
+    pub fn new(workers: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self> {
+        let url = |text: &str| {
+            Url::parse(text).map_err(|error| config_datafusion_err!("the worker '{text}': {error}"))
+        };
+        let mut urls =
+            workers.into_iter().map(|text| url(text.as_ref())).collect::<Result<Vec<_>>>()?;
+        urls.sort();
+        urls.dedup();
+        if urls.is_empty() {
+            return config_err!("a cluster needs at least one worker");
+        }
+        Ok(Self { urls, token: None, authorities: None, bytes_per_task: BYTES_PER_TASK })
+    }
+
+    /// Sets the token that the workers require.
+    #[must_use = "the cluster is not changed in place"]
+    pub fn with_token(self, token: Token) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
+    /// Trusts the workers whose certificates these authorities have signed, in PEM, instead of those of the system.
+    #[must_use = "the cluster is not changed in place"]
+    pub fn with_authorities(self, pem: impl Into<Vec<u8>>) -> Self {
+        Self { authorities: Some(pem.into()), ..self }
+    }
+
+    /// Sets how many bytes of decoded cells are worth a task of their own; 16 MiB by default. A query of fewer runs in the
+    /// coordinator.
+    #[must_use = "the cluster is not changed in place"]
+    pub fn with_bytes_per_task(self, bytes: u64) -> Self {
+        Self { bytes_per_task: bytes, ..self }
+    }
+
+    /// Adds the cluster to a session, whose queries its workers then run. The session also has all that
+    /// `with_gridfusion` adds, and as many partitions per worker as it has `target_partitions`, at least 2.
+    ///
+    /// # Errors
+    /// If a worker is on another machine and TLS or the token is missing.
+    pub fn coordinate(&self, mut session: SessionStateBuilder) -> Result<SessionStateBuilder> {
+        for url in &self.urls {
+            check_url(url, self.token.is_some())?;
+        }
+        let config = session.config().get_or_insert_default();
+        // A plan of one partition cannot be divided.
+        let partitions = config.target_partitions().max(2);
+        let options = config.options_mut();
+        options.execution.target_partitions = partitions;
+        // datafusion-distributed 4.0 cannot scale partitions that are ranges, and would take two workers' ranges for one.
+        let mut settings =
+            options.extensions.get::<GridfusionConfig>().cloned().unwrap_or_default();
+        settings.declare_range = false;
+        options.extensions.insert(settings);
+
+        let workers = Workers::new(self.urls.clone());
+        let channels =
+            Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
+        let (bytes, living) = (self.bytes_per_task, workers.clone());
+        Ok(session
+            .with_distributed_user_codec(GridfusionCodec)
+            .with_distributed_worker_resolver(workers)
+            .with_distributed_channel_resolver(channels)
+            .with_distributed_planner()
+            .with_distributed_desired_task_count_handler(move |event: DesiredTaskCountEvent<'_>| {
+                desired_tasks(event, bytes)
+            })
+            .with_distributed_scale_up_leaf_node_handler(|event: ScaleUpLeafNodeEvent<'_>| {
+                divided(event)
+            })
+            .with_distributed_route_tasks_handler(move |event: RouteTasksEvent<'_>| {
+                route(&event, &living.living())
+            }))
+    }
+}

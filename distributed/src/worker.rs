@@ -1,0 +1,174 @@
+//! [`WorkerServer`]: a process that runs parts of plans for coordinators.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::common::exec_datafusion_err;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext};
+use gridfusion::codec::GridfusionCodec;
+use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
+use tokio::net::TcpListener;
+use tonic::service::InterceptorLayer;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Server, ServerTlsConfig};
+
+use crate::channel::{Channels, version};
+use crate::failure::with_causes;
+use crate::security::{Identity, Token, check_address};
+use crate::settings;
+use crate::workers::Workers;
+
+/// A program's own additions to the session of a task.
+type Customize = Arc<dyn Fn(SessionStateBuilder) -> SessionStateBuilder + Send + Sync>;
+
+/// A worker: it runs the parts of plans that coordinators send, with its own files, object stores and memory limit.
+///
+/// All tasks share a runtime and the settings of gridfusion, so that tables, connections and metadata are kept from query to
+/// query.
+#[derive(Clone)]
+pub struct WorkerServer {
+    runtime: Arc<RuntimeEnv>,
+    config: GridfusionConfig,
+    customize: Customize,
+    token: Option<Token>,
+    identity: Option<Identity>,
+    authorities: Option<Vec<u8>>,
+}
+
+impl Default for WorkerServer {
+    fn default() -> Self {
+        Self {
+            runtime: Arc::default(),
+            config: GridfusionConfig::default(),
+            customize: Arc::new(|session| session),
+            token: None,
+            identity: None,
+            authorities: None,
+        }
+    }
+}
+
+impl fmt::Debug for WorkerServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerServer")
+            .field("token", &self.token)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WorkerServer {
+    /// Sets the runtime of all tasks: object stores, memory limit, and folder for spilled rows.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_runtime(self, runtime: Arc<RuntimeEnv>) -> Self {
+        Self { runtime, ..self }
+    }
+
+    /// Sets the settings of gridfusion: access to object stores, and the formats that the worker can open.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_config(self, config: GridfusionConfig) -> Self {
+        Self { config, ..self }
+    }
+
+    /// Changes the session of each task, for instance to add functions.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_session(
+        self,
+        customize: impl Fn(SessionStateBuilder) -> SessionStateBuilder + Send + Sync + 'static,
+    ) -> Self {
+        Self { customize: Arc::new(customize), ..self }
+    }
+
+    /// Refuses calls without this token, and shows it to other workers.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_token(self, token: Token) -> Self {
+        Self { token: Some(token), ..self }
+    }
+
+    /// Encrypts connections, by this certificate and key.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_identity(self, identity: Identity) -> Self {
+        Self { identity: Some(identity), ..self }
+    }
+
+    /// Trusts other workers whose certificates these authorities have signed, in PEM, instead of those of the system.
+    #[must_use = "the worker is not changed in place"]
+    pub fn with_authorities(self, pem: impl Into<Vec<u8>>) -> Self {
+        Self { authorities: Some(pem.into()), ..self }
+    }
+
+    /// Refuses a listener that is open to other machines, unless the worker has a certificate and a token.
+    ///
+    /// # Errors
+    /// Names what is missing.
+    pub fn check(&self, listener: &TcpListener) -> Result<()> {
+        let address = listener.local_addr()?;
+        check_address(address.ip(), self.identity.is_some(), self.token.is_some())
+    }
+
+    /// Answers calls until `shutdown` is ready and running calls have ended.
+    ///
+    /// # Errors
+    /// As [`WorkerServer::check`]; if the certificate cannot be read, or the connection to the network is lost.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<()> {
+        self.check(&listener)?;
+        let address = listener.local_addr()?;
+        let failed = |error: tonic::transport::Error| {
+            exec_datafusion_err!("the worker on {address}: {}", with_causes(&error))
+        };
+        // Coordinators that are gone do not hold their tasks.
+        let mut server = Server::builder()
+            .http2_keepalive_interval(Some(Duration::from_secs(10)))
+            .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+            .http2_adaptive_window(Some(true));
+        if let Some(identity) = &self.identity {
+            let pem =
+                tonic::transport::Identity::from_pem(&identity.certificate, &identity.key);
+            let tls = ServerTlsConfig::new().identity(pem);
+            server = server.tls_config(tls).map_err(failed)?;
+        }
+        let token = self.token.clone();
+        let check = move |request| match &token {
+            Some(token) => token.check(request),
+            None => Ok(request),
+        };
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let served = server
+            .layer(InterceptorLayer::new(check))
+            .add_service(self.worker().into_worker_server())
+            .serve_with_incoming_shutdown(incoming, shutdown);
+        served.await.map_err(failed)
+    }
+
+    /// Returns the service of the worker.
+    fn worker(self) -> Worker {
+        let runtime = Arc::clone(&self.runtime);
+        let channels =
+            Channels::new(Workers::new(vec![]), self.token.clone(), self.authorities.clone());
+        let session = move |context: WorkerQueryContext| {
+            let WorkerQueryContext { mut builder, headers } = context;
+            let (config, channels) = (self.config.clone(), channels.clone());
+            let customize = Arc::clone(&self.customize);
+            async move {
+                let of_task = builder.config().get_or_insert_default();
+                settings::apply(&headers, of_task)?;
+                of_task.options_mut().extensions.insert(config);
+                let builder = builder
+                    .with_distributed_user_codec(GridfusionCodec)
+                    .with_distributed_channel_resolver(channels)
+                    .with_gridfusion();
+                Ok(customize(builder).build())
+            }
+        };
+        Worker::from_session_builder(session).with_runtime_env(runtime).with_version(version())
+    }
+}

@@ -1,0 +1,157 @@
+//! The shares of a plan, for processes that scan it together.
+//!
+//! ```text
+//!   plan of 2 partitions      ├──────────────┼──────────────┤
+//!   3 shares of 2 partitions  ├────┼────┤├────┼────┤├────┼────┤
+//! ```
+//!
+//! Each process has about as many partitions as one process alone would have, because it has processors of its own. All
+//! shares have the same number of partitions, so some may be empty.
+
+use super::partitions::{DivisionParams, Part, Partitions};
+use super::scan_plan::{Pruned, ScanPlan};
+use super::task::TaskRange;
+use crate::grid::AxisSelection;
+
+/// Which chunks a plan reports as left out. Reports of all shares of a plan add up to those of the plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Account {
+    /// The chunks that the plan leaves out.
+    #[default]
+    Own,
+    /// The chunks that all shares together leave out.
+    OfAll(Pruned),
+    /// None: another share reports them.
+    Elsewhere,
+}
+
+impl ScanPlan {
+    /// Divides the plan into `count` plans with about equally many cells. Together they read what this plan reads, in as
+    /// many partitions each. With a limit, each of their partitions has the limit.
+    pub fn shares(&self, count: usize) -> Vec<Self> {
+        let partitions = self.partition_count();
+        let max_partitions = partitions.saturating_mul(count);
+        let division = DivisionParams { max_partitions, ..self.division() };
+        let all = Partitions::of(&self.chunks, division);
+        let parts = all.parts();
+        let border = |number: usize| number * parts.len() / count;
+        (0..count)
+            .map(|number| self.share(number, &parts[border(number)..border(number + 1)], partitions))
+            .collect()
+    }
+
+    /// Returns the share of this number, which reads `parts` in as many partitions as given.
+    fn share(&self, number: usize, parts: &[Part], partitions: usize) -> Self {
+        let first = parts.first().map_or(0, |part| part.tasks.numbers().start);
+        let end = parts.last().map_or(first, |part| part.tasks.numbers().end);
+        let renumbered = |part: &Part| {
+            let tasks = part.tasks.numbers();
+            Part { tasks: TaskRange::new(tasks.start - first..tasks.end - first), rows: part.rows }
+        };
+        let mut parts: Vec<Part> = parts.iter().map(renumbered).collect();
+        parts.resize(partitions, Part { tasks: TaskRange::new(end - first..end - first), rows: 0 });
+        Self {
+            chunks: self.chunks.only(&TaskRange::new(first..end)),
+            partitions: Partitions::of_parts(parts, None),
+            max_partitions: partitions,
+            declares_range: false,
+            account: self.account_of(number),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a share of the plan: the cells in `wanted` on `axis`, in as many partitions as the plan has. The plan must
+    /// read chunks one by one.
+    pub fn share_of(&self, number: usize, axis: usize, wanted: &AxisSelection) -> Self {
+        let partitions = self.partition_count();
+        let chunks = self.chunks.restricted(axis, wanted);
+        let division = DivisionParams { max_partitions: partitions, ..self.division() };
+        let mut parts = Partitions::of(&chunks, division).parts().to_vec();
+        let tasks = chunks.tasks();
+        parts.resize(partitions, Part { tasks: TaskRange::new(tasks..tasks), rows: 0 });
+        Self {
+            chunks,
+            partitions: Partitions::of_parts(parts, None),
+            max_partitions: partitions,
+            declares_range: false,
+            account: self.account_of(number),
+            ..self.clone()
+        }
+    }
+
+    fn account_of(&self, number: usize) -> Account {
+        match self.pruned() {
+            Some(pruned) if number == 0 => Account::OfAll(pruned),
+            _ => Account::Elsewhere,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::grid::{ChunkGrid, Selection};
+    use crate::plan::{ChunkMask, ScanRequest};
+
+    /// The chunks that a plan reads, with their selected cells, by partition.
+    fn read(plan: &ScanPlan) -> Vec<(u64, Vec<AxisSelection>)> {
+        (0..plan.partition_count())
+            .flat_map(|partition| plan.tasks(partition))
+            .map(|task| {
+                let task = plan.task(task);
+                (task.chunk_number, task.selection)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn shares_read_each_chunk_once_and_report_what_is_left_out_once() {
+        let mut random = StdRng::seed_from_u64(20);
+        let (mut masked, mut limited, mut empty) = (0, 0, 0);
+        for _ in 0..500 {
+            let shape: Vec<u64> =
+                (0..random.random_range(1..4)).map(|_| random.random_range(1..30)).collect();
+            let chunks: Vec<u64> = shape.iter().map(|len| random.random_range(1..=*len)).collect();
+            let grid = ChunkGrid::new(&shape, &chunks).unwrap();
+            let mut selection = Selection::all(&shape);
+            let wanted = |random: &mut StdRng, len: u64| {
+                let mask: Vec<bool> = (0..len).map(|_| random.random_bool(0.5)).collect();
+                AxisSelection::from_mask(&mask)
+            };
+            if random.random_bool(0.5) {
+                selection.restrict(0, &wanted(&mut random, shape[0]));
+            }
+            let partitions = random.random_range(1..5);
+            let mut request = ScanRequest { selection, partitions, ..ScanRequest::all(&grid) };
+            if random.random_bool(0.3) {
+                let touched = crate::plan::touched_chunks(&grid, &request.selection, 0).len();
+                let keep: Vec<bool> = (0..touched).map(|_| random.random_bool(0.6)).collect();
+                request.masks.push(ChunkMask { axes: vec![0], keep, by_zones: false });
+                masked += 1;
+            }
+            if random.random_bool(0.2) {
+                request.limit = Some(random.random_range(1..20));
+                limited += 1;
+            }
+            let plan = ScanPlan::new(grid, request).unwrap();
+            let count = random.random_range(1..6);
+            let shares = plan.shares(count);
+            assert_eq!(shares.len(), count);
+            let mut found: Vec<_> = shares.iter().flat_map(read).collect();
+            found.sort_by_key(|(chunk, _)| *chunk);
+            let mut expected = read(&plan);
+            expected.sort_by_key(|(chunk, _)| *chunk);
+            assert_eq!(found, expected);
+            assert!(shares.iter().all(|it| it.partition_count() == plan.partition_count()));
+            let reported: Vec<Pruned> = shares.iter().filter_map(ScanPlan::pruned).collect();
+            assert_eq!(reported, [plan.pruned().unwrap()]);
+            let rows: u64 = shares.iter().map(|it| it.rows(None)).sum();
+            assert!(rows >= plan.rows(None), "{rows}");
+            empty += shares.iter().filter(|it| it.chunks() == 0).count();
+        }
+        assert!(masked > 100 && limited > 50 && empty > 50, "{masked} {limited} {empty}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Plans of queries on workers, their answers, and the metrics of all workers together.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::prelude::SessionContext;
+use gridfusion::GridTable;
+use gridfusion_distributed::{WorkerServer, with_worker_metrics};
+
+use super::workers::{Workers, plan, query_on_workers};
+use crate::codec::shapes::{SHAPES, metric, tables};
+use crate::reduce::random::agree;
+use crate::support::{cell, query, rows_of, sorted_rows_from};
+
+fn text(plan: &Arc<dyn ExecutionPlan>) -> String {
+    displayable(plan.as_ref()).indent(true).to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queries_of_every_shape_run_on_workers() {
+    let ctx = tables().await;
+    let mut distributed = 0;
+    for count in 1..=3 {
+        let workers = Workers::start(count, &Default::default()).await;
+        let coordinator = workers.coordinate(&ctx);
+        for &(sql, keys) in SHAPES {
+            let plan = plan(&coordinator, sql).await;
+            let plan = plan.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            distributed += usize::from(text(&plan).contains("DistributedExec"));
+            let found = collect(plan, coordinator.task_ctx()).await;
+            let rows = agree(found, query(&ctx, sql).await, keys, 100.0);
+            assert!(rows.unwrap_or_else(|why| panic!("{count}: {sql}: {why}")) > 0, "{sql}");
+        }
+    }
+    // With one worker, each stage has one task, and nothing needs to travel.
+    assert!(distributed > SHAPES.len(), "{distributed}");
+}
+
+#[tokio::test]
+async fn rows_do_not_multiply() {
+    let ctx = tables().await;
+    for table in ["temperature", "sea", "air", "ships", "overlap", "years"] {
+        // Filters that statistics cannot answer.
+        for sql in [
+            format!("SELECT count(*) FROM {table}"),
+            format!("SELECT count(*) FROM (SELECT * FROM {table} ORDER BY 1)"),
+            format!("SELECT count(*) FROM (SELECT DISTINCT * FROM {table})"),
+            format!("SELECT count(*) FROM {table} a, (SELECT 1 AS x UNION ALL SELECT 2) b"),
+        ] {
+            let expected = cell(&ctx, &sql).await;
+            for workers in [1, 2, 3] {
+                let found = query_on_workers(&ctx, workers, &sql).await.unwrap();
+                assert_eq!(rows_of(&found), [[expected.clone()]], "{workers}: {sql}");
+            }
+        }
+    }
+}
+
+/// The shapes of plans: partial and whole reductions, scans by ranges of chunks, TopK, sparse tiles.
+#[tokio::test]
+async fn plans_show_stages_and_tasks() {
+    let ctx = tables().await;
+    let workers = Workers::start(2, &Default::default()).await;
+    let ctx = workers.coordinate(&ctx);
+    for (name, sql) in [
+        ("partial", "SELECT station, avg(value) FROM temperature GROUP BY station"),
+        ("whole", "SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day"),
+        ("rows", "SELECT * FROM temperature ORDER BY time, station"),
+        ("top", "SELECT * FROM temperature ORDER BY value LIMIT 3"),
+        ("sparse", "SELECT ship, count(*) FROM ships GROUP BY ship"),
+    ] {
+        let plan = plan(&ctx, sql).await.unwrap();
+        insta::assert_snapshot!(format!("on_workers_{name}"), text(&plan), sql);
+    }
+}
+
+#[tokio::test]
+async fn metrics_of_workers_add_up() {
+    let ctx = tables().await;
+    let workers = Workers::start(3, &Default::default()).await;
+    let coordinator = workers.coordinate(&ctx);
+    for sql in [
+        "SELECT station, avg(value) FROM temperature WHERE time < '2024-02-01' GROUP BY station",
+        "SELECT date_trunc('month', time) AS m, avg(value) FROM temperature GROUP BY m",
+        "SELECT * FROM temperature WHERE station = 'Bergen'",
+        "SELECT * FROM ships WHERE lat BETWEEN 55 AND 60",
+    ] {
+        let counts = async |ctx: &SessionContext| -> Result<Vec<usize>> {
+            let plan = plan(ctx, sql).await?;
+            collect(Arc::clone(&plan), ctx.task_ctx()).await?;
+            let plan = with_worker_metrics(plan).await?;
+            let names = ["chunks_read", "tiles_read", "chunks_pruned_selection", "bytes_read"];
+            Ok(names.iter().map(|name| metric(&plan, name)).collect())
+        };
+        let (one, many) = (counts(&ctx).await.unwrap(), counts(&coordinator).await.unwrap());
+        assert_eq!(one, many, "{sql}");
+        assert!(one[0] + one[1] > 0, "{sql}");
+    }
+    let analyzed = query(&coordinator, "EXPLAIN ANALYZE SELECT station, avg(value) FROM temperature GROUP BY station").await;
+    let analyzed = rows_of(&analyzed.unwrap()).concat().join(" ");
+    assert!(analyzed.contains("chunks_read=6") && analyzed.contains("Stage 1"), "{analyzed}");
+}
+
+/// A scan skips chunks by the filter of an operator in the same stage.
+#[tokio::test]
+async fn dynamic_filters_skip_chunks_on_workers() {
+    let ctx = tables().await;
+    let workers = Workers::start(2, &Default::default()).await;
+    let coordinator = workers.coordinate(&ctx);
+    let sql = "SELECT * FROM temperature ORDER BY value, time, station LIMIT 2";
+    let plan = plan(&coordinator, sql).await.unwrap();
+    let rows = collect(Arc::clone(&plan), coordinator.task_ctx()).await.unwrap();
+    assert_eq!(rows_of(&rows), rows_of(&query(&ctx, sql).await.unwrap()));
+    let plan = with_worker_metrics(plan).await.unwrap();
+    let [read, pruned] =
+        ["chunks_read", "chunks_pruned_dynamic_filter"].map(|name| metric(&plan, name));
+    assert!(pruned > 0 && read + pruned == 6, "{read} and {pruned} of 6 chunks");
+}
+
+/// Workers with other settings give the same answers; the session's time zone travels.
+#[tokio::test]
+async fn settings_of_workers_do_not_matter() {
+    let ctx = tables().await;
+    query(&ctx, "SET datafusion.execution.time_zone = 'Asia/Kolkata'").await.unwrap();
+    let mut config = gridfusion::GridfusionConfig::default();
+    (config.reduce, config.reduce_memory) = (false, 1);
+    let server = || {
+        let other = WorkerServer::default().with_config(config.clone());
+        other.with_session(|mut session| {
+            session.config().get_or_insert_default().options_mut().execution.target_partitions = 7;
+            session
+        })
+    };
+    let workers = Workers::of(vec![server(), server()]).await;
+    let coordinator = workers.coordinate(&ctx);
+    for sql in [
+        "SELECT station, avg(value) FROM temperature GROUP BY station",
+        "SELECT date_trunc('month', time) AS m, max(value) FROM temperature GROUP BY m",
+        "SELECT max(to_timestamp(cast(value AS text) || '-01-01')) FROM (SELECT 2000 + count(value) AS value FROM temperature GROUP BY time)",
+        "SELECT station, count(*) FROM temperature WHERE cast(time AS timestamptz) < '2024-01-02T00:00:00' GROUP BY station",
+    ] {
+        let plan = plan(&coordinator, sql).await.unwrap();
+        assert!(text(&plan).contains("DistributedExec"), "{sql}");
+        let found = rows_of(&collect(plan, coordinator.task_ctx()).await.unwrap());
+        let mut found = found;
+        found.sort();
+        assert_eq!(found, sorted_rows_from(&ctx, sql).await, "{sql}");
+    }
+}
+
+/// An array that the program opened itself stays in its process, or the query says why it cannot run.
+#[tokio::test]
+async fn arrays_without_a_location_do_not_travel() {
+    let ctx = tables().await;
+    let opened = ctx.table_provider("temperature").await.unwrap();
+    let opened = (opened.as_ref() as &dyn std::any::Any).downcast_ref::<GridTable>().unwrap();
+    let own = Arc::new(GridTable::new(Arc::clone(opened.array())));
+    ctx.register_table("own", own).unwrap();
+    let workers = Workers::start(2, &Default::default()).await;
+    let coordinator = workers.coordinate(&ctx);
+    let sql = "SELECT station, avg(value) FROM own GROUP BY station ORDER BY station";
+    let found = query(&coordinator, sql).await.unwrap();
+    assert_eq!(rows_of(&found), rows_of(&query(&ctx, sql).await.unwrap()));
+    let joined = "SELECT count(*) FROM own JOIN temperature t ON own.value = t.value";
+    match query(&coordinator, joined).await {
+        Ok(found) => assert_eq!(rows_of(&found), rows_of(&query(&ctx, joined).await.unwrap())),
+        Err(error) => {
+            let message = error.to_string();
+            assert!(message.contains("register it by its path or URL"), "{message}");
+        }
+    }
+}
