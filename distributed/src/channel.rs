@@ -30,6 +30,7 @@ use tower::ServiceExt;
 use url::Url;
 
 use crate::failure::{failure, is_worker_failure, of_call, with_causes};
+use crate::queries::{Queries, Query};
 use crate::security::Token;
 use crate::settings;
 use crate::workers::Workers;
@@ -62,6 +63,7 @@ pub(crate) struct Channels {
     /// Authorities whose certificates are trusted, in PEM; `None` for those of the system.
     authorities: Option<Vec<u8>>,
     open: Arc<Mutex<HashMap<Url, Connection>>>,
+    queries: Queries,
 }
 
 impl Channels {
@@ -70,7 +72,7 @@ impl Channels {
         token: Option<Token>,
         authorities: Option<Vec<u8>>,
     ) -> Self {
-        Self { workers, token, authorities, open: Arc::default() }
+        Self { workers, token, authorities, open: Arc::default(), queries: Queries::default() }
     }
 
     /// Returns a client of a worker, over a connection that is open, or a new one.
@@ -176,13 +178,15 @@ struct NamedChannel {
 }
 
 impl NamedChannel {
-    /// Names the worker in the errors of a stream.
+    /// Names the worker in the errors of a stream, which end all streams of the query.
     fn named<T: Send + 'static>(
         &self,
+        query: &Query,
         stream: BoxStream<'static, Result<T>>,
     ) -> BoxStream<'static, Result<T>> {
-        let (url, channels) = (self.url.clone(), self.channels.clone());
-        stream.map(move |item| item.map_err(|error| channels.failed(&url, error))).boxed()
+        let (url, channels, query) = (self.url.clone(), self.channels.clone(), query.clone());
+        let named = move |error| query.fail(channels.failed(&url, error));
+        stream.map(move |item| item.map_err(&named)).boxed()
     }
 
     fn failed(&self, error: DataFusionError) -> DataFusionError {
@@ -200,10 +204,11 @@ impl WorkerChannel for NamedChannel {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
+        let query = self.channels.queries.get(plan.task_key.query_id.as_u128());
         settings::add_to(&mut headers, context.session_config().options())?;
         let opened = self.client.coordinator_channel(headers, plan, messages, metrics, context);
-        let answers = opened.await.map_err(|error| self.failed(error))?;
-        Ok(self.named(answers))
+        let answers = opened.await.map_err(|error| query.fail(self.failed(error)))?;
+        Ok(self.named(&query, answers))
     }
 
     async fn execute_task(
@@ -213,9 +218,14 @@ impl WorkerChannel for NamedChannel {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
-        let streams = self.client.execute_task(headers, request, metrics, context).await;
-        let streams = streams.map_err(|error| self.failed(error))?;
-        Ok(streams.into_iter().map(|stream| self.named(stream)).collect())
+        let query = self.channels.queries.get(request.task_key.query_id.as_u128());
+        let streams = self.client.execute_task(headers, request, metrics, context);
+        let streams = query.unless_failed(streams).await;
+        let streams = streams.map_err(|error| query.fail(self.failed(error)))?;
+        Ok(streams
+            .into_iter()
+            .map(|stream| query.until_failed(self.named(&query, stream)))
+            .collect())
     }
 
     async fn get_worker_info(

@@ -1,5 +1,7 @@
 //! [`Cluster`]: the workers of a coordinator's session.
 
+use std::sync::Arc;
+
 use datafusion::common::{config_datafusion_err, config_err};
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -13,6 +15,7 @@ use url::Url;
 
 use crate::channel::Channels;
 use crate::leaves::{desired_tasks, divided};
+use crate::planner::ClusterPlanner;
 use crate::routing::route;
 use crate::security::{Token, check_url};
 use crate::workers::Workers;
@@ -103,7 +106,8 @@ impl Cluster {
         let channels =
             Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
         let (bytes, living) = (self.bytes_per_task, workers.clone());
-        Ok(session
+        let alone = session.query_planner().clone();
+        let mut session = session
             .with_distributed_user_codec(GridfusionCodec)
             .with_distributed_worker_resolver(workers)
             .with_distributed_channel_resolver(channels)
@@ -116,6 +120,13 @@ impl Cluster {
             })
             .with_distributed_route_tasks_handler(move |event: RouteTasksEvent<'_>| {
                 route(&event, &living.living())
-            }))
+            });
+        let distributed = session.query_planner().take();
+        Ok(match distributed {
+            Some(planner) => {
+                session.with_query_planner(Arc::new(ClusterPlanner::new(planner, alone)))
+            }
+            None => session,
+        })
     }
 }

@@ -53,6 +53,8 @@ mod cluster;
 mod failure;
 mod leaves;
 mod metrics;
+mod planner;
+mod queries;
 mod routing;
 mod security;
 mod settings;

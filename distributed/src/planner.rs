@@ -1,0 +1,100 @@
+//! [`ClusterPlanner`]: plans of a cluster's session, what `EXPLAIN` shows of them, and queries that cannot leave the process.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::display::{PlanType, StringifiedPlan};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::error::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::explain::ExplainExec;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion_distributed::{DistributedExec, display_plan_ascii};
+use gridfusion::codec::SharedLeaf;
+
+/// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
+#[derive(Debug)]
+pub(crate) struct ClusterPlanner {
+    /// The planner of datafusion-distributed.
+    distributed: Arc<dyn QueryPlanner + Send + Sync>,
+    /// The planner that the session had before; `None` for DataFusion's own.
+    alone: Option<Arc<dyn QueryPlanner + Send + Sync>>,
+}
+
+impl ClusterPlanner {
+    pub(crate) fn new(
+        distributed: Arc<dyn QueryPlanner + Send + Sync>,
+        alone: Option<Arc<dyn QueryPlanner + Send + Sync>>,
+    ) -> Self {
+        Self { distributed, alone }
+    }
+
+    async fn plan(
+        &self,
+        logical: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.distributed.create_physical_plan(logical, session).await?;
+        if !stays(&plan)? {
+            return Ok(plan);
+        }
+        log::warn!(
+            "the query runs without workers: it reads an array that the program opened itself, which no other process can \
+             open; register it by its path or URL"
+        );
+        match &self.alone {
+            Some(planner) => planner.create_physical_plan(logical, session).await,
+            None => DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await,
+        }
+    }
+
+    /// Shows the stages and tasks of a plan in place of the plan for one process.
+    async fn explained(
+        &self,
+        explain: &Explain,
+        shown: &ExplainExec,
+        session: &dyn Session,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !matches!(explain.explain_format, ExplainFormat::Indent | ExplainFormat::Tree) {
+            return Ok(None);
+        }
+        let plan = self.plan(&explain.plan, session).await?;
+        if !plan.is::<DistributedExec>() {
+            return Ok(None);
+        }
+        let stages = display_plan_ascii(plan.as_ref(), false);
+        let text = |shown: &StringifiedPlan| match shown.plan_type {
+            PlanType::FinalPhysicalPlan => {
+                StringifiedPlan::new(PlanType::FinalPhysicalPlan, stages.as_str())
+            }
+            _ => shown.clone(),
+        };
+        let texts = shown.stringified_plans().iter().map(text).collect();
+        Ok(Some(Arc::new(ExplainExec::new(shown.schema(), texts, shown.verbose()))))
+    }
+}
+
+#[async_trait]
+impl QueryPlanner for ClusterPlanner {
+    async fn create_physical_plan(
+        &self,
+        logical: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.plan(logical, session).await?;
+        let LogicalPlan::Explain(explain) = logical else { return Ok(plan) };
+        let Some(shown) = plan.downcast_ref::<ExplainExec>() else { return Ok(plan) };
+        Ok(self.explained(explain, shown, session).await?.unwrap_or(plan))
+    }
+}
+
+/// Whether a plan for several processes reads an array that only this one has.
+fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let is_own = |node: &Arc<dyn ExecutionPlan>| {
+        Ok(SharedLeaf::of(node).is_some_and(|leaf| leaf.origin().is_none()))
+    };
+    Ok(plan.exists(|node| Ok(node.is::<DistributedExec>()))? && plan.exists(is_own)?)
+}
