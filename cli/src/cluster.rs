@@ -20,9 +20,9 @@ use gridfusion::Formats;
 use gridfusion_distributed::{Cluster, Identity, Token, WorkerServer};
 use tokio::net::TcpListener;
 
-use crate::engine::parse_size;
 use crate::memory;
 use crate::options::{PathOptions, Setting, parse_setting};
+use crate::size::parse_size;
 use crate::stdin::Stdin;
 use crate::store::Stores;
 
@@ -51,7 +51,7 @@ pub(crate) struct ClusterArgs {
     trust: TrustArgs,
 }
 
-/// What the processes of a cluster need to trust each other.
+/// The secrets and certificates by which the processes of a cluster trust each other.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct TrustArgs {
     /// File with the secret that all processes of the cluster share; otherwise, GRIDFUSION_TOKEN has it
@@ -86,8 +86,7 @@ impl ClusterArgs {
         if self.workers.is_empty() {
             return Ok(session);
         }
-        let mut cluster =
-            Cluster::new(&self.workers)?.with_bytes_per_task(self.task_size as u64);
+        let mut cluster = Cluster::new(&self.workers)?.with_bytes_per_task(self.task_size as u64);
         if let Some(token) = self.trust.token()? {
             cluster = cluster.with_token(token);
         }
@@ -135,13 +134,14 @@ pub(crate) async fn run(args: &WorkerArgs) -> Result<()> {
     let runtime = RuntimeEnvBuilder::new().with_object_store_registry(Arc::clone(&stores) as _);
     let runtime = memory::limited(runtime, args.memory_limit).build_arc()?;
     let memory_limit = args.memory_limit;
-    let mut server = WorkerServer::default().with_runtime(runtime).with_session(move |mut session| {
-        let config = session.config().get_or_insert_default();
-        *config = stores.add_to(std::mem::take(config));
-        // Never an error: a row group gets at least 1 byte.
-        let _ = memory::adapt(config.options_mut(), memory_limit);
-        session
-    });
+    let mut server =
+        WorkerServer::default().with_runtime(runtime).with_session(move |mut session| {
+            let config = session.config().get_or_insert_default();
+            *config = stores.add_to(std::mem::take(config));
+            // Never an error: a row group gets at least 1 byte.
+            let _ = memory::adapt(config.options_mut(), memory_limit);
+            session
+        });
     if let Some(token) = args.trust.token()? {
         server = server.with_token(token);
     }
@@ -153,12 +153,12 @@ pub(crate) async fn run(args: &WorkerArgs) -> Result<()> {
         server = server.with_identity(Identity::new(read(certificate)?, read(key)?));
         scheme = "https";
     }
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        config_datafusion_err!("cannot listen on {}: {error}", args.listen)
-    })?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .map_err(|error| config_datafusion_err!("cannot listen on {}: {error}", args.listen))?;
     let address = listener.local_addr()?;
     server.check(&listener)?;
-    // Whoever started the worker may wait for this line.
+    // Scripts wait for this line.
     writeln!(io::stdout(), "listening on {scheme}://{address}")?;
     io::stdout().flush()?;
     server.serve(listener, stopped()).await

@@ -57,6 +57,7 @@ mod reads;
 mod requests;
 mod run;
 mod session;
+mod size;
 mod staging;
 mod statement;
 mod stdin;

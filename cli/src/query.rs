@@ -137,7 +137,7 @@ impl Query {
     /// Runs the plan and prints its rows.
     pub(crate) async fn run(&self) -> Result<Timing> {
         let begin = Instant::now();
-        let progress = self.progress.then(|| Reads::watch(&self.plan));
+        let progress = self.progress.then(|| Reads::watch(&self.plan, &self.context));
         let (rows, execution) = if let Some(staging) = &self.staging {
             let written = staging.run(&self.plan, &self.context).await?;
             self.print_collected(written, progress, begin).await?

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
 use gridfusion::source::size_text;
+use gridfusion_distributed::WorkerProgress;
 
 use crate::progress::{Done, Progress};
 
@@ -35,10 +37,17 @@ impl Reads {
         reads
     }
 
-    /// Shows a progress line for a running plan.
-    pub(crate) fn watch(plan: &Arc<dyn ExecutionPlan>) -> Progress {
-        let plan = Arc::clone(plan);
-        Progress::start(move || Self::of(plan.as_ref()).done())
+    /// Shows a progress line for a plan that is about to run, here or on workers.
+    pub(crate) fn watch(plan: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>) -> Progress {
+        let (workers, plan) = (WorkerProgress::watch(plan, context), Arc::clone(plan));
+        Progress::start(move || {
+            let mut reads = Self::of(plan.as_ref());
+            for (name, count, matched) in workers.counters() {
+                reads.count_pruned(&name, count, matched);
+                reads.count_of(&name, count);
+            }
+            reads.done()
+        })
     }
 
     /// Returns the progress, on the assumption that reading payloads takes most of the time.
@@ -65,33 +74,38 @@ impl Reads {
     fn count(&mut self, metric: &MetricValue) {
         match metric {
             MetricValue::PruningMetrics { name, pruning_metrics } => {
-                let pruned = pruning_metrics.pruned() as u64;
-                match name.as_ref() {
-                    "chunks_pruned_selection" | "tiles_pruned_domain" => {
-                        // These come first, so they see every chunk or tile.
-                        self.chunks += pruned + pruning_metrics.matched() as u64;
-                        self.pruned_by_plan += pruned;
-                    }
-                    "chunks_pruned_zone_map"
-                    | "chunks_pruned_limit"
-                    | "tiles_pruned_rtree"
-                    | "tiles_pruned_statistics" => {
-                        self.pruned_by_plan += pruned;
-                    }
-                    "chunks_pruned_dynamic_filter" | "tiles_pruned_dynamic_filter" => {}
-                    _ => return,
-                }
-                self.pruned += pruned;
+                let (pruned, matched) = (pruning_metrics.pruned(), pruning_metrics.matched());
+                self.count_pruned(name, pruned as u64, matched as u64);
             }
-            MetricValue::Count { name, count } => {
-                let count = count.value() as u64;
-                match name.as_ref() {
-                    "chunks_answered" => self.answered += count,
-                    "chunks_read" | "tiles_read" => self.read += count,
-                    "bytes_read" => self.bytes += count,
-                    _ => {}
-                }
+            MetricValue::Count { name, count } => self.count_of(name, count.value() as u64),
+            _ => {}
+        }
+    }
+
+    fn count_pruned(&mut self, name: &str, pruned: u64, matched: u64) {
+        match name {
+            "chunks_pruned_selection" | "tiles_pruned_domain" => {
+                // These come first, so they see every chunk or tile.
+                self.chunks += pruned + matched;
+                self.pruned_by_plan += pruned;
             }
+            "chunks_pruned_zone_map"
+            | "chunks_pruned_limit"
+            | "tiles_pruned_rtree"
+            | "tiles_pruned_statistics" => {
+                self.pruned_by_plan += pruned;
+            }
+            "chunks_pruned_dynamic_filter" | "tiles_pruned_dynamic_filter" => {}
+            _ => return,
+        }
+        self.pruned += pruned;
+    }
+
+    fn count_of(&mut self, name: &str, count: u64) {
+        match name {
+            "chunks_answered" => self.answered += count,
+            "chunks_read" | "tiles_read" => self.read += count,
+            "bytes_read" => self.bytes += count,
             _ => {}
         }
     }

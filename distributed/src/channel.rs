@@ -30,6 +30,7 @@ use tower::ServiceExt;
 use url::Url;
 
 use crate::failure::{failure, is_worker_failure, of_call, with_causes};
+use crate::progress::QueryNumber;
 use crate::queries::{Queries, Query};
 use crate::security::Token;
 use crate::settings;
@@ -91,8 +92,21 @@ impl Channels {
         }
     }
 
-    /// Returns a client that adds the token to its calls.
+    /// Returns the connections that are open, with the URLs of their workers.
+    pub(crate) fn opened(&self) -> Vec<(String, BoxCloneSyncChannel)> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = |(url, connection): (&Url, &Connection)| {
+            Some((url.to_string(), self.with_token(connection.get()?.clone())))
+        };
+        open.iter().filter_map(opened).collect()
+    }
+
     fn client_over(&self, channel: Channel) -> Box<dyn WorkerChannel> {
+        create_worker_client(self.with_token(channel))
+    }
+
+    /// Adds the token to the calls over a connection.
+    fn with_token(&self, channel: Channel) -> BoxCloneSyncChannel {
         let token = self.token.clone();
         let with_token = channel.map_request(move |mut request: http::Request<_>| {
             if let Some(token) = &token {
@@ -100,7 +114,7 @@ impl Channels {
             }
             request
         });
-        create_worker_client(BoxCloneSyncChannel::new(with_token))
+        BoxCloneSyncChannel::new(with_token)
     }
 
     /// Connects to a worker, and compares versions.
@@ -204,7 +218,9 @@ impl WorkerChannel for NamedChannel {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
-        let query = self.channels.queries.get(plan.task_key.query_id.as_u128());
+        let number = plan.task_key.query_id.as_u128();
+        let query = self.channels.queries.get(number);
+        QueryNumber(number).add_to(&mut headers);
         settings::add_to(&mut headers, context.session_config().options())?;
         let opened = self.client.coordinator_channel(headers, plan, messages, metrics, context);
         let answers = opened.await.map_err(|error| query.fail(self.failed(error)))?;

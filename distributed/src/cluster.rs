@@ -30,7 +30,7 @@ const BYTES_PER_TASK: u64 = 16 << 20;
 ///
 /// # fn main() -> datafusion::error::Result<()> {
 /// let cluster = Cluster::new(["https://a.example:7430", "https://b.example:7430"])?
-///     .with_token(Token::new("a long random text")?)
+///     .with_token(Token::new("a-long-random-text")?)
 ///     .with_bytes_per_task(64 << 20);
 /// # let _ = cluster;
 /// # Ok(())
@@ -103,8 +103,10 @@ impl Cluster {
         options.extensions.insert(settings);
 
         let workers = Workers::new(self.urls.clone());
-        let channels =
-            Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
+        let channels = Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
+        if let Some(config) = session.config() {
+            config.set_extension(Arc::new(channels.clone()));
+        }
         let (bytes, living) = (self.bytes_per_task, workers.clone());
         let alone = session.query_planner().clone();
         let mut session = session

@@ -58,7 +58,9 @@ pub fn is_worker_failure(error: &DataFusionError) -> bool {
 fn is_lost(kind: io::ErrorKind) -> bool {
     matches!(
         kind,
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionAborted | io::ErrorKind::TimedOut
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::TimedOut
     )
 }
 
@@ -86,8 +88,11 @@ fn named(worker: &Url, error: DataFusionError) -> DataFusionError {
         false => format!("{message} (on worker {})", shown(worker)),
     };
     match error.find_root() {
-        DataFusionError::External(cause) => DataFusionError::External(name(&cause.to_string()).into()),
+        DataFusionError::External(cause) => {
+            DataFusionError::External(name(&cause.to_string()).into())
+        }
         DataFusionError::Execution(message) => DataFusionError::Execution(name(message)),
+        DataFusionError::Plan(message) => DataFusionError::Plan(name(message)),
         DataFusionError::ResourcesExhausted(message) => {
             DataFusionError::ResourcesExhausted(name(message))
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion_distributed::{
-    DesiredTaskCountEvent, DesiredTaskCountEventResponse, DistributedLeafExec, ScaleUpLeafNodeEvent,
-    ScaleUpLeafNodeEventResponse,
+    DesiredTaskCountEvent, DesiredTaskCountEventResponse, DistributedLeafExec,
+    ScaleUpLeafNodeEvent, ScaleUpLeafNodeEventResponse,
 };
 use gridfusion::codec::SharedLeaf;
 

@@ -18,7 +18,7 @@ use url::{Host, Url};
 /// ```
 /// use gridfusion_distributed::Token;
 ///
-/// let token = Token::new("a long random text").unwrap();
+/// let token = Token::new("a-long-random-text").unwrap();
 /// assert_eq!(format!("{token:?}"), "Token(***)");
 /// assert!(Token::new("").is_err());
 /// ```
@@ -104,7 +104,11 @@ pub(crate) fn check_url(url: &Url, has_token: bool) -> Result<()> {
     let is_tls = match url.scheme() {
         "http" => false,
         "https" => true,
-        _ => return config_err!("'{url}' is no URL of a worker: it begins with http:// or https://"),
+        _ => {
+            return config_err!(
+                "'{url}' is no URL of a worker: it begins with http:// or https://"
+            );
+        }
     };
     let is_local = match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -150,7 +154,9 @@ mod tests {
     #[test]
     fn other_machines_need_tls_and_a_token() {
         let check = |url: &str, token| check_url(&Url::parse(url).unwrap(), token).is_ok();
-        for local in ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://127.3.2.1"] {
+        for local in
+            ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "https://127.3.2.1"]
+        {
             assert!(check(local, false), "{local}");
         }
         assert!(!check("http://10.0.0.1:1", true) && !check("https://host:1", false));
@@ -174,7 +180,8 @@ mod tests {
             token.check(request).is_ok()
         };
         assert!(with(Some("Bearer secret")));
-        for wrong in [None, Some(""), Some("Bearer secret2"), Some("Bearer secreT"), Some("secret")] {
+        for wrong in [None, Some(""), Some("Bearer secret2"), Some("Bearer secreT"), Some("secret")]
+        {
             assert!(!with(wrong), "{wrong:?}");
         }
     }

@@ -9,7 +9,10 @@ use datafusion::common::exec_datafusion_err;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext};
+use datafusion_distributed::{
+    DistributedExt, Worker, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse,
+    WorkerQueryContext,
+};
 use gridfusion::codec::GridfusionCodec;
 use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
 use tokio::net::TcpListener;
@@ -19,6 +22,7 @@ use tonic::transport::{Server, ServerTlsConfig};
 
 use crate::channel::{Channels, version};
 use crate::failure::with_causes;
+use crate::progress::{ProgressService, QueryNumber, Running};
 use crate::security::{Identity, Token, check_address};
 use crate::settings;
 use crate::workers::Workers;
@@ -131,8 +135,7 @@ impl WorkerServer {
             .http2_keepalive_timeout(Some(Duration::from_secs(20)))
             .http2_adaptive_window(Some(true));
         if let Some(identity) = &self.identity {
-            let pem =
-                tonic::transport::Identity::from_pem(&identity.certificate, &identity.key);
+            let pem = tonic::transport::Identity::from_pem(&identity.certificate, &identity.key);
             let tls = ServerTlsConfig::new().identity(pem);
             server = server.tls_config(tls).map_err(failed)?;
         }
@@ -141,28 +144,38 @@ impl WorkerServer {
             Some(token) => token.check(request),
             None => Ok(request),
         };
+        let running = Running::default();
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let served = server
             .layer(InterceptorLayer::new(check))
-            .add_service(self.worker().into_worker_server())
+            .add_service(ProgressService(running.clone()))
+            .add_service(self.worker(running).into_worker_server())
             .serve_with_incoming_shutdown(incoming, shutdown);
         served.await.map_err(failed)
     }
 
     /// Returns the service of the worker.
-    fn worker(self) -> Worker {
+    fn worker(self, running: Running) -> Worker {
         let runtime = Arc::clone(&self.runtime);
         let channels =
             Channels::new(Workers::new(vec![]), self.token.clone(), self.authorities.clone());
         let session = move |context: WorkerQueryContext| {
             let WorkerQueryContext { mut builder, headers } = context;
             let (config, channels) = (self.config.clone(), channels.clone());
-            let customize = Arc::clone(&self.customize);
+            let (customize, running) = (Arc::clone(&self.customize), running.clone());
             async move {
                 let of_task = builder.config().get_or_insert_default();
                 settings::apply(&headers, of_task)?;
                 of_task.options_mut().extensions.insert(config);
+                let query = QueryNumber::of(&headers);
+                let remember = move |event: WorkerPlanRewriteEvent<'_>| {
+                    if let Some(query) = query {
+                        running.add(query, &event.plan);
+                    }
+                    Ok(WorkerPlanRewriteEventResponse::new(event.plan))
+                };
                 let builder = builder
+                    .with_distributed_worker_plan_rewrite_handler(remember)
                     .with_distributed_user_codec(GridfusionCodec)
                     .with_distributed_channel_resolver(channels)
                     .with_gridfusion();

@@ -127,7 +127,8 @@ impl<'a> SharedLeaf<'a> {
 /// Returns the bytes that a scan decodes, or makes if it shows only dimensions.
 fn bytes(array: &GridArray, plan: &ScanPlan, columns: &[ColumnSource]) -> u64 {
     let grid = plan.grid();
-    let edges = grid.axis_chunks().iter().zip(grid.shape()).map(|(axis, len)| axis.edge().min(*len));
+    let edges =
+        grid.axis_chunks().iter().zip(grid.shape()).map(|(axis, len)| axis.edge().min(*len));
     let cells = edges.fold(plan.chunks(), u64::saturating_mul);
     let cells = cells.min(grid.shape().iter().copied().fold(1, u64::saturating_mul));
     let of_column = |column: &ColumnSource| match column.value() {
@@ -137,7 +138,7 @@ fn bytes(array: &GridArray, plan: &ScanPlan, columns: &[ColumnSource]) -> u64 {
     columns.iter().map(of_column).fold(0, u64::saturating_add)
 }
 
-/// Returns the bytes of a value. Those of variable length count as views.
+/// Returns the bytes of a value. Values of variable length count as views.
 fn width(data_type: &arrow::datatypes::DataType) -> u64 {
     data_type.primitive_width().unwrap_or(16) as u64
 }

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::order::ReadOrder;
 use super::partitions::{Part, Partitions};
+use super::pruned::Account;
 use super::scan_plan::ScanPlan;
-use super::shares::Account;
 use super::task::TaskRange;
 use super::touched::TouchedChunks;
 use crate::error::{Error, Result};

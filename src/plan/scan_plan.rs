@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::masks::ChunkMask;
 use super::order::{ReadOrder, SlabShape, ordered_axes};
 use super::partitions::{DivisionParams, Part, Partitions};
-use super::shares::Account;
+use super::pruned::{Account, Pruned};
 use super::task::{TaskNumber, TaskRange};
 use super::touched::TouchedChunks;
 use crate::error::Result;
@@ -45,17 +45,6 @@ impl ScanRequest {
             declares_range: true,
         }
     }
-}
-
-/// The numbers of chunks that a plan leaves out, by the first reason that applies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Chunks that predicates on dimensions exclude.
-    pub by_selection: u64,
-    /// Chunks that only zone maps exclude.
-    pub by_zones: u64,
-    /// Chunks that are not needed because earlier chunks reach the limit.
-    pub by_limit: u64,
 }
 
 /// The chunks that a scan reads, divided into partitions. They are in row-major order of the grid, unless

@@ -9,21 +9,10 @@
 //! shares have the same number of partitions, so some may be empty.
 
 use super::partitions::{DivisionParams, Part, Partitions};
-use super::scan_plan::{Pruned, ScanPlan};
+use super::pruned::Account;
+use super::scan_plan::ScanPlan;
 use super::task::TaskRange;
 use crate::grid::AxisSelection;
-
-/// Which chunks a plan reports as left out. Reports of all shares of a plan add up to those of the plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Account {
-    /// The chunks that the plan leaves out.
-    #[default]
-    Own,
-    /// The chunks that all shares together leave out.
-    OfAll(Pruned),
-    /// None: another share reports them.
-    Elsewhere,
-}
 
 impl ScanPlan {
     /// Divides the plan into `count` plans with about equally many cells. Together they read what this plan reads, in as
@@ -36,7 +25,9 @@ impl ScanPlan {
         let parts = all.parts();
         let border = |number: usize| number * parts.len() / count;
         (0..count)
-            .map(|number| self.share(number, &parts[border(number)..border(number + 1)], partitions))
+            .map(|number| {
+                self.share(number, &parts[border(number)..border(number + 1)], partitions)
+            })
             .collect()
     }
 
@@ -94,7 +85,7 @@ mod tests {
 
     use super::*;
     use crate::grid::{ChunkGrid, Selection};
-    use crate::plan::{ChunkMask, ScanRequest};
+    use crate::plan::{ChunkMask, Pruned, ScanRequest};
 
     /// The chunks that a plan reads, with their selected cells, by partition.
     fn read(plan: &ScanPlan) -> Vec<(u64, Vec<AxisSelection>)> {

@@ -76,12 +76,13 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let titles = titles::of(&logical);
     let planning = start.elapsed();
     let begin = Instant::now();
-    let progress = session.output.progress.then(|| Reads::watch(&plan));
-    let columns = collect(&plan, Arc::new(context), titles, args).await?;
+    let context = Arc::new(context);
+    let progress = session.output.progress.then(|| Reads::watch(&plan, &context));
+    let columns = collect(&plan, context, titles, args).await?;
     drop(progress);
     if session.output.timing {
         let plan = with_worker_metrics(plan).await?;
-    let (rows, reads) = (columns.rows(), Reads::of(plan.as_ref()));
+        let (rows, reads) = (columns.rows(), Reads::of(plan.as_ref()));
         let requests = Requests(remote.counts().since(&earlier));
         Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }

@@ -261,7 +261,7 @@ mod tests {
             maxrows: MaxRows::Limited(40),
             color: false,
         };
-        Output { print, timing: false, progress: false, pager: Pager::default() }
+        Output { print, timing: false, progress: false, pager: Pager::default(), retries: 0 }
     }
 
     #[tokio::test]

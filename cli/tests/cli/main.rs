@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+#[cfg(unix)] // signals freeze processes
+mod cluster;
 mod completions;
 mod copy;
 #[path = "../../../tests/it/docs/blocks.rs"]

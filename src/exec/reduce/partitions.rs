@@ -72,8 +72,7 @@ fn parts_apart_or_empty(
     count: usize,
 ) -> (usize, Vec<AxisSelection>) {
     let apart = (2..=count).rev().find_map(|count| parts_apart(plan, groups, count));
-    let (axis, mut parts) =
-        apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
+    let (axis, mut parts) = apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
     parts.resize(count, AxisSelection::from_range(parts[0].len(), 0..0));
     (axis, parts)
 }

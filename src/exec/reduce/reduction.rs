@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::internal_datafusion_err;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
@@ -13,7 +13,8 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 
 use super::keys::Keys;
 use super::partitions::{
-    ReducePartition, as_planned, shares_apart, without_shared_groups, without_shared_groups_or_empty,
+    ReducePartition, as_planned, shares_apart, without_shared_groups,
+    without_shared_groups_or_empty,
 };
 use super::query::Query;
 use super::strategy::ReduceStrategy;
@@ -115,7 +116,8 @@ impl Reduction {
             };
             return self.plan.shares(count).into_iter().map(share).collect();
         }
-        let config = GridfusionConfig { reduce_weights: self.weighs, ..GridfusionConfig::unlimited() };
+        let config =
+            GridfusionConfig { reduce_weights: self.weighs, ..GridfusionConfig::unlimited() };
         let share = |plan: ScanPlan| {
             let (rows, whole) = (self.rows_over(&Arc::new(plan))?, Arc::clone(&self.schema));
             let share = Self::replacing(&rows, Output::Whole(whole), &config)?;

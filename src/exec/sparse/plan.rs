@@ -110,8 +110,12 @@ impl SparsePlan {
         let partitions = self.partition_count();
         let of = |tiles: &[TileTask]| tiles.iter().map(&cells).fold(0, u64::saturating_add);
         let mut shares = vec![(0_u64, PartitionTasks::default()); count.saturating_mul(partitions)];
-        let mut merges: Vec<(u64, &MergeTask)> =
-            self.partitions.iter().flat_map(|it| &it.merges).map(|it| (of(&it.tiles), it)).collect();
+        let mut merges: Vec<(u64, &MergeTask)> = self
+            .partitions
+            .iter()
+            .flat_map(|it| &it.merges)
+            .map(|it| (of(&it.tiles), it))
+            .collect();
         // The largest first, each to the partition with the least work.
         merges.sort_by_key(|(cells, _)| std::cmp::Reverse(*cells));
         for (cells, merge) in merges {

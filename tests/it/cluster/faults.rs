@@ -25,7 +25,7 @@ async fn failure(ctx: &SessionContext) -> DataFusionError {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_accepts_and_stays_silent() {
     let ctx = tables().await;
-    let mut workers = Workers::start(1, &Default::default()).await;
+    let mut workers = Workers::start(1, &ctx).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     workers.urls.push(url.clone());
@@ -40,7 +40,7 @@ async fn a_worker_that_accepts_and_stays_silent() {
 #[tokio::test]
 async fn a_worker_that_is_not_there() {
     let ctx = tables().await;
-    let mut workers = Workers::start(2, &Default::default()).await;
+    let mut workers = Workers::start(2, &ctx).await;
     let url = "http://127.0.0.1:9".to_owned();
     workers.urls.push(url.clone());
     let coordinator = workers.coordinate(&ctx);
@@ -78,7 +78,7 @@ async fn a_worker_that_sees_another_file() {
     let ctx = reducing(2, 8192);
     let options = ArrayOptions::default().with_dataset("temperature");
     ctx.register_array("temperature", path.to_str().unwrap(), options).await.unwrap();
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     let planned = plan(&coordinator, SQL).await.unwrap();
     let bytes = std::fs::read(&path).unwrap();
@@ -96,9 +96,10 @@ async fn a_worker_that_sees_another_file() {
 #[tokio::test]
 async fn errors_of_queries_name_the_worker() {
     let ctx = tables().await;
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
-    let sql = "SELECT station, sum(100 / (CAST(value AS bigint) * 0)) FROM temperature GROUP BY station";
+    let sql =
+        "SELECT station, sum(100 / (CAST(value AS bigint) * 0)) FROM temperature GROUP BY station";
     let [here, there] = [query(&ctx, sql).await, query(&coordinator, sql).await];
     let [here, there] = [here, there].map(|it| it.expect_err("a division by zero").to_string());
     assert!(here.contains("Divide by zero") && there.contains("Divide by zero"), "{there}");

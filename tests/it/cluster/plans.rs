@@ -22,7 +22,7 @@ async fn queries_of_every_shape_run_on_workers() {
     let ctx = tables().await;
     let mut distributed = 0;
     for count in 1..=3 {
-        let workers = Workers::start(count, &Default::default()).await;
+        let workers = Workers::start(count, &ctx).await;
         let coordinator = workers.coordinate(&ctx);
         for &(sql, keys) in SHAPES {
             let plan = plan(&coordinator, sql).await;
@@ -61,11 +61,14 @@ async fn rows_do_not_multiply() {
 #[tokio::test]
 async fn plans_show_stages_and_tasks() {
     let ctx = tables().await;
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let ctx = workers.coordinate(&ctx);
     for (name, sql) in [
         ("partial", "SELECT station, avg(value) FROM temperature GROUP BY station"),
-        ("whole", "SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day"),
+        (
+            "whole",
+            "SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day",
+        ),
         ("rows", "SELECT * FROM temperature ORDER BY time, station"),
         ("top", "SELECT * FROM temperature ORDER BY value LIMIT 3"),
         ("sparse", "SELECT ship, count(*) FROM ships GROUP BY ship"),
@@ -78,7 +81,7 @@ async fn plans_show_stages_and_tasks() {
 #[tokio::test]
 async fn metrics_of_workers_add_up() {
     let ctx = tables().await;
-    let workers = Workers::start(3, &Default::default()).await;
+    let workers = Workers::start(3, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     for sql in [
         "SELECT station, avg(value) FROM temperature WHERE time < '2024-02-01' GROUP BY station",
@@ -97,7 +100,11 @@ async fn metrics_of_workers_add_up() {
         assert_eq!(one, many, "{sql}");
         assert!(one[0] + one[1] > 0, "{sql}");
     }
-    let analyzed = query(&coordinator, "EXPLAIN ANALYZE SELECT station, avg(value) FROM temperature GROUP BY station").await;
+    let analyzed = query(
+        &coordinator,
+        "EXPLAIN ANALYZE SELECT station, avg(value) FROM temperature GROUP BY station",
+    )
+    .await;
     let analyzed = rows_of(&analyzed.unwrap()).concat().join(" ");
     assert!(analyzed.contains("chunks_read=6") && analyzed.contains("Stage 1"), "{analyzed}");
 }
@@ -106,7 +113,7 @@ async fn metrics_of_workers_add_up() {
 #[tokio::test]
 async fn dynamic_filters_skip_chunks_on_workers() {
     let ctx = tables().await;
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     let sql = "SELECT * FROM temperature ORDER BY value, time, station LIMIT 2";
     let plan = plan(&coordinator, sql).await.unwrap();
@@ -152,12 +159,15 @@ async fn settings_of_workers_do_not_matter() {
 #[tokio::test]
 async fn explain_shows_tasks() {
     let ctx = tables().await;
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     for format in ["", "FORMAT TREE "] {
-        let sql = format!("EXPLAIN {format}SELECT station, avg(value) FROM temperature GROUP BY station");
+        let sql =
+            format!("EXPLAIN {format}SELECT station, avg(value) FROM temperature GROUP BY station");
         let shown = rows_of(&query(&coordinator, &sql).await.unwrap()).concat().join("\n");
-        for part in ["Stage 1 ── tasks=2, partitions=6", "t0: GridReduceExec: mode=partial", "chunks=3/6"] {
+        for part in
+            ["Stage 1 ── tasks=2, partitions=6", "t0: GridReduceExec: mode=partial", "chunks=3/6"]
+        {
             assert!(shown.contains(part), "{shown}");
         }
     }
@@ -171,7 +181,7 @@ async fn arrays_without_a_location_do_not_travel() {
     let opened = (opened.as_ref() as &dyn std::any::Any).downcast_ref::<GridTable>().unwrap();
     let own = Arc::new(GridTable::new(Arc::clone(opened.array())));
     ctx.register_table("own", own).unwrap();
-    let workers = Workers::start(2, &Default::default()).await;
+    let workers = Workers::start(2, &ctx).await;
     let coordinator = workers.coordinate(&ctx);
     let sql = "SELECT station, avg(value) FROM own GROUP BY station ORDER BY station";
     let found = query(&coordinator, sql).await.unwrap();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
+use gridfusion::GridfusionConfig;
 use gridfusion_distributed::{Cluster, WorkerServer};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -25,10 +25,13 @@ impl Drop for Workers {
 }
 
 impl Workers {
-    /// Starts workers, which share the object stores of `runtime`.
-    pub(crate) async fn start(count: usize, runtime: &Arc<RuntimeEnv>) -> Self {
-        let worker = || WorkerServer::default().with_runtime(Arc::clone(runtime));
-        Self::of((0..count).map(|_| worker()).collect()).await
+    /// Starts workers with the object stores and formats of a session.
+    pub(crate) async fn start(count: usize, ctx: &SessionContext) -> Self {
+        let config = ctx.copied_config();
+        let config = config.options().extensions.get::<GridfusionConfig>().cloned();
+        let config = config.unwrap_or_default();
+        let worker = || WorkerServer::default().with_runtime(ctx.runtime_env());
+        Self::of((0..count).map(|_| worker().with_config(config.clone())).collect()).await
     }
 
     /// Starts these workers.
@@ -60,7 +63,7 @@ pub(crate) async fn query_on_workers(
     workers: usize,
     sql: &str,
 ) -> Result<Vec<RecordBatch>> {
-    let workers = Workers::start(workers, &ctx.runtime_env()).await;
+    let workers = Workers::start(workers, ctx).await;
     let ctx = workers.coordinate(ctx);
     let plan = plan(&ctx, sql).await?;
     collect(plan, ctx.task_ctx()).await

@@ -4,15 +4,19 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion_distributed::with_worker_metrics;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tempfile::TempDir;
 
+use crate::cluster::workers::Workers;
+use crate::codec::shapes::metric as sum;
 use crate::conformance::subject::explain;
 use crate::plan::dynamic::metric;
+use crate::reduce::random::agree;
 use crate::support::sparse_writer::{
     COLUMN_MAJOR, Condition, Deletion, Operator, ROW_MAJOR, Row, SparseArray, SparseDimension,
     SparseFragment, SparseSchema, State,
@@ -157,6 +161,42 @@ async fn statistics_skip_tiles_unless_an_older_cell_could_come_back() {
     assert_eq!(rows, [["0"]]);
     let names = ["tiles_pruned_statistics", "tiles_read", "cells_duplicate"];
     assert_eq!(metrics(&plan, names), [40, 20, 100]);
+}
+
+/// Workers share tiles and merges. Statistics answer for tiles there, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiles_are_divided_among_workers() {
+    let ctx = reducing(3, 8192);
+    let overlapping = [rows_of_ten(0..4000), rows_of_ten(1000..2000), rows_of_ten(6000..7000)];
+    let _folder = register(&ctx, &points(ROW_MAJOR, &overlapping)).await;
+    let mut answered = 0;
+    for count in [2, 3] {
+        let workers = Workers::start(count, &ctx).await;
+        let coordinator = workers.coordinate(&ctx);
+        for (sql, keys) in [
+            ("SELECT count(*), sum(v), min(v), max(v) FROM t", 1),
+            ("SELECT count(*), sum(v), min(v), max(v) FROM t WHERE x > 2000 AND y < 7", 1),
+            ("SELECT y, count(*), sum(f) FROM t WHERE v % 3 = 0 GROUP BY y", 1),
+            ("SELECT * FROM t ORDER BY v DESC, x LIMIT 7", 2),
+            ("SELECT * FROM t WHERE x BETWEEN 900 AND 6500", 2),
+        ] {
+            let plan = coordinator.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+            let text = displayable(plan.as_ref()).indent(true).to_string();
+            assert!(text.contains("DistributedLeafExec: SparseScanExec"), "{sql}: {text}");
+            let found = collect(Arc::clone(&plan), coordinator.task_ctx()).await;
+            agree(found, query(&ctx, sql).await, keys, 1.0)
+                .unwrap_or_else(|difference| panic!("{count}: {sql}: {difference}"));
+            let plan = with_worker_metrics(plan).await.unwrap();
+            let (_, alone) = run(&ctx, sql).await;
+            // Other counts differ: tiles at the borders of ranges are read by two tasks, and each partition decides
+            // whether statistics are worth reading.
+            for name in ["tiles_pruned_domain", "tiles_pruned_rtree"] {
+                assert_eq!(sum(&plan, name), sum(&alone, name), "{sql}: {name}");
+            }
+            answered += sum(&plan, "tiles_answered");
+        }
+    }
+    assert!(answered > 0);
 }
 
 #[tokio::test]
