@@ -25,6 +25,9 @@ use super::recipe::Recipe;
 use crate::error::Error;
 use crate::exec::columns::visit_all;
 
+/// The prefix of the settings that each session of Ballista has.
+const BALLISTA: &str = "ballista";
+
 /// A scan, a reduction or another node of gridfusion that was planned in another process.
 ///
 /// It declares what the node declared there: schema, order, partitions, statistics. The first poll of a partition opens the
@@ -74,6 +77,20 @@ impl TravelledExec {
             Ok(node)
         };
         self.made.get_or_try_init(make).await.cloned()
+    }
+
+    /// Fails in an executor of Ballista 55, if the node has several partitions. Ballista gives each task of a stage the whole
+    /// leaf, so rows would multiply, without any error.
+    fn refuse_ballista(&self, context: &TaskContext) -> Result<()> {
+        let is_leaf = self.recipe.inputs().is_empty();
+        let is_one = self.declared.properties.output_partitioning().partition_count() == 1;
+        let mut settings = context.session_config().options().extensions.iter();
+        if !is_leaf || is_one || !settings.any(|(prefix, _)| prefix == BALLISTA) {
+            return Ok(());
+        }
+        let message = "Ballista would run this scan once per task, and rows would multiply; set \
+                       datafusion.execution.target_partitions = 1 before planning, or use `gridfusion worker`";
+        Err(Error::unsupported(message).into())
     }
 
     /// Fails unless the node declares the rows that were planned.
@@ -164,6 +181,7 @@ impl ExecutionPlan for TravelledExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        self.refuse_ballista(&context)?;
         let (travelled, schema) = (self.clone(), self.schema());
         // Nothing is opened before the first poll.
         let rows = async move {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tree::{Tie, Tree, Weight};
 
 /// The source folders of the crates. Missing folders are skipped.
-const CRATES: [&str; 3] = ["src", "cli/src", "plot/src"];
+const CRATES: [&str; 4] = ["src", "cli/src", "distributed/src", "plot/src"];
 
 #[test]
 fn files_stand_in_no_circles() {

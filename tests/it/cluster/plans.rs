@@ -33,8 +33,8 @@ async fn queries_of_every_shape_run_on_workers() {
             assert!(rows.unwrap_or_else(|why| panic!("{count}: {sql}: {why}")) > 0, "{sql}");
         }
     }
-    // With one worker, each stage has one task, and nothing needs to travel.
-    assert!(distributed > SHAPES.len(), "{distributed}");
+    // Of the others, the only scan has one partition, or statistics give the answer.
+    assert!(distributed > 2 * SHAPES.len(), "{distributed}");
 }
 
 #[tokio::test]

@@ -3,8 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigExtension;
+use datafusion::common::extensions_options;
 use datafusion::physical_plan::collect;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_proto::physical_plan::{DefaultPhysicalProtoConverter, PhysicalExtensionCodec};
 use gridfusion::codec::GridfusionCodec;
 use gridfusion::{ArrayOpener, ArrayOptions, GridTable, GridfusionSessionContextExt};
@@ -177,4 +179,28 @@ async fn damaged_bytes_are_refused() {
         }
     }
     assert!(refused > 1900, "{refused} of 2000");
+}
+
+/// Ballista runs a leaf whole in each task of a stage, so a scan of several partitions must not run there.
+#[tokio::test]
+async fn executors_of_ballista_are_refused() {
+    extensions_options! {
+        struct Settings {
+            pub job: Option<String>, default = None
+        }
+    }
+    impl ConfigExtension for Settings {
+        const PREFIX: &'static str = "ballista";
+    }
+    let config = SessionConfig::new().with_option_extension(Settings::default());
+    let executor = SessionContext::new_with_config(config);
+    for (partitions, is_refused) in [(1, false), (3, true)] {
+        let ctx = reducing(partitions, 8192);
+        let options = ArrayOptions::default().with_dataset("temperature");
+        ctx.register_array("t", shipped(STATIONS), options).await.unwrap();
+        match sent(&ctx, &executor).await {
+            Ok(rows) => assert!(!is_refused && rows.len() == 6),
+            Err(error) => assert!(is_refused && error.contains("rows would multiply"), "{error}"),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! keys, aggregates and predicates.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result as DfResult};
@@ -269,6 +270,9 @@ async fn sent_if_possible(ours: &SessionContext, sql: &str) -> Option<DfResult<V
     Some(query_sent(ours, &worker, sql).await).filter(|it| !it.as_ref().is_err_and(cannot_travel))
 }
 
+/// The queries that ran on workers.
+static ON_WORKERS: AtomicUsize = AtomicUsize::new(0);
+
 /// Runs a query on workers; `None` if its table has no location.
 async fn on_workers_if_possible(
     ours: &SessionContext,
@@ -276,6 +280,7 @@ async fn on_workers_if_possible(
     sql: &str,
 ) -> Option<DfResult<Vec<RecordBatch>>> {
     let found = query_on_workers(ours, workers, sql).await;
+    ON_WORKERS.fetch_add(usize::from(found.is_ok()), Ordering::Relaxed);
     Some(found).filter(|it| !it.as_ref().is_err_and(cannot_travel))
 }
 
@@ -422,6 +427,8 @@ async fn reductions_agree_with_rows() {
         assert!(taken > 500, "{tier} was taken {taken} times: {tiers:?}");
     }
     assert!(tiers.get("rows").is_some_and(|rows| *rows < 1_500), "{tiers:?}");
+    let on_workers = ON_WORKERS.load(Ordering::Relaxed);
+    assert!(on_workers > 1_000, "{on_workers} queries ran on workers");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -175,7 +175,7 @@ async fn tiles_are_divided_among_workers() {
         let coordinator = workers.coordinate(&ctx);
         for (sql, keys) in [
             ("SELECT count(*), sum(v), min(v), max(v) FROM t", 1),
-            ("SELECT count(*), sum(v), min(v), max(v) FROM t WHERE x > 2000 AND y < 7", 1),
+            ("SELECT count(*), sum(v), min(v), max(v) FROM t WHERE x > 10 AND y < 7", 1),
             ("SELECT y, count(*), sum(f) FROM t WHERE v % 3 = 0 GROUP BY y", 1),
             ("SELECT * FROM t ORDER BY v DESC, x LIMIT 7", 2),
             ("SELECT * FROM t WHERE x BETWEEN 900 AND 6500", 2),
