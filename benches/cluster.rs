@@ -88,10 +88,10 @@ fn work() {
 /// A session whose queries these workers run.
 fn coordinator(workers: &[&Worker], bytes_per_task: u64) -> SessionContext {
     let urls = workers.iter().map(|worker| worker.url.as_str());
-    session(Cluster::new(urls).unwrap().with_bytes_per_task(bytes_per_task))
+    session(&Cluster::new(urls).unwrap().with_bytes_per_task(bytes_per_task))
 }
 
-fn session(cluster: Cluster) -> SessionContext {
+fn session(cluster: &Cluster) -> SessionContext {
     let state = SessionStateBuilder::new_from_existing(reducing(2, 8192).state());
     SessionContext::new_with_state(cluster.coordinate(state).unwrap().build())
 }
@@ -202,7 +202,7 @@ fn large_cluster(runtime: &Runtime) -> String {
     let store = folder.path().join("many.zarr");
     write_store(&store, edge);
     let urls = (0..workers).map(|number| format!("http://127.0.0.1:{}", 1_000 + number));
-    let ctx = session(Cluster::new(urls).unwrap());
+    let ctx = session(&Cluster::new(urls).unwrap());
     register(runtime, &ctx, store.to_str().unwrap());
     let begin = Instant::now();
     let plan = runtime.block_on(async {

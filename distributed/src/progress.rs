@@ -58,10 +58,16 @@ impl QueryNumber {
     }
 }
 
+/// The plan of a task, until it ends.
+type Task = Weak<dyn ExecutionPlan>;
+
+/// Sums of metrics, by name: the number, or the pruned and the matched one.
+type Sums = BTreeMap<String, [u64; 2]>;
+
 /// The plans of the tasks that a worker runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Running {
-    tasks: Arc<Mutex<HashMap<QueryNumber, Vec<Weak<dyn ExecutionPlan>>>>>,
+    tasks: Arc<Mutex<HashMap<QueryNumber, Vec<Task>>>>,
 }
 
 impl Running {
@@ -81,7 +87,7 @@ impl Running {
             let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.get(&query).into_iter().flatten().filter_map(Weak::upgrade).collect()
         };
-        let mut sums = BTreeMap::new();
+        let mut sums = Sums::new();
         for plan in plans {
             add_metrics(&plan, &mut sums);
         }
@@ -91,8 +97,8 @@ impl Running {
     }
 }
 
-/// Adds the counts of a plan to sums, by name: the number, or the pruned and the matched one.
-fn add_metrics(plan: &Arc<dyn ExecutionPlan>, sums: &mut BTreeMap<String, [u64; 2]>) {
+/// Adds the metrics of a plan to sums.
+fn add_metrics(plan: &Arc<dyn ExecutionPlan>, sums: &mut Sums) {
     // The closure never fails.
     let _ = plan.apply(|node| {
         for metric in node.metrics().unwrap_or_default().iter() {
@@ -202,7 +208,7 @@ impl Service<http::Request<Body>> for ProgressService {
 /// ```
 #[derive(Debug)]
 pub struct WorkerProgress {
-    latest: Arc<Mutex<BTreeMap<String, [u64; 2]>>>,
+    latest: Arc<Mutex<Sums>>,
     asking: Option<JoinHandle<()>>,
 }
 
@@ -250,11 +256,7 @@ fn number_of(plan: &Arc<dyn ExecutionPlan>) -> Option<QueryNumber> {
 }
 
 /// Asks all workers for their counters again and again. A worker that does not answer keeps its last ones.
-async fn ask(
-    query: QueryNumber,
-    channels: Arc<Channels>,
-    latest: Arc<Mutex<BTreeMap<String, [u64; 2]>>>,
-) {
+async fn ask(query: QueryNumber, channels: Arc<Channels>, latest: Arc<Mutex<Sums>>) {
     let mut of_workers: HashMap<String, Counters> = HashMap::new();
     loop {
         tokio::time::sleep(INTERVAL).await;
@@ -271,7 +273,7 @@ async fn ask(
                 of_workers.insert(url, answer.into_inner());
             }
         }
-        let mut sums: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        let mut sums = Sums::new();
         for counter in of_workers.values().flat_map(|it| &it.counters) {
             let sum = sums.entry(counter.name.clone()).or_default();
             *sum = [sum[0].saturating_add(counter.value), sum[1].saturating_add(counter.matched)];

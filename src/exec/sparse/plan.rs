@@ -156,7 +156,7 @@ impl SparsePlan {
     /// Returns the position of the first tile that is read among those that all shares read, and the number of these.
     pub fn first_tile(&self) -> (u64, u64) {
         let tasks = self.partitions.iter().find(|it| !it.tiles.is_empty());
-        let first = tasks.and_then(|it| it.tiles.first()).map_or(0, |it| it.tile.tile as u64);
+        let first = tasks.and_then(|it| it.tiles.first()).map_or(0, |it| it.tile.tile);
         (first.min(self.counts.tiles), self.counts.tiles)
     }
 
