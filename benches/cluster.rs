@@ -39,6 +39,8 @@ use tokio::runtime::Runtime;
 const WORKS: &str = "GRIDFUSION_BENCH_WORKS";
 
 const BY_STATION: &str = "SELECT station, avg(value) FROM t GROUP BY station";
+/// A key over values, which takes rows.
+const BY_VALUE: &str = "SELECT round(value) AS v, count(*) FROM t GROUP BY v";
 const BY_MONTH: &str = "SELECT date_trunc('month', time) AS m, max(value) FROM t GROUP BY m";
 
 /// A worker in another process, on one processor.
@@ -112,7 +114,7 @@ fn file(zstd: bool) -> TempTet {
     let time = TestDataset::new("time", I32, &[hours], &[hours], hours_since).with_metadata(
         json!({"dim_names": ["time"], "attrs": {"units": "hours since 1890-01-01"}}),
     );
-    TempTet::new(&tet_bytes(&[value, time], &Layout::default()))
+    TempTet::new(&tet_bytes(&[value, time], &layout()))
 }
 
 fn register(runtime: &Runtime, ctx: &SessionContext, location: &str) {
@@ -135,13 +137,20 @@ fn main() {
             register(&runtime, &ctx, file.location());
             ctx
         });
-        for (sql, name) in [(BY_STATION, "`GROUP BY station`"), (BY_MONTH, "`GROUP BY` month")] {
+        let alone = reducing(2, 8192);
+        register(&runtime, &alone, file.location());
+        for (sql, name) in [
+            (BY_STATION, "`GROUP BY station`"),
+            (BY_MONTH, "`GROUP BY` month"),
+            (BY_VALUE, "`GROUP BY round(value)`, over rows"),
+        ] {
             let name = format!("{name}, {kind}, two workers");
             let one: Box<dyn FnMut()> = Box::new(|| run(&runtime, &sessions[0], sql));
+            let threads: Box<dyn FnMut()> = Box::new(|| run(&runtime, &alone, sql));
             figures.compare(
                 name.as_str(),
                 || run(&runtime, &sessions[1], sql),
-                vec![("one worker", one)],
+                vec![("one worker", one), ("two threads of one process", threads)],
             );
         }
         if !zstd {
@@ -164,7 +173,7 @@ fn overhead(runtime: &Runtime, workers: &[Worker; 2], figures: &mut Figures) {
     let metadata =
         json!({"dim_names": ["time", "station"], "coords": {"station": {"labels": labels}}});
     let value = TestDataset::new("t", F32, &[100, 10], &[25, 10], cells).with_metadata(metadata);
-    let file = TempTet::new(&tet_bytes(&[value], &Layout::default()));
+    let file = TempTet::new(&tet_bytes(&[value], &layout()));
     let (alone, together) = (reducing(2, 8192), coordinator(&[&workers[0], &workers[1]], 1));
     for ctx in [&alone, &together] {
         register(runtime, ctx, file.location());
@@ -202,7 +211,7 @@ fn large_cluster(runtime: &Runtime) -> String {
     let store = folder.path().join("many.zarr");
     write_store(&store, edge);
     let urls = (0..workers).map(|number| format!("http://127.0.0.1:{}", 1_000 + number));
-    let ctx = session(&Cluster::new(urls).unwrap());
+    let ctx = session(&Cluster::new(urls).unwrap().with_bytes_per_task(1 << 20));
     register(runtime, &ctx, store.to_str().unwrap());
     let begin = Instant::now();
     let plan = runtime.block_on(async {
@@ -256,4 +265,9 @@ fn write_store(store: &Path, edge: usize) {
     });
     std::fs::create_dir_all(store).unwrap();
     std::fs::write(store.join("zarr.json"), root.to_string()).unwrap();
+}
+
+/// The layout of files with metadata.
+fn layout() -> Layout {
+    Layout { history_version: Some(2), ..Layout::default() }
 }

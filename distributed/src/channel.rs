@@ -30,8 +30,8 @@ use tower::ServiceExt;
 use url::Url;
 
 use crate::failure::{failure, is_worker_failure, of_call, with_causes};
-use crate::progress::QueryNumber;
 use crate::queries::{Queries, Query};
+use crate::query_number::QueryNumber;
 use crate::security::Token;
 use crate::settings;
 use crate::workers::Workers;

@@ -50,12 +50,14 @@
 
 mod channel;
 mod cluster;
+mod counters;
 mod failure;
 mod leaves;
 mod metrics;
 mod planner;
 mod progress;
 mod queries;
+mod query_number;
 mod routing;
 mod security;
 mod settings;

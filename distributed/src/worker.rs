@@ -21,8 +21,9 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Server, ServerTlsConfig};
 
 use crate::channel::{Channels, version};
+use crate::counters::{ProgressService, Running};
 use crate::failure::with_causes;
-use crate::progress::{ProgressService, QueryNumber, Running};
+use crate::query_number::QueryNumber;
 use crate::security::{Identity, Token, check_address};
 use crate::settings;
 use crate::workers::Workers;

@@ -4,5 +4,7 @@
 mod faults;
 /// Plans of queries on workers, and the metrics of all workers together.
 mod plans;
+/// Counters of workers while a query runs.
+mod progress;
 /// Starting workers, and sessions of coordinators.
 pub(crate) mod workers;

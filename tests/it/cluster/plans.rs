@@ -33,7 +33,7 @@ async fn queries_of_every_shape_run_on_workers() {
             assert!(rows.unwrap_or_else(|why| panic!("{count}: {sql}: {why}")) > 0, "{sql}");
         }
     }
-    // Of the others, the only scan has one partition, or statistics give the answer.
+    // The other queries have a scan of one partition only, or statistics give the answer.
     assert!(distributed > 2 * SHAPES.len(), "{distributed}");
 }
 

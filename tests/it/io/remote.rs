@@ -100,7 +100,7 @@ pub(crate) fn files(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns a file of 640 kB in 16 raw chunks. The head of the file has the index.
-pub(super) fn large() -> Vec<u8> {
+pub(crate) fn large() -> Vec<u8> {
     let data = (0..160_000).flat_map(|i: i32| i.to_le_bytes()).collect();
     let dataset = TestDataset::new("value", I32, &[400, 400], &[100, 100], data);
     tet_bytes(&[dataset], &Layout { history_version: Some(2), ..Layout::default() })

@@ -1,0 +1,45 @@
+//! Counters of workers while a query runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::physical_plan::collect;
+use gridfusion::io::RemoteLimits;
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion_distributed::WorkerProgress;
+
+use super::workers::{Workers, plan};
+use crate::io::remote::{Link, large};
+use crate::support::object_server::ObjectServer;
+
+/// Objects come slowly, one chunk after the other, so a query takes a while. Its chunks are counted before it ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chunks_of_all_workers_are_counted() {
+    let link = Link::new(ObjectServer::start([("bucket/large.tet", large())]));
+    let one_by_one = RemoteLimits { requests: 1, merge: 40_000, gap: 0, ..RemoteLimits::default() };
+    let ctx = link.session(one_by_one);
+    let location = "s3://bucket/large.tet";
+    ctx.register_array("t", location, ArrayOptions::default()).await.unwrap();
+    let workers = Workers::start(2, &ctx).await;
+    let coordinator = workers.coordinate(&ctx);
+    let plan = plan(&coordinator, "SELECT max(value) FROM t").await.unwrap();
+    link.server.set_latency(Duration::from_millis(100));
+    let context = coordinator.task_ctx();
+    let progress = WorkerProgress::watch(&plan, &context);
+    let query = tokio::spawn(collect(Arc::clone(&plan), context));
+    let mut seen = vec![];
+    while !query.is_finished() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let count = |(name, count, matched)| match name {
+            name if name == "chunks_read" => Some(count),
+            name if name == "chunks_pruned_selection" => {
+                assert_eq!((count, matched), (0, 16), "only one share reports them");
+                None
+            }
+            _ => None,
+        };
+        seen.extend(progress.counters().into_iter().find_map(count));
+    }
+    query.await.unwrap().unwrap();
+    assert!(seen.is_sorted() && seen.iter().any(|read| (1..16).contains(read)), "{seen:?}");
+}
