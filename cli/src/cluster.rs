@@ -164,8 +164,17 @@ pub(crate) async fn run(args: &WorkerArgs) -> Result<()> {
     server.serve(listener, stopped()).await
 }
 
-/// Waits for Ctrl-C, or for the signal that ends services.
+/// Waits for a signal to stop. Running queries then end first, unless a second signal comes.
 async fn stopped() {
+    signalled().await;
+    tokio::spawn(async {
+        signalled().await;
+        std::process::exit(130);
+    });
+}
+
+/// Waits for Ctrl-C, or for the signal that ends services.
+async fn signalled() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

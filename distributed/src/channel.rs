@@ -32,7 +32,7 @@ use url::Url;
 use crate::failure::{failure, is_worker_failure, of_call, with_causes};
 use crate::queries::{Queries, Query};
 use crate::query_number::QueryNumber;
-use crate::security::Token;
+use crate::security::{Token, check_url};
 use crate::settings;
 use crate::workers::Workers;
 
@@ -119,6 +119,8 @@ impl Channels {
 
     /// Connects to a worker, and compares versions.
     async fn connect(&self, url: &Url) -> Result<Channel> {
+        // A worker gets the URLs of others from a plan.
+        check_url(url, self.token.is_some())?;
         let silent = |_| {
             let reason = format!("does not answer within {} seconds", CONNECT.as_secs());
             failure(url, io::ErrorKind::TimedOut, reason)

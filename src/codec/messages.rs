@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: Declared,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6")]
     pub(super) node: Option<Node>,
 }
 
@@ -27,6 +27,8 @@ pub(super) enum Node {
     SparseScan(SparseScan),
     #[prost(message, tag = "5")]
     SparseAnswer(SparseAnswer),
+    #[prost(message, tag = "6")]
+    WorkList(WorkList),
 }
 
 /// The declarations of a node to DataFusion.
@@ -318,3 +320,10 @@ pub(super) struct SparseScan {
 /// Answers from statistics of tiles, above the first stage of an aggregation, which travels as an input.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(super) struct SparseAnswer {}
+
+/// A leaf whose partitions the input lists.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct WorkList {
+    #[prost(message, required, tag = "1")]
+    pub(super) leaf: PhysicalPlanNode,
+}

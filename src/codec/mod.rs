@@ -25,6 +25,7 @@
 //! | `recipe` | how to make a node, as a trait |
 //! | `grid_nodes`, `sparse_nodes` | the recipes of nodes, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
+//! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
 //! | `travelled` | [`TravelledExec`], a node that came from another process |
 
 mod converters;
@@ -40,7 +41,9 @@ mod shares;
 mod sparse_nodes;
 mod tables;
 mod travelled;
+mod work_list;
 
 pub use node_codec::GridfusionCodec;
 pub use shares::SharedLeaf;
 pub use travelled::TravelledExec;
+pub use work_list::{WorkListExec, with_work_lists};

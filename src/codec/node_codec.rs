@@ -13,10 +13,11 @@ use super::converters::{Decoder, Encoder};
 use super::declared::Declared;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
-use super::messages::{Envelope, Node};
+use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
 use super::travelled::TravelledExec;
+use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{GridReduceExec, GridScanExec, SparseAnswerExec, SparseScanExec};
@@ -88,6 +89,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
                 Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
             }
             Some(Node::SparseAnswer(_)) => Arc::new(AnswerRecipe::over(inputs)?),
+            Some(Node::WorkList(it)) => return work_list(&it, inputs, decoder),
             None => return Err(Error::corrupt_region("plan", "no node").into()),
         };
         Ok(Arc::new(TravelledExec::new(declared, recipe)))
@@ -101,6 +103,14 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
         let encoder = Encoder { codec: self, converter };
+        if let Some(listed) = node.downcast_ref::<WorkListExec>() {
+            let declared = Declared::of(&node)?.message(encoder)?;
+            let leaf = encoder.plan(listed.leaf())?;
+            return seal(
+                &Envelope { declared, node: Some(Node::WorkList(WorkList { leaf })) },
+                bytes,
+            );
+        }
         let recipe: Arc<dyn Recipe> = if let Some(travelled) = node.downcast_ref::<TravelledExec>()
         {
             return seal(&envelope(travelled.declared(), travelled.recipe(), encoder)?, bytes);
@@ -135,6 +145,21 @@ impl PhysicalExtensionCodec for GridfusionCodec {
 
 /// The bytes of the function `weighted_avg`, which a worker's session need not have.
 const WEIGHTED_AVG: &[u8] = b"gridfusion weighted_avg";
+
+/// Makes a leaf again whose partitions the input lists.
+fn work_list(
+    message: &WorkList,
+    inputs: &[Arc<dyn ExecutionPlan>],
+    decoder: Decoder<'_>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match inputs {
+        [list] => {
+            let leaf = decoder.plan(&message.leaf)?;
+            Ok(Arc::new(WorkListExec::over(leaf, Arc::clone(list))?))
+        }
+        _ => Err(Error::corrupt_region("plan", "a list of partitions is missing").into()),
+    }
+}
 
 fn envelope(declared: &Declared, recipe: &dyn Recipe, encoder: Encoder<'_>) -> Result<Envelope> {
     let node = Some(recipe.message(encoder)?);

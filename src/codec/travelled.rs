@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{
@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 
 use super::declared::Declared;
 use super::recipe::Recipe;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::exec::columns::visit_all;
 
 /// The prefix of the settings that each session of Ballista has.
@@ -88,8 +88,8 @@ impl TravelledExec {
         if !is_leaf || is_one || !settings.any(|(prefix, _)| prefix == BALLISTA) {
             return Ok(());
         }
-        let message = "Ballista would run this scan once per task, and rows would multiply; set \
-                       datafusion.execution.target_partitions = 1 before planning, or use `gridfusion worker`";
+        let message = "Ballista would run this scan once per task, and rows would multiply; apply `with_work_lists` to \
+                       the plan before it is submitted, or use `gridfusion worker`";
         Err(Error::unsupported(message).into())
     }
 
@@ -107,6 +107,20 @@ impl TravelledExec {
             self.declared.name
         );
         Err(Error::unsupported(message).into())
+    }
+}
+
+/// Returns I/O errors of this library as those of DataFusion: engines repeat a task after these, and after no others.
+fn as_io_error(error: DataFusionError) -> DataFusionError {
+    match error {
+        DataFusionError::External(cause) => match cause.downcast::<Error>() {
+            Ok(cause) if cause.kind() == ErrorKind::Io => {
+                DataFusionError::IoError(std::io::Error::other(*cause))
+            }
+            Ok(cause) => DataFusionError::External(cause),
+            Err(cause) => DataFusionError::External(cause),
+        },
+        other => other,
     }
 }
 
@@ -188,7 +202,7 @@ impl ExecutionPlan for TravelledExec {
             let node = travelled.node(&context).await?;
             node.execute(partition, context)
         };
-        let rows = futures::stream::once(rows).try_flatten();
+        let rows = futures::stream::once(rows).try_flatten().map_err(as_io_error);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 

@@ -32,10 +32,12 @@ pub(super) fn statistics(
     let rows = plan.rows(partition);
     let num_rows = exact_count(rows);
     let whole = plan.is_selection() && (partition.is_none() || plan.partition_count() == 1);
+    // A plan for many processes has many shares, and no optimizer sees them.
+    let is_share = plan.is_share();
     let column_statistics = columns
         .iter()
         .map(|column| match (column.axis(), array.labels_of(*column)) {
-            (Some(axis), Some(labels)) if rows > 0 => {
+            (Some(axis), Some(labels)) if rows > 0 && !is_share => {
                 let exact = dimension(labels, &plan.selection().axes()[axis], rows)?;
                 Ok(if whole { exact } else { exact.to_inexact() })
             }

@@ -70,6 +70,11 @@ impl ScanPlan {
         }
     }
 
+    /// Whether this plan is a share of another.
+    pub fn is_share(&self) -> bool {
+        self.account != Account::Own
+    }
+
     fn account_of(&self, number: usize) -> Account {
         match self.pruned() {
             Some(pruned) if number == 0 => Account::OfAll(pruned),

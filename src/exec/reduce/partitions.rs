@@ -39,7 +39,8 @@ pub(super) fn without_shared_groups(
     if plan.partition_count() == 1 {
         return Some(as_planned(plan));
     }
-    let (axis, parts) = parts_apart(plan, groups, plan.partition_count())?;
+    let axes: Vec<KeyedAxis> = KeyedAxis::all(plan, groups);
+    let (axis, parts) = parts_apart(plan, &axes, plan.partition_count())?;
     Some(of_parts(plan, axis, &parts))
 }
 
@@ -71,25 +72,43 @@ fn parts_apart_or_empty(
     groups: &[AxisGroups],
     count: usize,
 ) -> (usize, Vec<AxisSelection>) {
-    let apart = (2..=count).rev().find_map(|count| parts_apart(plan, groups, count));
+    let axes: Vec<KeyedAxis> = KeyedAxis::all(plan, groups);
+    let apart = (2..=count).rev().find_map(|count| parts_apart(plan, &axes, count));
     let (axis, mut parts) = apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
     parts.resize(count, AxisSelection::from_range(parts[0].len(), 0..0));
     (axis, parts)
 }
 
+/// An axis in a key.
+struct KeyedAxis {
+    axis: usize,
+    /// Per rank, whether a cut before it splits no group; `None` if no cut splits any.
+    splits_no_group: Option<Vec<bool>>,
+}
+
+impl KeyedAxis {
+    fn all(plan: &ScanPlan, groups: &[AxisGroups]) -> Vec<Self> {
+        let keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
+        let keyed = keyed.map(|(axis, groups)| {
+            let len = plan.selection().axes()[axis].count();
+            Self { axis, splits_no_group: group_borders(groups, len) }
+        });
+        keyed.collect()
+    }
+}
+
 /// Returns an axis and `count` parts of its selected indices, about equally large, that share no group. The first axis
-/// in a key that has suitable cuts is cut, and no other.
+/// that has suitable cuts is cut, and no other.
 fn parts_apart(
     plan: &ScanPlan,
-    groups: &[AxisGroups],
+    axes: &[KeyedAxis],
     count: usize,
 ) -> Option<(usize, Vec<AxisSelection>)> {
-    let mut keyed = groups.iter().enumerate().filter(|(_, groups)| **groups != AxisGroups::One);
-    keyed.find_map(|(axis, groups)| {
-        let cuts = cuts(plan, axis, groups, count as u64)?;
-        let selection = &plan.selection().axes()[axis];
+    axes.iter().find_map(|keyed| {
+        let cuts = cuts(plan, keyed, count as u64)?;
+        let selection = &plan.selection().axes()[keyed.axis];
         let between = |ranks: &[u64]| selection.slice(ranks[0]..ranks[1]);
-        Some((axis, cuts.windows(2).map(between).collect()))
+        Some((keyed.axis, cuts.windows(2).map(between).collect()))
     })
 }
 
@@ -108,16 +127,16 @@ fn of_parts(plan: &ScanPlan, axis: usize, parts: &[AxisSelection]) -> Vec<Reduce
 /// Of 1440 indices in chunks of 240, two partitions are cut at 720: the ideal rank, and a chunk's border.
 /// If a group has cells on both sides, there is no cut: no other border is near enough, between 630 and
 /// 809.
-fn cuts(plan: &ScanPlan, axis: usize, groups: &AxisGroups, count: u64) -> Option<Vec<u64>> {
+fn cuts(plan: &ScanPlan, keyed: &KeyedAxis, count: u64) -> Option<Vec<u64>> {
     /// A cut inside a chunk makes two partitions read it. That costs little if each has so many chunks.
     const CHUNKS_PER_SPLIT: u64 = 16;
     /// A cut may lie `1 / SLACK` of a share away from its ideal rank.
     const SLACK: u64 = 8;
+    let &KeyedAxis { axis, ref splits_no_group } = keyed;
     let selection = &plan.selection().axes()[axis];
     let len = selection.count();
     // Many chunks per partition: then a cut may be anywhere.
     let may_split = plan.grid().chunks_per_axis()[axis] / count >= CHUNKS_PER_SPLIT;
-    let splits_no_group = group_borders(groups, len);
     let mut cuts = vec![0];
     for number in 1..count {
         let ideal = len * number / count;

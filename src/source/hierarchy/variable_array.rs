@@ -29,11 +29,15 @@ pub(super) async fn open_variable(
     let mut remarks = Remarks::default();
     let grid = grid(variable)?;
     let names = dimension_names(variable, &view.dimension_names, &mut remarks);
+    let of_axes: Vec<Option<usize>> = names
+        .iter()
+        .enumerate()
+        .map(|(axis, name)| roles.labels_of(store.hierarchy(), variable, axis, name))
+        .collect();
+    read_unknown(store, &of_axes, &names, view, known, &mut remarks).await?;
     let mut dims = Vec::with_capacity(names.len());
-    for (axis, name) in names.into_iter().enumerate() {
-        dims.push(
-            dimension(store, roles, (variable, axis), name, view, known, &mut remarks).await?,
-        );
+    for ((name, number), axis) in names.into_iter().zip(of_axes).zip(&variable.axes) {
+        dims.push(dimension(store, number, name, axis.len, known)?);
     }
     // The value column is `value`, unless a dimension has that name.
     let taken = dims.iter().any(|dim| dim.name() == "value");
@@ -74,46 +78,64 @@ fn with_units<'a>(
     Ok(own)
 }
 
-async fn dimension(
+/// Reads the labels that are not known yet, of the variables `of_axes`. All are read at once, because each takes round trips
+/// to an object store.
+async fn read_unknown(
     store: &Arc<dyn VariableStore>,
-    roles: &Roles,
-    (of, axis): (&Variable, usize),
-    name: String,
+    of_axes: &[Option<usize>],
+    names: &[String],
     view: &HierarchyView,
     known: &mut KnownLabels,
     remarks: &mut Remarks,
-) -> Result<Dimension> {
-    let len = of.axes[axis].len;
-    let Some(number) = roles.labels_of(store.hierarchy(), of, axis, &name) else {
-        return Ok(Dimension::indexed(name, len));
-    };
-    let labels = match known.iter().find(|(read, _)| *read == number) {
-        Some((_, labels)) => labels.clone(),
-        None => {
-            let mut of_labels = Remarks::default();
-            let labels = match read_labels(store, number, view, &mut of_labels).await {
-                // Other values over the dimension can be read without its labels.
-                Err(error) if error.kind() == ErrorKind::Unsupported => {
-                    of_labels.odd.push(format!("{}; they are ignored", error.detail()));
-                    None
-                }
-                labels => labels.map_err(|error| error.about(&format!("labels of \"{name}\"")))?,
-            };
-            remarks.of_labels(&name, of_labels);
-            known.push((number, labels.clone()));
-            labels
+) -> Result<()> {
+    let mut unknown: Vec<(usize, &String)> = vec![];
+    for (number, name) in of_axes.iter().zip(names) {
+        let is_known = |number: &usize| {
+            known.iter().any(|(it, _)| it == number) || unknown.iter().any(|(it, _)| it == number)
+        };
+        if let Some(number) = number.filter(|number| !is_known(number)) {
+            unknown.push((number, name));
         }
-    };
-    Ok(match labels {
-        Some(labels) if labels.len() != len => {
+    }
+    let read = unknown.into_iter().map(|(number, name)| async move {
+        let mut of_labels = Remarks::default();
+        let labels = read_labels(store, number, view, &mut of_labels).await;
+        (number, name, labels, of_labels)
+    });
+    for (number, name, labels, mut of_labels) in futures::future::join_all(read).await {
+        let labels = match labels {
+            // Other values over the dimension can be read without its labels.
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                of_labels.odd.push(format!("{}; they are ignored", error.detail()));
+                None
+            }
+            labels => labels.map_err(|error| error.about(&format!("labels of \"{name}\"")))?,
+        };
+        remarks.of_labels(name, of_labels);
+        known.push((number, labels));
+    }
+    Ok(())
+}
+
+/// Makes a dimension with the labels of a variable, which are known.
+fn dimension(
+    store: &Arc<dyn VariableStore>,
+    number: Option<usize>,
+    name: String,
+    len: u64,
+    known: &KnownLabels,
+) -> Result<Dimension> {
+    let labels = known.iter().find(|(read, _)| Some(*read) == number);
+    Ok(match (number, labels.and_then(|(_, labels)| labels.clone())) {
+        (Some(_), Some(labels)) if labels.len() != len => {
             let message = format!("{} labels of \"{name}\" for {len} places", labels.len());
             return Err(Error::internal(message));
         }
-        Some(labels) => {
+        (Some(number), Some(labels)) => {
             let attributes = texts(&variable(&**store, number)?.attributes);
             Dimension::new(name, Some(labels), len, attributes)
         }
-        None => Dimension::indexed(name, len),
+        _ => Dimension::indexed(name, len),
     })
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
 use datafusion::prelude::SessionContext;
 use gridfusion::GridTable;
-use gridfusion_distributed::{WorkerServer, with_worker_metrics};
+use gridfusion_distributed::{Cluster, WorkerServer, with_worker_metrics};
 
 use super::workers::{Workers, plan, query_on_workers};
 use crate::codec::shapes::{SHAPES, metric, tables};
@@ -63,19 +64,67 @@ async fn plans_show_stages_and_tasks() {
     let ctx = tables().await;
     let workers = Workers::start(2, &ctx).await;
     let ctx = workers.coordinate(&ctx);
-    for (name, sql) in [
-        ("partial", "SELECT station, avg(value) FROM temperature GROUP BY station"),
-        (
-            "whole",
-            "SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day",
-        ),
-        ("rows", "SELECT * FROM temperature ORDER BY time, station"),
-        ("top", "SELECT * FROM temperature ORDER BY value LIMIT 3"),
-        ("sparse", "SELECT ship, count(*) FROM ships GROUP BY ship"),
+    let mut shown = String::new();
+    for sql in [
+        "SELECT station, avg(value) FROM temperature GROUP BY station",
+        "SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day",
+        "SELECT * FROM temperature ORDER BY time, station",
+        "SELECT * FROM temperature ORDER BY value LIMIT 3",
+        "SELECT ship, count(*) FROM ships GROUP BY ship",
     ] {
         let plan = plan(&ctx, sql).await.unwrap();
-        insta::assert_snapshot!(format!("on_workers_{name}"), text(&plan), sql);
+        let lines = text(&plan).lines().map(|line| format!("    {line}\n")).collect::<String>();
+        shown += &format!("{sql}\n{lines}");
     }
+    insta::assert_snapshot!(shown, @r#"
+    SELECT station, avg(value) FROM temperature GROUP BY station
+        DistributedExec
+          CoalescePartitionsExec
+            [Stage 2] => NetworkCoalesceExec: output_partitions=6, input_tasks=2
+              AggregateExec: mode=FinalPartitioned, gby=[station@0 as station], aggr=[avg(temperature.value)]
+                [Stage 1] => NetworkShuffleExec: output_partitions=3, input_tasks=2
+                  RepartitionExec: partitioning=Hash([station@0], 6), input_partitions=3
+                    DistributedLeafExec: GridReduceExec: mode=partial, gby=[station], aggr=[avg(temperature.value)], tier=dense, groups=6, dataset=temperature, chunks=6/6
+    SELECT date_trunc('day', time) AS day, max(value) FROM temperature GROUP BY day
+        DistributedExec
+          CoalescePartitionsExec
+            [Stage 1] => NetworkCoalesceExec: output_partitions=6, input_tasks=2
+              ProjectionExec: expr=[date_trunc(Utf8("day"),temperature.time)@0 as day, max(temperature.value)@1 as max(temperature.value)]
+                DistributedLeafExec: GridReduceExec: mode=whole, gby=[date_trunc(Utf8("day"),temperature.time)], aggr=[max(temperature.value)], tier=dense, groups=60, dataset=temperature, chunks=6/6
+    SELECT * FROM temperature ORDER BY time, station
+        DistributedExec
+          SortPreservingMergeExec: [time@0 ASC NULLS LAST, station@1 ASC NULLS LAST]
+            [Stage 1] => NetworkCoalesceExec: output_partitions=6, input_tasks=2
+              DistributedLeafExec: GridScanExec: dataset=temperature, chunks=6/6, projection=[time, station, value]
+    SELECT * FROM temperature ORDER BY value LIMIT 3
+        DistributedExec
+          SortPreservingMergeExec: [value@2 ASC NULLS LAST], fetch=3
+            [Stage 1] => NetworkCoalesceExec: output_partitions=6, input_tasks=2
+              SortExec: TopK(fetch=3), expr=[value@2 ASC NULLS LAST], preserve_partitioning=[true]
+                DistributedLeafExec: GridScanExec: dataset=temperature, chunks=6/6, projection=[time, station, value], filters=[DynamicFilter [ empty ]]
+    SELECT ship, count(*) FROM ships GROUP BY ship
+        ProjectionExec: expr=[ship@0 as ship, count(Int64(1))@1 as count(*)]
+          AggregateExec: mode=FinalPartitioned, gby=[ship@0 as ship], aggr=[count(Int64(1))]
+            RepartitionExec: partitioning=Hash([ship@0], 3), input_partitions=3
+              AggregateExec: mode=Partial, gby=[ship@0 as ship], aggr=[count(Int64(1))]
+                RepartitionExec: partitioning=RoundRobinBatch(3), input_partitions=1
+                  SparseScanExec: array=ships, fragments=3/3, tiles=33/33, merged_tiles=10, projection=[ship]
+    "#);
+}
+
+/// datafusion-distributed cannot divide partitions that are declared as ranges of labels, so they are not.
+#[tokio::test]
+async fn ranges_of_labels_are_not_declared() {
+    let ctx = tables().await;
+    // The scan is not divided, so its own partitions are those of the stage.
+    let cluster = Cluster::new(["http://127.0.0.1:1"]).unwrap().with_bytes_per_task(1 << 30);
+    let state = SessionStateBuilder::new_from_existing(ctx.state());
+    let coordinator = SessionContext::new_with_state(cluster.coordinate(state).unwrap().build());
+    let sql = "SELECT * FROM temperature ORDER BY time, station";
+    assert!(plan(&coordinator, sql).await.is_ok());
+    query(&coordinator, "SET gridfusion.declare_range = true").await.unwrap();
+    let error = plan(&coordinator, sql).await.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("range partitioned data is not supported"), "{error}");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use gridfusion_distributed::WorkerProgress;
 use super::workers::{Workers, plan};
 use crate::io::remote::{Link, large};
 use crate::support::object_server::ObjectServer;
+use crate::support::rows_of;
 
 /// Objects come slowly, one chunk after the other, so a query takes a while. Its chunks are counted before it ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,6 +41,6 @@ async fn chunks_of_all_workers_are_counted() {
         };
         seen.extend(progress.counters().into_iter().find_map(count));
     }
-    query.await.unwrap().unwrap();
+    assert_eq!(rows_of(&query.await.unwrap().unwrap()), [["159999"]]);
     assert!(seen.is_sorted() && seen.iter().any(|read| (1..16).contains(read)), "{seen:?}");
 }

@@ -6,3 +6,5 @@ mod refused;
 pub(crate) mod sent;
 /// Dynamic filters, limits and orders in the other session.
 pub(crate) mod shapes;
+/// Leaves whose partitions an engine chooses.
+mod work_lists;

@@ -72,6 +72,7 @@ macro_rules! conforms {
                 queries::groups_become_reductions,
                 queries::orders_limits_and_projections,
                 travel::plans_travel,
+                travel::plans_run_on_workers,
                 ways_in::external_table,
                 ways_in::table_function,
                 ways_in::quoted_path,

@@ -1,0 +1,208 @@
+//! [`WorkListExec`]: a leaf whose partitions an engine can choose, for engines that only know their own leaves.
+//!
+//! Ballista gives each task of a stage a slice of the partitions. It cuts leaves that it knows, such as rows in memory, and gives
+//! every task the whole of all others. So the partitions of a scan become rows in memory:
+//!
+//! ```text
+//!   planned                            a task with the partitions 2 and 3
+//!   WorkListExec: GridScanExec         WorkListExec: GridScanExec
+//!     DataSourceExec: [0][1][2][3]       DataSourceExec: [2][3]
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Statistics, internal_err};
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
+    PlanProperties,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::shares::SharedLeaf;
+use super::travelled::with_nodes_made;
+use crate::error::Error;
+
+/// An operator that runs those partitions of a leaf that its input lists: a row per partition, with the number.
+#[derive(Debug, Clone)]
+pub struct WorkListExec {
+    leaf: Arc<dyn ExecutionPlan>,
+    list: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+/// Returns a plan whose leaves of gridfusion have lists of their partitions as inputs. An engine such as Ballista can then
+/// give each task some of the partitions. Leaves of one partition stay as they are.
+///
+/// ```
+/// use datafusion::prelude::{SessionConfig, SessionContext};
+/// use gridfusion::codec::with_work_lists;
+/// use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
+/// ctx.enable_gridfusion();
+/// let options = ArrayOptions::default().with_dataset("temperature");
+/// ctx.register_array("t", "examples/data/stations.tet", options).await?;
+/// let plan = ctx.sql("SELECT * FROM t").await?.create_physical_plan().await?;
+/// let plan = with_work_lists(plan)?;
+/// assert_eq!(plan.name(), "WorkListExec");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Internal errors only.
+pub fn with_work_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| match SharedLeaf::of(&node) {
+        Some(leaf) if leaf.is_divisible() => {
+            Ok(Transformed::yes(Arc::new(WorkListExec::all(node)?) as _))
+        }
+        _ => Ok(Transformed::no(node)),
+    })
+    .data()
+}
+
+impl WorkListExec {
+    /// Makes an operator that runs all partitions of a leaf.
+    fn all(leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let field = Field::new("partition", DataType::UInt64, false);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let partitions = leaf.output_partitioning().partition_count() as u64;
+        let row = |number: u64| -> Result<Vec<RecordBatch>> {
+            let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![number]));
+            Ok(vec![RecordBatch::try_new(Arc::clone(&schema), vec![numbers])?])
+        };
+        let rows = (0..partitions).map(row).collect::<Result<Vec<_>>>()?;
+        Self::over(leaf, MemorySourceConfig::try_new_exec(&rows, Arc::clone(&schema), None)?)
+    }
+
+    /// Makes an operator that runs the partitions that `list` names.
+    ///
+    /// # Errors
+    /// `Corrupt` if the list is no column of numbers.
+    pub(super) fn over(leaf: Arc<dyn ExecutionPlan>, list: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let schema = list.schema();
+        if !schema.fields().iter().map(|field| field.data_type()).eq([&DataType::UInt64]) {
+            let message = "the partitions of a leaf are no column of numbers";
+            return Err(Error::corrupt_region("plan", message).into());
+        }
+        let partitions = list.output_partitioning().partition_count();
+        let properties = PlanProperties::new(
+            leaf.equivalence_properties().clone(),
+            Partitioning::UnknownPartitioning(partitions),
+            leaf.properties().emission_type,
+            leaf.properties().boundedness,
+        )
+        .with_scheduling_type(leaf.properties().scheduling_type);
+        Ok(Self { leaf, list, properties: Arc::new(properties) })
+    }
+
+    /// Returns the leaf.
+    pub(super) fn leaf(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.leaf
+    }
+}
+
+impl DisplayAs for WorkListExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !matches!(format, DisplayFormatType::TreeRender) {
+            f.write_str("WorkListExec: ")?;
+        }
+        self.leaf.fmt_as(format, f)
+    }
+}
+
+impl ExecutionPlan for WorkListExec {
+    fn name(&self) -> &'static str {
+        "WorkListExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.list]
+    }
+
+    /// Repartitioning the list would mix partitions whose rows are in order.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.leaf.apply_expressions(visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.with_new_children(children)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.as_slice() {
+            [list] => Ok(Arc::new(Self::over(Arc::clone(&self.leaf), Arc::clone(list))?)),
+            _ => internal_err!("WorkListExec has one input"),
+        }
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let numbers = self.list.execute(partition, Arc::clone(&context))?;
+        let leaf = Arc::clone(&self.leaf);
+        let rows = async move {
+            // The node itself, made only once: a leaf that travelled refuses to run without a list.
+            let leaf = with_nodes_made(leaf, &context).await?;
+            let of_batch = move |batch: RecordBatch| {
+                let numbers: Vec<u64> =
+                    batch.column(0).as_primitive::<UInt64Type>().values().to_vec();
+                let (leaf, context) = (Arc::clone(&leaf), Arc::clone(&context));
+                let run = move |number| leaf.execute(number as usize, Arc::clone(&context));
+                stream::iter(numbers).map(run).try_flatten()
+            };
+            Ok::<_, datafusion::error::DataFusionError>(numbers.map_ok(of_batch).try_flatten())
+        };
+        let rows = stream::once(rows).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.leaf.metrics()
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        match args.partition() {
+            None => StatisticsContext::new().compute(self.leaf.as_ref(), &StatisticsArgs::new()),
+            Some(_) => Ok(Arc::new(Statistics::new_unknown(&self.schema()))),
+        }
+    }
+}
