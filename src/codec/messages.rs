@@ -17,7 +17,6 @@ pub(super) struct Envelope {
 
 /// How to make the node.
 #[derive(Clone, PartialEq, Oneof)]
-#[expect(clippy::large_enum_variant, reason = "a message lives only until it is written or read")]
 pub(super) enum Node {
     #[prost(message, tag = "2")]
     Scan(Scan),

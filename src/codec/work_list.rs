@@ -110,6 +110,14 @@ impl WorkListExec {
         Ok(Self { leaf, list, properties: Arc::new(properties) })
     }
 
+    /// Returns the same operator over another list.
+    fn with_list(&self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<Arc<dyn ExecutionPlan>> {
+        match inputs {
+            [list] => Ok(Arc::new(Self::over(Arc::clone(&self.leaf), Arc::clone(list))?)),
+            _ => internal_err!("WorkListExec has one input"),
+        }
+    }
+
     /// Returns the leaf.
     pub(super) fn leaf(&self) -> &Arc<dyn ExecutionPlan> {
         &self.leaf
@@ -155,17 +163,14 @@ impl ExecutionPlan for WorkListExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.with_new_children(children)
+        self.with_list(&children)
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.as_slice() {
-            [list] => Ok(Arc::new(Self::over(Arc::clone(&self.leaf), Arc::clone(list))?)),
-            _ => internal_err!("WorkListExec has one input"),
-        }
+        self.with_list(&children)
     }
 
     fn execute(
