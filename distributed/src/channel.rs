@@ -254,3 +254,44 @@ impl WorkerChannel for NamedChannel {
         info.map_err(|error| self.failed(error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion_distributed::Worker;
+    use tokio::net::TcpListener;
+    use tonic::transport::Server;
+    use tonic::transport::server::TcpIncoming;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn workers_of_other_versions_are_refused_by_name() {
+        for (version, expected) in
+            [("gridfusion 0.0.9", "gridfusion 0.0.9"), ("", "another program")]
+        {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+            let worker = Worker::default().with_version(version).into_worker_server();
+            let server = Server::builder().add_service(worker);
+            tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+            let workers = Workers::new(vec![url.clone()]);
+            let channels = Channels::new(workers, None, None);
+            let error = channels.client(&url).await.map(|_| ()).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains(&crate::failure::shown(&url)), "{message}");
+            assert!(
+                message.contains(&format!("is {expected}, and this is {}", super::version())),
+                "{message}"
+            );
+            assert!(!is_worker_failure(&error), "another try would not help");
+        }
+    }
+
+    #[tokio::test]
+    async fn other_machines_are_not_called_without_encryption() {
+        let url = Url::parse("http://192.0.2.1:7430").unwrap();
+        let channels = Channels::new(Workers::new(vec![]), None, None);
+        let error = channels.client(&url).await.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("unencrypted"), "{error}");
+    }
+}

@@ -75,8 +75,8 @@ impl Cluster {
         Self { authorities: Some(pem.into()), ..self }
     }
 
-    /// Sets how many bytes of decoded cells are worth a task of their own; 16 MiB by default. A query of fewer runs in the
-    /// coordinator.
+    /// Sets how many bytes of decoded cells, or of Parquet files, are worth a task of their own; 16 MiB by default. A query
+    /// of fewer runs in the coordinator.
     #[must_use = "the cluster is not changed in place"]
     pub fn with_bytes_per_task(self, bytes: u64) -> Self {
         Self { bytes_per_task: bytes, ..self }
@@ -108,12 +108,15 @@ impl Cluster {
             config.set_extension(Arc::new(channels.clone()));
         }
         let (bytes, living) = (self.bytes_per_task, workers.clone());
+        // The same measure for Parquet files, whose bytes are counted as stored.
+        let of_files = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(partitions).max(1);
         let alone = session.query_planner().clone();
         let mut session = session
             .with_distributed_user_codec(GridfusionCodec)
             .with_distributed_worker_resolver(workers)
             .with_distributed_channel_resolver(channels)
             .with_distributed_planner()
+            .with_distributed_file_scan_config_bytes_per_partition(of_files)?
             .with_distributed_desired_task_count_handler(move |event: DesiredTaskCountEvent<'_>| {
                 desired_tasks(event, bytes)
             })

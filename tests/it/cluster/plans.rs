@@ -174,6 +174,30 @@ async fn dynamic_filters_skip_chunks_on_workers() {
     assert!(pruned > 0 && read + pruned == 6, "{read} and {pruned} of 6 chunks");
 }
 
+/// Parquet files are read by workers, too, and joined there. `COPY` writes in the coordinator.
+#[tokio::test]
+async fn parquet_files_in_the_same_query() {
+    let ctx = tables().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cells.parquet");
+    let path = path.to_str().unwrap();
+    let workers = Workers::start(2, &ctx).await;
+    let coordinator = workers.coordinate(&ctx);
+    let copy = format!(
+        "COPY (SELECT time, station, value FROM temperature) TO '{path}' STORED AS PARQUET"
+    );
+    assert_eq!(rows_of(&query(&coordinator, &copy).await.unwrap()), [["8640"]]);
+    coordinator.register_parquet("cells", path, Default::default()).await.unwrap();
+    let sql = "SELECT count(*), count(a.value) FROM temperature a JOIN cells b ON a.time = b.time AND a.station = b.station";
+    let plan = plan(&coordinator, sql).await.unwrap();
+    let shown = text(&plan);
+    for leaf in ["DistributedLeafExec: GridScanExec", "DistributedLeafExec: DataSourceExec"] {
+        assert!(shown.contains(leaf), "{shown}");
+    }
+    let found = rows_of(&collect(plan, coordinator.task_ctx()).await.unwrap());
+    assert_eq!(found, rows_of(&query(&ctx, sql).await.unwrap()));
+}
+
 /// Workers with other settings give the same answers; the session's time zone travels.
 #[tokio::test]
 async fn settings_of_workers_do_not_matter() {
