@@ -34,7 +34,8 @@ async fn chunks_of_all_workers_are_counted() {
         let count = |(name, count, matched)| match name {
             name if name == "chunks_read" => Some(count),
             name if name == "chunks_pruned_selection" => {
-                assert_eq!((count, matched), (0, 16), "only one share reports them");
+                // Only one share reports them, when it has begun.
+                assert!(count == 0 && [0, 16].contains(&matched), "{count}, {matched}");
                 None
             }
             _ => None,
