@@ -176,7 +176,7 @@ fn workers_that_freeze() {
         let begin = Instant::now();
         let query = gridfusion(&[&[path.as_str()][..], &args].concat()).spawn().unwrap();
         if !before {
-            thread::sleep(Duration::from_millis(300));
+            thread::sleep(Duration::from_millis(100));
             workers[1].freeze();
         }
         let outcome = Outcome::from(query.wait_with_output().unwrap());
