@@ -24,7 +24,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures::TryStreamExt;
 use gridfusion::io::{Remote, RequestCounts};
-use gridfusion_distributed::{is_worker_failure, with_worker_metrics};
+use gridfusion_distributed::is_worker_failure;
 
 use crate::pager::Pager;
 use crate::print::{Format, MaxRows, PrintOptions, Printer};
@@ -47,6 +47,8 @@ pub(crate) struct Query {
     pager: Pager,
     /// Whether to show a progress line.
     progress: bool,
+    /// Whether the figures are reported.
+    timing: bool,
     start: Instant,
     planning: Duration,
     remote: Remote,
@@ -120,6 +122,7 @@ impl Query {
             print,
             pager,
             progress,
+            timing: output.timing,
             start,
             planning,
             remote,
@@ -152,8 +155,7 @@ impl Query {
         if self.kind == Kind::Other {
             return Ok(Timing::Whole { time: self.start.elapsed(), requests });
         }
-        let plan = with_worker_metrics(Arc::clone(&self.plan)).await?;
-        let reads = Reads::of(plan.as_ref());
+        let reads = if self.timing { Reads::of_run(&self.plan).await } else { Reads::default() };
         Ok(Timing::Query { planning: self.planning, execution, rows, reads, requests })
     }
 

@@ -7,7 +7,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricValue;
 use gridfusion::source::size_text;
-use gridfusion_distributed::WorkerProgress;
+use gridfusion_distributed::{WorkerProgress, with_worker_metrics};
 
 use crate::progress::{Done, Progress};
 
@@ -30,6 +30,15 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
+    /// Returns the counts of a plan that has run, here and on workers. Without the metrics of workers, they are those of this
+    /// process: the rows have arrived, so the query has not failed.
+    pub(crate) async fn of_run(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        match with_worker_metrics(Arc::clone(plan)).await {
+            Ok(plan) => Self::of(plan.as_ref()),
+            Err(_) => Self::of(plan.as_ref()),
+        }
+    }
+
     /// Returns the counts of `plan` and its children.
     pub(crate) fn of(plan: &dyn ExecutionPlan) -> Self {
         let mut reads = Self::default();
@@ -42,9 +51,9 @@ impl Reads {
         let (workers, plan) = (WorkerProgress::watch(plan, context), Arc::clone(plan));
         Progress::start(move || {
             let mut reads = Self::of(plan.as_ref());
-            for (name, count, matched) in workers.counters() {
-                reads.count_pruned(&name, count, matched);
-                reads.count_of(&name, count);
+            for counter in workers.counters() {
+                reads.count_pruned(&counter.name, counter.count, counter.matched);
+                reads.count_of(&counter.name, counter.count);
             }
             reads.done()
         })

@@ -4,6 +4,7 @@
 //! answers, even while it computes for minutes. Errors name the worker.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -29,7 +30,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tower::ServiceExt;
 use url::Url;
 
-use crate::failure::{failure, is_worker_failure, of_call, with_causes};
+use crate::failure::{failure, is_worker_failure, of_call};
 use crate::queries::{Queries, Query};
 use crate::query_number::QueryNumber;
 use crate::security::{Token, check_url};
@@ -86,7 +87,10 @@ impl Channels {
         match channel {
             Ok(channel) => Ok(self.client_over(channel.clone())),
             Err(error) => {
-                self.lost(url);
+                // A worker that refuses the token or has another version stays a worker of the cluster.
+                if is_worker_failure(&error) {
+                    self.lost(url);
+                }
                 Err(error)
             }
         }
@@ -127,7 +131,7 @@ impl Channels {
         };
         let connected = timeout(CONNECT, self.endpoint(url)?.connect()).await.map_err(silent)?;
         let channel = connected.map_err(|error| {
-            let reason = format!("cannot be reached: {}", with_causes(&error));
+            let reason = format!("cannot be reached: {}", first_cause(&error));
             failure(url, io::ErrorKind::ConnectionRefused, reason)
         })?;
         let mut client = self.client_over(channel.clone());
@@ -164,7 +168,7 @@ impl Channels {
     /// Forgets the connection to a worker, and leaves the worker out for a while.
     fn lost(&self, url: &Url) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(url);
-        self.workers.has_failed(url);
+        self.workers.leave_out(url);
     }
 
     /// Returns an error of a call, with the name of the worker; remembers workers that are gone.
@@ -184,6 +188,15 @@ impl ChannelResolver for Channels {
         let client = self.client(url).await?;
         Ok(Box::new(NamedChannel { client, url: url.clone(), channels: self.clone() }))
     }
+}
+
+/// Returns the error at the end of the chain of causes: the errors above it repeat its text.
+fn first_cause<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    let mut first = error;
+    while let Some(cause) = first.source() {
+        first = cause;
+    }
+    first
 }
 
 /// A client whose errors name the worker.

@@ -82,8 +82,8 @@ impl Cluster {
         Self { bytes_per_task: bytes, ..self }
     }
 
-    /// Adds the cluster to a session, whose queries its workers then run. The session also has all that
-    /// `with_gridfusion` adds, and as many partitions per worker as it has `target_partitions`, at least 2.
+    /// Adds the cluster to a session that has what `with_gridfusion` adds. The workers then run its queries, each in as many
+    /// partitions as the session's `target_partitions`, at least 2.
     ///
     /// # Errors
     /// If a worker is on another machine and TLS or the token is missing.
@@ -91,22 +91,20 @@ impl Cluster {
         for url in &self.urls {
             check_url(url, self.token.is_some())?;
         }
+        let workers = Workers::new(self.urls.clone());
+        let channels = Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
         let config = session.config().get_or_insert_default();
+        config.set_extension(Arc::new(channels.clone()));
         // A plan of one partition cannot be divided.
         let partitions = config.target_partitions().max(2);
         let options = config.options_mut();
         options.execution.target_partitions = partitions;
-        // datafusion-distributed 4.0 cannot scale partitions that are ranges, and would take two workers' ranges for one.
+        // datafusion-distributed 4.0 fails on partitions that are declared as ranges of labels.
         let mut settings =
             options.extensions.get::<GridfusionConfig>().cloned().unwrap_or_default();
         settings.declare_range = false;
         options.extensions.insert(settings);
 
-        let workers = Workers::new(self.urls.clone());
-        let channels = Channels::new(workers.clone(), self.token.clone(), self.authorities.clone());
-        if let Some(config) = session.config() {
-            config.set_extension(Arc::new(channels.clone()));
-        }
         let (bytes, living) = (self.bytes_per_task, workers.clone());
         // The same measure for Parquet files, whose bytes are counted as stored.
         let of_files = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(partitions).max(1);

@@ -24,8 +24,14 @@ pub(crate) const PATH: &str = "/gridfusion.Progress/Counters";
 /// The plan of a task, until it ends.
 type Task = Weak<dyn ExecutionPlan>;
 
-/// Sums of metrics, by name: the number, or the pruned and the matched one.
+/// Sums of metrics by name: a count, or the numbers of what was pruned and what was not.
 pub(crate) type Sums = BTreeMap<String, [u64; 2]>;
+
+/// Adds to the sum of this name.
+pub(crate) fn add(sums: &mut Sums, name: &str, numbers: [u64; 2]) {
+    let sum = sums.entry(name.to_owned()).or_default();
+    *sum = [sum[0].saturating_add(numbers[0]), sum[1].saturating_add(numbers[1])];
+}
 
 /// The plans of the tasks that a worker runs.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +61,7 @@ impl Running {
             add_metrics(&plan, &mut sums);
         }
         let counter =
-            |(name, [value, matched]): (String, [u64; 2])| Counter { name, value, matched };
+            |(name, [count, matched]): (String, [u64; 2])| Counter { name, count, matched };
         Counters { counters: sums.into_iter().map(counter).collect() }
     }
 }
@@ -65,15 +71,13 @@ fn add_metrics(plan: &Arc<dyn ExecutionPlan>, sums: &mut Sums) {
     // The closure never fails.
     let _ = plan.apply(|node| {
         for metric in node.metrics().unwrap_or_default().iter() {
-            let (name, [value, matched]) = match metric.value() {
-                MetricValue::Count { name, count } => (name, [count.value() as u64, 0]),
+            match metric.value() {
+                MetricValue::Count { name, count } => add(sums, name, [count.value() as u64, 0]),
                 MetricValue::PruningMetrics { name, pruning_metrics: pruned } => {
-                    (name, [pruned.pruned() as u64, pruned.matched() as u64])
+                    add(sums, name, [pruned.pruned() as u64, pruned.matched() as u64]);
                 }
-                _ => continue,
-            };
-            let sum = sums.entry(name.to_string()).or_default();
-            *sum = [sum[0].saturating_add(value), sum[1].saturating_add(matched)];
+                _ => {}
+            }
         }
         Ok(TreeNodeRecursion::Continue)
     });
@@ -99,10 +103,10 @@ pub(crate) struct Counters {
 pub(crate) struct Counter {
     #[prost(string, tag = "1")]
     pub(crate) name: String,
-    /// The count, or what was pruned.
+    /// The count; for pruning, the number of chunks or tiles that were ruled out.
     #[prost(uint64, tag = "2")]
-    pub(crate) value: u64,
-    /// What was kept, for metrics of pruning.
+    pub(crate) count: u64,
+    /// For pruning, the number of chunks or tiles that were not ruled out.
     #[prost(uint64, tag = "3")]
     pub(crate) matched: u64,
 }

@@ -1,37 +1,15 @@
-//! [`WorkerFailure`]: what went wrong with a worker, by name.
+//! Errors of workers, which name the worker.
 
-use std::fmt;
+use std::fmt::Display;
 use std::io;
 
 use datafusion::error::DataFusionError;
 use tonic::{Code, Status};
 use url::Url;
 
-/// A worker that did not do what it was asked.
-///
-/// It is the cause of an [`io::Error`], because engines repeat queries after such errors.
-#[derive(Debug)]
-pub(crate) struct WorkerFailure {
-    worker: String,
-    reason: String,
-}
-
-impl fmt::Display for WorkerFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "worker {} {}", self.worker, self.reason)
-    }
-}
-
-impl std::error::Error for WorkerFailure {}
-
-/// Returns an error about a worker: `worker URL REASON`.
-pub(crate) fn failure(
-    worker: &Url,
-    kind: io::ErrorKind,
-    reason: impl Into<String>,
-) -> DataFusionError {
-    let failure = WorkerFailure { worker: shown(worker), reason: reason.into() };
-    DataFusionError::IoError(io::Error::new(kind, failure))
+/// Returns an error about a worker: `worker URL REASON`. It is an I/O error, because engines repeat queries after these.
+pub(crate) fn failure(worker: &Url, kind: io::ErrorKind, reason: impl Display) -> DataFusionError {
+    DataFusionError::IoError(io::Error::new(kind, format!("worker {} {reason}", shown(worker))))
 }
 
 /// Returns the URL of a worker without the slash that parsing adds.
@@ -104,7 +82,7 @@ fn named(worker: &Url, error: DataFusionError) -> DataFusionError {
 }
 
 /// Returns an error for a status that is not one of a query.
-pub(crate) fn of_status(worker: &Url, status: &Status) -> DataFusionError {
+fn of_status(worker: &Url, status: &Status) -> DataFusionError {
     let message = status.message();
     match status.code() {
         Code::Unauthenticated => failure(
@@ -124,21 +102,7 @@ pub(crate) fn of_status(worker: &Url, status: &Status) -> DataFusionError {
         _ => failure(
             worker,
             io::ErrorKind::ConnectionAborted,
-            format!("stopped answering: {}", with_causes(status)),
+            format!("stopped answering: {message}"),
         ),
     }
-}
-
-/// Returns an error with its causes as one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -67,6 +67,6 @@ mod workers;
 pub use cluster::Cluster;
 pub use failure::is_worker_failure;
 pub use metrics::with_worker_metrics;
-pub use progress::WorkerProgress;
+pub use progress::{WorkerCounter, WorkerProgress};
 pub use security::{Identity, Token};
 pub use worker::WorkerServer;

@@ -15,22 +15,23 @@ use std::time::Duration;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion_distributed::{DistributedExec, NetworkBoundaryExt};
+use datafusion_distributed::NetworkBoundaryExt;
+use datafusion_distributed::grpc::BoxCloneSyncChannel;
 use http::uri::PathAndQuery;
 use tokio::task::JoinHandle;
 use tonic::Request;
 use tonic_prost::ProstCodec;
 
 use crate::channel::Channels;
-use crate::counters::{Counters, PATH, Question, Sums};
+use crate::counters::{Counters, PATH, Question, Sums, add};
 use crate::query_number::QueryNumber;
 
 /// The time between two questions to a worker.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// What the workers have done so far for a query that this process coordinates.
+/// Counts the chunks, tiles and bytes that workers have read so far for a running query.
 ///
-/// It asks them a few times per second, until it is dropped.
+/// It asks the workers a few times per second, until it is dropped.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -40,8 +41,8 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// use gridfusion_distributed::WorkerProgress;
 ///
 /// let progress = WorkerProgress::watch(plan, context);
-/// for (name, count, _) in progress.counters() {
-///     println!("{name}: {count}");
+/// for counter in progress.counters() {
+///     println!("{}: {}", counter.name, counter.count);
 /// }
 /// # }
 /// ```
@@ -49,6 +50,18 @@ const INTERVAL: Duration = Duration::from_millis(200);
 pub struct WorkerProgress {
     latest: Arc<Mutex<Sums>>,
     asking: Option<JoinHandle<()>>,
+}
+
+/// A metric of a running query, summed over all workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerCounter {
+    /// The name of the metric, such as `chunks_read`.
+    pub name: String,
+    /// The count; for metrics of pruning, the number of chunks or tiles that were ruled out.
+    pub count: u64,
+    /// For metrics of pruning, the number of chunks or tiles that were not ruled out; otherwise 0.
+    pub matched: u64,
 }
 
 impl WorkerProgress {
@@ -62,10 +75,15 @@ impl WorkerProgress {
         Self { latest, asking }
     }
 
-    /// Returns the counters of all workers together: names of metrics, their counts or what was pruned, and what was kept.
-    pub fn counters(&self) -> Vec<(String, u64, u64)> {
+    /// Returns the counters of all workers together, as of their last answers.
+    pub fn counters(&self) -> Vec<WorkerCounter> {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.iter().map(|(name, [value, matched])| (name.clone(), *value, *matched)).collect()
+        let counter = |(name, &[count, matched]): (&String, &[u64; 2])| WorkerCounter {
+            name: name.clone(),
+            count,
+            matched,
+        };
+        latest.iter().map(counter).collect()
     }
 }
 
@@ -80,9 +98,6 @@ impl Drop for WorkerProgress {
 /// Returns the number of a query; `None` if it runs in one process.
 fn number_of(plan: &Arc<dyn ExecutionPlan>) -> Option<QueryNumber> {
     let mut number = None;
-    if !plan.exists(|node| Ok(node.is::<DistributedExec>())).unwrap_or_default() {
-        return None;
-    }
     // The closure never fails.
     let _ = plan.apply(|node| {
         let Some(boundary) = node.as_network_boundary() else {
@@ -99,24 +114,28 @@ async fn ask(query: QueryNumber, channels: Arc<Channels>, latest: Arc<Mutex<Sums
     let mut of_workers: HashMap<String, Counters> = HashMap::new();
     loop {
         tokio::time::sleep(INTERVAL).await;
-        for (url, channel) in channels.opened() {
-            let question = Question { query: query.0.to_be_bytes().to_vec() };
-            let codec = ProstCodec::<Question, Counters>::default();
-            let mut client = tonic::client::Grpc::new(channel);
-            let answer = async {
-                client.ready().await.ok()?;
-                let path = PathAndQuery::from_static(PATH);
-                client.unary(Request::new(question), path, codec).await.ok()
-            };
-            if let Ok(Some(answer)) = tokio::time::timeout(INTERVAL, answer).await {
-                of_workers.insert(url, answer.into_inner());
-            }
+        let questions = channels.opened().into_iter().map(|(url, channel)| async {
+            let answer = tokio::time::timeout(INTERVAL, counters_of(query, channel)).await;
+            (url, answer.ok().flatten())
+        });
+        for (url, answer) in futures::future::join_all(questions).await {
+            of_workers.extend(answer.map(|answer| (url, answer)));
         }
         let mut sums = Sums::new();
         for counter in of_workers.values().flat_map(|it| &it.counters) {
-            let sum = sums.entry(counter.name.clone()).or_default();
-            *sum = [sum[0].saturating_add(counter.value), sum[1].saturating_add(counter.matched)];
+            add(&mut sums, &counter.name, [counter.count, counter.matched]);
         }
         *latest.lock().unwrap_or_else(PoisonError::into_inner) = sums;
     }
+}
+
+/// Asks one worker; `None` if it does not answer.
+async fn counters_of(query: QueryNumber, channel: BoxCloneSyncChannel) -> Option<Counters> {
+    let question = Question { query: query.0.to_be_bytes().to_vec() };
+    let codec = ProstCodec::<Question, Counters>::default();
+    let mut client = tonic::client::Grpc::new(channel);
+    client.ready().await.ok()?;
+    let path = PathAndQuery::from_static(PATH);
+    let answer = client.unary(Request::new(question), path, codec).await.ok()?;
+    Some(answer.into_inner())
 }

@@ -3,6 +3,9 @@
 //! The nodes of gridfusion hold their settings themselves. Functions and operators of DataFusion look at the session, for
 //! instance at its time zone. A worker's session has the defaults, so the coordinator sends what differs from them.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use datafusion::common::exec_datafusion_err;
 use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
@@ -19,16 +22,18 @@ const PREFIX: &str = "datafusion.execution.";
 const OWN: [&str; 2] =
     ["datafusion.execution.target_partitions", "datafusion.execution.planning_concurrency"];
 
+/// The values that a worker's session has, by key.
+static DEFAULTS: LazyLock<HashMap<String, Option<String>>> = LazyLock::new(|| {
+    ConfigOptions::default().entries().into_iter().map(|entry| (entry.key, entry.value)).collect()
+});
+
 /// Adds the settings of a session that differ from the defaults.
 pub(crate) fn add_to(headers: &mut HeaderMap, config: &ConfigOptions) -> Result<()> {
-    let defaults = ConfigOptions::default();
-    let known: std::collections::HashMap<String, Option<String>> =
-        defaults.entries().into_iter().map(|entry| (entry.key, entry.value)).collect();
     let mut text = url::form_urlencoded::Serializer::new(String::new());
     for entry in config.entries() {
         let travels = entry.key.starts_with(PREFIX) && !OWN.contains(&entry.key.as_str());
         if let (true, Some(value)) = (travels, &entry.value)
-            && known.get(&entry.key).and_then(Option::as_ref) != Some(value)
+            && DEFAULTS.get(&entry.key).and_then(Option::as_ref) != Some(value)
         {
             text.append_pair(&entry.key, value);
         }

@@ -14,7 +14,7 @@ use datafusion_distributed::{
     WorkerQueryContext,
 };
 use gridfusion::codec::GridfusionCodec;
-use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt};
+use gridfusion::{GridfusionConfig, GridfusionSessionStateBuilderExt, with_causes};
 use tokio::net::TcpListener;
 use tonic::service::InterceptorLayer;
 use tonic::transport::server::TcpIncoming;
@@ -22,7 +22,6 @@ use tonic::transport::{Server, ServerTlsConfig};
 
 use crate::channel::{Channels, version};
 use crate::counters::{ProgressService, Running};
-use crate::failure::with_causes;
 use crate::query_number::QueryNumber;
 use crate::security::{Identity, Token, check_address};
 use crate::settings;

@@ -8,6 +8,8 @@ use datafusion::error::Result;
 use datafusion_distributed::WorkerResolver;
 use url::Url;
 
+use crate::failure::shown;
+
 /// How long queries leave out a worker that has failed.
 const LEFT_OUT: Duration = Duration::from_secs(30);
 
@@ -32,15 +34,15 @@ impl Workers {
     }
 
     /// Leaves out a worker for a while.
-    pub(crate) fn has_failed(&self, worker: &Url) {
+    pub(crate) fn leave_out(&self, worker: &Url) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.insert(worker.clone(), Instant::now());
     }
 
-    /// Returns the worker of this text in an error.
+    /// Returns the worker that an error names.
     pub(crate) fn named_in(&self, message: &str) -> Option<&Url> {
         let is_named = |url: &&Url| {
-            let name = format!("worker {} ", crate::failure::shown(url));
+            let name = format!("worker {} ", shown(url));
             message.contains(&name)
         };
         self.urls.iter().find(is_named)
@@ -68,9 +70,9 @@ mod tests {
         let urls = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map(|url| Url::parse(url).unwrap());
         let workers = Workers::new(urls.to_vec());
         assert_eq!(workers.living(), urls);
-        workers.has_failed(&urls[0]);
+        workers.leave_out(&urls[0]);
         assert_eq!(workers.living(), urls[1..]);
-        workers.has_failed(&urls[1]);
+        workers.leave_out(&urls[1]);
         assert_eq!(workers.living(), urls);
         assert_eq!(workers.named_in("worker http://127.0.0.1:2 stopped"), Some(&urls[1]));
         assert_eq!(workers.named_in("worker http://127.0.0.1:22 stopped"), None);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
@@ -99,7 +100,7 @@ impl<'a> SharedLeaf<'a> {
                 (scan.array().name(), first, plan.grid().chunks())
             }
             Leaf::Sparse(scan) => {
-                let (first, all) = scan.plan().first_tile();
+                let (first, all) = scan.first_tile();
                 (scan.array().name(), first, all)
             }
         };
@@ -139,6 +140,6 @@ fn bytes(array: &GridArray, plan: &ScanPlan, columns: &[ColumnSource]) -> u64 {
 }
 
 /// Returns the bytes of a value. Values of variable length count as views.
-fn width(data_type: &arrow::datatypes::DataType) -> u64 {
+fn width(data_type: &DataType) -> u64 {
     data_type.primitive_width().unwrap_or(16) as u64
 }

@@ -23,7 +23,6 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
 use gridfusion::Formats;
-use gridfusion_distributed::with_worker_metrics;
 use gridfusion_plot::{Columns, ColumnsBuilder, Error, Kind, Picture, Title};
 
 use self::args::PlotArgs;
@@ -81,8 +80,7 @@ async fn query(session: &Session, args: &PlotArgs) -> Result<Columns> {
     let columns = collect(&plan, context, titles, args).await?;
     drop(progress);
     if session.output.timing {
-        let plan = with_worker_metrics(plan).await?;
-        let (rows, reads) = (columns.rows(), Reads::of(plan.as_ref()));
+        let (rows, reads) = (columns.rows(), Reads::of_run(&plan).await);
         let requests = Requests(remote.counts().since(&earlier));
         Timing::Query { planning, execution: begin.elapsed(), rows, reads, requests }.report();
     }

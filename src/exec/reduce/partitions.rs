@@ -39,7 +39,7 @@ pub(super) fn without_shared_groups(
     if plan.partition_count() == 1 {
         return Some(as_planned(plan));
     }
-    let axes: Vec<KeyedAxis> = KeyedAxis::all(plan, groups);
+    let axes = KeyedAxis::all(plan, groups);
     let (axis, parts) = parts_apart(plan, &axes, plan.partition_count())?;
     Some(of_parts(plan, axis, &parts))
 }
@@ -72,7 +72,7 @@ fn parts_apart_or_empty(
     groups: &[AxisGroups],
     count: usize,
 ) -> (usize, Vec<AxisSelection>) {
-    let axes: Vec<KeyedAxis> = KeyedAxis::all(plan, groups);
+    let axes = KeyedAxis::all(plan, groups);
     let apart = (2..=count).rev().find_map(|count| parts_apart(plan, &axes, count));
     let (axis, mut parts) = apart.unwrap_or_else(|| (0, vec![plan.selection().axes()[0].clone()]));
     parts.resize(count, AxisSelection::from_range(parts[0].len(), 0..0));

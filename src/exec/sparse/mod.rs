@@ -30,6 +30,7 @@ pub(crate) mod planning;
 mod properties;
 mod pruner;
 mod scan;
+mod shares;
 mod split;
 mod stream;
 mod tile_reader;

@@ -30,7 +30,7 @@ use super::properties::{properties, statistics};
 use super::pruner::Pruner;
 use super::stream::SparseStream;
 use super::tile_reader::TileReader;
-use crate::array::SparseArray;
+use crate::array::{SparseArray, SparseFragment};
 use crate::exec::columns::visit_all;
 use crate::exec::display::{filters as shown_filters, tree};
 use crate::exec::leaf::without_children;
@@ -133,6 +133,17 @@ impl SparseScanExec {
             Self { plan: Arc::new(plan), metrics, ..self.clone() }
         };
         self.plan.shares(cells, count).into_iter().map(share).collect()
+    }
+
+    /// Returns the position of the first tile that is read among all tiles of the array, and their number.
+    pub fn first_tile(&self) -> (u64, u64) {
+        let tasks = || self.plan.partitions.iter();
+        let merged = tasks().flat_map(|it| &it.merges).flat_map(|merge| &merge.tiles);
+        let mut read = tasks().flat_map(|it| &it.tiles).chain(merged);
+        let of = |fragments: &[SparseFragment]| fragments.iter().map(|it| it.tiles).sum::<u64>();
+        let fragments = self.array.source().fragments();
+        let position = |task: &TileTask| of(&fragments[..task.tile.fragment]) + task.tile.tile;
+        (read.next().map_or(0, position), of(fragments))
     }
 
     /// Returns the plan, which lists the tiles to read.

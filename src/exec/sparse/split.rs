@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColum
 
 use super::bounds::KnownTiles;
 use super::filters::RowFilter;
-use super::plan::{MergeTask, PartitionTasks, TileTask, fill};
+use super::plan::{MergeTask, PartitionTasks, TileTask};
 use crate::array::{SparseArray, TileNumber};
 
 /// Fewer cells than this are not worth another partition.
@@ -50,6 +50,23 @@ pub(super) fn split(
             merges.push((of(&merge.tiles), merge));
         }
     }
+    let mut tasks = distribute(merges, tiles, cells, total, partitions);
+    tasks.retain(|tasks| !tasks.merges.is_empty() || !tasks.tiles.is_empty());
+    if tasks.is_empty() {
+        tasks.push(PartitionTasks::default());
+    }
+    Ok(tasks)
+}
+
+/// Distributes merges, with their cells, and tiles among partitions, of which some may stay empty. Tiles fill up the
+/// partitions until each has its part of `total` cells.
+pub(super) fn distribute(
+    mut merges: Vec<(u64, MergeTask)>,
+    tiles: &[TileTask],
+    cells: impl Fn(&TileTask) -> u64,
+    total: u64,
+    partitions: usize,
+) -> Vec<PartitionTasks> {
     // The largest first, each to the partition with the least work.
     merges.sort_by_key(|(cells, _)| std::cmp::Reverse(*cells));
     let mut shares = vec![(0_u64, PartitionTasks::default()); partitions];
@@ -59,14 +76,17 @@ pub(super) fn split(
             tasks.merges.push(merge);
         }
     }
-    fill(&mut shares, total, tiles.iter(), &cells);
-    let tasks = shares.into_iter().map(|(_, tasks)| tasks);
-    let mut tasks: Vec<PartitionTasks> =
-        tasks.filter(|tasks| !tasks.merges.is_empty() || !tasks.tiles.is_empty()).collect();
-    if tasks.is_empty() {
-        tasks.push(PartitionTasks::default());
+    let share = total.div_ceil(partitions as u64).max(1);
+    let (mut left, last) = (tiles.iter(), shares.len() - 1);
+    for (at, (load, tasks)) in shares.iter_mut().enumerate() {
+        while (*load < share || at == last)
+            && let Some(task) = left.next()
+        {
+            *load = load.saturating_add(cells(task));
+            tasks.tiles.push(*task);
+        }
     }
-    Ok(tasks)
+    shares.into_iter().map(|(_, tasks)| tasks).collect()
 }
 
 /// Divides a group of overlapping tiles into at most `parts` ranges of one dimension. A tile at a border is

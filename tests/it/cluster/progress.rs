@@ -6,7 +6,7 @@ use std::time::Duration;
 use datafusion::physical_plan::collect;
 use gridfusion::io::RemoteLimits;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
-use gridfusion_distributed::WorkerProgress;
+use gridfusion_distributed::{WorkerCounter, WorkerProgress};
 
 use super::workers::{Workers, plan};
 use crate::io::remote::{Link, large};
@@ -31,16 +31,17 @@ async fn chunks_of_all_workers_are_counted() {
     let mut seen = vec![];
     while !query.is_finished() {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let count = |(name, count, matched)| match name {
-            name if name == "chunks_read" => Some(count),
-            name if name == "chunks_pruned_selection" => {
-                // Only one share reports them, when it has begun.
-                assert!(count == 0 && [0, 16].contains(&matched), "{count}, {matched}");
-                None
+        for counter in progress.counters() {
+            match counter.name.as_str() {
+                "chunks_read" => seen.push(counter.count),
+                "chunks_pruned_selection" => {
+                    // Only one share reports them, when it has begun.
+                    let WorkerCounter { count, matched, .. } = counter;
+                    assert!(count == 0 && [0, 16].contains(&matched), "{count}, {matched}");
+                }
+                _ => {}
             }
-            _ => None,
-        };
-        seen.extend(progress.counters().into_iter().find_map(count));
+        }
     }
     assert_eq!(rows_of(&query.await.unwrap().unwrap()), [["159999"]]);
     assert!(seen.is_sorted() && seen.iter().any(|read| (1..16).contains(read)), "{seen:?}");

@@ -38,9 +38,9 @@ async fn plans_with_lists_give_the_same_rows() {
         let plan = with_work_lists(plan(&ctx, sql).await.unwrap()).unwrap();
         listed += usize::from(plan.exists(|node| Ok(node.is::<WorkListExec>())).unwrap());
         let received = received(&bytes(&plan).unwrap(), &worker).unwrap();
-        for (plan, ctx) in [(plan, &ctx), (received, &worker)] {
-            let found = collect(plan, ctx.task_ctx()).await;
-            agree(found, query(&tables().await, sql).await, keys, 100.0)
+        for (plan, runs) in [(plan, &ctx), (received, &worker)] {
+            let found = collect(plan, runs.task_ctx()).await;
+            agree(found, query(&ctx, sql).await, keys, 100.0)
                 .unwrap_or_else(|why| panic!("{sql}: {why}"));
         }
     }
