@@ -12,16 +12,21 @@
 
 #[allow(dead_code, reason = "shared with the other benches, which use more of it")]
 mod common;
+#[path = "common/field.rs"]
+#[allow(dead_code, reason = "zarr_files names it")]
+mod field;
+#[allow(dead_code, reason = "shared with the bench formats, which uses more of it")]
+#[path = "common/zarr_files.rs"]
+mod zarr_files;
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
 use common::figures::Figures;
-use common::support::{F32, I32, Layout, TempTet, TestDataset, reducing, tet_bytes};
-use common::{is_small, run, runtime, size, values};
+use common::support::{F32, Layout, TempTet, TestDataset, reducing, tet_bytes};
+use common::{file, is_small, run, runtime, values};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::{ExecutionPlan, collect};
@@ -34,6 +39,7 @@ use gridfusion_distributed::{Cluster, WorkerServer, with_worker_metrics};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use zarr_files::put_many_chunks;
 
 /// The environment variable that makes this program a worker.
 const WORKS: &str = "GRIDFUSION_BENCH_WORKS";
@@ -98,25 +104,6 @@ fn session(cluster: &Cluster) -> SessionContext {
     SessionContext::new_with_state(cluster.coordinate(state).unwrap().build())
 }
 
-/// The file of the array.
-fn file(zstd: bool) -> TempTet {
-    let copies = if is_small() { 1 } else { 4 };
-    let (hours, stations, chunk) = size();
-    let hours = hours * copies;
-    let labels: Vec<String> = (0..stations).map(|i| format!("ST{i:05}")).collect();
-    let metadata =
-        json!({"dim_names": ["time", "station"], "coords": {"station": {"labels": labels}}});
-    let data = values().repeat(copies as usize);
-    let value = TestDataset::new("t", F32, &[hours, stations], &[chunk, stations], data)
-        .with_zstd(zstd)
-        .with_metadata(metadata);
-    let hours_since = (0..hours as i32).flat_map(i32::to_le_bytes).collect();
-    let time = TestDataset::new("time", I32, &[hours], &[hours], hours_since).with_metadata(
-        json!({"dim_names": ["time"], "attrs": {"units": "hours since 1890-01-01"}}),
-    );
-    TempTet::new(&tet_bytes(&[value, time], &layout()))
-}
-
 fn register(runtime: &Runtime, ctx: &SessionContext, location: &str) {
     let options = ArrayOptions::default();
     runtime.block_on(ctx.register_array("t", location, options)).unwrap();
@@ -129,8 +116,9 @@ fn main() {
     let runtime = runtime();
     let workers = [Worker::start(0), Worker::start(1)];
     let (mut figures, mut remarks) = (Figures::new("cluster"), vec![]);
+    let copies = if is_small() { 1 } else { 4 };
     for (zstd, kind) in [(false, "uncompressed"), (true, "zstd")] {
-        let file = file(zstd);
+        let file = file(values().repeat(copies), zstd);
         let sessions = [&[0][..], &[0, 1]].map(|numbers| {
             let chosen: Vec<&Worker> = numbers.iter().map(|at| &workers[*at]).collect();
             let ctx = coordinator(&chosen, 1 << 20);
@@ -206,10 +194,10 @@ async fn bytes_between(ctx: &SessionContext, sql: &str) -> usize {
 
 /// Plans a query over 10 million chunks for 1,000 workers, and encodes the plan of each task. No worker needs to exist.
 fn large_cluster(runtime: &Runtime) -> String {
-    let (edge, workers) = if is_small() { (1_600, 10) } else { (50_592, 1_000) };
+    let (side, workers) = if is_small() { (100, 10) } else { (3_162, 1_000) };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("many.zarr");
-    write_store(&store, edge);
+    put_many_chunks(&store, side);
     let urls = (0..workers).map(|number| format!("http://127.0.0.1:{}", 1_000 + number));
     let ctx = session(&Cluster::new(urls).unwrap().with_bytes_per_task(1 << 20));
     register(runtime, &ctx, store.to_str().unwrap());
@@ -225,7 +213,7 @@ fn large_cluster(runtime: &Runtime) -> String {
     }
     let encoding = begin.elapsed();
     assert_eq!(sizes.len(), workers);
-    let chunks = (edge / 16) * (edge / 16);
+    let chunks = side * side;
     format!(
         "A plan over {chunks} chunks for {workers} workers: planning takes {:.2} s and encoding {:.2} s. All tasks together have {} bytes, \
          and the largest has {}.",
@@ -247,24 +235,6 @@ fn shares(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<dyn ExecutionPlan>> {
     })
     .unwrap();
     shares
-}
-
-/// Writes a Zarr store of `edge` x `edge` cells in chunks of 16 x 16, none of which is stored.
-fn write_store(store: &Path, edge: usize) {
-    let value = json!({
-        "zarr_format": 3, "node_type": "array", "shape": [edge, edge], "data_type": "float32",
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16, 16]}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0.0, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-        "attributes": {}, "dimension_names": ["y", "x"],
-    });
-    let metadata =
-        json!({"kind": "inline", "must_understand": false, "metadata": {"value": value}});
-    let root = json!({
-        "zarr_format": 3, "node_type": "group", "attributes": {}, "consolidated_metadata": metadata,
-    });
-    std::fs::create_dir_all(store).unwrap();
-    std::fs::write(store.join("zarr.json"), root.to_string()).unwrap();
 }
 
 /// The layout of files with metadata.

@@ -42,7 +42,7 @@ use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
 use serde_json::{Map, Value, json};
 use stored_chunks::{Encoding, StoredChunks};
 use tokio::runtime::Runtime;
-use zarr_files::{Place, netcdf3, node3, put_axes, put_axis, put_nodes, raw, zarr2, zarr3};
+use zarr_files::{Place, netcdf3, node3, put_axes, put_many_chunks, put_nodes, raw, zarr2, zarr3};
 
 /// The chunks that zarr-python 2 chooses for such an array: small, and cut on all axes.
 const RAGGED: [usize; 3] = [50, 46, 90];
@@ -238,19 +238,6 @@ fn put_many_variables(store: &Path, field: &Field) {
     put_nodes(store, &nodes);
 }
 
-/// Writes the metadata of an array of many chunks of 16 × 16 cells.
-fn put_many_chunks(store: &Path) {
-    let side = many().1 * 16;
-    let mut nodes = Map::new();
-    for name in ["y", "x"] {
-        let labels: Vec<f64> = (0..side).map(|at| at as f64).collect();
-        put_axis(store, &mut nodes, name, &labels);
-    }
-    let node = node3(&["y", "x"], &[side; 2], &[16; 2], "float32", &json!([raw()]), &json!({}));
-    nodes.insert("value".to_owned(), node);
-    put_nodes(store, &nodes);
-}
-
 /// The chunks that a query reads.
 fn chunks_read(runtime: &Runtime, ctx: &SessionContext, sql: &str) -> usize {
     fn read(plan: &Arc<dyn ExecutionPlan>) -> usize {
@@ -314,7 +301,7 @@ fn main() {
     variants.extend(variants_of_peer(folder, &field, chunk));
     let many_variables = folder.join("many_variables.zarr");
     put_many_variables(&many_variables, &field);
-    put_many_chunks(&folder.join("many_chunks.zarr"));
+    put_many_chunks(&folder.join("many_chunks.zarr"), many().1);
 
     let store = |it: &Variant| json!({"name": it.name, "path": it.location});
     let zstd = variants.iter().find(|it| it.name == ZSTD).unwrap();

@@ -72,6 +72,19 @@ pub(crate) fn put_axis(store: &Path, nodes: &mut Map<String, Value>, name: &str,
     put(&store.join(name).join("c/0"), &le(labels, f64::to_le_bytes));
 }
 
+/// Writes the metadata of an array of `side` × `side` chunks of 16 × 16 cells, none of which is stored.
+pub(crate) fn put_many_chunks(store: &Path, side: usize) {
+    let edge = side * 16;
+    let mut nodes = Map::new();
+    for name in ["y", "x"] {
+        let labels: Vec<f64> = (0..edge).map(|at| at as f64).collect();
+        put_axis(store, &mut nodes, name, &labels);
+    }
+    let node = node3(&["y", "x"], &[edge; 2], &[16; 2], "float32", &json!([raw()]), &json!({}));
+    nodes.insert("value".to_owned(), node);
+    put_nodes(store, &nodes);
+}
+
 /// Adds the coordinate variables of the field.
 pub(crate) fn put_axes(store: &Path, nodes: &mut Map<String, Value>, field: &Field) {
     let (time, lat, lon) = field.labels();

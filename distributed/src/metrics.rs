@@ -16,6 +16,22 @@ const ARRIVE: Duration = Duration::from_secs(5);
 /// Returns a plan that has run, with the metrics of all workers in its nodes. A plan that ran in one process, or whose metrics
 /// do not arrive, is returned as it is.
 ///
+/// ```
+/// use datafusion::physical_plan::collect;
+/// use datafusion::prelude::SessionContext;
+/// use gridfusion_distributed::with_worker_metrics;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = SessionContext::new();
+/// let plan = ctx.sql("SELECT 1").await?.create_physical_plan().await?;
+/// collect(plan.clone(), ctx.task_ctx()).await?;
+/// let plan = with_worker_metrics(plan).await?;
+/// println!("{:?}", plan.metrics());
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// If the plan has not run.
 pub async fn with_worker_metrics(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

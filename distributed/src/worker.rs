@@ -34,6 +34,19 @@ type Customize = Arc<dyn Fn(SessionStateBuilder) -> SessionStateBuilder + Send +
 ///
 /// All tasks share a runtime and the settings of gridfusion, so that tables, connections and metadata are kept from query to
 /// query.
+///
+/// ```no_run
+/// use gridfusion_distributed::{Identity, Token, WorkerServer};
+/// use tokio::net::TcpListener;
+///
+/// # #[tokio::main]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let worker = WorkerServer::default()
+///     .with_identity(Identity::new(std::fs::read("worker.pem")?, std::fs::read("worker.key")?))
+///     .with_token(Token::new("a-long-random-text")?);
+/// worker.serve(TcpListener::bind("0.0.0.0:7430").await?, std::future::pending()).await
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct WorkerServer {
     runtime: Arc<RuntimeEnv>,

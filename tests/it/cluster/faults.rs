@@ -65,6 +65,9 @@ async fn a_worker_with_another_token() {
     assert!(error.to_string().contains(&workers.urls[1]), "{error}");
     assert!(error.to_string().contains("refused the token"), "{error}");
     assert!(!is_worker_failure(&error), "another try would not help");
+    // The next query does not run without the worker: the mistake must be mended.
+    let error = failure(&coordinator).await;
+    assert!(error.to_string().contains(&workers.urls[1]), "{error}");
     let error = failure(&session(workers.cluster())).await;
     assert!(error.to_string().contains("refused the token"), "{error}");
 }

@@ -1,6 +1,7 @@
 //! Plans of queries on workers, their answers, and the metrics of all workers together.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
@@ -172,6 +173,31 @@ async fn dynamic_filters_skip_chunks_on_workers() {
     let [read, pruned] =
         ["chunks_read", "chunks_pruned_dynamic_filter"].map(|name| metric(&plan, name));
     assert!(pruned > 0 && read + pruned == 6, "{read} and {pruned} of 6 chunks");
+}
+
+/// Two tasks among three workers: the same two get them each time.
+#[tokio::test]
+async fn equal_regions_go_to_equal_workers() {
+    let ctx = tables().await;
+    let tasks: [Arc<AtomicUsize>; 3] = Default::default();
+    let counting = |tasks: &Arc<AtomicUsize>| {
+        let tasks = Arc::clone(tasks);
+        WorkerServer::default().with_session(move |session| {
+            tasks.fetch_add(1, Ordering::Relaxed);
+            session
+        })
+    };
+    let workers = Workers::of(tasks.iter().map(counting).collect()).await;
+    // The scan decodes 172,800 bytes.
+    let cluster = workers.cluster().with_bytes_per_task(100_000);
+    let state = SessionStateBuilder::new_from_existing(ctx.state());
+    let coordinator = SessionContext::new_with_state(cluster.coordinate(state).unwrap().build());
+    for _ in 0..10 {
+        query(&coordinator, "SELECT * FROM temperature ORDER BY time, station").await.unwrap();
+    }
+    let mut counts = tasks.map(|tasks| tasks.load(Ordering::Relaxed));
+    counts.sort_unstable();
+    assert_eq!(counts, [0, 10, 10]);
 }
 
 /// Parquet files are read by workers, too, and joined there. `COPY` writes in the coordinator.
