@@ -63,6 +63,14 @@ impl Counter {
         Some(Self { len, ..*self })
     }
 
+    /// Returns `len` labels that count on from the one at index `start`, which may lie beyond the last.
+    ///
+    /// # Errors
+    /// As [`Counter::new`].
+    pub(crate) fn part(&self, start: u64, len: u64) -> Result<Self> {
+        Self::new(self.start + i128::from(start), len, self.scalar)
+    }
+
     /// Returns the number of labels.
     pub fn len(&self) -> u64 {
         self.len

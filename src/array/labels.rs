@@ -160,6 +160,28 @@ impl Labels {
         }
     }
 
+    /// Returns `len` labels that count from the same first one. `None` for labels in memory, or if their type cannot hold the
+    /// last one.
+    pub(crate) fn counted(&self, len: u64) -> Option<Self> {
+        match self {
+            Self::Counted(counter) => counter.part(0, len).ok().map(Self::Counted),
+            _ => None,
+        }
+    }
+
+    /// Returns the labels at the indices in `range` as labels of their own.
+    ///
+    /// # Errors
+    /// `Internal` if `range` reaches beyond the labels.
+    pub(crate) fn part(&self, range: Range<u64>) -> Result<Self> {
+        match self {
+            Self::Counted(counter) => {
+                counter.part(range.start, range.end - range.start).map(Self::Counted)
+            }
+            _ => Self::from_array(self.slice(range)?),
+        }
+    }
+
     /// Returns the first and the last label as text, for messages.
     pub(crate) fn ends(&self) -> String {
         let text = |element| match self.text(element) {

@@ -3,7 +3,7 @@
 use datafusion_proto::protobuf::{
     Partitioning, PhysicalExprNode, PhysicalPlanNode, PhysicalSortExprNode, Schema,
 };
-use datafusion_proto_common::protobuf_common::Statistics;
+use datafusion_proto_common::protobuf_common::{ArrowType, ScalarValue, Statistics};
 use prost::{Message, Oneof};
 
 /// A node with what it declares.
@@ -87,6 +87,79 @@ pub(super) struct Origin {
     pub(super) is_many: bool,
     #[prost(message, repeated, tag = "7")]
     pub(super) versions: Vec<VersionOf>,
+    /// The files of a table of many, with their versions. Without it, all of them are opened.
+    #[prost(message, optional, tag = "8")]
+    pub(super) files: Option<Files>,
+}
+
+/// The files of a table of many.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct Files {
+    /// The axis along which files are concatenated.
+    #[prost(uint64, tag = "1")]
+    pub(super) axis: u64,
+    /// The labels on the axis, as a sealed [`LabelsOf`]; absent if they count on from those of the first file.
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub(super) labels: Option<Vec<u8>>,
+    #[prost(string, repeated, tag = "3")]
+    pub(super) variables: Vec<String>,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) files: Vec<FileOf>,
+}
+
+/// A file of a table of many.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct FileOf {
+    #[prost(uint64, tag = "1")]
+    pub(super) place: u64,
+    /// Its name in the column `_file`, if it is not the location.
+    #[prost(string, optional, tag = "2")]
+    pub(super) name: Option<String>,
+    #[prost(uint64, tag = "3")]
+    pub(super) len: u64,
+    /// The chunk grid of each variable; none if they are those of the file before, but for the length on the axis.
+    #[prost(message, repeated, tag = "4")]
+    pub(super) grids: Vec<GridOf>,
+    #[prost(bool, tag = "5")]
+    pub(super) shares_objects: bool,
+    #[prost(bool, tag = "6")]
+    pub(super) is_resident: bool,
+    #[prost(bool, tag = "7")]
+    pub(super) is_remote: bool,
+    #[prost(message, repeated, tag = "8")]
+    pub(super) versions: Vec<VersionOf>,
+}
+
+/// A chunk grid.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct GridOf {
+    #[prost(uint64, repeated, tag = "1")]
+    pub(super) shape: Vec<u64>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) axes: Vec<AxisOf>,
+}
+
+/// The chunks of an axis: borders every `edge` positions, or listed ones.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct AxisOf {
+    #[prost(uint64, tag = "1")]
+    pub(super) edge: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) before: u64,
+    /// The lengths of the chunks, if there is no `edge`.
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) lens: Vec<u64>,
+}
+
+/// Labels in memory.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct LabelsOf {
+    /// A list of the labels, or of the differences of their differences, which are zero for regular labels.
+    #[prost(message, required, tag = "1")]
+    pub(super) list: ScalarValue,
+    /// The type of labels that travel as differences.
+    #[prost(message, optional, tag = "2")]
+    pub(super) of_differences: Option<ArrowType>,
 }
 
 /// An option and its value.

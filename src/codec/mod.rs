@@ -20,7 +20,7 @@
 //! | `converters` | expressions and nested plans, by the converter of the engine |
 //! | `declared` | schema, orders, partitions, statistics and text of a node |
 //! | `numbers` | selections and lists of chunks, as runs |
-//! | `origins` | what a table was opened from |
+//! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
 //! | `grid_nodes`, `sparse_nodes` | the recipes of nodes, as messages and back |
@@ -32,6 +32,7 @@ mod converters;
 mod declared;
 mod envelope;
 mod grid_nodes;
+mod known_files;
 mod messages;
 mod node_codec;
 mod numbers;
@@ -41,6 +42,7 @@ mod shares;
 mod sparse_nodes;
 mod tables;
 mod travelled;
+mod versions;
 mod work_list;
 
 pub use node_codec::GridfusionCodec;

@@ -2,7 +2,9 @@
 
 use datafusion::error::Result;
 
-use super::messages::{Origin, PlaceOf, Setting, SettingValue, VersionOf};
+use super::known_files::files_message;
+use super::messages::{Origin, PlaceOf, Setting, SettingValue};
+use super::versions::version_message;
 use crate::error::{Error, without_secrets};
 use crate::options::{ArrayOptions, OptionValue};
 use crate::source::{OriginPlace, TableOrigin};
@@ -30,8 +32,9 @@ pub(super) fn origin_message(
             return Err(Error::usage(message).in_file(&place.location).into());
         }
     }
-    let version =
-        |ObjectVersion { object, version }| VersionOf { object: without_secrets(&object), version };
+    let files = origin.files.as_ref().and_then(|files| files_message(files, &origin.places));
+    // Files have their own versions.
+    let versions = if files.is_some() { vec![] } else { versions };
     Ok(Origin {
         locations: origin.locations.iter().map(without_secrets).collect(),
         format: origin.format.clone(),
@@ -39,7 +42,8 @@ pub(super) fn origin_message(
         defaults: settings(&origin.defaults)?,
         places: origin.places.iter().map(place_message).collect(),
         is_many: origin.is_many,
-        versions: versions.into_iter().map(version).collect(),
+        versions: versions.iter().map(version_message).collect(),
+        files,
     })
 }
 
@@ -78,6 +82,7 @@ pub(super) fn origin_of(message: &Origin) -> TableOrigin {
         defaults: options(&message.defaults),
         places: message.places.iter().map(place).collect(),
         is_many: message.is_many,
+        files: None,
     }
 }
 
@@ -89,27 +94,4 @@ fn options(settings: &[Setting]) -> ArrayOptions {
         None => options,
     };
     settings.iter().fold(ArrayOptions::default(), with)
-}
-
-/// Fails unless the objects that this process has opened are those of the plan.
-///
-/// # Errors
-/// `Io` for an object that was written since the plan was made, or is another one here.
-pub(super) fn check_versions(message: &Origin, opened: &[ObjectVersion]) -> crate::Result<()> {
-    let planned = &message.versions;
-    let changed = |object: &str, planned: &str, here: &str| {
-        let cause = std::io::Error::other(format!(
-            "the query was planned with another version of it: {planned}, and here it is {here}; run the query again"
-        ));
-        Error::io("the object has changed", cause).in_file(object)
-    };
-    if planned.len() != opened.len() {
-        let (planned, here) = (planned.len().to_string(), opened.len().to_string());
-        let object = message.locations.first().map_or("", String::as_str);
-        return Err(changed(object, &format!("{planned} objects"), &format!("{here} objects")));
-    }
-    match planned.iter().zip(opened).find(|(planned, here)| planned.version != here.version) {
-        Some((planned, here)) => Err(changed(&planned.object, &planned.version, &here.version)),
-        None => Ok(()),
-    }
 }

@@ -10,11 +10,14 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use tokio::sync::OnceCell;
 
+use super::known_files::files_of;
 use super::messages::Origin;
-use super::origins::{check_versions, origin_of};
+use super::origins::origin_of;
+use super::versions::versions_of;
 use crate::error::Result;
 use crate::io::LruCache;
 use crate::provider::{ArrayOpener, ArrayTable};
+use crate::tile::ObjectVersion;
 
 /// The most tables that are kept open.
 const MOST_TABLES: usize = 32;
@@ -48,12 +51,19 @@ pub(super) async fn open(origin: &Arc<Origin>, context: &TaskContext) -> Result<
         }
     };
     let open = || async {
-        let table = ArrayOpener::of_task(context).reopen(&origin_of(origin)).await?;
+        let opener = ArrayOpener::of_running_task(context);
+        let planned = origin_of(origin);
+        if let Some(files) = &origin.files {
+            // Each file is compared with its version when it is opened.
+            return opener.reopen_known(&planned, &files_of(files, &planned.places)?).await;
+        }
+        let table = opener.reopen(&planned).await?;
         let versions = match &table {
             ArrayTable::Grid(table) => table.array().versions(),
             ArrayTable::Sparse(table) => table.array().versions(),
         };
-        check_versions(origin, &versions)?;
+        let name = origin.locations.first().map_or("", String::as_str);
+        ObjectVersion::compare(name, &versions_of(&origin.versions), &versions)?;
         Ok(table)
     };
     opened.get_or_try_init(open).await.cloned()

@@ -42,7 +42,7 @@ impl ScanPlan {
         let mut parts: Vec<Part> = parts.iter().map(renumbered).collect();
         parts.resize(partitions, Part { tasks: TaskRange::new(end - first..end - first), rows: 0 });
         Self {
-            chunks: self.chunks.only(&TaskRange::new(first..end)),
+            chunks: self.chunks.only(&TaskRange::new(first..end)).narrowed(),
             partitions: Partitions::of_parts(parts, None),
             max_partitions: partitions,
             declares_range: false,
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn shares_read_each_chunk_once_and_report_what_is_left_out_once() {
         let mut random = StdRng::seed_from_u64(20);
-        let (mut masked, mut limited, mut empty) = (0, 0, 0);
+        let (mut masked, mut limited, mut ordered, mut narrowed, mut empty) = (0, 0, 0, 0, 0);
         for _ in 0..500 {
             let shape: Vec<u64> =
                 (0..random.random_range(1..4)).map(|_| random.random_range(1..30)).collect();
@@ -132,7 +132,11 @@ mod tests {
                 request.limit = Some(random.random_range(1..20));
                 limited += 1;
             }
-            let plan = ScanPlan::new(grid, request).unwrap();
+            let mut plan = ScanPlan::new(grid, request).unwrap();
+            if plan.limit().is_none() && random.random_bool(0.3) {
+                plan = plan.in_order(shape.iter().map(|_| random.random()).collect());
+                ordered += 1;
+            }
             let count = random.random_range(1..6);
             let shares = plan.shares(count);
             assert_eq!(shares.len(), count);
@@ -146,8 +150,16 @@ mod tests {
             assert_eq!(reported, [plan.pruned().unwrap()]);
             let rows: u64 = shares.iter().map(|it| it.rows(None)).sum();
             assert!(rows >= plan.rows(None), "{rows}");
+            let labels = |plan: &ScanPlan| plan.selection().axes()[0].count();
+            let needs = |share: &ScanPlan| {
+                let found = read(share).iter().map(|(_, cells)| cells[0].count()).max();
+                found.is_none_or(|most| most <= labels(share))
+            };
+            assert!(shares.iter().all(needs));
+            narrowed += shares.iter().filter(|it| labels(it) < labels(&plan)).count();
             empty += shares.iter().filter(|it| it.chunks() == 0).count();
         }
-        assert!(masked > 100 && limited > 50 && empty > 50, "{masked} {limited} {empty}");
+        let counts = [masked, limited, ordered, narrowed, empty];
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
     }
 }

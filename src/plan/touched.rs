@@ -238,6 +238,40 @@ impl TouchedChunks {
         Self { kept: Some(self.places(tasks)), ..self.clone() }
     }
 
+    /// Returns the same chunks, without the labels and chunks of leading axes that they do not need. So a process that
+    /// reads a part of a table need not number all labels, nor open all files.
+    ///
+    /// Of 4 × 3 places, the kept ones 4, 5 and 7 need the chunks 1 and 2 of axis 0. They become the places 1, 2 and 4.
+    pub(super) fn narrowed(mut self) -> Self {
+        let lens = self.lens();
+        let Some(kept) = &mut self.kept else { return self };
+        let (Some(&first), Some(&last)) = (kept.first(), kept.last()) else { return self };
+        let (first, last) = (unravel(first, &lens), unravel(last, &lens));
+        let axes = Arc::make_mut(&mut self.axes);
+        let mut dropped = vec![0; lens.len()];
+        for axis in 0..lens.len() {
+            let (from, to) = (first[axis], last[axis]);
+            dropped[axis] = from;
+            axes[axis] = axes[axis][from as usize..=to as usize].to_vec();
+            // On a reversed axis, the last chunk comes first.
+            let chunks = axes[axis].iter().copied();
+            if let Some((least, greatest)) = chunks.clone().min().zip(chunks.max()) {
+                let of = |chunk: u64| self.grid.axis_range(axis, chunk);
+                let len = self.grid.shape()[axis];
+                let needed = AxisSelection::from_range(len, of(least).start..of(greatest).end);
+                self.selection.restrict(axis, &needed);
+            }
+            // Chunks of further axes lie side by side in these.
+            if from != to {
+                break;
+            }
+        }
+        // Before the last narrowed axis, one chunk is left per axis, so all places move by the same number.
+        let moved = ravel(&dropped, &lens);
+        kept.iter_mut().for_each(|place| *place -= moved);
+        self
+    }
+
     /// Reverses the order of the chunks along each axis for which `reversed` is true.
     ///
     /// With 2 × 3 places and axis 1 reversed, the kept places 0, 2, 5 become 2, 0, 3, sorted 0, 2, 3. So

@@ -25,6 +25,7 @@ mod grid_catalog;
 mod lazy_schema;
 mod named_arguments;
 mod opener;
+mod reopen;
 mod session;
 mod session_state;
 mod sparse_table;

@@ -8,7 +8,7 @@
 //! All entry points use it, so locations, options and errors mean the same in each of them.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datafusion::catalog::Session;
 use datafusion::error::DataFusionError;
@@ -21,14 +21,14 @@ use url::Url;
 use super::array_schema::ArraySchema;
 use super::array_table::ArrayTable;
 use super::store_maker::MakesStores;
-use crate::array::GridArray;
 use crate::error::{Error, Result, without_secrets};
 use crate::exec::GridfusionConfig;
 use crate::io::{MAX_CONCURRENT_IO, OpenFiles, Remote, RemoteStore};
 use crate::options::{ArrayOptions, IoMode, ResolvedOptions, Scope};
 use crate::source::{
-    ArrayFormat, ArrayGroup, FileArrays, Formats, Locations, MosaicOptions, Opening, OriginPlace,
-    Place, Places, Stores, TableArrays, TableOrigin, described, is_pattern, mosaic_options,
+    Arrangement, ArrayFormat, ArrayGroup, FileArrays, Formats, KnownFiles, Locations,
+    MosaicOptions, Opening, OriginPlace, Place, Places, Stores, TableArrays, TableOrigin,
+    described, is_pattern, mosaic_options,
 };
 
 /// The most files that a table of many files holds open at once. Linux allows a process 1024 by default.
@@ -52,7 +52,7 @@ const MOST_OPEN: usize = 512;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ArrayOpener {
-    formats: Formats,
+    pub(super) formats: Formats,
     /// The session's settings `gridfusion.…` for tables.
     defaults: ArrayOptions,
     stores: Arc<dyn Stores>,
@@ -63,15 +63,23 @@ pub struct ArrayOpener {
 impl ArrayOpener {
     /// Makes an opener with the formats, the table defaults and the object stores of `session`.
     pub fn of(session: &dyn Session) -> Self {
-        Self::new(session.config(), Arc::clone(session.runtime_env()))
+        Self::new(session.config(), Runtime::Kept(Arc::clone(session.runtime_env())))
     }
 
     /// Makes an opener with the formats, the table defaults and the object stores of the session of a task.
     pub fn of_task(context: &TaskContext) -> Self {
-        Self::new(context.session_config(), context.runtime_env())
+        Self::new(context.session_config(), Runtime::Kept(context.runtime_env()))
     }
 
-    fn new(session: &SessionConfig, runtime: Arc<RuntimeEnv>) -> Self {
+    /// As [`ArrayOpener::of_task`], for a table that may outlive the session: it does not keep the session's memory pool
+    /// and temporary files.
+    #[cfg(feature = "codec")]
+    pub(crate) fn of_running_task(context: &TaskContext) -> Self {
+        let runtime = Arc::downgrade(&context.runtime_env());
+        Self::new(context.session_config(), Runtime::Known(runtime))
+    }
+
+    fn new(session: &SessionConfig, runtime: Runtime) -> Self {
         let config = GridfusionConfig::of(session.options());
         let maker = MakesStores::of(session);
         let stores = Arc::new(RuntimeStores { runtime, maker, remote: config.remote });
@@ -148,45 +156,27 @@ impl ArrayOpener {
         };
         let of_place = |(location, it): (&String, &Chosen)| OriginPlace::new(location, &*it.format);
         let origin = origin.of_many(places.iter().zip(&each).map(of_place).collect());
-        let table = self.combined(origin.locations.name(), &places, each).await?;
-        Ok(table.with_origin(origin))
-    }
-
-    /// Opens a table again, in this process or another, from its origin.
-    ///
-    /// # Errors
-    /// As [`ArrayOpener::table`].
-    pub async fn reopen(&self, origin: &TableOrigin) -> Result<ArrayTable> {
-        let mut each = Vec::with_capacity(origin.places.len());
-        for OriginPlace { location, format } in origin.places.iter() {
-            let format = self.format_of(&self.place(location)?, Some(format)).await?;
-            let options = self.formats.resolve(&format, &origin.options, &origin.defaults)?;
-            each.push(Chosen { format, options: Arc::new(options) });
-        }
-        let places: Vec<String> = origin.places.iter().map(|it| it.location.clone()).collect();
-        let table = match (origin.is_many, places.as_slice(), each.as_slice()) {
-            (false, [place], [chosen]) => self.one(&self.place(place)?, chosen).await?,
-            _ => self.combined(origin.locations.name(), &places, each).await?,
-        };
-        Ok(table.with_origin(origin.clone()))
+        let (table, files) = self.combined(origin.locations.name(), &places, each).await?;
+        Ok(table.with_origin(origin.with_files(files)))
     }
 
     /// Opens the arrays of one place as a table.
-    async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
+    pub(super) async fn one(&self, place: &Place, chosen: &Chosen) -> Result<ArrayTable> {
         let arrays = self.formats.table(&chosen.format, place, &chosen.options).await?;
         ArrayTable::of_place(arrays, &chosen.mosaic())
     }
 
     /// Opens the arrays of several places as one table. The first place sets how they are combined.
-    async fn combined(
+    pub(super) async fn combined(
         &self,
         name: String,
         places: &[String],
         each: Vec<Chosen>,
-    ) -> Result<ArrayTable> {
+    ) -> Result<(ArrayTable, Option<KnownFiles>)> {
         let mosaic = each.first().map(Chosen::mosaic).unwrap_or_default();
-        let files = self.many(places, each).await?;
-        Ok(ArrayTable::from(GridArray::combine(name, files, &mosaic)?))
+        let arranged = Arrangement::of(self.many(places, each).await?, &mosaic)?;
+        let known = KnownFiles::of(&arranged);
+        Ok((ArrayTable::from(arranged.into_array(name, &mosaic)?), known))
     }
 
     /// Chooses the format of each place without I/O: the one that its name shows, or that of the `first` place.
@@ -213,27 +203,31 @@ impl ArrayOpener {
     /// ends all.
     async fn many(&self, places: &[String], each: Vec<Chosen>) -> Result<Vec<FileArrays>> {
         self.opening.begin(places.len());
-        let is_mapped = each.iter().any(|it| it.options.io() == IoMode::Mmap);
-        let opened = OpenFiles::new(is_mapped, MOST_OPEN);
-        let files = places.iter().zip(each).map(|(location, chosen)| {
-            let opened = Arc::clone(&opened);
-            async move {
-                let place = self.place(location)?.among(opened);
-                let table = self.formats.table(&chosen.format, &place, &chosen.options).await;
-                self.opening.end();
-                match table? {
-                    TableArrays::Grids(arrays) => Ok(arrays),
-                    TableArrays::Sparse(array) => {
-                        let name = array.name();
-                        let message = format!(
-                            "\"{name}\" is a sparse array, and several of them cannot be one table: make a table of each, and combine them with UNION ALL"
-                        );
-                        Err(Error::usage(message).in_file(location))
-                    }
-                }
-            }
-        });
+        let pool = open_files(&each);
+        let files = places.iter().zip(&each).map(|(place, chosen)| self.file(place, chosen, &pool));
         stream::iter(files.collect::<Vec<_>>()).buffered(MAX_CONCURRENT_IO).try_collect().await
+    }
+
+    /// Opens the arrays of one place of many, which has been counted as begun.
+    pub(super) async fn file(
+        &self,
+        location: &str,
+        chosen: &Chosen,
+        pool: &Arc<OpenFiles>,
+    ) -> Result<FileArrays> {
+        let place = self.place(location)?.among(Arc::clone(pool));
+        let table = self.formats.table(&chosen.format, &place, &chosen.options).await;
+        self.opening.end();
+        match table? {
+            TableArrays::Grids(arrays) => Ok(arrays),
+            TableArrays::Sparse(array) => {
+                let name = array.name();
+                let message = format!(
+                    "\"{name}\" is a sparse array, and several of them cannot be one table: make a table of each, and combine them with UNION ALL"
+                );
+                Err(Error::usage(message).in_file(location))
+            }
+        }
     }
 
     /// Whether `location` is a pattern, and its first match is an array.
@@ -306,7 +300,11 @@ impl ArrayOpener {
     }
 
     /// Returns the format `name`, or recognises the format of `place`.
-    async fn format_of(&self, place: &Place, name: Option<&str>) -> Result<Arc<dyn ArrayFormat>> {
+    pub(super) async fn format_of(
+        &self,
+        place: &Place,
+        name: Option<&str>,
+    ) -> Result<Arc<dyn ArrayFormat>> {
         let Some(name) = name else {
             return match self.formats.recognise(place).await {
                 Some(found) => Ok(found.format),
@@ -363,16 +361,22 @@ impl ArrayOpener {
     }
 }
 
+/// Returns a pool for the files of a table of many.
+pub(super) fn open_files(each: &[Chosen]) -> Arc<OpenFiles> {
+    let is_mapped = each.iter().any(|it| it.options.io() == IoMode::Mmap);
+    OpenFiles::new(is_mapped, MOST_OPEN)
+}
+
 /// The format of a place, with the options of the table for it.
 #[derive(Debug, Clone)]
-struct Chosen {
-    format: Arc<dyn ArrayFormat>,
-    options: Arc<ResolvedOptions>,
+pub(super) struct Chosen {
+    pub(super) format: Arc<dyn ArrayFormat>,
+    pub(super) options: Arc<ResolvedOptions>,
 }
 
 impl Chosen {
     /// Returns how files are combined.
-    fn mosaic(&self) -> MosaicOptions {
+    pub(super) fn mosaic(&self) -> MosaicOptions {
         let has_index_columns = self.options.read(&self.format.read_defaults()).index_columns;
         mosaic_options(&self.options, has_index_columns)
     }
@@ -381,10 +385,28 @@ impl Chosen {
 /// The object stores of a session.
 #[derive(Debug)]
 struct RuntimeStores {
-    runtime: Arc<RuntimeEnv>,
+    runtime: Runtime,
     /// Takes the place of the runtime's registry, if there is one.
     maker: Option<Arc<MakesStores>>,
     remote: Remote,
+}
+
+/// The runtime of a session. Tables that outlive the session do not keep it.
+#[derive(Debug)]
+enum Runtime {
+    Kept(Arc<RuntimeEnv>),
+    Known(Weak<RuntimeEnv>),
+}
+
+impl Runtime {
+    fn get(&self) -> Result<Arc<RuntimeEnv>> {
+        match self {
+            Self::Kept(runtime) => Ok(Arc::clone(runtime)),
+            Self::Known(runtime) => runtime
+                .upgrade()
+                .ok_or_else(|| Error::internal("a file is opened after its session has ended")),
+        }
+    }
 }
 
 impl Stores for RuntimeStores {
@@ -398,7 +420,7 @@ impl Stores for RuntimeStores {
             let store = maker.0.store(&base).map_err(|error| error.in_file(url.as_str()))?;
             return Ok(self.remote.store(store));
         }
-        let store = self.runtime.object_store_registry.get_store(&base);
+        let store = self.runtime.get()?.object_store_registry.get_store(&base);
         let store = store.map_err(|error| match error.find_root() {
             // A registry that makes stores on demand reports a missing requirement as a plan error.
             DataFusionError::Plan(message) => Error::usage(message.clone()),

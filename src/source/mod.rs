@@ -57,6 +57,7 @@ pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
 pub use locations::Locations;
 pub(crate) use locations::{Places, is_pattern};
+pub(crate) use mosaic::{Arrangement, KnownFile, KnownFiles, OpensFiles};
 pub use mosaic::{FileArrays, MosaicOptions};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use opening::Opening;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::array_format::ArrayFormat;
 use super::locations::Locations;
+use super::mosaic::KnownFiles;
 use crate::options::{ArrayOptions, ResolvedOptions};
 
 /// The locations, format and options that a table was opened with.
@@ -22,6 +23,8 @@ pub struct TableOrigin {
     pub(crate) places: Arc<[OriginPlace]>,
     /// Whether the places are parts of one table, even if there is only one: the locations were a list or a pattern.
     pub(crate) is_many: bool,
+    /// The files of a table of many, for processes that open only some of them.
+    pub(crate) files: Option<Arc<KnownFiles>>,
 }
 
 /// A place that became a table, or a part of one.
@@ -57,7 +60,8 @@ impl TableOrigin {
             }
         }
         let (format, defaults) = (Some(place.format.clone()), defaults.clone());
-        Self { locations, format, options, defaults, places: [place].into(), is_many: false }
+        let places = [place].into();
+        Self { locations, format, options, defaults, places, is_many: false, files: None }
     }
 
     /// Returns the first place of the table.
@@ -71,6 +75,11 @@ impl TableOrigin {
         let same = places.iter().all(|place| Some(&place.format) == self.format.as_ref());
         let format = self.format.filter(|_| same);
         Self { format, places: places.into(), is_many: true, ..self }
+    }
+
+    /// Adds what is known of the files of a table of many.
+    pub(crate) fn with_files(self, files: Option<KnownFiles>) -> Self {
+        Self { files: files.map(Arc::new), ..self }
     }
 
     /// Returns the origin with the option `dataset` set to one array.

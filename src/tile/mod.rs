@@ -22,7 +22,7 @@ pub(crate) use absent::leave_out_absent;
 pub use cells::Tile;
 pub use drive::drive;
 pub use layers::CellFormat;
-pub use objects::{Objects, OpenFolder, Request};
+pub use objects::{LaterObjects, Objects, OpenFolder, Request};
 pub(crate) use slice::Slice;
 pub use version::ObjectVersion;
 pub use write::{WriteSession, write_all};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -26,6 +26,21 @@ pub enum Objects {
         /// The objects of each array. No member is itself `Several`.
         members: Vec<Arc<Objects>>,
     },
+    /// The objects of an array that is opened when its first chunk is located. Never `Several`.
+    Later(LaterObjects),
+}
+
+/// Objects that may not be open yet, and what is known of them.
+#[derive(Debug)]
+pub struct LaterObjects {
+    /// The name of the object or the folder.
+    pub name: String,
+    /// Whether reads will return without waiting.
+    pub is_resident: bool,
+    /// Whether reads will be requests over a network.
+    pub is_remote: bool,
+    /// The objects, once they are open. Locations exist only from then on.
+    pub opened: OnceLock<Arc<Objects>>,
 }
 
 /// A folder that opens objects when they are first read, and keeps a limited number of them open.
@@ -75,6 +90,7 @@ impl Objects {
             Self::One(source) => source.name(),
             Self::Many(OpenFolder { folder, .. }) => folder.name(),
             Self::Several { name, .. } => name,
+            Self::Later(later) => &later.name,
         }
     }
 
@@ -93,6 +109,7 @@ impl Objects {
             Self::Several { members, .. } => {
                 members.iter().flat_map(|member| member.versions()).collect()
             }
+            Self::Later(later) => later.opened.get().map_or(vec![], |it| it.versions()),
         }
     }
 
@@ -102,6 +119,10 @@ impl Objects {
             Self::One(source) => error.in_file(source.name()),
             Self::Many(OpenFolder { folder, .. }) => error.in_folder(folder.name()),
             Self::Several { name, .. } => error.in_file(name),
+            Self::Later(later) => match later.opened.get() {
+                Some(objects) => objects.named(error),
+                None => error.in_file(&later.name),
+            },
         }
     }
 
@@ -117,7 +138,8 @@ impl Objects {
     fn member(&self, member: u32) -> Option<&Self> {
         match self {
             Self::One(_) | Self::Many(_) => Some(self),
-            Self::Several { members, .. } => members.get(member as usize).map(Arc::as_ref),
+            Self::Several { members, .. } => members.get(member as usize)?.member(0),
+            Self::Later(later) => later.opened.get()?.member(member),
         }
     }
 
@@ -127,6 +149,7 @@ impl Objects {
             Self::One(source) => source.is_resident(),
             Self::Many(OpenFolder { folder, .. }) => folder.is_resident(),
             Self::Several { members, .. } => members.iter().all(|member| member.is_resident()),
+            Self::Later(later) => later.is_resident,
         }
     }
 
@@ -136,6 +159,7 @@ impl Objects {
             Self::One(source) => source.is_remote(),
             Self::Many(OpenFolder { folder, .. }) => folder.is_remote(),
             Self::Several { members, .. } => members.iter().any(|member| member.is_remote()),
+            Self::Later(later) => later.is_remote,
         }
     }
 

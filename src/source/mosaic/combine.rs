@@ -10,8 +10,10 @@
 //!   4  find the axis along which labels differ, sort the files, join labels    concat_axis.rs
 //!   5  cut the table into chunks, and number the objects of all arrays         mosaic
 //! ```
+//!
+//! The steps 1 to 4 end in an [`Arrangement`]. Another process makes it of `KnownFiles` instead, and opens only the files
+//! that it reads.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringViewArray};
@@ -37,37 +39,67 @@ impl GridArray {
     /// `Usage` if the variables of a file do not have the same dimensions and labels. `Usage` if files differ
     /// in anything except the labels of one dimension, or share a label there. The message names the files and
     /// the difference. `Unsupported` if there are too many chunks or labels.
-    pub fn combine(
-        name: String,
-        mut files: Vec<FileArrays>,
-        options: &MosaicOptions,
-    ) -> Result<Self> {
+    pub fn combine(name: String, files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
+        Arrangement::of(files, options)?.into_array(name, options)
+    }
+}
+
+/// Files in the order in which they follow one another along an axis.
+#[derive(Debug)]
+pub(crate) struct Arrangement {
+    pub(super) files: Vec<FileArrays>,
+    /// The number that each file had in the list of files before.
+    pub(super) places: Vec<usize>,
+    pub(super) axis: usize,
+    /// The labels of all files on `axis`; `None` if there is one file.
+    pub(super) labels: Option<Labels>,
+}
+
+impl Arrangement {
+    /// Arranges files that may be one table.
+    ///
+    /// # Errors
+    /// As [`GridArray::combine`].
+    pub(crate) fn of(mut files: Vec<FileArrays>, options: &MosaicOptions) -> Result<Self> {
         if files.is_empty() || files.iter().any(|file| file.arrays.is_empty()) {
             return Err(Error::internal("a table of no array"));
         }
+        let places = (0..files.len()).collect();
         if files[0].dims().is_empty() {
-            return scalar(&name, files);
+            return Ok(Self { files, places, axis: 0, labels: None });
         }
         order_variables(&mut files);
         refuse_mixed_variables(&files)?;
         refuse_mixed_files(&files)?;
-        let axis = match files.len() {
-            1 => 0,
-            _ => concat_axis(&files, options.concat_dimension.as_deref())?,
-        };
-        if files.len() > 1 {
-            sort_files(&mut files, axis)?;
+        if files.len() == 1 {
+            return Ok(Self { files, places, axis: 0, labels: None });
+        }
+        let axis = concat_axis(&files, options.concat_dimension.as_deref())?;
+        let places = sort_files(&mut files, axis)?;
+        let labels = Some(concat_labels(&files, axis)?);
+        Ok(Self { files, places, axis, labels })
+    }
+
+    /// Makes one array of the files.
+    ///
+    /// # Errors
+    /// `Usage` for several single values; `Unsupported` for too many chunks.
+    pub(crate) fn into_array(self, name: String, options: &MosaicOptions) -> Result<GridArray> {
+        let Self { files, axis, labels, .. } = self;
+        if files[0].dims().is_empty() {
+            return scalar(&name, files);
         }
         // All files have the dimensions of the first, except for the labels and the length of `axis`.
         let mut dims = files[0].dims().to_vec();
-        if files.len() > 1 {
-            dims[axis] = dims[axis].with_labels(concat_labels(&files, axis)?);
+        if let Some(labels) = labels {
+            dims[axis] = dims[axis].with_labels(labels);
         }
         let values = values_of(&files[0].arrays);
         let names = options.file_column.then(|| names_along(&files, axis));
         let source = mosaic(&name, files, axis, options.chunk_bytes)?;
         let grid = source.grid().clone();
-        let array = Self::new(name, Arc::new(source), grid, dims, values, options.index_columns);
+        let source = Arc::new(source);
+        let array = GridArray::new(name, source, grid, dims, values, options.index_columns);
         Ok(match names {
             Some(names) => array.with_files(axis, names?),
             None => array,
@@ -96,11 +128,9 @@ fn scalar(name: &str, mut files: Vec<FileArrays>) -> Result<GridArray> {
 /// From here on, variable `v` is `arrays[v]` in every file.
 fn order_variables(files: &mut [FileArrays]) {
     let Some((first, others)) = files.split_first_mut() else { return };
-    let names = first.arrays.iter().enumerate().map(|(place, array)| (array.name(), place));
-    let places: HashMap<&str, usize> = names.collect();
+    let names: Vec<&str> = first.arrays.iter().map(GridArray::name).collect();
     // Variables that the first file lacks come last; the combination fails for them later.
-    let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
-    others.iter_mut().for_each(|file| file.arrays.sort_by_key(place));
+    others.iter_mut().for_each(|file| file.order_variables(&names));
 }
 
 /// Fails if the variables of a file differ in dimensions or labels.

@@ -75,22 +75,31 @@ fn several_differ(
 }
 
 /// Sorts the files by their least label on `axis`, or by name if the axis has no labels. The order is
-/// descending if the labels of all files are.
+/// descending if the labels of all files are. Returns the number that each file had before.
 ///
 /// Latitudes often descend: files with 90 … 46 and 45 … 0 are then in this order, so that the whole
 /// descends, too. Files with one label have no direction, so they follow the others.
-pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()> {
+pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<Vec<usize>> {
+    let order = sorted_order(files, axis)?;
+    // Arrays cannot be cloned, so each file is moved out of its old place.
+    let mut taken: Vec<Option<FileArrays>> = files.drain(..).map(Some).collect();
+    files.extend(order.iter().filter_map(|&at| taken[at].take()));
+    Ok(order)
+}
+
+/// Returns the numbers of the files in the order of [`sort_files`].
+fn sorted_order(files: &[FileArrays], axis: usize) -> Result<Vec<usize>> {
     // The order by label is stable, so files with equal least labels stay in the order of their names.
-    files.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut order: Vec<usize> = (0..files.len()).collect();
+    order.sort_by(|a, b| files[*a].name.cmp(&files[*b].name));
     if !files[0].dims()[axis].is_labelled() {
-        return Ok(());
+        return Ok(order);
     }
     let firsts: Vec<ArrayRef> =
         files.iter().map(|file| least(file, axis)).collect::<Result<_>>()?;
     let firsts = joined(&firsts)?;
     let compare = make_comparator(&firsts, &firsts, SortOptions::default())
         .map_err(failed_to("compare the labels of files"))?;
-    let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by(|a, b| compare(*a, *b));
     let descends = |file: &FileArrays| {
         let dim = &file.dims()[axis];
@@ -99,10 +108,7 @@ pub(super) fn sort_files(files: &mut Vec<FileArrays>, axis: usize) -> Result<()>
     if files.iter().all(descends) && files.iter().any(|file| file.dims()[axis].len() > 1) {
         order.reverse();
     }
-    // Arrays cannot be cloned, so each file is moved out of its old place.
-    let mut taken: Vec<Option<FileArrays>> = files.drain(..).map(Some).collect();
-    files.extend(order.into_iter().filter_map(|at| taken[at].take()));
-    Ok(())
+    Ok(order)
 }
 
 /// Returns the least label of a file, as an array of one element; NULL if there is none.

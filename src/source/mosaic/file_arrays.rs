@@ -1,6 +1,9 @@
 //! [`FileArrays`]: the opened arrays of one file.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::array::{Dimension, GridArray};
+use crate::tile::ObjectVersion;
 
 /// The variables of one file that become columns.
 #[derive(Debug)]
@@ -12,6 +15,20 @@ pub struct FileArrays {
 }
 
 impl FileArrays {
+    /// Sorts the variables in the order of `names`. Variables without a name there come last.
+    pub(super) fn order_variables(&mut self, names: &[&str]) {
+        let places: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
+        let place = |array: &GridArray| places.get(array.name()).copied().unwrap_or(usize::MAX);
+        self.arrays.sort_by_key(place);
+    }
+
+    /// The versions of the objects that opening the file has read. Variables share most of them.
+    pub(super) fn versions(&self) -> Vec<ObjectVersion> {
+        let mut seen = HashSet::new();
+        let all = self.arrays.iter().flat_map(GridArray::versions);
+        all.filter(|version| seen.insert(version.clone())).collect()
+    }
+
     /// The dimensions of the first variable, which all variables share.
     pub(super) fn dims(&self) -> &[Dimension] {
         self.arrays[0].dims()

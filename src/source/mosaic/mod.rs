@@ -20,17 +20,25 @@
 //! | `concat_axis`: the axis, the order of the files, the labels | `layout`: which file and stored chunks? |
 //! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
+//! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
 mod compat;
 mod concat_axis;
 mod file_arrays;
 mod grid;
+#[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need them"))]
+mod known_files;
+#[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need them"))]
+mod later;
 mod layout;
 mod options;
 mod overlap;
 mod source;
 mod zones;
 
+pub(crate) use combine::Arrangement;
 pub use file_arrays::FileArrays;
+pub(crate) use known_files::{KnownFile, KnownFiles};
+pub(crate) use later::OpensFiles;
 pub use options::MosaicOptions;

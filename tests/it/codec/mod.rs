@@ -1,5 +1,7 @@
 //! Plans that travel: as bytes to another session, which opens the tables itself.
 
+/// Tables of many files.
+mod mosaics;
 /// Bytes that must be refused, and what they must not hold.
 mod refused;
 /// Sending plans, and comparing both ends.

@@ -3,6 +3,6 @@
 /// Patterns, lists, errors, and skipped files.
 mod many_files;
 /// Random variables of random files.
-mod random;
+pub(crate) mod random;
 /// Random TileDB arrays.
 mod tiledb;

@@ -25,11 +25,11 @@ use crate::support::{
 };
 
 /// Files of variables over the same dimensions, and the rows of one table over all files.
-struct Mosaic {
+pub(crate) struct Mosaic {
     /// The location and the bytes of each file, in any order.
-    files: Vec<(String, Vec<u8>)>,
+    pub(crate) files: Vec<(String, Vec<u8>)>,
     /// The dimension along which the files follow one another.
-    along: usize,
+    pub(crate) along: usize,
     axes: Vec<Axis>,
     variables: Vec<&'static str>,
     rows: RecordBatch,
@@ -37,7 +37,7 @@ struct Mosaic {
     chunk_bytes: u64,
     /// Whether the files are in an object store, where reads wait, instead of in memory.
     waits: bool,
-    description: String,
+    pub(crate) description: String,
 }
 
 /// One variable over all files. It has whole or half numbers, so that sums are exact in any order.
@@ -196,7 +196,7 @@ fn zones_of(
 }
 
 impl Mosaic {
-    fn random(rng: &mut StdRng) -> Self {
+    pub(crate) fn random(rng: &mut StdRng) -> Self {
         let lens: Vec<u64> = (0..rng.random_range(1..=4)).map(|_| rng.random_range(1..6)).collect();
         let whole = Whole::random(rng, &lens);
         let mut description = format!("shape {:?} along {} by {lens:?}", whole.shape, whole.along);
@@ -268,7 +268,7 @@ impl Mosaic {
         (ours, theirs)
     }
 
-    fn query(&self, rng: &mut StdRng) -> String {
+    pub(crate) fn query(&self, rng: &mut StdRng) -> String {
         let rank = self.axes.len();
         let mut conditions: Vec<String> = Vec::new();
         for _ in 0..rng.random_range(0..3) {
