@@ -18,6 +18,7 @@ pub(crate) mod columns;
 mod compact;
 mod config;
 mod display;
+mod eager;
 mod error;
 mod in_flight;
 mod leaf;
@@ -36,6 +37,7 @@ mod yield_budget;
 
 pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
+pub use eager::EagerAggregateRule;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};

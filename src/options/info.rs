@@ -148,6 +148,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "eager_aggregation",
+        ValueKind::Flag,
+        "`true`",
+        "reduces an array before it is joined with a table, instead of after",
+    )
+    .in_session(),
+    OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",

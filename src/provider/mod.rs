@@ -26,6 +26,8 @@ mod lazy_schema;
 mod named_arguments;
 mod opener;
 mod reopen;
+#[cfg(feature = "codec")]
+mod reopen_known;
 mod session;
 mod session_state;
 mod sparse_table;

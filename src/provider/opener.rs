@@ -395,6 +395,7 @@ struct RuntimeStores {
 #[derive(Debug)]
 enum Runtime {
     Kept(Arc<RuntimeEnv>),
+    #[cfg_attr(not(feature = "codec"), allow(dead_code, reason = "only plans that travel need it"))]
     Known(Weak<RuntimeEnv>),
 }
 

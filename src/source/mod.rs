@@ -57,8 +57,10 @@ pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
 pub use locations::Locations;
 pub(crate) use locations::{Places, is_pattern};
-pub(crate) use mosaic::{Arrangement, KnownFile, KnownFiles, OpensFiles};
+pub(crate) use mosaic::{Arrangement, KnownFiles};
 pub use mosaic::{FileArrays, MosaicOptions};
+#[cfg(feature = "codec")]
+pub(crate) use mosaic::{KnownFile, OpensFiles};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use opening::Opening;
 pub(crate) use origin::OriginPlace;

@@ -15,6 +15,7 @@ mod corpus;
 mod docs;
 mod foreign;
 mod io;
+mod joins;
 mod mosaic;
 mod plan;
 mod reduce;

@@ -26,12 +26,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::compute::take;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::NegativeExpr;
+use datafusion::physical_expr::expressions::{CastExpr, NegativeExpr};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::containers::ContainerStatistics;
@@ -320,7 +320,7 @@ pub(crate) fn on_bounds(
     predicate: PhysicalExprRef,
     schema: &SchemaRef,
 ) -> Option<Arc<PruningPredicate>> {
-    if negates_integers(&predicate, schema) {
+    if negates_integers(&predicate, schema) || casts_go_round(&predicate, schema) {
         return None;
     }
     let builder = PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema));
@@ -335,6 +335,21 @@ fn negates_integers(predicate: &PhysicalExprRef, schema: &SchemaRef) -> bool {
         Ok(negated.arg().data_type(schema)?.is_signed_integer())
     });
     !matches!(negates, Ok(false))
+}
+
+/// Whether `predicate` casts times to times of day, or from one time zone to another. DataFusion compares the casts of the
+/// bounds, as if all casts of times kept the order. But the time of day restarts each day.
+fn casts_go_round(predicate: &PhysicalExprRef, schema: &SchemaRef) -> bool {
+    let goes_round = predicate.exists(|expr| {
+        let Some(cast) = expr.downcast_ref::<CastExpr>() else { return Ok(false) };
+        let is_linear = |data_type: &DataType| {
+            use DataType::{Date32, Date64, Timestamp};
+            !data_type.is_temporal() || matches!(data_type, Timestamp(_, None) | Date32 | Date64)
+        };
+        let from = cast.expr().data_type(schema)?;
+        Ok(from.is_temporal() && !(is_linear(&from) && is_linear(cast.cast_type())))
+    });
+    !matches!(goes_round, Ok(false))
 }
 
 /// Returns the least and the greatest selected label of each touched chunk of `axis`.

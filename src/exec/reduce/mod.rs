@@ -24,6 +24,7 @@ mod dense_stream;
 mod extremes;
 mod factors;
 mod group_pruning;
+mod input;
 mod keys;
 mod linear;
 mod node;
@@ -36,5 +37,6 @@ mod rule;
 mod strategy;
 mod stream;
 
+pub(super) use input::InputOperators;
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;

@@ -127,6 +127,19 @@ impl GridReduceExec {
         Ok(Self { filters, ..Self::of(reduction) })
     }
 
+    /// Returns partial states instead of `aggregate`, a first stage; `None` if it cannot be reduced.
+    pub(in crate::exec) fn of_states(
+        aggregate: &AggregateExec,
+        config: &GridfusionConfig,
+    ) -> Result<Option<Self>> {
+        Self::replacing(aggregate, None, config)
+    }
+
+    /// Returns the greatest number of groups.
+    pub(in crate::exec) fn groups(&self) -> u64 {
+        self.reduction.keys.groups
+    }
+
     /// Whether the reduction yields final values.
     pub fn is_whole(&self) -> bool {
         self.reduction.whole

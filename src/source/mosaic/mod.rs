@@ -39,6 +39,9 @@ mod zones;
 
 pub(crate) use combine::Arrangement;
 pub use file_arrays::FileArrays;
-pub(crate) use known_files::{KnownFile, KnownFiles};
+#[cfg(feature = "codec")]
+pub(crate) use known_files::KnownFile;
+pub(crate) use known_files::KnownFiles;
+#[cfg(feature = "codec")]
 pub(crate) use later::OpensFiles;
 pub use options::MosaicOptions;

@@ -19,7 +19,7 @@ use crate::support::cases::{Axis, Case, name};
 use crate::support::{query, reducing, rows_of};
 
 /// A key expression over one dimension.
-fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
+pub(crate) fn key(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
     let choices = match axis {
         Axis::Index(_) => vec![
             format!("{name} % 3"),
@@ -75,7 +75,7 @@ fn weight(axis: &Axis, name: &str, rng: &mut StdRng) -> String {
 }
 
 /// A random aggregate with weights, arithmetic, or a condition of its own.
-fn weighed(case: &Case, rng: &mut StdRng) -> String {
+pub(crate) fn weighed(case: &Case, rng: &mut StdRng) -> String {
     let mut of_axis = |make: fn(&Axis, &str, &mut StdRng) -> String| {
         // Weights along the innermost axis are multiplied with cells.
         let innermost = case.axes.len() - 1;
@@ -119,7 +119,7 @@ fn weighed(case: &Case, rng: &mut StdRng) -> String {
 }
 
 /// A random aggregate of values or of a dimension.
-fn aggregate(case: &Case, rng: &mut StdRng) -> String {
+pub(crate) fn aggregate(case: &Case, rng: &mut StdRng) -> String {
     let axis = rng.random_range(0..case.axes.len());
     let dimension = name(axis);
     let predicate = case.axes[axis].predicate(&dimension, rng);
@@ -152,7 +152,7 @@ fn aggregate(case: &Case, rng: &mut StdRng) -> String {
     choices[..end].choose(rng).unwrap().clone()
 }
 
-fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
+pub(crate) fn conditions(case: &Case, rng: &mut StdRng) -> Vec<String> {
     (0..rng.random_range(0..3))
         .map(|_| {
             let axis = rng.random_range(0..case.axes.len());

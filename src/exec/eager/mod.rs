@@ -1,0 +1,33 @@
+//! Eager aggregation: an array that is joined with tables is reduced before the join, by its join keys and group keys.
+//!
+//! ```text
+//!   SELECT s.region, avg(t.value) FROM t JOIN stations s ON t.station = s.station GROUP BY s.region
+//!
+//!   Final   gby=[region]                          Final   gby=[region]
+//!     Partial   gby=[region], avg(value)            Project   region, states of avg
+//!       Join   station = station            ──▶       Join   station = station
+//!         stations                                      stations
+//!         GridScan   one row per cell                   GridReduce   gby=[station]: states of avg(value)
+//! ```
+//!
+//! A partial state stands for the rows of its group: all of them have the same join keys. So the join keeps, drops and repeats
+//! a state as it would each of the rows, and the final stage merges the states. See Yan and Larson, "Eager Aggregation and
+//! Lazy Aggregation", VLDB 1995. It is exact for any number of matches.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rule` | the optimizer rule |
+//! | `joined` | the join: its sides, and which columns come from which |
+//! | `keys` | the keys of the reduction below the join; expressions over its output |
+//! | `states` | the aggregates below the join, and the states above it as expressions over theirs |
+//! | `affine` | `scale * x + shift`, where `x` is of the array and the rest of the other side |
+//! | `pushed` | the plan with the reduction below the join |
+
+mod affine;
+mod joined;
+mod keys;
+mod pushed;
+mod rule;
+mod states;
+
+pub use rule::EagerAggregateRule;

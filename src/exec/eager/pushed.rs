@@ -1,0 +1,213 @@
+//! Moves a first stage of an aggregation below the join that it is over.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinSide;
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder};
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::joined::Joined;
+use super::keys::Keys;
+use super::states::States;
+use crate::exec::config::GridfusionConfig;
+use crate::exec::reduce::InputOperators;
+use crate::exec::{GridReduceExec, GridScanExec};
+
+/// Returns a plan with the same states as `aggregate`, a first stage above a join, with reductions below the join. `None` if
+/// there is none, or if it would save nothing.
+pub(super) fn pushed_below(
+    aggregate: &AggregateExec,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if aggregate.group_expr().has_grouping_set() {
+        return Ok(None);
+    }
+    let Some(below) = InputOperators::above(aggregate.input(), &is_join)? else { return Ok(None) };
+    let Some(join) = below.input.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+    for side in [JoinSide::Right, JoinSide::Left] {
+        let Some(joined) = Joined::new(join, side) else { continue };
+        if !leads_to_scan(joined.input())? {
+            continue;
+        }
+        let Some(rewrite) = Rewrite::of(aggregate, &below, joined)? else { continue };
+        let Some(reduced) = reduced(&rewrite.reduced()?, config)? else { continue };
+        let plan = rewrite.above(reduced)?;
+        // Functions decide the types of their states, so they are as before, but a mistake here would be a wrong answer.
+        let types = |plan: &dyn ExecutionPlan| -> Vec<_> {
+            plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        if types(plan.as_ref()) == types(aggregate) {
+            return Ok(Some(plan));
+        }
+    }
+    Ok(None)
+}
+
+fn is_join(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<HashJoinExec>()
+}
+
+/// Whether only joins and the operators of [`InputOperators`] are between `plan` and a scan of a grid.
+fn leads_to_scan(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let is_end = |plan: &dyn ExecutionPlan| plan.is::<GridScanExec>() || is_join(plan);
+    let Some(below) = InputOperators::above(plan, &is_end)? else { return Ok(false) };
+    Ok(match below.input.downcast_ref::<HashJoinExec>() {
+        Some(join) => leads_to_scan(join.left())? || leads_to_scan(join.right())?,
+        None => true,
+    })
+}
+
+/// Returns the states of an aggregation as a reduction, or with reductions below further joins.
+fn reduced(
+    aggregate: &AggregateExec,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    match GridReduceExec::of_states(aggregate, config)? {
+        Some(node) if saves_rows(&node) => Ok(Some(Arc::new(node))),
+        Some(_) => Ok(None),
+        None => pushed_below(aggregate, config),
+    }
+}
+
+/// Whether far fewer states than rows are joined. A state costs more than a row, because it has several columns.
+fn saves_rows(node: &GridReduceExec) -> bool {
+    /// Rows for which a state must stand.
+    const LEAST: u64 = 8;
+    let partitions = node.properties().output_partitioning().partition_count() as u64;
+    let states = node.groups().saturating_mul(partitions);
+    node.scan().is_some_and(|scan| states.saturating_mul(LEAST) <= scan.plan().rows(None))
+}
+
+/// An aggregation above a join, in terms of a reduction below it.
+struct Rewrite<'a> {
+    aggregate: &'a AggregateExec,
+    joined: Joined<'a>,
+    /// The group keys, over both sides.
+    groups: Vec<PhysicalExprRef>,
+    /// The condition above the join, over both sides.
+    predicate: Option<PhysicalExprRef>,
+    keys: Keys<'a>,
+    /// Per pair of join keys, the number of the key below.
+    on: Vec<usize>,
+    states: States<'a>,
+}
+
+impl<'a> Rewrite<'a> {
+    /// Takes the aggregation apart; `None` if an aggregate needs rows of both sides.
+    fn of(
+        aggregate: &'a AggregateExec,
+        below: &InputOperators,
+        joined: Joined<'a>,
+    ) -> Result<Option<Self>> {
+        let over_sides = |expr: &PhysicalExprRef| joined.over_sides(below.over_input(expr)?);
+        let groups = aggregate.group_expr().expr().iter().map(|(key, _)| over_sides(key));
+        let groups: Vec<PhysicalExprRef> = groups.collect::<Result<_>>()?;
+        let predicate = below.predicate.clone().map(|it| joined.over_sides(it)).transpose()?;
+        let mut states = States::new(joined)?;
+        for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
+            let args = function.expressions();
+            let args: Vec<_> = args.iter().map(over_sides).collect::<Result<_>>()?;
+            let filter = filter.as_ref().map(over_sides).transpose()?;
+            let is_volatile = args.iter().chain(&filter).any(is_volatile);
+            if is_volatile || !states.add(function, &args, filter.as_ref(), !groups.is_empty())? {
+                return Ok(None);
+            }
+        }
+        if groups.iter().chain(&predicate).any(is_volatile) {
+            return Ok(None);
+        }
+        let mut keys = Keys::new(joined);
+        let on = joined.join.on().iter().map(|(left, right)| match joined.side {
+            JoinSide::Left => keys.add(left),
+            _ => keys.add(right),
+        });
+        let on = on.collect();
+        let filter = joined.join.filter().map_or(&[][..], JoinFilter::column_indices);
+        for column in filter.iter().filter(|column| column.side == joined.side) {
+            keys.add(&own_column(&joined, column.index));
+        }
+        for expr in groups.iter().chain(&predicate).chain(states.needed()) {
+            keys.add_needed(expr)?;
+        }
+        Ok(Some(Self { aggregate, joined, groups, predicate, keys, on, states }))
+    }
+
+    /// Returns the aggregation below the join.
+    fn reduced(&self) -> Result<AggregateExec> {
+        let (functions, filters) = self.states.functions();
+        AggregateExec::try_new(
+            AggregateMode::Partial,
+            PhysicalGroupBy::new_single(self.keys.exprs().to_vec()),
+            functions,
+            filters,
+            Arc::clone(self.joined.input()),
+            self.joined.input().schema(),
+        )
+    }
+
+    /// Returns the join with the states `reduced` on one side, and the operators above it.
+    fn above(&self, reduced: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let width = reduced.schema().fields().len();
+        let mut plan = self.join(reduced)?;
+        if let Some(predicate) = &self.predicate {
+            plan = Arc::new(FilterExec::try_new(self.keys.above(predicate, width)?, plan)?);
+        }
+        let keys = self.groups.iter().map(|key| self.keys.above(key, width));
+        let mut columns: Vec<PhysicalExprRef> = keys.collect::<Result<_>>()?;
+        columns.extend(self.states.above(&self.keys, width)?);
+        let schema = self.aggregate.schema();
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let columns = columns.into_iter().zip(names).collect::<Vec<_>>();
+        Ok(Arc::new(ProjectionExec::try_new(columns, plan)?))
+    }
+
+    /// Returns the join of the states.
+    fn join(&self, reduced: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let Joined { join, side } = self.joined;
+        let key = |number: usize| -> PhysicalExprRef {
+            Arc::new(PhysicalColumn::new(&self.keys.exprs()[number].1, number))
+        };
+        let on = join.on().iter().zip(&self.on).map(|((left, right), &number)| match side {
+            JoinSide::Left => (key(number), Arc::clone(right)),
+            _ => (Arc::clone(left), key(number)),
+        });
+        let on = on.collect();
+        let (left, right) = match side {
+            JoinSide::Left => (reduced, Arc::clone(join.right())),
+            _ => (Arc::clone(join.left()), reduced),
+        };
+        HashJoinExecBuilder::new(left, right, on, *join.join_type())
+            .with_filter(join.filter().map(|filter| self.filter(filter)).transpose()?)
+            .with_partition_mode(*join.partition_mode())
+            .with_null_equality(join.null_equality())
+            .build_exec()
+    }
+
+    /// Returns the condition of the join over keys instead of columns.
+    fn filter(&self, filter: &JoinFilter) -> Result<JoinFilter> {
+        let column = |column: &ColumnIndex| {
+            if column.side != self.joined.side {
+                return column.clone();
+            }
+            let own = own_column(&self.joined, column.index);
+            let number = self.keys.number(&own);
+            ColumnIndex { index: number.unwrap_or(usize::MAX), side: column.side }
+        };
+        let columns = filter.column_indices().iter().map(column).collect();
+        let (expression, schema) = (Arc::clone(filter.expression()), Arc::clone(filter.schema()));
+        Ok(JoinFilter::new(expression, columns, schema))
+    }
+}
+
+/// Returns a column of the input that is reduced.
+fn own_column(joined: &Joined<'_>, index: usize) -> PhysicalExprRef {
+    Arc::new(PhysicalColumn::new(joined.input().schema().field(index).name(), index))
+}

@@ -1,0 +1,6 @@
+//! Joins of arrays with tables.
+
+/// The plans of joins, and what they read.
+mod plans;
+/// Random joins, compared with the same joins over rows.
+mod random;
