@@ -124,8 +124,8 @@ pub use error::{Error, ErrorKind, Result};
 #[doc(hidden)]
 pub use error::{with_causes, without_secrets};
 pub use exec::{
-    BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule, GridScanExec,
-    GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
+    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceExec, GridReduceRule,
+    GridScanExec, GridfusionConfig, SparseAnswerExec, SparseAnswerRule, SparseScanExec,
 };
 pub use io::MappedFile;
 pub use options::{

@@ -75,6 +75,39 @@ impl GridArray {
         Self { name: name.to_owned(), ..self }
     }
 
+    /// Returns the same array, without the column `_file`. It shares the source.
+    pub(crate) fn shared(&self) -> Self {
+        let (source, grid) = (Arc::clone(&self.source), self.grid.clone());
+        let (name, dims, values) = (self.name.clone(), self.dims.clone(), self.values.clone());
+        Self::new(name, source, grid, dims, values, false)
+    }
+
+    /// Returns the same array with dimensions of another one, which must have equal labels: `axes` has the axis there of each
+    /// own.
+    ///
+    /// # Errors
+    /// `Usage` if labels differ; `Internal` for an axis that the other array does not have.
+    pub(crate) fn over_dims_of(self, other: &Self, axes: &[usize]) -> Result<Self> {
+        if axes.len() != self.dims.len() {
+            return Err(Error::internal("axes of an array of another rank"));
+        }
+        let mut dims = Vec::with_capacity(axes.len());
+        for (own, axis) in self.dims.iter().zip(axes) {
+            let dim = other.dims.get(*axis).cloned();
+            let dim = dim.ok_or_else(|| Error::internal("an axis that an array does not have"))?;
+            if dim.len() != own.len() || !dim.labels.equals(&own.labels)? {
+                let (a, b) = (self.name(), other.name());
+                let message = format!(
+                    "\"{}\" of \"{a}\" has other labels than \"{}\" of \"{b}\"",
+                    own.name, dim.name
+                );
+                return Err(Error::usage(message));
+            }
+            dims.push(dim);
+        }
+        Ok(Self::new(self.name, self.source, self.grid, dims, self.values, false))
+    }
+
     /// Returns the source of the stored chunks.
     pub(crate) fn into_source(self) -> Arc<dyn ChunkSource> {
         self.source

@@ -90,6 +90,25 @@ pub(super) struct Origin {
     /// The files of a table of many, with their versions. Without it, all of them are opened.
     #[prost(message, optional, tag = "8")]
     pub(super) files: Option<Files>,
+    /// The arrays that the query has put side by side. With these, all other fields are empty.
+    #[prost(message, repeated, tag = "9")]
+    pub(super) side_by_side: Vec<JoinedOrigin>,
+}
+
+/// One of the arrays that a query has put side by side.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(super) struct JoinedOrigin {
+    #[prost(message, required, tag = "1")]
+    pub(super) origin: Origin,
+    /// For each axis, that of the first array.
+    #[prost(uint64, repeated, tag = "2")]
+    pub(super) axes: Vec<u64>,
+    /// For each axis, the first of the indices whose labels the other arrays have, too.
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) starts: Vec<u64>,
+    /// And the end of these indices.
+    #[prost(uint64, repeated, tag = "4")]
+    pub(super) ends: Vec<u64>,
 }
 
 /// The files of a table of many.

@@ -1,9 +1,11 @@
 //! The origins of tables as messages: places, formats and options.
 
+use std::sync::Arc;
+
 use datafusion::error::Result;
 
 use super::known_files::files_message;
-use super::messages::{Origin, PlaceOf, Setting, SettingValue};
+use super::messages::{JoinedOrigin, Origin, PlaceOf, Setting, SettingValue};
 use super::versions::version_message;
 use crate::error::{Error, without_secrets};
 use crate::options::{ArrayOptions, OptionValue};
@@ -25,6 +27,17 @@ pub(super) fn origin_message(
              its path or URL"
         ))
     })?;
+    if !origin.side_by_side.is_empty() {
+        let part = |part: &crate::source::JoinedOrigin| {
+            let axes = part.axes.iter().map(|axis| *axis as u64).collect();
+            let origin = origin_message(name, Some(&part.origin), part.versions.clone())?;
+            let starts = part.ranges.iter().map(|range| range.start).collect();
+            let ends = part.ranges.iter().map(|range| range.end).collect();
+            Ok(JoinedOrigin { origin, axes, starts, ends })
+        };
+        let side_by_side = origin.side_by_side.iter().map(part).collect::<Result<_>>()?;
+        return Ok(Origin { side_by_side, ..Origin::default() });
+    }
     for place in origin.places.iter() {
         if without_secrets(&place.location) != place.location {
             let message = "a URL with a password or a signature cannot be sent to another process; register its object \
@@ -44,6 +57,7 @@ pub(super) fn origin_message(
         is_many: origin.is_many,
         versions: versions.iter().map(version_message).collect(),
         files,
+        side_by_side: vec![],
     })
 }
 
@@ -83,6 +97,7 @@ pub(super) fn origin_of(message: &Origin) -> TableOrigin {
         places: message.places.iter().map(place).collect(),
         is_many: message.is_many,
         files: None,
+        side_by_side: Arc::default(),
     }
 }
 

@@ -4,19 +4,23 @@
 //! opened from, with its versions. A table of another session's object stores is never used: they may have other
 //! credentials.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, Weak};
 
 use datafusion::execution::TaskContext;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 
 use super::known_files::files_of;
-use super::messages::Origin;
+use super::messages::{JoinedOrigin, Origin};
 use super::origins::origin_of;
 use super::versions::versions_of;
-use crate::error::Result;
+use crate::array::GridArray;
+use crate::error::{Error, Result};
 use crate::io::LruCache;
 use crate::provider::{ArrayOpener, ArrayTable};
+use crate::source::AlignedArray;
 use crate::tile::ObjectVersion;
 
 /// The most tables that are kept open.
@@ -36,7 +40,15 @@ type Key = (usize, Arc<Origin>);
 ///
 /// # Errors
 /// As [`ArrayOpener::table`], and `Io` if an object has changed since the plan was made.
-pub(super) async fn open(origin: &Arc<Origin>, context: &TaskContext) -> Result<ArrayTable> {
+pub(super) fn open<'a>(
+    origin: &'a Arc<Origin>,
+    context: &'a TaskContext,
+) -> BoxFuture<'a, Result<ArrayTable>> {
+    // Arrays side by side are opened one by one, which would be a future in itself.
+    Box::pin(open_or_take(origin, context))
+}
+
+async fn open_or_take(origin: &Arc<Origin>, context: &TaskContext) -> Result<ArrayTable> {
     let runtime = context.runtime_env();
     let key = (Arc::as_ptr(&runtime) as usize, Arc::clone(origin));
     let is_same =
@@ -51,6 +63,9 @@ pub(super) async fn open(origin: &Arc<Origin>, context: &TaskContext) -> Result<
         }
     };
     let open = || async {
+        if !origin.side_by_side.is_empty() {
+            return side_by_side(&origin.side_by_side, context).await;
+        }
         let opener = ArrayOpener::of_running_task(context);
         let planned = origin_of(origin);
         if let Some(files) = &origin.files {
@@ -67,4 +82,28 @@ pub(super) async fn open(origin: &Arc<Origin>, context: &TaskContext) -> Result<
         Ok(table)
     };
     opened.get_or_try_init(open).await.cloned()
+}
+
+/// Opens the arrays that a query has put side by side, and puts them side by side again.
+async fn side_by_side(parts: &[JoinedOrigin], context: &TaskContext) -> Result<ArrayTable> {
+    let mut opened = vec![];
+    for part in parts {
+        let table = open(&Arc::new(part.origin.clone()), context).await?;
+        let array = table.as_grid().map(|grid| Arc::clone(grid.array()));
+        let array = array.ok_or_else(|| {
+            Error::corrupt_region("plan", "a sparse array is joined as a dense one")
+        })?;
+        let axes: Vec<usize> = part.axes.iter().map(|axis| *axis as usize).collect();
+        let ends = part.starts.iter().zip(&part.ends);
+        let ranges: Vec<Range<u64>> = ends.map(|(start, end)| *start..*end).collect();
+        if ranges.iter().any(|range| range.start > range.end) {
+            return Err(Error::corrupt_region("plan", "the indices of joined arrays are damaged"));
+        }
+        opened.push((array, axes, ranges));
+    }
+    let mut aligned = vec![];
+    for (array, axes, ranges) in &opened {
+        aligned.push(AlignedArray { array, axes, ranges });
+    }
+    Ok(ArrayTable::from(GridArray::side_by_side(&aligned)?))
 }

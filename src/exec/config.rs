@@ -33,6 +33,8 @@ pub struct GridfusionConfig {
     pub reduce_weights: bool,
     /// Whether arrays are reduced below joins with tables, instead of above.
     pub eager_aggregation: bool,
+    /// Whether arrays that are joined on their dimensions are put side by side, instead of hashed.
+    pub align_joins: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
     /// Whether scans declare partitions that are ranges of labels as such. Engines that divide plans turn this off.
@@ -53,6 +55,7 @@ impl Default for GridfusionConfig {
             reduce: true,
             reduce_weights: true,
             eager_aggregation: true,
+            align_joins: true,
             reduce_memory: 1 << 30,
             declare_range: true,
             remote: Remote::default(),
@@ -95,6 +98,7 @@ impl GridfusionConfig {
                     (REDUCE, OptionValue::Flag(reduce)) => self.reduce = reduce,
                     (REDUCE_WEIGHTS, OptionValue::Flag(weigh)) => self.reduce_weights = weigh,
                     (EAGER_AGGREGATION, OptionValue::Flag(eager)) => self.eager_aggregation = eager,
+                    (ALIGN_JOINS, OptionValue::Flag(align)) => self.align_joins = align,
                     (DECLARE_RANGE, OptionValue::Flag(declare)) => self.declare_range = declare,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -123,6 +127,7 @@ impl GridfusionConfig {
             REDUCE => Some(self.reduce.to_string()),
             REDUCE_WEIGHTS => Some(self.reduce_weights.to_string()),
             EAGER_AGGREGATION => Some(self.eager_aggregation.to_string()),
+            ALIGN_JOINS => Some(self.align_joins.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
             DECLARE_RANGE => Some(self.declare_range.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
@@ -136,6 +141,7 @@ impl GridfusionConfig {
 const REDUCE: &str = "reduce";
 const REDUCE_WEIGHTS: &str = "reduce_weights";
 const EAGER_AGGREGATION: &str = "eager_aggregation";
+const ALIGN_JOINS: &str = "align_joins";
 const REDUCE_MEMORY: &str = "reduce_memory";
 const DECLARE_RANGE: &str = "declare_range";
 
@@ -179,7 +185,8 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
-                "reduce" | "reduce_weights" | "eager_aggregation" | "declare_range" => "false",
+                "reduce" | "reduce_weights" | "eager_aggregation" | "align_joins"
+                | "declare_range" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

@@ -10,6 +10,7 @@
 //!   reduce ──────────┘                             └─ while it runs        (called by chunks)
 //! ```
 
+mod align;
 mod best_first;
 mod blocks;
 mod chunk_memory;
@@ -35,6 +36,7 @@ mod stream;
 pub(crate) mod weighted_avg;
 mod yield_budget;
 
+pub use align::AlignJoinsRule;
 pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
 pub use eager::EagerAggregateRule;

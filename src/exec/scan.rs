@@ -141,6 +141,12 @@ impl GridScanExec {
         Self { budget: budget(&self.array, limit), ..self }
     }
 
+    /// Takes over the share of memory of another scan of the session.
+    #[must_use = "the scan is not changed in place"]
+    pub(super) fn with_budget_of(self, other: &Self) -> Self {
+        Self { budget: other.budget, ..self }
+    }
+
     /// Sets what the array was opened from.
     #[must_use = "the scan is not changed in place"]
     pub fn with_origin(self, origin: Option<Arc<TableOrigin>>) -> Self {

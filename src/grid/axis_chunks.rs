@@ -149,6 +149,23 @@ impl AxisChunks {
         Some(Self::At(borders.into()))
     }
 
+    /// Returns the borders within `range` of an axis of length `len`, as an axis that begins there.
+    #[must_use]
+    pub fn sliced(&self, range: &Range<u64>, len: u64) -> Self {
+        match self {
+            _ if range.is_empty() => Self::whole(0),
+            Self::Every { edge, before } => Self::Every {
+                edge: *edge,
+                before: range.start.saturating_add(*before) % edge.get(),
+            },
+            Self::At(_) => {
+                let inner = self.borders(len).filter(|at| *at > range.start && *at < range.end);
+                let ends = std::iter::once(range.start).chain(inner).chain([range.end]);
+                Self::At(ends.map(|at| at - range.start).collect())
+            }
+        }
+    }
+
     /// Returns all borders of an axis of length `len`.
     fn borders(&self, len: u64) -> impl Iterator<Item = u64> {
         let chunks = self.chunks(len).unwrap_or_default();
@@ -251,6 +268,23 @@ mod tests {
             let several = axis.times(NonZeroU64::new(times).unwrap());
             assert!(borders(&several, len).is_subset(&borders(&axis, len)), "{axis:?} {times}");
             assert!(several.edge() <= axis.edge() * times);
+        }
+    }
+
+    #[test]
+    fn slices_keep_the_borders_within() {
+        let mut rng = StdRng::seed_from_u64(5);
+        for _ in 0..1_000 {
+            let len = rng.random_range(1..40);
+            let axis = random(len, &mut rng);
+            let start = rng.random_range(0..len);
+            let range = start..rng.random_range(start..=len);
+            let mut expected: BTreeSet<u64> =
+                borders(&axis, len).into_iter().filter(|at| range.contains(at)).collect();
+            expected.extend([range.start, range.end]);
+            let expected: BTreeSet<u64> = expected.iter().map(|at| at - range.start).collect();
+            let slice = axis.sliced(&range, len);
+            assert_eq!(borders(&slice, range.end - range.start), expected, "{axis:?} {range:?}");
         }
     }
 

@@ -32,6 +32,26 @@ impl AxisSelection {
         Self::from_ranges(len, [range])
     }
 
+    /// Returns the selection with all gaps of fewer than `len` indices between its ranges filled.
+    ///
+    /// ```
+    /// use gridfusion::grid::AxisSelection;
+    ///
+    /// let selection = AxisSelection::from_ranges(100, [3..5, 8..9, 50..60]);
+    /// assert_eq!(selection.with_gaps_filled(10).ranges(), &[3..9, 50..60]);
+    /// ```
+    #[must_use]
+    pub fn with_gaps_filled(&self, len: u64) -> Self {
+        let mut filled: Vec<Range<u64>> = Vec::new();
+        for range in &self.ranges {
+            match filled.last_mut() {
+                Some(last) if range.start - last.end < len => last.end = range.end,
+                _ => filled.push(range.clone()),
+            }
+        }
+        Self::from_ranges(self.len, filled)
+    }
+
     /// Selects the indices in any of `ranges`, clipped to the axis. The ranges must be sorted by their
     /// starts; ranges that touch or overlap are merged.
     ///

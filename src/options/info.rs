@@ -155,6 +155,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "align_joins",
+        ValueKind::Flag,
+        "`true`",
+        "joins arrays on their dimensions by index instead of by hashing, if their labels are equal",
+    )
+    .in_session(),
+    OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",

@@ -12,7 +12,8 @@ use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
-    BestFirstRule, EagerAggregateRule, GridReduceRule, GridfusionConfig, SparseAnswerRule,
+    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceRule, GridfusionConfig,
+    SparseAnswerRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -42,6 +43,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the aggregate function `weighted_avg(value, weight)`
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
     /// - [`EagerAggregateRule`], which reduces arrays before they are joined with tables
+    /// - [`AlignJoinsRule`], which joins arrays on their dimensions by index
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
     /// - the settings, [`GridfusionConfig`]
@@ -86,8 +88,12 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] =
-        [Arc::new(EagerAggregateRule), Arc::new(GridReduceRule), Arc::new(BestFirstRule)];
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 4] = [
+        Arc::new(EagerAggregateRule),
+        Arc::new(AlignJoinsRule),
+        Arc::new(GridReduceRule),
+        Arc::new(BestFirstRule),
+    ];
     for rule in ours {
         if !rules.iter().any(|it| it.name() == rule.name()) {
             // Reductions replace aggregations, so repartitioning is added only for the remaining operators.

@@ -57,14 +57,14 @@ pub(crate) use formats::mosaic_options;
 pub use formats::{Formats, Found};
 pub use locations::Locations;
 pub(crate) use locations::{Places, is_pattern};
-pub(crate) use mosaic::{Arrangement, KnownFiles};
+pub(crate) use mosaic::{AlignedArray, Arrangement, KnownFiles};
 pub use mosaic::{FileArrays, MosaicOptions};
 #[cfg(feature = "codec")]
 pub(crate) use mosaic::{KnownFile, OpensFiles};
 pub use opened_array::{OpenedArray, TableArrays};
 pub use opening::Opening;
-pub(crate) use origin::OriginPlace;
 pub use origin::TableOrigin;
+pub(crate) use origin::{JoinedOrigin, OriginPlace};
 pub use place::{Place, Stores};
 pub(crate) use place::{parse_url, path_of};
 pub use show::size_text;

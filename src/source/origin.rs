@@ -1,11 +1,13 @@
 //! [`TableOrigin`]: what a table was opened from, so that another process can open it again.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::array_format::ArrayFormat;
 use super::locations::Locations;
 use super::mosaic::KnownFiles;
 use crate::options::{ArrayOptions, ResolvedOptions};
+use crate::tile::ObjectVersion;
 
 /// The locations, format and options that a table was opened with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,20 @@ pub struct TableOrigin {
     pub(crate) is_many: bool,
     /// The files of a table of many, for processes that open only some of them.
     pub(crate) files: Option<Arc<KnownFiles>>,
+    /// The arrays that a query has put side by side; empty for the table of a location.
+    pub(crate) side_by_side: Arc<[JoinedOrigin]>,
+}
+
+/// The origin of one of several arrays that a query has put side by side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JoinedOrigin {
+    pub(crate) origin: Arc<TableOrigin>,
+    /// The versions of the objects that opening it has read.
+    pub(crate) versions: Vec<ObjectVersion>,
+    /// For each axis, that of the first array.
+    pub(crate) axes: Vec<usize>,
+    /// For each axis, the indices whose labels the other arrays have, too.
+    pub(crate) ranges: Vec<Range<u64>>,
 }
 
 /// A place that became a table, or a part of one.
@@ -61,7 +77,8 @@ impl TableOrigin {
         }
         let (format, defaults) = (Some(place.format.clone()), defaults.clone());
         let places = [place].into();
-        Self { locations, format, options, defaults, places, is_many: false, files: None }
+        let (is_many, files, side_by_side) = (false, None, Arc::default());
+        Self { locations, format, options, defaults, places, is_many, files, side_by_side }
     }
 
     /// Returns the first place of the table.
@@ -75,6 +92,12 @@ impl TableOrigin {
         let same = places.iter().all(|place| Some(&place.format) == self.format.as_ref());
         let format = self.format.filter(|_| same);
         Self { format, places: places.into(), is_many: true, ..self }
+    }
+
+    /// Returns the origin of arrays that a query has put side by side; `None` for none.
+    pub(crate) fn of_side_by_side(parts: Vec<JoinedOrigin>) -> Option<Self> {
+        let first = Self::clone(&parts.first()?.origin);
+        Some(Self { side_by_side: parts.into(), files: None, ..first })
     }
 
     /// Adds what is known of the files of a table of many.

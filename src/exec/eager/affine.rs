@@ -1,7 +1,7 @@
 //! [`Affine`]: arguments `scale * x + shift`, where `x` is of the array, and scale and shift are of the other side.
 //!
-//! The states of an aggregate of such an argument follow from those of `x`, because all rows of a state are joined with the
-//! same row of the other side. So anomalies are aggregated without a row per cell: `avg(t.value - c.mean)`.
+//! All rows of a state are joined with the same row of the other side. So the states of such an argument follow from those
+//! of `x`. Anomalies are then aggregated without a row per cell: `avg(t.value - c.mean)`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::exec::columns::columns_of;
 pub(super) struct Affine {
     /// An expression over the reduced side only.
     pub(super) x: PhysicalExprRef,
-    /// What `x` is multiplied with.
+    /// The factor of `x`.
     pub(super) scale: PhysicalExprRef,
-    /// What is added to the product.
+    /// The term that is added to the product.
     pub(super) shift: PhysicalExprRef,
 }
 

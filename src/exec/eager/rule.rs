@@ -12,10 +12,10 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use super::pushed::pushed_below;
 use crate::exec::config::GridfusionConfig;
 
-/// A physical optimizer rule that reduces an array before it is joined with tables, if the aggregation above the join
-/// needs only states of cells with equal join keys.
+/// A physical optimizer rule that reduces an array before it is joined with tables. The aggregation above the join must
+/// need no more than states of cells with equal join keys.
 ///
-/// It belongs before [`GridReduceRule`](crate::exec::GridReduceRule), where
+/// It belongs before [`AlignJoinsRule`](crate::exec::AlignJoinsRule), where
 /// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
 ///
 /// ```

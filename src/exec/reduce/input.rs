@@ -18,7 +18,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitio
 pub(in crate::exec) struct InputOperators {
     pub(in crate::exec) input: Arc<dyn ExecutionPlan>,
     /// The input columns of the aggregation, over the input's columns.
-    columns: Vec<PhysicalExprRef>,
+    pub(in crate::exec) columns: Vec<PhysicalExprRef>,
     /// The condition for rows to pass, over the input's columns.
     pub(in crate::exec) predicate: Option<PhysicalExprRef>,
 }

@@ -20,6 +20,7 @@
 //! | `concat_axis`: the axis, the order of the files, the labels | `layout`: which file and stored chunks? |
 //! | `grid`: the chunks of the table | `overlap`: the place of a stored chunk in a chunk of the table |
 //! | `layout`: where each file begins | `zones`: chunk statistics of several stored chunks |
+//! | `side_by_side`: arrays that a query joins on their dimensions | `sliced`: a part of an array |
 //! | `known_files`: the facts of all files, for another process | `later`: a file that is opened when it is read |
 
 mod combine;
@@ -34,6 +35,8 @@ mod later;
 mod layout;
 mod options;
 mod overlap;
+mod side_by_side;
+mod sliced;
 mod source;
 mod zones;
 
@@ -45,3 +48,4 @@ pub(crate) use known_files::KnownFiles;
 #[cfg(feature = "codec")]
 pub(crate) use later::OpensFiles;
 pub use options::MosaicOptions;
+pub(crate) use side_by_side::AlignedArray;

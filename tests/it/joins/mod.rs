@@ -1,5 +1,7 @@
 //! Joins of arrays with tables.
 
+/// Random joins of arrays with arrays.
+mod arrays;
 /// The plans of joins, and what they read.
 mod plans;
 /// Random joins, compared with the same joins over rows.

@@ -1,1 +1,182 @@
-//! The plans of aggregations over joins.
+//! The plans of joins, and what they read.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
+use datafusion::physical_plan::{collect, displayable};
+use datafusion::prelude::SessionContext;
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use serde_json::json;
+
+use crate::codec::sent::plan;
+use crate::codec::shapes::{metric, tables};
+use crate::support::{
+    F64, I32, Layout, TempTet, TestDataset, query, reducing, rows_from, sorted_rows_from, tet_bytes,
+};
+
+/// The arrays of [`tables`], and a table of regions.
+async fn with_regions() -> SessionContext {
+    let ctx = tables().await;
+    let stations = ["Bergen", "Oslo", "Oslo", "Nowhere"];
+    let regions = ["west", "east", "capital", "sea"];
+    let ranks = [1, 2, 3, 4];
+    let batch = RecordBatch::try_from_iter([
+        ("station", Arc::new(StringViewArray::from_iter_values(stations)) as ArrayRef),
+        ("region", Arc::new(StringViewArray::from_iter_values(regions))),
+        ("rank", Arc::new(Int64Array::from_iter_values(ranks))),
+    ]);
+    ctx.register_batch("regions", batch.unwrap()).unwrap();
+    ctx
+}
+
+async fn text(ctx: &SessionContext, sql: &str) -> String {
+    displayable(plan(ctx, sql).await.unwrap().as_ref()).indent(false).to_string()
+}
+
+/// The rows of a query with and without a setting.
+async fn both(ctx: &SessionContext, setting: &str, sql: &str) -> [Vec<Vec<String>>; 2] {
+    let with = sorted_rows_from(ctx, sql).await;
+    query(ctx, &format!("SET gridfusion.{setting} = false")).await.unwrap();
+    let without = sorted_rows_from(ctx, sql).await;
+    query(ctx, &format!("SET gridfusion.{setting} = true")).await.unwrap();
+    [with, without]
+}
+
+#[tokio::test]
+async fn arrays_are_reduced_below_joins() {
+    let ctx = with_regions().await;
+    let sql = "SELECT r.region, count(*), max(t.value) FROM temperature t JOIN regions r ON t.station = r.station GROUP BY r.region";
+    let plan = text(&ctx, sql).await;
+    let reduce = "GridReduceExec: mode=partial, gby=[station], aggr=[count(Int64(1)), max(t.value)], tier=dense, groups=6";
+    assert!(plan.contains(reduce) && plan.contains("HashJoinExec"), "{plan}");
+    assert!(!plan.contains("mode=Partial"), "{plan}");
+    let [with, without] = both(&ctx, "eager_aggregation", sql).await;
+    assert_eq!(with, without);
+    // Both regions of Oslo count its cells, and a station without a match counts nothing.
+    let counts: Vec<&str> = with.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(counts, ["1440"; 3], "{with:?}");
+    for (sql, is_below) in [
+        (
+            "SELECT r.region, avg(t.value - r.rank * 0.5) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+            true,
+        ),
+        (
+            "SELECT r.region, count(t.value) FROM regions r LEFT JOIN temperature t USING (station) GROUP BY 1",
+            true,
+        ),
+        ("SELECT max(value) FROM temperature WHERE station IN (SELECT station FROM regions)", true),
+        (
+            "SELECT max(value) FROM temperature WHERE station NOT IN (SELECT station FROM regions)",
+            true,
+        ),
+        // Every cell has a state of its own.
+        (
+            "SELECT time, r.region, max(t.value) FROM temperature t JOIN regions r USING (station) GROUP BY 1, 2",
+            false,
+        ),
+        (
+            "SELECT r.region, max(t.value - r.rank) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+            false,
+        ),
+        (
+            "SELECT r.region, array_agg(t.value ORDER BY t.time) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+            false,
+        ),
+    ] {
+        let plan = text(&ctx, sql).await;
+        let is_reduced = plan.contains("GridReduceExec") && plan.contains("HashJoinExec");
+        assert_eq!(is_reduced, is_below, "{sql}\n{plan}");
+        let [with, without] = both(&ctx, "eager_aggregation", sql).await;
+        assert_eq!(with.len(), without.len(), "{sql}");
+    }
+}
+
+/// The filter of a join skips chunks of the reduction below it.
+#[tokio::test]
+async fn a_join_skips_chunks_of_a_reduction() {
+    let ctx = with_regions().await;
+    let sql = "SELECT max(t.value) FROM temperature t JOIN (SELECT min(time) AS first FROM sea) s ON date_trunc('day', t.time) = date_trunc('day', s.first)";
+    let plan = plan(&ctx, sql).await.unwrap();
+    let text = displayable(plan.as_ref()).indent(false).to_string();
+    assert!(text.contains("GridReduceExec"), "{text}");
+    let rows = collect(Arc::clone(&plan), ctx.task_ctx()).await.unwrap();
+    assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+    let read = metric(&plan, "chunks_read");
+    assert!(read < 6, "{read} of 6 chunks are read: {text}");
+}
+
+#[tokio::test]
+async fn arrays_are_joined_side_by_side() {
+    let ctx = with_regions().await;
+    // States of one array suffice, so the other one is joined with them.
+    let sql = "SELECT e.value > 50 AS high, max(t.value), count(*) FROM temperature t JOIN elevation e ON t.station = e.station GROUP BY 1";
+    let plan = text(&ctx, sql).await;
+    assert!(plan.contains("GridReduceExec") && plan.contains("HashJoinExec"), "{plan}");
+    // Both rules apply to arrays side by side that are joined with a table.
+    let sql = "SELECT r.region, corr(t.value, u.value) FROM temperature t JOIN temperature u ON t.time = u.time AND t.station = u.station JOIN regions r ON t.station = r.station GROUP BY 1";
+    let plan = text(&ctx, sql).await;
+    assert!(
+        plan.contains("dataset=temperature + temperature") && plan.contains("GridReduceExec"),
+        "{plan}"
+    );
+    assert_eq!(rows_from(&ctx, sql).await.len(), 3);
+    for (sql, is_aligned) in [
+        (
+            "SELECT t.time, t.station, t.value, e.value FROM temperature t JOIN elevation e ON t.station = e.station",
+            true,
+        ),
+        (
+            "SELECT t.time, t.value - e.value FROM temperature t LEFT JOIN elevation e ON t.station = e.station",
+            true,
+        ),
+        (
+            "SELECT count(*) FROM temperature t JOIN temperature u ON t.time = u.time AND t.station = u.station WHERE u.value > 3",
+            true,
+        ),
+        (
+            "SELECT t.value FROM elevation e JOIN temperature t ON t.station = e.station AND t.value < e.value",
+            true,
+        ),
+        // The left array may have rows without a match.
+        (
+            "SELECT t.value FROM temperature t LEFT JOIN elevation e ON t.station = e.station AND e.value > 50",
+            false,
+        ),
+        (
+            "SELECT t.value FROM elevation t JOIN temperature e ON t.station = e.station AND t.value = e.value",
+            false,
+        ),
+        ("SELECT count(*) FROM temperature t JOIN temperature u ON t.station = u.station", false),
+    ] {
+        let plan = text(&ctx, sql).await;
+        assert_eq!(!plan.contains("Join"), is_aligned, "{sql}\n{plan}");
+        let [with, without] = both(&ctx, "align_joins", sql).await;
+        assert!(with == without && (!is_aligned || !with.is_empty()), "{sql}");
+    }
+}
+
+/// Times of day restart each day, so the first and the last time of a chunk do not bound them.
+#[tokio::test]
+async fn times_of_day_prune_no_chunks() {
+    let hours = (0..24).map(|hour| hour + 20).flat_map(i32::to_le_bytes).collect();
+    let metadata = json!({"dim_names": ["time"], "attrs": {"units": "hours since 2024-01-01"}});
+    let values = (0..24).flat_map(|hour| f64::from(hour).to_le_bytes()).collect();
+    let datasets = [
+        TestDataset::new("v", F64, &[24], &[8], values)
+            .with_metadata(json!({"dim_names": ["time"]})),
+        TestDataset::new("time", I32, &[24], &[24], hours).with_metadata(metadata),
+    ];
+    let layout = Layout { history_version: Some(1), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&datasets, &layout));
+    let ctx = reducing(2, 8192);
+    let options = ArrayOptions::default().with_dataset("v");
+    ctx.register_array("t", file.location(), options).await.unwrap();
+    query(&ctx, "CREATE TABLE noon AS SELECT TIME '23:00' AS k").await.unwrap();
+    for sql in [
+        "SELECT value FROM t WHERE CAST(time AS TIME) = TIME '23:00' OR value < 0",
+        "SELECT t.value FROM t JOIN noon ON CAST(t.time AS TIME) = noon.k",
+        "SELECT sum(t.value) FROM t JOIN noon ON CAST(t.time AS TIME) = noon.k",
+    ] {
+        assert_eq!(rows_from(&ctx, sql).await, [["3.0"]], "{sql}");
+    }
+}

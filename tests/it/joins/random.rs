@@ -178,7 +178,8 @@ fn random_query(case: &Case, axis: usize, other: usize, rng: &mut StdRng) -> Que
     Query { sql, keys: keys.len(), kind: kind.to_owned() }
 }
 
-async fn text(ctx: &SessionContext, sql: &str) -> Option<String> {
+/// The plan of a query as text; `None` for a statement that the planner refuses.
+pub(super) async fn text(ctx: &SessionContext, sql: &str) -> Option<String> {
     let plan = ctx.sql(sql).await.ok()?.create_physical_plan().await.ok()?;
     Some(displayable(plan.as_ref()).indent(false).to_string())
 }

@@ -23,6 +23,7 @@ use serde_json::{Map, Value, json};
 use crate::support::{F64, I32, Layout, TempTet, TestDataset, positions, reducing, tet_bytes};
 
 /// The labels of one dimension, and how the file stores them.
+#[derive(Clone)]
 pub(crate) enum Axis {
     /// No labels: the column shows the index. The number is the length of the axis.
     Index(u64),
@@ -171,6 +172,17 @@ impl Case {
     /// An array of this shape. `wild` adds infinities and the extremes of integers to its values.
     pub(crate) fn of_shape(rng: &mut StdRng, shape: &[u64], chunk: &[u64], wild: bool) -> Self {
         let axes: Vec<Axis> = shape.iter().map(|&len| Axis::random(rng, len)).collect();
+        Self::of_axes(rng, axes, shape, chunk, wild)
+    }
+
+    /// An array of this shape with these labels.
+    pub(crate) fn of_axes(
+        rng: &mut StdRng,
+        axes: Vec<Axis>,
+        shape: &[u64],
+        chunk: &[u64],
+        wild: bool,
+    ) -> Self {
         let tag = rng.random_range(1..=10);
         // Many files declare NaN as their fill value, or nothing at all.
         let nan_only = is_float(tag) && rng.random_bool(0.5);

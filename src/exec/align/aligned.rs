@@ -1,0 +1,201 @@
+//! The plan of a join of arrays as one scan.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinSide, internal_datafusion_err};
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::sides::Sides;
+use crate::array::{ColumnSource, GridArray};
+use crate::exec::GridScanExec;
+use crate::exec::columns::columns_of;
+use crate::exec::config::GridfusionConfig;
+use crate::plan::{ScanPlan, ScanRequest};
+use crate::source::{AlignedArray, JoinedOrigin, TableOrigin};
+
+/// Returns a scan of both arrays side by side instead of `join`, with the operators above it. `None` if they cannot be
+/// combined.
+pub(super) fn aligned(
+    join: &HashJoinExec,
+    sides: &Sides,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(one) = OneScan::of(sides)? else { return Ok(None) };
+    let columns = output_columns(join).into_iter().map(|(side, column)| {
+        let (side, below) = (number(side), &sides.below[number(side)]);
+        one.over_array(&below.columns[column], side)
+    });
+    let columns: Vec<PhysicalExprRef> = columns.collect::<Result<_>>()?;
+    let mut predicates = vec![];
+    for (side, below) in sides.below.iter().enumerate() {
+        predicates.extend(below.predicate.as_ref().map(|it| one.over_array(it, side)));
+    }
+    if let Some(filter) = join.filter() {
+        predicates.push(replaced(filter.expression(), &|at| {
+            let column = filter.column_indices().get(at)?;
+            let side = number(column.side);
+            one.over_array(sides.below[side].columns.get(column.index)?, side).ok()
+        }));
+    }
+    let predicate = conjunction_opt(predicates.into_iter().collect::<Result<Vec<_>>>()?);
+    // The scan returns only the columns of the array that are needed.
+    let needed = columns_of(columns.iter().chain(&predicate));
+    let scan = one.scan(sides, needed.clone(), config)?;
+    let over_scan = |expr: &PhysicalExprRef| {
+        replaced(expr, &|at| {
+            let place = needed.binary_search(&at).ok()?;
+            let name = scan.schema_ref().field(place).name().clone();
+            Some(Arc::new(PhysicalColumn::new(&name, place)) as PhysicalExprRef)
+        })
+    };
+    let columns = columns.iter().map(&over_scan).collect::<Result<Vec<_>>>()?;
+    let predicate = predicate.as_ref().map(&over_scan).transpose()?;
+    let mut plan: Arc<dyn ExecutionPlan> = Arc::new(scan);
+    if let Some(predicate) = predicate {
+        plan = Arc::new(FilterExec::try_new(predicate, plan)?);
+    }
+    let schema = join.schema();
+    let names = schema.fields().iter().map(|field| field.name().clone());
+    let columns = columns.into_iter().zip(names).collect::<Vec<_>>();
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(ProjectionExec::try_new(columns, plan)?);
+    let types = |plan: &dyn ExecutionPlan| -> Vec<_> {
+        plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+    };
+    Ok((types(plan.as_ref()) == types(join)).then_some(plan))
+}
+
+/// Returns the side and the column of each output column of a join that returns both sides.
+fn output_columns(join: &HashJoinExec) -> Vec<(JoinSide, usize)> {
+    let [left, right] = [join.left(), join.right()].map(|side| side.schema().fields().len());
+    let left = (0..left).map(|column| (JoinSide::Left, column));
+    let all: Vec<_> = left.chain((0..right).map(|column| (JoinSide::Right, column))).collect();
+    match join.projection.as_deref() {
+        Some(projection) => projection.iter().map(|&column| all[column]).collect(),
+        None => all,
+    }
+}
+
+fn number(side: JoinSide) -> usize {
+    usize::from(side == JoinSide::Right)
+}
+
+/// Both arrays side by side.
+struct OneScan {
+    array: Arc<GridArray>,
+    origin: Option<TableOrigin>,
+    /// Per side and column of its scan, the column of the array.
+    columns: [Vec<usize>; 2],
+}
+
+impl OneScan {
+    /// Puts the arrays of both sides side by side; `None` if they are no table.
+    fn of(sides: &Sides) -> Result<Option<Self>> {
+        let (first, other) = (sides.first, 1 - sides.first);
+        let (Some(of_first), Some(of_other)) = (sides.scan(first), sides.scan(other)) else {
+            return Ok(None);
+        };
+        let own: Vec<usize> = (0..of_first.array().grid().rank()).collect();
+        let both =
+            [(of_first, &own, first), (of_other, &sides.axes, other)].map(|(scan, axes, side)| {
+                AlignedArray { array: scan.array(), axes, ranges: &sides.ranges[side] }
+            });
+        let array = match GridArray::side_by_side(&both) {
+            Ok(array) => Arc::new(array),
+            Err(error) => {
+                log::debug!("a join runs over rows, because its arrays are no table: {error}");
+                return Ok(None);
+            }
+        };
+        let before = of_first.array().columns().iter().filter_map(|it| it.value()).count();
+        let place = |source: ColumnSource| array.columns().iter().position(|it| *it == source);
+        let columns = |scan: &GridScanExec, is_first: bool| {
+            let column = |source: ColumnSource| {
+                place(match (source, is_first) {
+                    (source, true) => source,
+                    (ColumnSource::Label(axis), _) => ColumnSource::Label(sides.axes[axis]),
+                    (ColumnSource::Index(axis), _) => ColumnSource::Index(sides.axes[axis]),
+                    (ColumnSource::Value(value), _) => ColumnSource::Value(before + value),
+                    (ColumnSource::File(_), _) => return None,
+                })
+            };
+            scan.columns().into_iter().map(column).collect::<Option<Vec<usize>>>()
+        };
+        let [Some(a), Some(b)] = [columns(of_first, true), columns(of_other, false)] else {
+            return Ok(None);
+        };
+        let columns = if first == 0 { [a, b] } else { [b, a] };
+        let origin = origin(&[(of_first, &both[0]), (of_other, &both[1])]);
+        Ok(Some(Self { array, origin, columns }))
+    }
+
+    /// Rewrites an expression over the scan of a side, over the columns of the array.
+    fn over_array(&self, expr: &PhysicalExprRef, side: usize) -> Result<PhysicalExprRef> {
+        replaced(expr, &|at| {
+            let column = *self.columns[side].get(at)?;
+            let name = self.array.schema().field(column).name();
+            Some(Arc::new(PhysicalColumn::new(name, column)))
+        })
+    }
+
+    /// Returns the scan of the selected cells, with `projection` of the array's columns.
+    fn scan(
+        &self,
+        sides: &Sides,
+        projection: Vec<usize>,
+        config: &GridfusionConfig,
+    ) -> Result<GridScanExec> {
+        let scans = [0, 1].map(|side| sides.scan(side));
+        let partitions = scans.iter().flatten().map(|scan| scan.plan().partition_count()).max();
+        let request = ScanRequest {
+            selection: sides.selection.clone(),
+            partitions: partitions.unwrap_or(1),
+            declares_range: config.declare_range,
+            ..ScanRequest::all(self.array.grid())
+        };
+        let plan = ScanPlan::new(self.array.grid().clone(), request)?;
+        let scan = GridScanExec::try_new(Arc::clone(&self.array), plan, projection)?;
+        let scan = match scans[sides.first] {
+            Some(first) => scan.with_budget_of(first),
+            None => scan,
+        };
+        Ok(scan.with_origin(self.origin.clone().map(Arc::new)))
+    }
+}
+
+/// Returns the origin of the arrays of scans side by side; `None` if one has none.
+fn origin(scans: &[(&GridScanExec, &AlignedArray<'_>)]) -> Option<TableOrigin> {
+    let parts = scans.iter().map(|(scan, AlignedArray { axes, ranges, .. })| {
+        let (origin, versions) = (Arc::clone(scan.origin()?), scan.array().versions());
+        Some(JoinedOrigin { origin, versions, axes: axes.to_vec(), ranges: ranges.to_vec() })
+    });
+    TableOrigin::of_side_by_side(parts.collect::<Option<_>>()?)
+}
+
+/// Replaces the columns of an expression.
+///
+/// # Errors
+/// `Internal` for a column that has no replacement.
+fn replaced(
+    expr: &PhysicalExprRef,
+    by: &dyn Fn(usize) -> Option<PhysicalExprRef>,
+) -> Result<PhysicalExprRef> {
+    Arc::clone(expr)
+        .transform(|expr| {
+            let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
+                return Ok(Transformed::no(expr));
+            };
+            // The traversal goes up the tree, so it does not visit the inserted expression.
+            let replacement = by(column.index());
+            replacement.map(Transformed::yes).ok_or_else(|| {
+                internal_datafusion_err!("a column that a join of arrays does not have")
+            })
+        })
+        .data()
+}

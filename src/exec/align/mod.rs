@@ -1,0 +1,25 @@
+//! Joins of arrays on their dimensions: the arrays are put side by side, as columns of one scan, instead of hashed.
+//!
+//! ```text
+//!   SELECT corr(t.value, p.value) FROM t JOIN p ON t.time = p.time AND t.station = p.station
+//!
+//!   Join   time = time, station = station       Project  t.time, t.station, t.value, p.value
+//!     GridScan t   one row per cell         ──▶   GridScan  t + p
+//!     GridScan p   one row per cell
+//! ```
+//!
+//! Each label of one array has exactly one of the other, because labels are equal and strictly in order. So rows with equal
+//! indices are the pairs of the join. An array of fewer dimensions is broadcast along the others. All that a scan can do
+//! follows: reductions, pruning, orders, partitions.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rule` | the optimizer rule |
+//! | `sides` | the two scans of a join, and how their axes correspond |
+//! | `aligned` | the plan with one scan |
+
+mod aligned;
+mod rule;
+mod sides;
+
+pub use rule::AlignJoinsRule;
