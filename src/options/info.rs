@@ -158,7 +158,7 @@ pub const SESSION: &[OptionInfo] = &[
         "align_joins",
         ValueKind::Flag,
         "`true`",
-        "joins arrays on their dimensions by index instead of by hashing, if their labels are equal",
+        "joins arrays on their dimensions by index instead of by hashing",
     )
     .in_session(),
     OptionInfo::new(

@@ -7,6 +7,7 @@ use datafusion::common::{JoinSide, internal_datafusion_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -45,6 +46,10 @@ pub(super) fn aligned(
         }));
     }
     let predicate = conjunction_opt(predicates.into_iter().collect::<Result<Vec<_>>>()?);
+    // The rows of a broadcast array are several, and each would have a random number of its own.
+    if columns.iter().chain(&predicate).any(is_volatile) {
+        return Ok(None);
+    }
     // The scan returns only the columns of the array that are needed.
     let needed = columns_of(columns.iter().chain(&predicate));
     let scan = one.scan(sides, needed.clone(), config)?;

@@ -8,8 +8,8 @@
 //!     GridScan p   one row per cell
 //! ```
 //!
-//! Each label of one array has exactly one of the other, because labels are equal and strictly in order. So rows with equal
-//! indices are the pairs of the join. An array of fewer dimensions is broadcast along the others. All that a scan can do
+//! Labels are strictly in order, so they do not repeat. The labels that both arrays have are a range of both axes, and the rest
+//! is sliced off. So rows with equal indices are the pairs of the join. An array of fewer dimensions is broadcast along the others. All that a scan can do
 //! follows: reductions, pruning, orders, partitions.
 //!
 //! | file | contents |

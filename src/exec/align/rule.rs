@@ -14,8 +14,8 @@ use super::sides::Sides;
 use crate::exec::EagerAggregateRule;
 use crate::exec::config::GridfusionConfig;
 
-/// A physical optimizer rule that puts arrays side by side, if a query joins them on all dimensions of one of them. Their
-/// labels must be equal.
+/// A physical optimizer rule that puts arrays side by side, if a query joins them on all dimensions of one of them. The
+/// labels that both have must be a range of both.
 ///
 /// It belongs behind [`EagerAggregateRule`], where
 /// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it: an aggregation that needs only states

@@ -121,7 +121,9 @@ impl<'a> Rewrite<'a> {
                 return Ok(None);
             }
         }
-        if groups.iter().chain(&predicate).any(is_volatile) {
+        // Evaluated per state instead of per row, these would be others.
+        let condition = joined.join.filter().map(JoinFilter::expression);
+        if groups.iter().chain(&predicate).chain(condition).any(is_volatile) {
             return Ok(None);
         }
         let mut keys = Keys::new(joined);

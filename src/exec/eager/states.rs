@@ -315,8 +315,8 @@ impl<'a> States<'a> {
     }
 }
 
-/// Whether the states of an aggregate by group merge into one without groups, as below a join and above it. Those of `corr` do
-/// not in DataFusion 55: its two accumulators have other numbers in fields of the same names.
+/// Whether the states of an aggregate by group merge into one without groups, as below a join and above it. In DataFusion 55, the
+/// states of `corr` do not: its two accumulators have different numbers in fields of the same names.
 fn has_one_kind_of_state(function: &AggregateFunctionExpr) -> bool {
     const KNOWN: [&str; 15] = [
         "count",

@@ -47,6 +47,20 @@ pub(crate) const SHAPES: &[(&str, usize)] = &[
         "SELECT e.station, avg(t.value) FROM temperature t JOIN elevation e ON t.station = e.station WHERE e.value > 50 GROUP BY e.station",
         1,
     ),
+    // The array is reduced below the join.
+    (
+        "SELECT e.value > 50 AS high, avg(t.value), count(*) FROM temperature t LEFT JOIN elevation e ON t.station = e.station GROUP BY high",
+        1,
+    ),
+    // The arrays are put side by side.
+    (
+        "SELECT t.time, t.station, t.value - e.value FROM temperature t JOIN elevation e ON t.station = e.station WHERE t.value > 3",
+        2,
+    ),
+    (
+        "SELECT t.station, corr(t.value, u.value) FROM temperature t JOIN temperature u ON t.time = u.time AND t.station = u.station GROUP BY t.station",
+        1,
+    ),
     ("SELECT DISTINCT station FROM temperature", 1),
     ("SELECT lat, corr(sst, ssh), count(sst) FROM sea WHERE lon > 90 GROUP BY lat", 1),
     ("SELECT lat, lon, max(t2m) FROM air WHERE time > '2023-06-01' GROUP BY lat, lon", 2),

@@ -69,6 +69,10 @@ async fn arrays_are_reduced_below_joins() {
             "SELECT max(value) FROM temperature WHERE station NOT IN (SELECT station FROM regions)",
             true,
         ),
+        (
+            "SELECT max(t.value) FROM temperature t JOIN regions r ON t.station = r.station AND random() < r.rank + date_part('hour', t.time)",
+            false,
+        ),
         // Every cell has a state of its own.
         (
             "SELECT time, r.region, max(t.value) FROM temperature t JOIN regions r USING (station) GROUP BY 1, 2",

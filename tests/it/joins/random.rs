@@ -20,7 +20,7 @@ use crate::reduce::random::{aggregate, compare, conditions, key, weighed};
 use crate::support::cases::{Case, name};
 use crate::support::{query, reducing, rows_of};
 
-/// A table with keys of one axis: labels that occur not at all, once, or often, others, and NULL. `g` has groups, `w` and `u`
+/// A table with keys of one axis: labels of the array that occur never, once or often, other labels, and NULL. `g` has groups, `w` and `u`
 /// numbers; all may be NULL.
 fn table(case: &Case, axis: usize, rng: &mut StdRng) -> RecordBatch {
     let labels = case.rows.column(axis);
