@@ -11,6 +11,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::{Explain, ExplainFormat, LogicalPlan};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::explain::ExplainExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, display_plan_ascii};
 use gridfusion::codec::SharedLeaf;
@@ -38,13 +39,8 @@ impl ClusterPlanner {
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.distributed.create_physical_plan(logical, session).await?;
-        if !stays(&plan)? {
-            return Ok(plan);
-        }
-        log::warn!(
-            "the query runs without workers: it reads an array that the program opened itself, which no other process can \
-             open; register it by its path or URL"
-        );
+        let Some(reason) = stays(&plan)? else { return Ok(plan) };
+        log::warn!("the query runs without workers: {reason}");
         match &self.alone {
             Some(planner) => planner.create_physical_plan(logical, session).await,
             None => DefaultPhysicalPlanner::default().create_physical_plan(logical, session).await,
@@ -91,10 +87,36 @@ impl QueryPlanner for ClusterPlanner {
     }
 }
 
-/// Whether a plan for several processes reads an array that only this one has.
-fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+/// Returns why a plan for several processes must run in this one: it reads an array that only this process has, or it would
+/// lose a condition on the way.
+fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
+    if !plan.exists(|node| Ok(node.is::<DistributedExec>()))? {
+        return Ok(None);
+    }
     let is_own = |node: &Arc<dyn ExecutionPlan>| {
         Ok(SharedLeaf::of(node).is_some_and(|leaf| leaf.origin().is_none()))
     };
-    Ok(plan.exists(|node| Ok(node.is::<DistributedExec>()))? && plan.exists(is_own)?)
+    Ok(if plan.exists(is_own)? {
+        Some(
+            "it reads an array that the program opened itself, which no other process can open; register it by its path or URL",
+        )
+    } else if plan.exists(|node| Ok(has_filtered_window(node)))? {
+        Some(
+            "it has a window with FILTER, which DataFusion 55 leaves out of plans for other processes",
+        )
+    } else {
+        None
+    })
+}
+
+/// Whether a node has a window function with a `FILTER`, which shows nowhere but in this text.
+fn has_filtered_window(node: &Arc<dyn ExecutionPlan>) -> bool {
+    let functions = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
+        window.window_expr()
+    } else if let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() {
+        window.window_expr()
+    } else {
+        return false;
+    };
+    functions.iter().any(|function| format!("{function:?}").contains("filter: Some("))
 }

@@ -35,6 +35,8 @@ pub struct GridfusionConfig {
     pub eager_aggregation: bool,
     /// Whether arrays that are joined on their dimensions are put side by side, instead of hashed.
     pub align_joins: bool,
+    /// Whether aggregates of whole partitions of a window are reductions.
+    pub reduce_windows: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
     /// Whether scans declare partitions that are ranges of labels as such. Engines that divide plans turn this off.
@@ -56,6 +58,7 @@ impl Default for GridfusionConfig {
             reduce_weights: true,
             eager_aggregation: true,
             align_joins: true,
+            reduce_windows: true,
             reduce_memory: 1 << 30,
             declare_range: true,
             remote: Remote::default(),
@@ -99,6 +102,7 @@ impl GridfusionConfig {
                     (REDUCE_WEIGHTS, OptionValue::Flag(weigh)) => self.reduce_weights = weigh,
                     (EAGER_AGGREGATION, OptionValue::Flag(eager)) => self.eager_aggregation = eager,
                     (ALIGN_JOINS, OptionValue::Flag(align)) => self.align_joins = align,
+                    (REDUCE_WINDOWS, OptionValue::Flag(reduce)) => self.reduce_windows = reduce,
                     (DECLARE_RANGE, OptionValue::Flag(declare)) => self.declare_range = declare,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -128,6 +132,7 @@ impl GridfusionConfig {
             REDUCE_WEIGHTS => Some(self.reduce_weights.to_string()),
             EAGER_AGGREGATION => Some(self.eager_aggregation.to_string()),
             ALIGN_JOINS => Some(self.align_joins.to_string()),
+            REDUCE_WINDOWS => Some(self.reduce_windows.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
             DECLARE_RANGE => Some(self.declare_range.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
@@ -142,6 +147,7 @@ const REDUCE: &str = "reduce";
 const REDUCE_WEIGHTS: &str = "reduce_weights";
 const EAGER_AGGREGATION: &str = "eager_aggregation";
 const ALIGN_JOINS: &str = "align_joins";
+const REDUCE_WINDOWS: &str = "reduce_windows";
 const REDUCE_MEMORY: &str = "reduce_memory";
 const DECLARE_RANGE: &str = "declare_range";
 
@@ -185,8 +191,8 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
-                "reduce" | "reduce_weights" | "eager_aggregation" | "align_joins"
-                | "declare_range" => "false",
+                "reduce" | "reduce_weights" | "reduce_windows" | "eager_aggregation"
+                | "align_joins" | "declare_range" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

@@ -34,6 +34,7 @@ pub(crate) mod sparse;
 mod stats;
 mod stream;
 pub(crate) mod weighted_avg;
+mod window;
 mod yield_budget;
 
 pub use align::AlignJoinsRule;
@@ -43,3 +44,4 @@ pub use eager::EagerAggregateRule;
 pub use reduce::{GridReduceExec, GridReduceRule};
 pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
+pub use window::WindowReduceRule;

@@ -162,6 +162,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "reduce_windows",
+        ValueKind::Flag,
+        "`true`",
+        "aggregates whole partitions of a window as a reduction, and joins it with the rows",
+    )
+    .in_session(),
+    OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",

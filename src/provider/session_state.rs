@@ -13,7 +13,7 @@ use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
     AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceRule, GridfusionConfig,
-    SparseAnswerRule,
+    SparseAnswerRule, WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -42,6 +42,7 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - table functions: `read_array`, `tet_info`, …
     /// - the aggregate function `weighted_avg(value, weight)`
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
+    /// - [`WindowReduceRule`], which reduces arrays by the partitions of windows
     /// - [`EagerAggregateRule`], which reduces arrays before they are joined with tables
     /// - [`AlignJoinsRule`], which joins arrays on their dimensions by index
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
@@ -88,7 +89,8 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 4] = [
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 5] = [
+        Arc::new(WindowReduceRule),
         Arc::new(EagerAggregateRule),
         Arc::new(AlignJoinsRule),
         Arc::new(GridReduceRule),

@@ -71,19 +71,10 @@ fn reduced(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     match GridReduceExec::of_states(aggregate, config)? {
-        Some(node) if saves_rows(&node) => Ok(Some(Arc::new(node))),
+        Some(node) if node.saves_rows() => Ok(Some(Arc::new(node))),
         Some(_) => Ok(None),
         None => pushed_below(aggregate, config),
     }
-}
-
-/// Whether far fewer states than rows are joined. A state costs more than a row, because it has several columns.
-fn saves_rows(node: &GridReduceExec) -> bool {
-    /// Rows for which a state must stand.
-    const LEAST: u64 = 8;
-    let partitions = node.properties().output_partitioning().partition_count() as u64;
-    let states = node.groups().saturating_mul(partitions);
-    node.scan().is_some_and(|scan| states.saturating_mul(LEAST) <= scan.plan().rows(None))
 }
 
 /// An aggregation above a join, in terms of a reduction below it.

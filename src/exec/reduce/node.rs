@@ -135,9 +135,13 @@ impl GridReduceExec {
         Self::replacing(aggregate, None, config)
     }
 
-    /// Returns the greatest number of groups.
-    pub(in crate::exec) fn groups(&self) -> u64 {
-        self.reduction.keys.groups
+    /// Whether far fewer states than rows of cells are joined. A state costs more than a row, because it has several columns.
+    pub(in crate::exec) fn saves_rows(&self) -> bool {
+        /// Rows for which a state must stand.
+        const LEAST: u64 = 8;
+        let states =
+            self.reduction.keys.groups.saturating_mul(self.reduction.partitions.len() as u64);
+        states.saturating_mul(LEAST) <= self.reduction.plan.rows(None)
     }
 
     /// Whether the reduction yields final values.

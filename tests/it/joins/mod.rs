@@ -6,3 +6,5 @@ mod arrays;
 mod plans;
 /// Random joins, compared with the same joins over rows.
 mod random;
+/// Windows over partitions.
+mod windows;

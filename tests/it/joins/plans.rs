@@ -159,6 +159,42 @@ async fn arrays_are_joined_side_by_side() {
     }
 }
 
+#[tokio::test]
+async fn partitions_of_windows_are_reduced() {
+    let ctx = with_regions().await;
+    for (sql, is_reduced) in [
+        (
+            "SELECT time, station, value - avg(value) OVER (PARTITION BY station) FROM temperature",
+            true,
+        ),
+        ("SELECT value / sum(value) OVER () AS part FROM temperature WHERE value > 3", true),
+        (
+            "SELECT max(value) OVER (PARTITION BY station ORDER BY time ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM temperature",
+            true,
+        ),
+        ("SELECT sum(value) OVER (PARTITION BY station ORDER BY time) FROM temperature", false),
+        ("SELECT row_number() OVER (PARTITION BY station) FROM temperature", false),
+        (
+            "SELECT count(*) FILTER (WHERE value > 3) OVER (PARTITION BY station) FROM temperature",
+            false,
+        ),
+        // Each cell is a partition of its own.
+        ("SELECT sum(value) OVER (PARTITION BY station, time) FROM temperature", false),
+        ("SELECT sum(value) OVER (PARTITION BY round(value)) FROM temperature", false),
+    ] {
+        let plan = text(&ctx, sql).await;
+        assert_eq!(plan.contains("GridReduceExec"), is_reduced, "{sql}\n{plan}");
+        assert_eq!(!plan.contains("Window"), is_reduced, "{sql}\n{plan}");
+    }
+    // Rows come in the order of the array.
+    let sql = "SELECT time, station, count(*) OVER (PARTITION BY station) FROM temperature";
+    query(&ctx, "SET datafusion.execution.target_partitions = 1").await.unwrap();
+    let rows = rows_from(&ctx, sql).await;
+    let times: Vec<&String> = rows.iter().map(|row| &row[0]).collect();
+    assert!(rows.len() == 8640 && times.is_sorted(), "{} rows", rows.len());
+    assert!(rows.iter().all(|row| row[2] == "1440"));
+}
+
 /// Times of day restart each day, so the first and the last time of a chunk do not bound them.
 #[tokio::test]
 async fn times_of_day_prune_no_chunks() {

@@ -1,0 +1,152 @@
+//! The aggregates of whole partitions as an aggregation that is joined with the rows.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::{JoinType, NullEquality, ScalarValue};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Operator, WindowFrameBound, WindowFrameUnits};
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExecBuilder, PartitionMode};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
+
+use crate::exec::GridReduceExec;
+use crate::exec::config::GridfusionConfig;
+
+/// Returns a plan with the rows of `window`, which aggregates partitions of an array. `None` if another kind of function is
+/// among those of the window, or if the aggregation is no reduction.
+pub(super) fn reduced(
+    window: &WindowAggExec,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(partitions) = Partitions::of(window) else { return Ok(None) };
+    let states = partitions.states()?;
+    let is_reduction = GridReduceExec::of_states(&states, config)?;
+    if !is_reduction.is_some_and(|node| node.saves_rows()) {
+        return Ok(None);
+    }
+    let plan = partitions.joined(partitions.values(states)?)?;
+    Ok((plan.schema().fields().len() == window.schema().fields().len()).then_some(plan))
+}
+
+/// The aggregates of a window, which are equal for all rows of a partition.
+struct Partitions<'a> {
+    window: &'a WindowAggExec,
+    /// The keys of the partitions, over the input of the window.
+    keys: Vec<PhysicalExprRef>,
+    functions: Vec<Arc<AggregateFunctionExpr>>,
+}
+
+impl<'a> Partitions<'a> {
+    fn of(window: &'a WindowAggExec) -> Option<Self> {
+        let keys = window.window_expr().first()?.partition_by().to_vec();
+        let mut functions = vec![];
+        for expr in window.window_expr() {
+            let aggregate = expr.as_any().downcast_ref::<PlainAggregateWindowExpr>()?;
+            if !is_whole(expr) || has_filter(aggregate) || expr.partition_by() != keys {
+                return None;
+            }
+            functions.push(Arc::new(aggregate.get_aggregate_expr().clone()));
+        }
+        (!keys.iter().any(is_volatile)).then_some(Self { window, keys, functions })
+    }
+
+    fn groups(&self) -> PhysicalGroupBy {
+        let name = |(number, key): (usize, &PhysicalExprRef)| {
+            (Arc::clone(key), format!("partition key {number}"))
+        };
+        PhysicalGroupBy::new_single(self.keys.iter().enumerate().map(name).collect())
+    }
+
+    /// Returns the first stage of the aggregation.
+    fn states(&self) -> Result<AggregateExec> {
+        let input = self.window.input();
+        AggregateExec::try_new(
+            AggregateMode::Partial,
+            self.groups(),
+            self.functions.clone(),
+            vec![None; self.functions.len()],
+            Arc::clone(input),
+            input.schema(),
+        )
+    }
+
+    /// Returns both stages of the aggregation. A reduction takes the place of one or both later.
+    fn values(&self, states: AggregateExec) -> Result<Arc<dyn ExecutionPlan>> {
+        let mode = match self.keys.as_slice() {
+            [] => AggregateMode::Final,
+            _ => AggregateMode::FinalPartitioned,
+        };
+        Ok(Arc::new(AggregateExec::try_new(
+            mode,
+            self.groups().as_final(),
+            self.functions.clone(),
+            vec![None; self.functions.len()],
+            Arc::new(states),
+            self.window.input().schema(),
+        )?))
+    }
+
+    /// Joins the values of partitions with the rows.
+    fn joined(&self, values: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let rows = self.window.input();
+        let (of_values, of_rows) = (values.schema(), rows.schema());
+        let mut on = vec![];
+        for (number, key) in self.keys.iter().enumerate() {
+            let column = PhysicalColumn::new(of_values.field(number).name(), number);
+            let column: PhysicalExprRef = Arc::new(column);
+            on.push((with_one_zero(&column, &of_values)?, with_one_zero(key, &of_rows)?));
+        }
+        let joined: Arc<dyn ExecutionPlan> = match self.keys.as_slice() {
+            [] => Arc::new(CrossJoinExec::new(values, Arc::clone(rows))),
+            _ => HashJoinExecBuilder::new(values, Arc::clone(rows), on, JoinType::Inner)
+                .with_partition_mode(PartitionMode::CollectLeft)
+                .with_null_equality(NullEquality::NullEqualsNull)
+                .build_exec()?,
+        };
+        let schema = self.window.schema();
+        let (keys, width) = (self.keys.len(), of_values.fields().len());
+        let columns = schema.fields().iter().enumerate().map(|(at, field)| {
+            // The columns of the rows come first, and the aggregates of the window behind them.
+            let input = of_rows.fields().len();
+            let from = if at < input { width + at } else { keys + at - input };
+            let column = PhysicalColumn::new(joined.schema().field(from).name(), from);
+            (Arc::new(column) as PhysicalExprRef, field.name().clone())
+        });
+        let columns: Vec<_> = columns.collect();
+        Ok(Arc::new(ProjectionExec::try_new(columns, joined)?))
+    }
+}
+
+/// Whether the frame of each row is its whole partition.
+fn is_whole(expr: &Arc<dyn WindowExpr>) -> bool {
+    let frame = expr.get_window_frame();
+    let has_peers_only = frame.units == WindowFrameUnits::Range && expr.order_by().is_empty();
+    let is_end = |bound: &WindowFrameBound| match bound {
+        // Without an order, all rows of a partition are peers.
+        WindowFrameBound::CurrentRow => has_peers_only,
+        bound => bound.is_unbounded(),
+    };
+    is_end(&frame.start_bound) && is_end(&frame.end_bound)
+}
+
+/// Whether an aggregate has a `FILTER`, or may have one. DataFusion 55 shows it nowhere but in this text.
+fn has_filter(aggregate: &PlainAggregateWindowExpr) -> bool {
+    !format!("{aggregate:?}").ends_with("filter: None }")
+}
+
+/// Returns a key of which both zeros are the same number: they are one partition, and hash joins tell them apart.
+fn with_one_zero(key: &PhysicalExprRef, schema: &Schema) -> Result<PhysicalExprRef> {
+    let data_type = key.data_type(schema)?;
+    if !data_type.is_floating() {
+        return Ok(Arc::clone(key));
+    }
+    let zero = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
+    Ok(Arc::new(BinaryExpr::new(Arc::clone(key), Operator::Plus, zero)))
+}
