@@ -21,6 +21,7 @@ mod config;
 mod display;
 mod eager;
 mod error;
+mod fallible;
 mod in_flight;
 mod leaf;
 mod locator;
@@ -36,6 +37,7 @@ mod stream;
 pub(crate) mod weighted_avg;
 mod window;
 mod yield_budget;
+mod zeros;
 
 pub use align::AlignJoinsRule;
 pub use best_first::BestFirstRule;

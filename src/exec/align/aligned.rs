@@ -18,6 +18,7 @@ use crate::array::{ColumnSource, GridArray};
 use crate::exec::GridScanExec;
 use crate::exec::columns::columns_of;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::fallible::may_fail;
 use crate::plan::{ScanPlan, ScanRequest};
 use crate::source::{AlignedArray, JoinedOrigin, TableOrigin};
 
@@ -39,6 +40,10 @@ pub(super) fn aligned(
         predicates.extend(below.predicate.as_ref().map(|it| one.over_array(it, side)));
     }
     if let Some(filter) = join.filter() {
+        // Below the join, a predicate may keep rows away on which its condition fails.
+        if !predicates.is_empty() && may_fail(filter.expression(), filter.schema()) {
+            return Ok(None);
+        }
         predicates.push(replaced(filter.expression(), &|at| {
             let column = filter.column_indices().get(at)?;
             let side = number(column.side);
@@ -69,7 +74,9 @@ pub(super) fn aligned(
     let schema = join.schema();
     let names = schema.fields().iter().map(|field| field.name().clone());
     let columns = columns.into_iter().zip(names).collect::<Vec<_>>();
-    let plan: Arc<dyn ExecutionPlan> = Arc::new(ProjectionExec::try_new(columns, plan)?);
+    // A label of one array stands for that of the other, which may have other attributes.
+    let plan = ProjectionExec::try_new_with_schema_metadata(columns, plan, &schema)?;
+    let plan: Arc<dyn ExecutionPlan> = Arc::new(plan);
     let types = |plan: &dyn ExecutionPlan| -> Vec<_> {
         plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
     };

@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
+use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::{BinaryExpr, Literal, NegativeExpr, lit};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr, lit};
 
 use crate::exec::columns::columns_of;
 
@@ -64,7 +65,10 @@ impl Affine {
                 Self::of(left, own, schema)?.map(|it| it.times(right))
             }
             (Operator::Divide, false, true) => {
-                let inverse = binary_of(&lit(1.0), Operator::Divide, right);
+                let inverse = match number(right) {
+                    Some(divisor) => lit(1.0 / divisor),
+                    None => binary_of(&lit(1.0), Operator::Divide, right),
+                };
                 Self::of(left, own, schema)?.map(|it| it.times(&inverse))
             }
             _ => None,
@@ -74,6 +78,11 @@ impl Affine {
     /// Whether the function is `x` itself.
     pub(super) fn is_plain(&self) -> bool {
         is_number(&self.scale, 1.0) && is_number(&self.shift, 0.0)
+    }
+
+    /// Whether the scale is finite, whatever the other side has: a number, an integer, or a product of these.
+    pub(super) fn has_finite_scale(&self, schema: &Schema) -> Result<bool> {
+        is_finite(&self.scale, schema)
     }
 
     fn plus(self, term: &PhysicalExprRef) -> Self {
@@ -110,7 +119,30 @@ pub(super) fn sum(a: &PhysicalExprRef, b: &PhysicalExprRef) -> PhysicalExprRef {
     }
 }
 
-fn is_number(expr: &PhysicalExprRef, number: f64) -> bool {
-    let literal = expr.downcast_ref::<Literal>().map(Literal::value);
-    literal.is_some_and(|it| *it == number.into())
+/// Whether an expression is finite or NULL for each row.
+fn is_finite(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
+    if let Some(number) = number(expr) {
+        return Ok(number.is_finite());
+    }
+    if let Some(cast) = expr.downcast_ref::<CastExpr>() {
+        return Ok(cast.expr().data_type(schema)?.is_integer());
+    }
+    match expr.downcast_ref::<BinaryExpr>() {
+        Some(binary) if *binary.op() == Operator::Multiply => {
+            Ok(is_finite(binary.left(), schema)? && is_finite(binary.right(), schema)?)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn is_number(expr: &PhysicalExprRef, wanted: f64) -> bool {
+    number(expr) == Some(wanted)
+}
+
+/// Returns the number that an expression is; `None` for other expressions.
+fn number(expr: &PhysicalExprRef) -> Option<f64> {
+    match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Float64(number) => *number,
+        _ => None,
+    }
 }

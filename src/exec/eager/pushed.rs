@@ -19,6 +19,7 @@ use super::keys::Keys;
 use super::states::States;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::reduce::InputOperators;
+use crate::exec::zeros::with_one_zero;
 use crate::exec::{GridReduceExec, GridScanExec};
 
 /// Returns a plan with the same states as `aggregate`, a first stage above a join, with reductions below the join. `None` if
@@ -168,15 +169,20 @@ impl<'a> Rewrite<'a> {
         let key = |number: usize| -> PhysicalExprRef {
             Arc::new(PhysicalColumn::new(&self.keys.exprs()[number].1, number))
         };
-        let on = join.on().iter().zip(&self.on).map(|((left, right), &number)| match side {
-            JoinSide::Left => (key(number), Arc::clone(right)),
-            _ => (Arc::clone(left), key(number)),
-        });
-        let on = on.collect();
         let (left, right) = match side {
             JoinSide::Left => (reduced, Arc::clone(join.right())),
             _ => (Arc::clone(join.left()), reduced),
         };
+        let mut on = vec![];
+        for ((of_left, of_right), &number) in join.on().iter().zip(&self.on) {
+            let (of_left, of_right) = match side {
+                JoinSide::Left => (key(number), Arc::clone(of_right)),
+                _ => (Arc::clone(of_left), key(number)),
+            };
+            // Keys of a reduction have one zero.
+            let of_left = with_one_zero(&of_left, &left.schema())?;
+            on.push((of_left, with_one_zero(&of_right, &right.schema())?));
+        }
         HashJoinExecBuilder::new(left, right, on, *join.join_type())
             .with_filter(join.filter().map(|filter| self.filter(filter)).transpose()?)
             .with_partition_mode(*join.partition_mode())

@@ -31,6 +31,7 @@ use super::affine::{Affine, product, sum};
 use super::joined::{Joined, moved};
 use super::keys::Keys;
 use crate::exec::columns::columns_of;
+use crate::exec::fallible::may_fail;
 
 /// An aggregate below the join, over the input that is reduced.
 struct Below {
@@ -86,8 +87,8 @@ impl<'a> States<'a> {
         Ok(this)
     }
 
-    /// Adds an aggregate with its arguments and filter over both sides. The stage above the join `is_grouped` or not. Returns whether its states follow from states below
-    /// the join.
+    /// Adds an aggregate with its arguments and filter over both sides. The stage above the join `is_grouped` or not. Returns
+    /// whether its states follow from states below the join.
     ///
     /// # Errors
     /// Internal errors only.
@@ -105,6 +106,11 @@ impl<'a> States<'a> {
         let parts = filter.map(split_conjunction).unwrap_or_default();
         let (own, others): (Vec<_>, Vec<_>) =
             parts.into_iter().cloned().partition(|part| self.is_own(part));
+        // Below the join are rows without a match, on which these must not fail.
+        let schema = self.joined.schema();
+        if own.iter().chain(args).any(|expr| may_fail(expr, &schema)) {
+            return Ok(false);
+        }
         let filter = conjunction_opt(own).map(|filter| self.over_input(filter)).transpose()?;
         let condition = conjunction_opt(others);
         if args.iter().all(|arg| self.is_own(arg)) {
@@ -114,10 +120,15 @@ impl<'a> States<'a> {
             return Ok(true);
         }
         let ([arg], false) = (args, function.is_distinct()) else { return Ok(false) };
-        let affine = Affine::of(arg, &self.joined.own(), &self.joined.schema())?;
+        let affine = Affine::of(arg, &self.joined.own(), &schema)?;
         let Some(affine) = affine.filter(|affine| !affine.is_plain()) else { return Ok(false) };
+        let is_finite = affine.has_finite_scale(&schema)?;
         let x = self.over_input(affine.x)?;
         let Some(kind) = self.kind(function, &x, filter.as_ref())? else { return Ok(false) };
+        // Infinity times a sum is not the sum of the products, if a term is 0 or if terms have both signs.
+        if !is_finite && matches!(kind, Kind::Sum { .. } | Kind::Average) {
+            return Ok(false);
+        }
         let below = self.call(function, vec![x], filter)?;
         let affine = Some(Scaled { kind, scale: affine.scale, shift: affine.shift });
         self.above.push(Above { below, condition, affine });
@@ -376,7 +387,11 @@ fn either(
 
 /// Returns the condition that an expression is not NULL; `None` for a number.
 fn known(expr: &PhysicalExprRef) -> Result<Option<PhysicalExprRef>> {
-    if expr.is::<Literal>() { Ok(None) } else { is_not_null(Arc::clone(expr)).map(Some) }
+    let is_number = |literal: &Literal| !literal.value().is_null();
+    match expr.downcast_ref::<Literal>().is_some_and(is_number) {
+        true => Ok(None),
+        false => is_not_null(Arc::clone(expr)).map(Some),
+    }
 }
 
 fn both(a: Option<PhysicalExprRef>, b: Option<PhysicalExprRef>) -> Option<PhysicalExprRef> {

@@ -108,22 +108,25 @@ impl Reduction {
     /// # Errors
     /// Internal errors only.
     pub(super) fn shares(&self, count: usize) -> Result<Vec<Self>> {
-        if !self.whole {
-            let share = |plan: ScanPlan| {
-                let plan = Arc::new(plan);
-                let (rows, partitions) = (self.rows_over(&plan)?, as_planned(&plan));
-                Ok(Self { plan, partitions, rows, ..self.clone() })
-            };
-            return self.plan.shares(count).into_iter().map(share).collect();
-        }
         let config =
             GridfusionConfig { reduce_weights: self.weighs, ..GridfusionConfig::unlimited() };
+        // Groups are numbered anew, because a share selects fewer labels.
         let share = |plan: ScanPlan| {
-            let (rows, whole) = (self.rows_over(&Arc::new(plan))?, Arc::clone(&self.schema));
-            let share = Self::replacing(&rows, Output::Whole(whole), &config)?;
+            let (rows, output) = (
+                self.rows_over(&Arc::new(plan))?,
+                match self.whole {
+                    true => Output::Whole(Arc::clone(&self.schema)),
+                    false => Output::States,
+                },
+            );
+            let share = Self::replacing(&rows, output, &config)?;
             share.ok_or_else(|| internal_datafusion_err!("a share of a reduction is no reduction"))
         };
-        shares_apart(&self.plan, &self.keys.axes, count).into_iter().map(share).collect()
+        let plans = match self.whole {
+            true => shares_apart(&self.plan, &self.keys.axes, count),
+            false => self.plan.shares(count),
+        };
+        plans.into_iter().map(share).collect()
     }
 
     /// Returns the replaced aggregation over the rows of another plan.

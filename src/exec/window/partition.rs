@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
-use datafusion::common::{JoinType, NullEquality, ScalarValue};
+use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
-use datafusion::logical_expr::{Operator, WindowFrameBound, WindowFrameUnits};
+use datafusion::logical_expr::{WindowFrameBound, WindowFrameUnits};
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal};
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExecBuilder, PartitionMode};
@@ -18,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
 
 use crate::exec::GridReduceExec;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::zeros::with_one_zero;
 
 /// Returns a plan with the rows of `window`, which aggregates partitions of an array. `None` if another kind of function is
 /// among those of the window, or if the aggregation is no reduction.
@@ -120,7 +120,7 @@ impl<'a> Partitions<'a> {
             (Arc::new(column) as PhysicalExprRef, field.name().clone())
         });
         let columns: Vec<_> = columns.collect();
-        Ok(Arc::new(ProjectionExec::try_new(columns, joined)?))
+        Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(columns, joined, &schema)?))
     }
 }
 
@@ -139,14 +139,4 @@ fn is_whole(expr: &Arc<dyn WindowExpr>) -> bool {
 /// Whether an aggregate has a `FILTER`, or may have one. DataFusion 55 shows it nowhere but in this text.
 fn has_filter(aggregate: &PlainAggregateWindowExpr) -> bool {
     !format!("{aggregate:?}").ends_with("filter: None }")
-}
-
-/// Returns a key of which both zeros are the same number: they are one partition, and hash joins tell them apart.
-fn with_one_zero(key: &PhysicalExprRef, schema: &Schema) -> Result<PhysicalExprRef> {
-    let data_type = key.data_type(schema)?;
-    if !data_type.is_floating() {
-        return Ok(Arc::clone(key));
-    }
-    let zero = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
-    Ok(Arc::new(BinaryExpr::new(Arc::clone(key), Operator::Plus, zero)))
 }

@@ -159,6 +159,53 @@ async fn arrays_are_joined_side_by_side() {
     }
 }
 
+/// Coordinates of other units may have equal labels. Attributes of columns stay those of their own array.
+#[tokio::test]
+async fn labels_with_other_attributes_are_equal() {
+    let file = |title: &str, factor: f64| {
+        let labels = (0..6).flat_map(|at| f64::from(at).to_le_bytes()).collect();
+        let values = (0..6).flat_map(|at| (factor * f64::from(at)).to_le_bytes()).collect();
+        let metadata = json!({"dim_names": ["depth"], "attrs": {"long_name": title}});
+        let datasets = [
+            TestDataset::new("v", F64, &[6], &[4], values)
+                .with_metadata(json!({"dim_names": ["depth"]})),
+            TestDataset::new("depth", F64, &[6], &[6], labels).with_metadata(metadata),
+        ];
+        let layout = Layout { history_version: Some(1), ..Layout::default() };
+        TempTet::new(&tet_bytes(&datasets, &layout))
+    };
+    let (t, p) = (file("depth of the water", 1.0), file("level", 2.0));
+    let ctx = reducing(1, 8192);
+    for (name, file) in [("t", &t), ("p", &p)] {
+        let options = ArrayOptions::default().with_dataset("v");
+        ctx.register_array(name, file.location(), options).await.unwrap();
+    }
+    let sql = "SELECT * FROM t JOIN p ON t.depth = p.depth";
+    let frame = ctx.sql(sql).await.unwrap();
+    let batches = frame.collect().await.unwrap();
+    let schema = batches[0].schema();
+    let names: Vec<_> =
+        schema.fields().iter().filter_map(|it| it.metadata().get("long_name")).collect();
+    assert_eq!(names, ["depth of the water", "level"]);
+    assert!(text(&ctx, sql).await.contains("dataset=v + v"));
+}
+
+/// Rows without a match are below the join, and may be ones on which an expression fails.
+#[tokio::test]
+async fn expressions_that_may_fail_stay_above_joins() {
+    let ctx = with_regions().await;
+    for sql in [
+        "SELECT r.region, sum(100 / CAST(t.value AS BIGINT)) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+        "SELECT r.region, count(*) FILTER (WHERE 100 % CAST(t.value AS BIGINT) > 2) FROM temperature t JOIN regions r USING (station) GROUP BY 1",
+    ] {
+        let plan = text(&ctx, sql).await;
+        assert!(!plan.contains("GridReduceExec"), "{sql}\n{plan}");
+    }
+    let infinite = "SELECT r.region, avg(t.value / (r.rank - 1.0)) AS a FROM temperature t JOIN regions r USING (station) WHERE r.region = 'west' GROUP BY 1";
+    let [with, without] = both(&ctx, "eager_aggregation", infinite).await;
+    assert_eq!(with, without);
+}
+
 #[tokio::test]
 async fn partitions_of_windows_are_reduced() {
     let ctx = with_regions().await;
