@@ -193,7 +193,6 @@ impl<'a> States<'a> {
     }
 
     /// Returns the aggregates below the join, and their filters.
-    #[expect(clippy::type_complexity, reason = "as AggregateExec takes them")]
     pub(super) fn functions(
         &self,
     ) -> (Vec<Arc<AggregateFunctionExpr>>, Vec<Option<PhysicalExprRef>>) {
@@ -217,7 +216,7 @@ impl<'a> States<'a> {
         for above in &self.above {
             let mut own = self.columns(above.below, keys, width)?;
             if let Some(affine) = &above.affine {
-                own = self.scaled(affine, own, keys, width)?;
+                own = self.scaled(affine, &own, keys, width)?;
             }
             if let Some(condition) = &above.condition {
                 let condition = keys.above(condition, width)?;
@@ -253,7 +252,7 @@ impl<'a> States<'a> {
     fn scaled(
         &self,
         affine: &Scaled,
-        of_x: Vec<PhysicalExprRef>,
+        of_x: &[PhysicalExprRef],
         keys: &Keys<'_>,
         width: usize,
     ) -> Result<Vec<PhysicalExprRef>> {
@@ -275,7 +274,7 @@ impl<'a> States<'a> {
         let shifted = |total: &PhysicalExprRef, count: &PhysicalExprRef| {
             sum(&product(&scale, total), &product(&shift, &wide(count)))
         };
-        Ok(match (affine.kind, of_x.as_slice()) {
+        Ok(match (affine.kind, of_x) {
             (Kind::Count, [count]) => vec![zero(count, DataType::Int64)?],
             (Kind::Sum { count }, [total]) => {
                 vec![shifted(total, &self.columns(count, keys, width)?.remove(0))]
