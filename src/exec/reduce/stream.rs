@@ -96,11 +96,12 @@ fn restricted(
     let mut plan = part.plan.partition(part.partition);
     let before = plan.chunks();
     let needed = needed_elements(filters, &reduction.keys, &reduction.plan)?;
-    let innermost = needed.len().saturating_sub(1);
+    // The loops of dense kernels take several cells of a row at once. The operator above drops the other groups.
+    let is_dense = matches!(*reduction.strategy, ReduceStrategy::Dense(_));
+    let innermost = needed.len().checked_sub(1).filter(|_| is_dense);
     for (axis, needed) in needed.iter().enumerate() {
         match needed {
-            // The operator above drops the other groups.
-            Some(needed) if axis == innermost => {
+            Some(needed) if Some(axis) == innermost => {
                 plan = plan.restricted(axis, &needed.with_gaps_filled(SHORT_GAP));
             }
             Some(needed) => plan = plan.restricted(axis, needed),

@@ -34,6 +34,17 @@ fn write(folder: &Path, number: usize, factor: f32) {
     fs::write(folder.join(format!("{number}.tet")), tet_bytes(&datasets, &layout)).unwrap();
 }
 
+/// A session with a table of all files, and their folder.
+async fn table_of_files() -> (tempfile::TempDir, SessionContext) {
+    let folder = tempfile::tempdir().unwrap();
+    (0..FILES).for_each(|number| write(folder.path(), number, 1.0));
+    let ctx = reducing(2, 8192);
+    let pattern = folder.path().join("*.tet");
+    let options = ArrayOptions::default().with_dataset("t");
+    ctx.register_array("t", pattern.to_str().unwrap(), options).await.unwrap();
+    (folder, ctx)
+}
+
 /// The number of files that a session has opened.
 fn opened(ctx: &SessionContext) -> u64 {
     let config = ctx.copied_config();
@@ -42,12 +53,7 @@ fn opened(ctx: &SessionContext) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_share_opens_the_files_that_it_reads() {
-    let folder = tempfile::tempdir().unwrap();
-    (0..FILES).for_each(|number| write(folder.path(), number, 1.0));
-    let ctx = reducing(2, 8192);
-    let pattern = folder.path().join("*.tet");
-    let options = ArrayOptions::default().with_dataset("t");
-    ctx.register_array("t", pattern.to_str().unwrap(), options).await.unwrap();
+    let (_folder, ctx) = table_of_files().await;
     for sql in [
         "SELECT * FROM t",
         "SELECT * FROM t WHERE value > 11",
@@ -89,12 +95,7 @@ fn first_leaf(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 /// A file that changes is an error only for those who read it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_are_compared_when_they_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    (0..FILES).for_each(|number| write(folder.path(), number, 1.0));
-    let ctx = reducing(2, 8192);
-    let pattern = folder.path().join("*.tet");
-    let options = ArrayOptions::default().with_dataset("t");
-    ctx.register_array("t", pattern.to_str().unwrap(), options).await.unwrap();
+    let (folder, ctx) = table_of_files().await;
     let early = "SELECT time, station, value FROM t WHERE time < 20";
     let expected = sorted_rows_from(&ctx, early).await;
     let all = plan(&ctx, "SELECT max(value) FROM t").await.unwrap();

@@ -199,7 +199,8 @@ async fn extremes_leave_chunks_unread() {
 async fn a_reduction_skips_groups_that_a_join_drops() {
     let file = file();
     let plain = plain(&file).await;
-    for aggregate in ["avg(value)", "median(value)"] {
+    // Dense kernels read on from S003 to S005, because the cell in between costs less than to begin anew.
+    for (aggregate, groups) in [("avg(value)", 4), ("median(value)", 3)] {
         let sql = format!(
             "SELECT station, a, n FROM stations JOIN (SELECT station, {aggregate} AS a, count(*) AS n \
              FROM t GROUP BY station) USING (station) WHERE country = 'IS'"
@@ -210,7 +211,7 @@ async fn a_reduction_skips_groups_that_a_join_drops() {
             let ctx = reducing(partitions, 8192);
             register(&ctx, &file, ArrayOptions::default()).await;
             let (found, read) = run(&ctx, &sql, READ).await;
-            assert_eq!((found, read), (expected.clone(), [16, 16, 3]), "{sql}");
+            assert_eq!((found, read), (expected.clone(), [16, 16, groups]), "{sql}");
         }
     }
     // Other groups in the same chunks are left out, too.
