@@ -11,11 +11,14 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::internal_datafusion_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_plan::ExecutionPlan;
 
 /// Visits each of `exprs` until `visit` returns `Stop`.
 pub(crate) fn visit_all<'a>(
@@ -42,18 +45,53 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef
 /// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend and include all
 /// columns of `expr`.
 pub(super) fn over_columns(expr: &PhysicalExprRef, columns: &[usize]) -> Result<PhysicalExprRef> {
+    replace_columns(expr, &|column| {
+        // A missing column would fail when the expression is evaluated.
+        let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
+        Some(Arc::new(PhysicalColumn::new(column.name(), at)))
+    })
+}
+
+/// Moves the columns of an expression to other positions.
+///
+/// # Errors
+/// `Internal` for a column that has no other position.
+pub(super) fn move_columns(
+    expr: &PhysicalExprRef,
+    place: &dyn Fn(usize) -> Option<usize>,
+) -> Result<PhysicalExprRef> {
+    replace_columns(expr, &|column| {
+        let at = place(column.index())?;
+        Some(Arc::new(PhysicalColumn::new(column.name(), at)))
+    })
+}
+
+/// Replaces the columns of an expression.
+///
+/// # Errors
+/// `Internal` for a column that has no replacement.
+pub(super) fn replace_columns(
+    expr: &PhysicalExprRef,
+    by: &dyn Fn(&PhysicalColumn) -> Option<PhysicalExprRef>,
+) -> Result<PhysicalExprRef> {
     Arc::clone(expr)
         .transform(|expr| {
             let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
                 return Ok(Transformed::no(expr));
             };
-            // A missing column would fail when the expression is evaluated.
-            let at = columns.binary_search(&column.index()).unwrap_or(usize::MAX);
-            Ok(
-                Transformed::yes(
-                    Arc::new(PhysicalColumn::new(column.name(), at)) as PhysicalExprRef
-                ),
-            )
+            // The traversal goes up the tree, so it does not visit the inserted expression.
+            let replacement = by(column).map(Transformed::yes);
+            replacement
+                .ok_or_else(|| internal_datafusion_err!("column {column} has no replacement"))
         })
         .data()
+}
+
+/// Whether the outputs of two plans have columns of the same types.
+pub(super) fn have_same_types(a: &dyn ExecutionPlan, b: &dyn ExecutionPlan) -> bool {
+    let (a, b) = (a.schema(), b.schema());
+    let types = |schema: &Schema| -> Vec<DataType> {
+        schema.fields().iter().map(|field| field.data_type().clone()).collect()
+    };
+    types(&a) == types(&b)
 }

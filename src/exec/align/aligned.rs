@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinSide, internal_datafusion_err};
+use datafusion::common::JoinSide;
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt};
@@ -16,7 +15,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::sides::Sides;
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::GridScanExec;
-use crate::exec::columns::columns_of;
+use crate::exec::columns::{columns_of, have_same_types, over_columns, replace_columns};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::fallible::may_fail;
 use crate::plan::{ScanPlan, ScanRequest};
@@ -35,22 +34,10 @@ pub(super) fn aligned(
         one.over_array(&below.columns[column], side)
     });
     let columns: Vec<PhysicalExprRef> = columns.collect::<Result<_>>()?;
-    let mut predicates = vec![];
-    for (side, below) in sides.below.iter().enumerate() {
-        predicates.extend(below.predicate.as_ref().map(|it| one.over_array(it, side)));
+    if guards(join, sides) {
+        return Ok(None);
     }
-    if let Some(filter) = join.filter() {
-        // Below the join, a predicate may keep rows away on which its condition fails.
-        if !predicates.is_empty() && may_fail(filter.expression(), filter.schema()) {
-            return Ok(None);
-        }
-        predicates.push(replaced(filter.expression(), &|at| {
-            let column = filter.column_indices().get(at)?;
-            let side = number(column.side);
-            one.over_array(sides.below[side].columns.get(column.index)?, side).ok()
-        }));
-    }
-    let predicate = conjunction_opt(predicates.into_iter().collect::<Result<Vec<_>>>()?);
+    let predicate = one.predicate(join, sides)?;
     // The rows of a broadcast array are several, and each would have a random number of its own.
     if columns.iter().chain(&predicate).any(is_volatile) {
         return Ok(None);
@@ -58,15 +45,10 @@ pub(super) fn aligned(
     // The scan returns only the columns of the array that are needed.
     let needed = columns_of(columns.iter().chain(&predicate));
     let scan = one.scan(sides, needed.clone(), config)?;
-    let over_scan = |expr: &PhysicalExprRef| {
-        replaced(expr, &|at| {
-            let place = needed.binary_search(&at).ok()?;
-            let name = scan.schema_ref().field(place).name().clone();
-            Some(Arc::new(PhysicalColumn::new(&name, place)) as PhysicalExprRef)
-        })
-    };
-    let columns = columns.iter().map(&over_scan).collect::<Result<Vec<_>>>()?;
-    let predicate = predicate.as_ref().map(&over_scan).transpose()?;
+    // The scan has its columns in the order of their numbers.
+    let over_scan = |expr: &PhysicalExprRef| over_columns(expr, &needed);
+    let columns = columns.iter().map(over_scan).collect::<Result<Vec<_>>>()?;
+    let predicate = predicate.as_ref().map(over_scan).transpose()?;
     let mut plan: Arc<dyn ExecutionPlan> = Arc::new(scan);
     if let Some(predicate) = predicate {
         plan = Arc::new(FilterExec::try_new(predicate, plan)?);
@@ -77,10 +59,13 @@ pub(super) fn aligned(
     // A label of one array stands for that of the other, which may have other attributes.
     let plan = ProjectionExec::try_new_with_schema_metadata(columns, plan, &schema)?;
     let plan: Arc<dyn ExecutionPlan> = Arc::new(plan);
-    let types = |plan: &dyn ExecutionPlan| -> Vec<_> {
-        plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
-    };
-    Ok((types(plan.as_ref()) == types(join)).then_some(plan))
+    Ok(have_same_types(plan.as_ref(), join).then_some(plan))
+}
+
+/// Whether a predicate below the join may keep rows away on which the condition of the join fails.
+fn guards(join: &HashJoinExec, sides: &Sides) -> bool {
+    let may_fail = join.filter().is_some_and(|it| may_fail(it.expression(), it.schema()));
+    may_fail && sides.below.iter().any(|below| below.predicate.is_some())
 }
 
 /// Returns the side and the column of each output column of a join that returns both sides.
@@ -149,11 +134,27 @@ impl OneScan {
 
     /// Rewrites an expression over the scan of a side, over the columns of the array.
     fn over_array(&self, expr: &PhysicalExprRef, side: usize) -> Result<PhysicalExprRef> {
-        replaced(expr, &|at| {
-            let column = *self.columns[side].get(at)?;
+        replace_columns(expr, &|column| {
+            let column = *self.columns[side].get(column.index())?;
             let name = self.array.schema().field(column).name();
             Some(Arc::new(PhysicalColumn::new(name, column)))
         })
+    }
+
+    /// Returns the predicates of both sides and the condition of the join, over the columns of the array.
+    fn predicate(&self, join: &HashJoinExec, sides: &Sides) -> Result<Option<PhysicalExprRef>> {
+        let mut predicates = vec![];
+        for (side, below) in sides.below.iter().enumerate() {
+            predicates.extend(below.predicate.as_ref().map(|it| self.over_array(it, side)));
+        }
+        if let Some(filter) = join.filter() {
+            predicates.push(replace_columns(filter.expression(), &|column| {
+                let column = filter.column_indices().get(column.index())?;
+                let side = number(column.side);
+                self.over_array(sides.below[side].columns.get(column.index)?, side).ok()
+            }));
+        }
+        Ok(conjunction_opt(predicates.into_iter().collect::<Result<Vec<_>>>()?))
     }
 
     /// Returns the scan of the selected cells, with `projection` of the array's columns.
@@ -188,26 +189,4 @@ fn origin(scans: &[(&GridScanExec, &AlignedArray<'_>)]) -> Option<TableOrigin> {
         Some(JoinedOrigin { origin, versions, axes: axes.to_vec(), ranges: ranges.to_vec() })
     });
     TableOrigin::of_side_by_side(parts.collect::<Option<_>>()?)
-}
-
-/// Replaces the columns of an expression.
-///
-/// # Errors
-/// `Internal` for a column that has no replacement.
-fn replaced(
-    expr: &PhysicalExprRef,
-    by: &dyn Fn(usize) -> Option<PhysicalExprRef>,
-) -> Result<PhysicalExprRef> {
-    Arc::clone(expr)
-        .transform(|expr| {
-            let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
-                return Ok(Transformed::no(expr));
-            };
-            // The traversal goes up the tree, so it does not visit the inserted expression.
-            let replacement = by(column.index());
-            replacement.map(Transformed::yes).ok_or_else(|| {
-                internal_datafusion_err!("a column that a join of arrays does not have")
-            })
-        })
-        .data()
 }

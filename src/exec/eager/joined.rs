@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinSide, JoinType, internal_datafusion_err};
+use datafusion::common::{JoinSide, JoinType};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
+
+use crate::exec::columns::move_columns;
 
 /// A hash join, one side of which is to be aggregated.
 ///
@@ -81,7 +81,7 @@ impl<'a> Joined<'a> {
     ///
     /// # Errors
     /// Internal errors only.
-    pub(super) fn over_sides(&self, expr: PhysicalExprRef) -> Result<PhysicalExprRef> {
+    pub(super) fn over_sides(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         let before = match self.join.join_type() {
             JoinType::RightSemi | JoinType::RightAnti => width(self.join.left()),
             _ => 0,
@@ -91,29 +91,10 @@ impl<'a> Joined<'a> {
             Some(columns) => columns.get(at).map(|column| column + before),
             None => Some(at + before),
         };
-        moved(expr, &place)
+        move_columns(expr, &place)
     }
 }
 
 fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
     plan.schema().fields().len()
-}
-
-/// Moves the columns of an expression to other positions.
-///
-/// # Errors
-/// `Internal` for a column that has no other position.
-pub(super) fn moved(
-    expr: PhysicalExprRef,
-    place: &dyn Fn(usize) -> Option<usize>,
-) -> Result<PhysicalExprRef> {
-    expr.transform(|expr| {
-        let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
-            return Ok(Transformed::no(expr));
-        };
-        let at = place(column.index())
-            .ok_or_else(|| internal_datafusion_err!("a column that a join does not have"))?;
-        Ok(Transformed::yes(Arc::new(PhysicalColumn::new(column.name(), at)) as PhysicalExprRef))
-    })
-    .data()
 }

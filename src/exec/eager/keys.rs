@@ -8,8 +8,8 @@ use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 
-use super::joined::{Joined, moved};
-use crate::exec::columns::columns_of;
+use super::joined::Joined;
+use crate::exec::columns::{columns_of, move_columns};
 
 /// The keys of a reduction: what expressions above the join need to know of a cell.
 ///
@@ -85,7 +85,7 @@ impl<'a> Keys<'a> {
             let place = |at: usize| {
                 Some(if at < own.start { at } else { at - own.end + own.start + width })
             };
-            return moved(Arc::clone(expr), &place);
+            return move_columns(expr, &place);
         }
         let children = expr.children().into_iter().map(|child| self.above(child, width));
         Arc::clone(expr).with_new_children(children.collect::<Result<_>>()?)
@@ -106,6 +106,6 @@ impl<'a> Keys<'a> {
         if !is_one || self.joined.adds_null_rows() && !expr.is::<PhysicalColumn>() {
             return Ok(None);
         }
-        moved(Arc::clone(expr), &|at| at.checked_sub(own.start)).map(Some)
+        move_columns(expr, &|at| at.checked_sub(own.start)).map(Some)
     }
 }

@@ -17,6 +17,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::joined::Joined;
 use super::keys::Keys;
 use super::states::States;
+use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::reduce::InputOperators;
 use crate::exec::zeros::with_one_zero;
@@ -41,11 +42,8 @@ pub(super) fn pushed_below(
         let Some(rewrite) = Rewrite::of(aggregate, &below, joined)? else { continue };
         let Some(reduced) = reduced(&rewrite.reduced()?, config)? else { continue };
         let plan = rewrite.above(reduced)?;
-        // Functions decide the types of their states, so they are as before, but a mistake here would be a wrong answer.
-        let types = |plan: &dyn ExecutionPlan| -> Vec<_> {
-            plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
-        };
-        if types(plan.as_ref()) == types(aggregate) {
+        // Functions decide the types of their states, so they are as before. A mistake here would be a wrong answer.
+        if have_same_types(plan.as_ref(), aggregate) {
             return Ok(Some(plan));
         }
     }
@@ -99,10 +97,10 @@ impl<'a> Rewrite<'a> {
         below: &InputOperators,
         joined: Joined<'a>,
     ) -> Result<Option<Self>> {
-        let over_sides = |expr: &PhysicalExprRef| joined.over_sides(below.over_input(expr)?);
+        let over_sides = |expr: &PhysicalExprRef| joined.over_sides(&below.over_input(expr)?);
         let groups = aggregate.group_expr().expr().iter().map(|(key, _)| over_sides(key));
         let groups: Vec<PhysicalExprRef> = groups.collect::<Result<_>>()?;
-        let predicate = below.predicate.clone().map(|it| joined.over_sides(it)).transpose()?;
+        let predicate = below.predicate.as_ref().map(|it| joined.over_sides(it)).transpose()?;
         let mut states = States::new(joined)?;
         for (function, filter) in aggregate.aggr_expr().iter().zip(aggregate.filter_expr()) {
             let args = function.expressions();

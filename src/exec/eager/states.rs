@@ -28,9 +28,9 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExprRef, conjunction_opt, split_conjunction};
 
 use super::affine::{Affine, product, sum};
-use super::joined::{Joined, moved};
+use super::joined::Joined;
 use super::keys::Keys;
-use crate::exec::columns::columns_of;
+use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::fallible::may_fail;
 
 /// An aggregate below the join, over the input that is reduced.
@@ -111,10 +111,10 @@ impl<'a> States<'a> {
         if own.iter().chain(args).any(|expr| may_fail(expr, &schema)) {
             return Ok(false);
         }
-        let filter = conjunction_opt(own).map(|filter| self.over_input(filter)).transpose()?;
+        let filter = conjunction_opt(own).map(|filter| self.over_input(&filter)).transpose()?;
         let condition = conjunction_opt(others);
         if args.iter().all(|arg| self.is_own(arg)) {
-            let args = args.iter().map(|arg| self.over_input(Arc::clone(arg)));
+            let args = args.iter().map(|arg| self.over_input(arg));
             let below = self.call(function, args.collect::<Result<_>>()?, filter)?;
             self.above.push(Above { below, condition, affine: None });
             return Ok(true);
@@ -123,7 +123,7 @@ impl<'a> States<'a> {
         let affine = Affine::of(arg, &self.joined.own(), &schema)?;
         let Some(affine) = affine.filter(|affine| !affine.is_plain()) else { return Ok(false) };
         let is_finite = affine.has_finite_scale(&schema)?;
-        let x = self.over_input(affine.x)?;
+        let x = self.over_input(&affine.x)?;
         let Some(kind) = self.kind(function, &x, filter.as_ref())? else { return Ok(false) };
         // Infinity times a sum is not the sum of the products, if a term is 0 or if terms have both signs.
         if !is_finite && matches!(kind, Kind::Sum { .. } | Kind::Average) {
@@ -162,9 +162,9 @@ impl<'a> States<'a> {
     }
 
     /// Rewrites an expression over the reduced side, over its input.
-    fn over_input(&self, expr: PhysicalExprRef) -> Result<PhysicalExprRef> {
+    fn over_input(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         let start = self.joined.own().start;
-        moved(expr, &|at| at.checked_sub(start))
+        move_columns(expr, &|at| at.checked_sub(start))
     }
 
     /// Adds `function` with other arguments below the join; returns its number.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
@@ -13,6 +12,8 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
+
+use crate::exec::columns::replace_columns;
 
 /// The operators between an aggregation and an input, such as a scan, as expressions over the columns of that input.
 pub(in crate::exec) struct InputOperators {
@@ -72,15 +73,7 @@ impl InputOperators {
 
     /// Rewrites `expr`, which is over the aggregation's input columns, over the columns of the input.
     pub(in crate::exec) fn over_input(&self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
-        Arc::clone(expr)
-            .transform(|expr| {
-                Ok(match expr.downcast_ref::<PhysicalColumn>() {
-                    // The traversal goes up the tree, so it does not visit the inserted expression.
-                    Some(column) => Transformed::yes(Arc::clone(&self.columns[column.index()])),
-                    None => Transformed::no(expr),
-                })
-            })
-            .data()
+        replace_columns(expr, &|column| self.columns.get(column.index()).cloned())
     }
 }
 
