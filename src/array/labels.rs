@@ -1,11 +1,10 @@
 //! The labels of one dimension: counted, in memory, or repeated.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt64Array, make_comparator};
+use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, cast, sort_to_indices, take};
 use arrow::datatypes::DataType;
@@ -170,58 +169,6 @@ impl Labels {
             return Ok(false);
         }
         Ok(self.slice(0..self.len())? == other.slice(0..other.len())?)
-    }
-
-    /// Returns the indices of `self` and of `other` whose labels both have; all labels in between must be common, too. `None`
-    /// if they are not, if there are no common labels, or if one of the two is in no strict order.
-    ///
-    /// # Errors
-    /// `Unsupported` if Arrow does not compare such labels.
-    pub(crate) fn common(&self, other: &Self) -> Result<Option<(Range<u64>, Range<u64>)>> {
-        let orders = (self.order(), other.order());
-        let is_strict = orders.0 != LabelOrder::Unsorted && !self.has_nulls() && !other.has_nulls();
-        let types = self.data_type() == other.data_type();
-        if !is_strict || !types || self.is_empty() || other.is_empty() {
-            return Ok(None);
-        }
-        // One label has either order.
-        let descends = |labels: &Self| labels.order() == LabelOrder::Descending;
-        if descends(self) != descends(other) && self.len() > 1 && other.len() > 1 {
-            return Ok(None);
-        }
-        if orders.1 == LabelOrder::Unsorted {
-            return Ok(None);
-        }
-        if self.equals(other)? {
-            return Ok(Some((0..self.len(), 0..other.len())));
-        }
-        let descends = if self.len() > 1 { descends(self) } else { descends(other) };
-        let ours = self.within(other, descends)?;
-        let theirs = other.within(self, descends)?;
-        let same =
-            !ours.is_empty() && self.part(ours.clone())?.equals(&other.part(theirs.clone())?)?;
-        Ok(same.then_some((ours, theirs)))
-    }
-
-    /// Returns the indices of the labels between the ends of `other`, in the same strict order.
-    fn within(&self, other: &Self, descends: bool) -> Result<Range<u64>> {
-        let (first, last) = (other.slice(0..1)?, other.slice(other.len() - 1..other.len())?);
-        let start = self.partition(|label| precedes(label, &first, descends))?;
-        let end = self.partition(|label| Ok(!precedes(&last, label, descends)?))?;
-        Ok(start..end.max(start))
-    }
-
-    /// Returns the number of labels for which `holds`, which are the first ones.
-    fn partition(&self, holds: impl Fn(&ArrayRef) -> Result<bool>) -> Result<u64> {
-        let (mut least, mut most) = (0, self.len());
-        while least < most {
-            let middle = least + (most - least) / 2;
-            match holds(&self.slice(middle..middle + 1)?)? {
-                true => least = middle + 1,
-                false => most = middle,
-            }
-        }
-        Ok(least)
     }
 
     /// Appends `next` if both are counted and `next` continues the count; otherwise `None`.
@@ -405,14 +352,6 @@ impl Labels {
             }
         }
     }
-}
-
-/// Whether one label comes before another in a strict order.
-fn precedes(a: &ArrayRef, b: &ArrayRef, descends: bool) -> Result<bool> {
-    let compare =
-        make_comparator(a, b, SortOptions::default()).map_err(failed_to("compare labels"))?;
-    let wanted = if descends { Ordering::Greater } else { Ordering::Less };
-    Ok(compare(0, 0) == wanted)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod builder;
 mod cf_time;
 mod chunk_source;
 mod column;
+mod common_labels;
 mod coordinates;
 mod counter;
 mod dimension;

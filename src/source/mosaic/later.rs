@@ -46,7 +46,7 @@ impl KnownFiles {
             }
             _ => None,
         };
-        let labels = labels.ok_or_else(|| first.changed("other dimensions"))?;
+        let labels = labels.ok_or_else(|| first.changed("it has other dimensions"))?;
         let mut start = first.len;
         let expected = LaterFile::of(first, &opened, self.axis, &labels.part(0..start)?, &opener)?;
         expected.check(&opened)?;
@@ -121,7 +121,7 @@ impl LaterFile {
             }
         };
         if first.arrays.len() != known.grids.len() || first.dims().len() <= axis {
-            return Err(known.changed("other variables"));
+            return Err(known.changed("it has other variables"));
         }
         Ok(Self {
             known: known.clone(),
@@ -169,7 +169,7 @@ impl LaterFile {
         let (planned, here) = (&self.known.versions, file.versions());
         ObjectVersion::compare(&self.known.name, planned, &here)?;
         if file.arrays.len() != self.arrays.len() {
-            return Err(self.known.changed("other variables"));
+            return Err(self.known.changed("it has other variables"));
         }
         let differ = |(later, array): (&LaterVariable, &GridArray)| {
             let of_grid =
@@ -187,13 +187,7 @@ impl LaterFile {
 
     /// Returns how labels differ; `None` if they are equal. Indices of a file begin at 0, and those of the table do not.
     fn labels_differ(&self, later: &LaterVariable, array: &GridArray) -> Option<String> {
-        let equal = |a: &Labels, b: &Labels| {
-            a.same(b)
-                || a.slice(0..a.len())
-                    .ok()
-                    .zip(b.slice(0..b.len()).ok())
-                    .is_some_and(|(a, b)| a == b)
-        };
+        let equal = |a: &Labels, b: &Labels| a.equals(b).unwrap_or(false);
         let differ = |(a, b): &(&Dimension, &Dimension)| {
             a.len() != b.len() || b.is_labelled() && !equal(a.labels(), b.labels())
         };
