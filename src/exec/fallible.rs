@@ -17,8 +17,7 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExprRef, ScalarFunctionExpr};
 
 /// Functions that return a value or NULL for every number, time or text.
-const TOTAL: [&str; 30] = [
-    "abs",
+const TOTAL: [&str; 28] = [
     "acos",
     "asin",
     "atan",
@@ -45,7 +44,6 @@ const TOTAL: [&str; 30] = [
     "signum",
     "sin",
     "sqrt",
-    "substr",
     "tan",
     "upper",
 ];
@@ -59,14 +57,15 @@ pub(super) fn may_fail(expr: &PhysicalExprRef, schema: &Schema) -> bool {
 /// Whether an expression returns a value for all values of its inputs.
 fn is_total(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
-        let divides = matches!(binary.op(), Operator::Divide | Operator::Modulo);
-        return Ok(!divides || expr.data_type(schema)?.is_floating());
+        return Ok(is_total_operator(*binary.op(), &expr.data_type(schema)?));
     }
     if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         return Ok(widens(&cast.expr().data_type(schema)?, cast.cast_type()));
     }
     if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
-        return Ok(TOTAL.contains(&function.name()));
+        // The least integer has no absolute value.
+        let is_total_abs = function.name() == "abs" && expr.data_type(schema)?.is_floating();
+        return Ok(is_total_abs || TOTAL.contains(&function.name()));
     }
     Ok(expr.is::<PhysicalColumn>()
         || expr.is::<Literal>()
@@ -80,6 +79,21 @@ fn is_total(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
         || expr.is::<TryCastExpr>())
 }
 
+/// Whether an operator with results of this type has one for all values. Integers wrap around, unless they are divided by 0.
+/// Decimals, times and intervals may overflow.
+fn is_total_operator(operator: Operator, data_type: &DataType) -> bool {
+    use Operator::{
+        And, Divide, Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, Minus, Modulo,
+        Multiply, NotEq, Or, Plus,
+    };
+    match operator {
+        Plus | Minus | Multiply => data_type.is_floating() || data_type.is_integer(),
+        Divide | Modulo => data_type.is_floating(),
+        And | Or | Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom => true,
+        _ => false,
+    }
+}
+
 /// Whether every value of one type has a value of the other.
 fn widens(from: &DataType, to: &DataType) -> bool {
     let bytes = |data_type: &DataType| data_type.primitive_width().unwrap_or(0);
@@ -88,6 +102,53 @@ fn widens(from: &DataType, to: &DataType) -> bool {
         || from.is_numeric() && to.is_floating()
         || from.is_signed_integer() && to.is_signed_integer() && is_wider
         || from.is_unsigned_integer() && to.is_integer() && is_wider
-        || from.is_temporal() && matches!(to, DataType::Date32 | DataType::Time64(_))
-        || matches!(to, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
+        || from.is_numeric() && matches!(to, DataType::Utf8 | DataType::Utf8View)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::{Field, TimeUnit};
+    use datafusion::physical_expr::expressions::{binary, cast, col, is_null, lit};
+
+    use super::*;
+
+    #[test]
+    fn only_expressions_without_errors_are_total() {
+        let field = |name: &str, data_type| Field::new(name, data_type, true);
+        let schema = Schema::new(vec![
+            field("f", DataType::Float32),
+            field("i", DataType::Int32),
+            field("t", DataType::Timestamp(TimeUnit::Second, None)),
+        ]);
+        let column = |name: &str| col(name, &schema).unwrap();
+        let of = |a: PhysicalExprRef, operator, b: PhysicalExprRef| {
+            binary(a, operator, b, &schema).unwrap()
+        };
+        let to = |name: &str, data_type: DataType| cast(column(name), &schema, data_type).unwrap();
+        let total = [
+            of(column("f"), Operator::Divide, column("f")),
+            of(column("i"), Operator::Multiply, column("i")),
+            of(column("i"), Operator::Gt, lit(3_i32)),
+            to("i", DataType::Float64),
+            to("i", DataType::Int64),
+            is_null(column("t")).unwrap(),
+        ];
+        for expr in total {
+            assert!(!may_fail(&expr, &schema), "{expr}");
+        }
+        let partial = [
+            of(column("i"), Operator::Divide, column("i")),
+            of(lit(100_i32), Operator::Modulo, column("i")),
+            of(of(lit(1_i32), Operator::Divide, column("i")), Operator::Gt, lit(0_i32)),
+            to("f", DataType::Int32),
+            to("i", DataType::Int16),
+            to("t", DataType::Utf8),
+            Arc::new(NotExpr::new(of(to("f", DataType::Int8), Operator::Eq, lit(1_i8)))),
+        ];
+        for expr in partial {
+            assert!(may_fail(&expr, &schema), "{expr}");
+        }
+    }
 }
