@@ -40,3 +40,4 @@ mod stream;
 pub(super) use input::InputOperators;
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;
+pub(super) use rule::reduced_aggregation;

@@ -53,7 +53,7 @@ impl PhysicalOptimizerRule for GridReduceRule {
             return Ok(plan);
         }
         plan.transform_down(|plan| {
-            Ok(match reduced(&plan, &config)? {
+            Ok(match reduced_aggregation(&plan, &config)? {
                 Some(reduced) => Transformed::yes(reduced),
                 None => Transformed::no(plan),
             })
@@ -70,8 +70,8 @@ impl PhysicalOptimizerRule for GridReduceRule {
     }
 }
 
-/// Returns the replacement of `plan`, if `plan` is an aggregation that can be reduced.
-fn reduced(
+/// Returns the replacement of `plan`, if `plan` is an aggregation that can be reduced: a reduction, or a final stage above one.
+pub(in crate::exec) fn reduced_aggregation(
     plan: &Arc<dyn ExecutionPlan>,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {

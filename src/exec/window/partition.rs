@@ -16,7 +16,9 @@ use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowAggExec
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
 
 use crate::exec::GridReduceExec;
+use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
+use crate::exec::reduce::reduced_aggregation;
 use crate::exec::zeros::with_one_zero;
 
 /// Returns a plan with the rows of `window`, which aggregates partitions of an array. `None` if another kind of function is
@@ -26,13 +28,13 @@ pub(super) fn reduced(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(partitions) = Partitions::of(window) else { return Ok(None) };
-    let states = partitions.states()?;
-    let is_reduction = GridReduceExec::of_states(&states, config)?;
-    if !is_reduction.is_some_and(|node| node.saves_rows()) {
+    let Some(values) = reduced_aggregation(&partitions.values()?, config)? else { return Ok(None) };
+    let reduction = values.downcast_ref().or_else(|| values.children().first()?.downcast_ref());
+    if !reduction.is_some_and(GridReduceExec::saves_rows) {
         return Ok(None);
     }
-    let plan = partitions.joined(partitions.values(states)?)?;
-    Ok((plan.schema().fields().len() == window.schema().fields().len()).then_some(plan))
+    let plan = partitions.joined(values)?;
+    Ok(have_same_types(plan.as_ref(), window).then_some(plan))
 }
 
 /// The aggregates of a window, which are equal for all rows of a partition.
@@ -64,33 +66,19 @@ impl<'a> Partitions<'a> {
         PhysicalGroupBy::new_single(self.keys.iter().enumerate().map(name).collect())
     }
 
-    /// Returns the first stage of the aggregation.
-    fn states(&self) -> Result<AggregateExec> {
+    /// Returns the aggregation by partition, in two stages.
+    fn values(&self) -> Result<Arc<dyn ExecutionPlan>> {
         let input = self.window.input();
-        AggregateExec::try_new(
-            AggregateMode::Partial,
-            self.groups(),
-            self.functions.clone(),
-            vec![None; self.functions.len()],
-            Arc::clone(input),
-            input.schema(),
-        )
-    }
-
-    /// Returns both stages of the aggregation. A reduction takes the place of one or both later.
-    fn values(&self, states: AggregateExec) -> Result<Arc<dyn ExecutionPlan>> {
+        let stage = |mode, groups: PhysicalGroupBy, below: Arc<dyn ExecutionPlan>| {
+            let (functions, filters) = (self.functions.clone(), vec![None; self.functions.len()]);
+            AggregateExec::try_new(mode, groups, functions, filters, below, input.schema())
+        };
+        let states = stage(AggregateMode::Partial, self.groups(), Arc::clone(input))?;
         let mode = match self.keys.as_slice() {
             [] => AggregateMode::Final,
             _ => AggregateMode::FinalPartitioned,
         };
-        Ok(Arc::new(AggregateExec::try_new(
-            mode,
-            self.groups().as_final(),
-            self.functions.clone(),
-            vec![None; self.functions.len()],
-            Arc::new(states),
-            self.window.input().schema(),
-        )?))
+        Ok(Arc::new(stage(mode, self.groups().as_final(), Arc::new(states))?))
     }
 
     /// Joins the values of partitions with the rows.
