@@ -29,9 +29,7 @@ use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprRef, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{
-    Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
-};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
 };
@@ -117,7 +115,7 @@ impl GridScanExec {
     ) -> Result<Self> {
         let plan = plan.into();
         let schema = Arc::new(array.schema().project(&projection)?);
-        let properties = Arc::new(properties(&array, &plan, &projection, &schema, &[])?);
+        let properties = Arc::new(order::properties(&array, &plan, &projection, &schema, &[])?);
         Ok(Self {
             budget: budget(&array, &MemoryLimit::Unknown),
             array,
@@ -224,7 +222,8 @@ impl GridScanExec {
         ordering: Vec<PhysicalSortExpr>,
     ) -> Result<Self> {
         let plan = plan.into();
-        let properties = properties(&self.array, &plan, &self.projection, &self.schema, &ordering)?;
+        let properties =
+            order::properties(&self.array, &plan, &self.projection, &self.schema, &ordering)?;
         let metrics = ExecutionPlanMetricsSet::new();
         Ok(Self { plan, ordering, properties: Arc::new(properties), metrics, ..self.clone() })
     }
@@ -283,26 +282,6 @@ impl GridScanExec {
     pub fn columns(&self) -> Vec<ColumnSource> {
         self.projection.iter().map(|&column| self.array.columns()[column]).collect()
     }
-}
-
-/// Returns what the scan declares to DataFusion: the order of its rows, and whether its partitions are
-/// ranges.
-fn properties(
-    array: &GridArray,
-    plan: &ScanPlan,
-    projection: &[usize],
-    schema: &SchemaRef,
-    ordering: &[PhysicalSortExpr],
-) -> Result<PlanProperties> {
-    let columns: Vec<ColumnSource> =
-        projection.iter().map(|&column| array.columns()[column]).collect();
-    Ok(PlanProperties::new(
-        order::equivalences(array, plan, &columns, schema, ordering),
-        order::partitioning(array, plan, &columns, schema)?,
-        EmissionType::Incremental,
-        Boundedness::Bounded,
-    )
-    .with_scheduling_type(SchedulingType::Cooperative))
 }
 
 impl DisplayAs for GridScanExec {

@@ -5,11 +5,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::conjunction;
-use datafusion::physical_expr::expressions::{Column as PhysicalColumn, DynamicFilterTracking};
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use datafusion::physical_expr::split_conjunction;
 use datafusion::physical_optimizer::pruning::PruningPredicate;
 
@@ -17,7 +16,7 @@ use super::bounds::KnownTiles;
 use super::filters::RowFilter;
 use super::planning::value_zones;
 use crate::array::{SparseArray, TileNumber};
-use crate::exec::columns::columns_of;
+use crate::exec::columns::{columns_of, move_columns};
 use crate::exec::pruning::dynamic::snapshot_filter;
 use crate::exec::pruning::statistics::on_bounds;
 
@@ -171,14 +170,5 @@ impl Pruner {
 
 /// Rewrites an expression over output columns as one over the columns of the table.
 fn over_table(filter: &PhysicalExprRef, projection: &[usize]) -> Result<PhysicalExprRef> {
-    Arc::clone(filter)
-        .transform(|expr| {
-            let Some(column) = expr.downcast_ref::<PhysicalColumn>() else {
-                return Ok(Transformed::no(expr));
-            };
-            let at = projection.get(column.index()).copied().unwrap_or(usize::MAX);
-            let column = PhysicalColumn::new(column.name(), at);
-            Ok(Transformed::yes(Arc::new(column) as PhysicalExprRef))
-        })
-        .data()
+    move_columns(filter, &|at| Some(projection.get(at).copied().unwrap_or(usize::MAX)))
 }
