@@ -16,11 +16,9 @@ use super::known_files::files_of;
 use super::messages::{JoinedOrigin, Origin};
 use super::origins::origin_of;
 use super::versions::versions_of;
-use crate::array::GridArray;
 use crate::error::{Error, Result};
 use crate::io::LruCache;
 use crate::provider::{ArrayOpener, ArrayTable};
-use crate::source::AlignedArray;
 use crate::tile::ObjectVersion;
 
 /// The most tables that are kept open.
@@ -89,21 +87,13 @@ async fn side_by_side(parts: &[JoinedOrigin], context: &TaskContext) -> Result<A
     let mut opened = vec![];
     for part in parts {
         let table = open(&Arc::new(part.origin.clone()), context).await?;
-        let array = table.as_grid().map(|grid| Arc::clone(grid.array()));
-        let array = array.ok_or_else(|| {
-            Error::corrupt_region("plan", "a sparse array is joined as a dense one")
-        })?;
         let axes: Vec<usize> = part.axes.iter().map(|axis| *axis as usize).collect();
         let ends = part.starts.iter().zip(&part.ends);
         let ranges: Vec<Range<u64>> = ends.map(|(start, end)| *start..*end).collect();
         if ranges.iter().any(|range| range.start > range.end) {
             return Err(Error::corrupt_region("plan", "the indices of joined arrays are damaged"));
         }
-        opened.push((array, axes, ranges));
+        opened.push((table, axes, ranges));
     }
-    let mut aligned = vec![];
-    for (array, axes, ranges) in &opened {
-        aligned.push(AlignedArray { array, axes, ranges });
-    }
-    Ok(ArrayTable::from(GridArray::side_by_side(&aligned)?))
+    ArrayTable::side_by_side(&opened)
 }

@@ -1,5 +1,6 @@
 //! [`ArrayTable`]: the table of an opened array, whatever its kind.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
@@ -8,7 +9,7 @@ use super::sparse_table::SparseTable;
 use super::table::GridTable;
 use crate::array::GridArray;
 use crate::error::{Error, Result};
-use crate::source::{MosaicOptions, OpenedArray, TableArrays, TableOrigin};
+use crate::source::{AlignedArray, MosaicOptions, OpenedArray, TableArrays, TableOrigin};
 
 /// A table of arrays: of a full grid, or of the cells of a sparse array.
 #[derive(Debug, Clone)]
@@ -32,6 +33,21 @@ impl ArrayTable {
             }
             TableArrays::Sparse(array) => Self::Sparse(SparseTable::new(Arc::new(array))),
         })
+    }
+
+    /// Puts the arrays of tables side by side. Each has the axes and indices of an [`AlignedArray`].
+    ///
+    /// # Errors
+    /// As [`GridArray::side_by_side`], and `Usage` for a sparse array.
+    pub(crate) fn side_by_side(tables: &[(Self, Vec<usize>, Vec<Range<u64>>)]) -> Result<Self> {
+        let mut arrays = vec![];
+        for (table, axes, ranges) in tables {
+            let grid = table.as_grid().ok_or_else(|| {
+                Error::usage("a sparse array has no axes on which another one could be joined")
+            })?;
+            arrays.push(AlignedArray { array: grid.array(), axes, ranges });
+        }
+        Ok(Self::from(GridArray::side_by_side(&arrays)?))
     }
 
     /// Makes a table of an opened array, without an origin.

@@ -13,6 +13,14 @@ impl ArrayOpener {
     /// # Errors
     /// As [`ArrayOpener::table`].
     pub async fn reopen(&self, origin: &TableOrigin) -> Result<ArrayTable> {
+        let mut joined = vec![];
+        for part in origin.side_by_side.iter() {
+            let table = Box::pin(self.reopen(&part.origin)).await?;
+            joined.push((table, part.axes.clone(), part.ranges.clone()));
+        }
+        if !joined.is_empty() {
+            return Ok(ArrayTable::side_by_side(&joined)?.with_origin(origin.clone()));
+        }
         let (places, each) = self.chosen_again(origin).await?;
         let table = match (origin.is_many, places.as_slice(), each.as_slice()) {
             (false, [place], [chosen]) => self.one(&self.place(place)?, chosen).await?,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::SessionContext;
-use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use gridfusion::exec::GridScanExec;
+use gridfusion::{ArrayOpener, ArrayOptions, GridfusionSessionContextExt};
 use serde_json::json;
 
-use crate::codec::sent::plan;
+use crate::codec::sent::{leaves, plan};
 use crate::codec::shapes::{metric, tables};
 use crate::support::{
     F64, I32, Layout, TempTet, TestDataset, query, reducing, rows_from, sorted_rows_from, tet_bytes,
@@ -157,6 +158,22 @@ async fn arrays_are_joined_side_by_side() {
         let [with, without] = both(&ctx, "align_joins", sql).await;
         assert!(with == without && (!is_aligned || !with.is_empty()), "{sql}");
     }
+}
+
+/// The origin of a scan of arrays side by side opens the same table again.
+#[tokio::test]
+async fn arrays_side_by_side_open_again() {
+    let ctx = with_regions().await;
+    let sql = "SELECT * FROM temperature t JOIN elevation e ON t.station = e.station";
+    let plan = plan(&ctx, sql).await.unwrap();
+    let scan = leaves(&plan).remove(0);
+    let scan = scan.downcast_ref::<GridScanExec>().unwrap();
+    let opened = ArrayOpener::of(&ctx.state()).reopen(scan.origin().unwrap()).await.unwrap();
+    assert_eq!(opened.as_grid().unwrap().array().schema(), scan.array().schema());
+    ctx.register_table("again", opened.into_provider()).unwrap();
+    let again = "SELECT time, station, temperature, elevation FROM again";
+    let joined = "SELECT t.time, t.station, t.value, e.value FROM temperature t JOIN elevation e ON t.station = e.station";
+    assert_eq!(sorted_rows_from(&ctx, again).await, sorted_rows_from(&ctx, joined).await);
 }
 
 /// Coordinates of other units may have equal labels. Attributes of columns stay those of their own array.
