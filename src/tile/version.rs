@@ -17,23 +17,25 @@ impl ObjectVersion {
     /// # Errors
     /// `Io` for an object that was written since the plan was made, or is another one here.
     pub(crate) fn compare(name: &str, planned: &[Self], here: &[Self]) -> Result<()> {
+        let differ = |object: &str, planned: &str, here: &str| {
+            let reason = format!(
+                "the query was planned with another version of it: {planned}, and here it is {here}"
+            );
+            Err(Self::changed(object, &reason))
+        };
         if planned.len() != here.len() {
             let count = |versions: &[Self]| format!("{} objects", versions.len());
-            return Err(Self::changed(name, &count(planned), &count(here)));
+            return differ(name, &count(planned), &count(here));
         }
         match planned.iter().zip(here).find(|(planned, here)| planned.version != here.version) {
-            Some((planned, here)) => {
-                Err(Self::changed(&planned.object, &planned.version, &here.version))
-            }
+            Some((planned, here)) => differ(&planned.object, &planned.version, &here.version),
             None => Ok(()),
         }
     }
 
-    /// Returns the error for an object that was planned as one version, and is another here.
-    pub(crate) fn changed(object: &str, planned: &str, here: &str) -> Error {
-        let cause = std::io::Error::other(format!(
-            "the query was planned with another version of it: {planned}, and here it is {here}; run the query again"
-        ));
+    /// Returns the error for an object that is another one than when the query was planned, for this `reason`.
+    pub(crate) fn changed(object: &str, reason: &str) -> Error {
+        let cause = std::io::Error::other(format!("{reason}; run the query again"));
         Error::io("the object has changed", cause).in_file(object)
     }
 }

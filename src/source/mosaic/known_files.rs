@@ -101,6 +101,7 @@ impl KnownFile {
 
     /// Returns the error for a file that is not as it was when the query was planned, although its version may be the same.
     pub(super) fn changed(&self, reason: &str) -> Error {
-        ObjectVersion::changed(&self.name, "as the coordinator opened it", reason)
+        let reason = format!("{reason}, unlike when the query was planned");
+        ObjectVersion::changed(&self.name, &reason)
     }
 }
