@@ -43,7 +43,7 @@ const CASES: [Case; 8] = [
         plain: BY_STATION,
     },
     Case {
-        name: "a sixteenth of the stations, mean by region",
+        name: "39 of the stations, mean by region",
         join: "SELECT s.region, avg(t.value) FROM t JOIN few s ON t.station = s.station GROUP BY s.region",
         plain: BY_STATION,
     },

@@ -1,13 +1,15 @@
 //! DataFusion operators over arrays, and the optimizer rules that place them.
 //!
 //! [`GridScanExec`] streams the chunks of a [`crate::plan::ScanPlan`], and [`GridReduceExec`] aggregates
-//! them. [`SparseScanExec`] streams the tiles of a sparse array. All are planned completely when they are made. `execute` starts no I/O; the first poll of a
-//! stream does.
+//! them. [`SparseScanExec`] streams the tiles of a sparse array. All are planned completely when they are made. `execute` starts
+//! no I/O; the first poll of a stream does.
 //!
 //! ```text
 //!   scan ─▶ stream ──┐                        pruning: which chunks a query does not need
 //!                    ├─▶ blocks ─▶ chunks ─▶       ├─ while it is planned  (called by provider)
 //!   reduce ──────────┘                             └─ while it runs        (called by chunks)
+//!
+//!   window, eager, align ─▶ reduce            rules: plans over rows that become reductions and scans
 //! ```
 
 mod align;

@@ -9,8 +9,8 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
 
-/// Returns a join key of which both zeros are the same number. They are one group and match each other in joins. But the filter that
-/// a join makes of its keys compares bits.
+/// Returns a join key of which both zeros are the same number. They are one group, and match each other in joins. But the
+/// filter that a join makes of its keys compares bits.
 pub(super) fn with_one_zero(key: &PhysicalExprRef, schema: &Schema) -> Result<PhysicalExprRef> {
     let data_type = key.data_type(schema)?;
     if !data_type.is_floating() {

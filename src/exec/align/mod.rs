@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Labels are strictly in order, so they do not repeat. The labels that both arrays have are a range of both axes, and the rest
-//! is sliced off. So rows with equal indices are the pairs of the join. An array of fewer dimensions is broadcast along the others. All that a scan can do
-//! follows: reductions, pruning, orders, partitions.
+//! is sliced off. So rows with equal indices are the pairs of the join. An array of fewer dimensions is broadcast along the
+//! others. All that a scan can do follows: reductions, pruning, orders, partitions.
 //!
 //! | file | contents |
 //! |---|---|
