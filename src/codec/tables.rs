@@ -18,7 +18,7 @@ use super::origins::origin_of;
 use super::versions::versions_of;
 use crate::error::{Error, Result};
 use crate::io::LruCache;
-use crate::provider::{ArrayOpener, ArrayTable};
+use crate::provider::{AlignedTable, ArrayOpener, ArrayTable};
 use crate::tile::ObjectVersion;
 
 /// The most tables that are kept open.
@@ -93,7 +93,7 @@ async fn side_by_side(parts: &[JoinedOrigin], context: &TaskContext) -> Result<A
         if ranges.iter().any(|range| range.start > range.end) {
             return Err(Error::corrupt_region("plan", "the indices of joined arrays are damaged"));
         }
-        opened.push((table, axes, ranges));
+        opened.push(AlignedTable { table, axes, ranges });
     }
     ArrayTable::side_by_side(&opened)
 }

@@ -21,6 +21,13 @@ pub enum ArrayTable {
     Sparse(SparseTable),
 }
 
+/// One of the tables whose arrays are put side by side, with the axes and indices of an [`AlignedArray`].
+pub(crate) struct AlignedTable {
+    pub(crate) table: ArrayTable,
+    pub(crate) axes: Vec<usize>,
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
 impl ArrayTable {
     /// Makes a table of the arrays of one place.
     pub(super) fn of_place(arrays: TableArrays, options: &MosaicOptions) -> Result<Self> {
@@ -35,13 +42,13 @@ impl ArrayTable {
         })
     }
 
-    /// Puts the arrays of tables side by side. Each has the axes and indices of an [`AlignedArray`].
+    /// Puts the arrays of tables side by side.
     ///
     /// # Errors
     /// As [`GridArray::side_by_side`], and `Usage` for a sparse array.
-    pub(crate) fn side_by_side(tables: &[(Self, Vec<usize>, Vec<Range<u64>>)]) -> Result<Self> {
+    pub(crate) fn side_by_side(tables: &[AlignedTable]) -> Result<Self> {
         let mut arrays = vec![];
-        for (table, axes, ranges) in tables {
+        for AlignedTable { table, axes, ranges } in tables {
             let grid = table.as_grid().ok_or_else(|| {
                 Error::usage("a sparse array has no axes on which another one could be joined")
             })?;

@@ -38,6 +38,8 @@ mod url_catalogs;
 mod url_tables;
 
 pub use array_schema::ArraySchema;
+#[cfg(feature = "codec")]
+pub(crate) use array_table::AlignedTable;
 pub use array_table::ArrayTable;
 pub use factory::ArrayTableFactory;
 pub use grid_catalog::GridCatalog;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::array_table::ArrayTable;
+use super::array_table::{AlignedTable, ArrayTable};
 use super::opener::{ArrayOpener, Chosen};
 use crate::error::Result;
 use crate::source::{OriginPlace, TableOrigin};
@@ -16,7 +16,8 @@ impl ArrayOpener {
         let mut joined = vec![];
         for part in origin.side_by_side.iter() {
             let table = Box::pin(self.reopen(&part.origin)).await?;
-            joined.push((table, part.axes.clone(), part.ranges.clone()));
+            let (axes, ranges) = (part.axes.clone(), part.ranges.clone());
+            joined.push(AlignedTable { table, axes, ranges });
         }
         if !joined.is_empty() {
             return Ok(ArrayTable::side_by_side(&joined)?.with_origin(origin.clone()));
