@@ -17,8 +17,8 @@ use super::labels::Labels;
 use crate::error::Result;
 
 impl Labels {
-    /// Returns the indices of `self` and of `other` whose labels both have. `None` if there are none, if between the ends of both
-    /// one has labels that the other has not, or if one of the two is in no strict order.
+    /// Returns the indices of `self` and of `other` whose labels both have. `None` if there are none, or if one of the two is in
+    /// no strict order. `None` too if one has labels between the ends of both that the other has not.
     ///
     /// # Errors
     /// `Unsupported` if Arrow does not compare such labels.
