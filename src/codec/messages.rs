@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: Declared,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7")]
     pub(super) node: Option<Node>,
 }
 
@@ -28,6 +28,8 @@ pub(super) enum Node {
     SparseAnswer(SparseAnswer),
     #[prost(message, tag = "6")]
     WorkList(WorkList),
+    #[prost(message, tag = "7")]
+    Window(Window),
 }
 
 /// The declarations of a node to DataFusion.
@@ -344,6 +346,34 @@ pub(super) struct Reduce {
     pub(super) weighs: bool,
     #[prost(message, repeated, tag = "4")]
     pub(super) filters: Vec<PhysicalExprNode>,
+}
+
+/// A window along a dimension.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Window {
+    /// The window over rows that it replaces, over a scan.
+    #[prost(message, required, tag = "1")]
+    pub(super) rows: PhysicalPlanNode,
+    /// What each partition returns.
+    #[prost(message, repeated, tag = "2")]
+    pub(super) parts: Vec<PartOf>,
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) projection: Vec<u64>,
+}
+
+/// What a partition of a window returns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub(super) struct PartOf {
+    /// The first column of chunks, and the end of the columns.
+    #[prost(uint64, tag = "1")]
+    pub(super) first_column: u64,
+    #[prost(uint64, tag = "2")]
+    pub(super) end_column: u64,
+    /// The first chunk along the axis, and the end of the chunks.
+    #[prost(uint64, tag = "3")]
+    pub(super) first_chunk: u64,
+    #[prost(uint64, tag = "4")]
+    pub(super) end_chunk: u64,
 }
 
 /// A tile of a sparse array.

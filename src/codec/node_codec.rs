@@ -17,10 +17,11 @@ use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
 use super::travelled::TravelledExec;
+use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::weighted_avg::weighted_avg_udaf;
-use crate::exec::{GridReduceExec, GridScanExec, SparseAnswerExec, SparseScanExec};
+use crate::exec::{GridReduceExec, GridScanExec, GridWindowExec, SparseAnswerExec, SparseScanExec};
 
 /// Converts the nodes of gridfusion to bytes, and back to nodes that open their tables when they first run.
 ///
@@ -85,6 +86,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         let recipe: Arc<dyn Recipe> = match node {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
+            Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
             Some(Node::SparseScan(it)) => {
                 Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
             }
@@ -118,6 +120,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Arc::new(ScanRecipe::of(scan)?)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
             Arc::new(ReduceRecipe::of(reduce))
+        } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
+            Arc::new(WindowRecipe::of(window))
         } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {
             Arc::new(SparseScanRecipe::of(scan)?)
         } else if let Some(answer) = node.downcast_ref::<SparseAnswerExec>() {

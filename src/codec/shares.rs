@@ -7,7 +7,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::array::{ColumnSource, GridArray};
-use crate::exec::{GridReduceExec, GridScanExec, SparseScanExec};
+use crate::exec::{GridReduceExec, GridScanExec, GridWindowExec, SparseScanExec};
 use crate::plan::ScanPlan;
 use crate::source::TableOrigin;
 
@@ -44,6 +44,7 @@ pub struct SharedLeaf<'a> {
 enum Leaf<'a> {
     Scan(&'a GridScanExec),
     Reduce(&'a GridReduceExec, &'a GridScanExec),
+    Window(&'a GridWindowExec),
     Sparse(&'a SparseScanExec),
 }
 
@@ -54,6 +55,8 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Scan(scan)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
             Leaf::Reduce(reduce, reduce.scan()?)
+        } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
+            Leaf::Window(window)
         } else {
             Leaf::Sparse(node.downcast_ref()?)
         };
@@ -71,6 +74,10 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Scan(scan) | Leaf::Reduce(_, scan) => {
                 bytes(scan.array(), scan.plan(), &scan.columns())
             }
+            Leaf::Window(window) => {
+                let scan = window.scan();
+                bytes(scan.array(), scan.plan(), &scan.columns())
+            }
             Leaf::Sparse(scan) => {
                 let widths = scan.schema().fields().iter().map(|it| width(it.data_type())).sum();
                 scan.plan().cells().saturating_mul(widths)
@@ -82,6 +89,7 @@ impl<'a> SharedLeaf<'a> {
     pub fn origin(&self) -> Option<&'a TableOrigin> {
         match self.leaf {
             Leaf::Scan(scan) | Leaf::Reduce(_, scan) => scan.origin(),
+            Leaf::Window(window) => window.scan().origin(),
             Leaf::Sparse(scan) => scan.origin(),
         }
         .map(Arc::as_ref)
@@ -98,6 +106,10 @@ impl<'a> SharedLeaf<'a> {
                 let mut tasks = (0..plan.partition_count()).flat_map(|it| plan.tasks(it));
                 let first = tasks.next().map_or(0, |task| plan.task(task).chunk_number);
                 (scan.array().name(), first, plan.grid().chunks())
+            }
+            Leaf::Window(window) => {
+                let scan = window.scan();
+                (scan.array().name(), window.first_chunk(), scan.plan().grid().chunks())
             }
             Leaf::Sparse(scan) => {
                 let (first, all) = scan.first_tile();
@@ -120,6 +132,7 @@ impl<'a> SharedLeaf<'a> {
         Ok(match self.leaf {
             Leaf::Scan(scan) => of(scan.shares(count)?),
             Leaf::Reduce(reduce, _) => of(reduce.shares(count)?),
+            Leaf::Window(window) => of(window.shares(count)?),
             Leaf::Sparse(scan) => of(scan.shares(count)),
         })
     }

@@ -4,6 +4,7 @@ use arrow::array::ArrayRef;
 use datafusion::error::Result;
 
 use super::chunks::OpenChunk;
+use super::compact::{compact, copied};
 use crate::array::{ColumnSource, GridArray};
 use crate::plan::{Assembler, Block};
 
@@ -35,6 +36,21 @@ pub(super) fn columns(
         });
     }
     Ok(arrays)
+}
+
+/// Returns columns that keep neither the tile nor all labels of the chunk alive.
+///
+/// # Errors
+/// If Arrow cannot copy a column.
+pub(super) fn own_columns(
+    columns: &[ColumnSource],
+    arrays: Vec<ArrayRef>,
+) -> Result<Vec<ArrayRef>> {
+    let own = columns.iter().zip(arrays).map(|(column, array)| match column {
+        ColumnSource::Value(_) => copied(&array),
+        _ => compact(array),
+    });
+    Ok(own.collect::<Result<_, _>>()?)
 }
 
 /// Returns the values of the variable `value` in the rows of a block.

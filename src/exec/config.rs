@@ -37,6 +37,8 @@ pub struct GridfusionConfig {
     pub align_joins: bool,
     /// Whether aggregates of whole partitions of a window are reductions.
     pub reduce_windows: bool,
+    /// Whether windows whose frames move along a dimension run on the array, instead of over sorted rows.
+    pub grid_windows: bool,
     /// Bytes that the groups of one reduction may take; an aggregation that needs more runs over rows.
     pub reduce_memory: usize,
     /// Whether scans declare partitions that are ranges of labels as such. Engines that divide plans turn this off.
@@ -59,6 +61,7 @@ impl Default for GridfusionConfig {
             eager_aggregation: true,
             align_joins: true,
             reduce_windows: true,
+            grid_windows: true,
             reduce_memory: 1 << 30,
             declare_range: true,
             remote: Remote::default(),
@@ -103,6 +106,7 @@ impl GridfusionConfig {
                     (EAGER_AGGREGATION, OptionValue::Flag(eager)) => self.eager_aggregation = eager,
                     (ALIGN_JOINS, OptionValue::Flag(align)) => self.align_joins = align,
                     (REDUCE_WINDOWS, OptionValue::Flag(reduce)) => self.reduce_windows = reduce,
+                    (GRID_WINDOWS, OptionValue::Flag(grid)) => self.grid_windows = grid,
                     (DECLARE_RANGE, OptionValue::Flag(declare)) => self.declare_range = declare,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
                         self.reduce_memory = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -134,6 +138,7 @@ impl GridfusionConfig {
             ALIGN_JOINS => Some(self.align_joins.to_string()),
             REDUCE_WINDOWS => Some(self.reduce_windows.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
+            GRID_WINDOWS => Some(self.grid_windows.to_string()),
             DECLARE_RANGE => Some(self.declare_range.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
                 Some(number) => Some(number.to_string()),
@@ -149,6 +154,7 @@ const EAGER_AGGREGATION: &str = "eager_aggregation";
 const ALIGN_JOINS: &str = "align_joins";
 const REDUCE_WINDOWS: &str = "reduce_windows";
 const REDUCE_MEMORY: &str = "reduce_memory";
+const GRID_WINDOWS: &str = "grid_windows";
 const DECLARE_RANGE: &str = "declare_range";
 
 impl ExtensionOptions for GridfusionConfig {
@@ -191,8 +197,8 @@ mod tests {
             let value = match option.name {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
-                "reduce" | "reduce_weights" | "reduce_windows" | "eager_aggregation"
-                | "align_joins" | "declare_range" => "false",
+                "reduce" | "reduce_weights" | "reduce_windows" | "grid_windows"
+                | "eager_aggregation" | "align_joins" | "declare_range" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

@@ -10,6 +10,7 @@
 //!   reduce ──────────┘                             └─ while it runs        (called by chunks)
 //!
 //!   window, eager, align ─▶ reduce            rules: plans over rows that become reductions and scans
+//!   running ─▶ chunks                         windows along a dimension
 //! ```
 
 mod align;
@@ -32,6 +33,7 @@ mod order;
 pub(crate) mod pruning;
 mod reduce;
 mod remote_settings;
+mod running;
 mod scan;
 pub(crate) mod sparse;
 mod stats;
@@ -46,6 +48,7 @@ pub use best_first::BestFirstRule;
 pub use config::GridfusionConfig;
 pub use eager::EagerAggregateRule;
 pub use reduce::{GridReduceExec, GridReduceRule};
+pub use running::{GridWindowExec, GridWindowRule, WindowPart};
 pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
 pub use window::WindowReduceRule;

@@ -50,7 +50,7 @@ pub(super) fn properties(
 ///
 /// A dimension with one label is part of orders, and not declared a constant. DataFusion would treat the
 /// column as constant above an outer join too, where it may be NULL.
-fn equivalences(
+pub(super) fn equivalences(
     array: &GridArray,
     plan: &ScanPlan,
     columns: &[ColumnSource],

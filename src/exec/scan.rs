@@ -273,6 +273,16 @@ impl GridScanExec {
         bytes <= self.budget / self.plan.partition_count() as u64 && values.iter().all(is_fixed)
     }
 
+    /// Returns the bytes that the chunks of slabs may take, in all partitions together.
+    pub(super) fn budget(&self) -> u64 {
+        self.budget
+    }
+
+    /// Whether the scan returns all selected cells, in the order of their chunks.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plan.is_selection() && self.plan.reordered().is_none() && self.filters.is_empty()
+    }
+
     /// Returns the schema of the output.
     pub(super) fn schema_ref(&self) -> &SchemaRef {
         &self.schema

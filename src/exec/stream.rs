@@ -17,9 +17,8 @@ use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 
-use super::blocks::{columns, values_of};
+use super::blocks::{columns, own_columns, values_of};
 use super::chunks::{ChunkReader, OpenChunk};
-use super::compact::{compact, copied};
 use super::metrics::ScanMetrics;
 use super::pruning::{DynamicFilters, Priority};
 use super::yield_budget::YieldBudget;
@@ -191,14 +190,8 @@ impl GridStream {
         let open = &self.slab.open[chunk];
         let mut arrays = columns(&self.array, &mut self.assembler, &self.columns, open, block)?;
         if self.chunks.is_limited() {
-            // Consumers may hold the batch, and then must not keep the tile or all labels of the chunk
-            // alive.
-            let columns = self.columns.iter().zip(arrays);
-            let own = columns.map(|(column, array)| match column {
-                ColumnSource::Value(_) => copied(&array),
-                _ => compact(array),
-            });
-            arrays = own.collect::<Result<_, _>>()?;
+            // Consumers may hold the batch.
+            arrays = own_columns(&self.columns, arrays)?;
         }
         let rows = block.rows();
         let options = RecordBatchOptions::new().with_row_count(Some(rows as usize));

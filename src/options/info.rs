@@ -169,6 +169,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "grid_windows",
+        ValueKind::Flag,
+        "`true`",
+        "runs windows whose frames move along a dimension on the array instead of over sorted rows",
+    )
+    .in_session(),
+    OptionInfo::new(
         "reduce_memory",
         ValueKind::Number,
         "`1073741824`",

@@ -6,6 +6,7 @@
 //! ```
 
 mod assemble;
+mod columns;
 mod masks;
 mod order;
 mod partitions;
@@ -20,6 +21,7 @@ mod tests;
 mod touched;
 
 pub use assemble::{Assembler, Block, Blocks};
+pub use columns::ChunkColumns;
 pub use masks::ChunkMask;
 pub use order::SlabShape;
 pub use parts::PlanParts;

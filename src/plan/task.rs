@@ -7,6 +7,10 @@ use std::ops::Range;
 pub struct TaskNumber(u64);
 
 impl TaskNumber {
+    pub(super) fn new(number: u64) -> Self {
+        Self(number)
+    }
+
     /// Returns the number, as a sort key.
     pub fn get(self) -> u64 {
         self.0

@@ -94,7 +94,7 @@ impl Keys {
 
 /// Returns the group numbers of the selected labels of `axis`, and per expression its values by group number.
 /// Groups have equal values of all `exprs`. `None` if the axis is too long, or an expression fails on a label.
-pub(super) fn number_axis(
+pub(in crate::exec) fn number_axis(
     scan: &GridScanExec,
     axis: usize,
     exprs: &[PhysicalExprRef],

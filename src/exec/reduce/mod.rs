@@ -38,6 +38,7 @@ mod strategy;
 mod stream;
 
 pub(super) use input::InputOperators;
+pub(super) use keys::number_axis;
 pub use node::GridReduceExec;
 pub use rule::GridReduceRule;
 pub(super) use rule::reduced_aggregation;

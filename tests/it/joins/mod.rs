@@ -6,5 +6,7 @@ mod arrays;
 mod plans;
 /// Random joins, compared with the same joins over rows.
 mod random;
+/// Windows along a dimension.
+mod running;
 /// Windows over partitions.
 mod windows;

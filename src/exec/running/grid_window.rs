@@ -1,0 +1,139 @@
+//! [`GridWindow`]: a window over an array, taken apart.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+
+use super::call::Call;
+use super::parts::{WindowPart, bytes, parts};
+use super::window_axis::WindowAxis;
+use crate::array::ColumnSource;
+use crate::exec::GridScanExec;
+use crate::exec::columns::{columns_of, over_columns};
+use crate::exec::config::GridfusionConfig;
+use crate::exec::reduce::InputOperators;
+use crate::grid::AxisChunks;
+use crate::plan::ChunkColumns;
+
+/// A window whose frames move along one axis of an array.
+#[derive(Debug)]
+pub(super) struct GridWindow {
+    /// The window over rows that it replaces.
+    pub(super) rows: Arc<dyn ExecutionPlan>,
+    pub(super) scan: GridScanExec,
+    pub(super) axis: usize,
+    pub(super) columns: ChunkColumns,
+    pub(super) calls: Vec<Call>,
+    /// The columns of the scan that arguments use. The arguments are over these.
+    pub(super) argument_columns: Vec<usize>,
+    /// The columns of the scan, and one per call.
+    pub(super) schema: SchemaRef,
+}
+
+/// A window with its input columns over the columns of the scan.
+pub(super) struct OverScan {
+    pub(super) window: GridWindow,
+    pub(super) input: Vec<PhysicalExprRef>,
+}
+
+impl GridWindow {
+    /// Takes a window apart. `None` unless its input is a whole scan of a grid and its functions run along one axis.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<OverScan>> {
+        let Some((functions, input)) = window(plan) else { return Ok(None) };
+        let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
+            return Ok(None);
+        };
+        let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(None) };
+        let is_whole = below.predicate.is_none() && scan.is_plain();
+        let Some(first) = functions.first().filter(|_| is_whole) else { return Ok(None) };
+        let over_scan = |expr: &PhysicalExprRef| below.over_input(expr);
+        let partition_by =
+            first.partition_by().iter().map(over_scan).collect::<Result<Vec<_>>>()?;
+        let mut order_by = first.order_by().to_vec();
+        for key in &mut order_by {
+            key.expr = over_scan(&key.expr)?;
+        }
+        let Some(axis) = WindowAxis::of(&partition_by, &order_by, scan)? else { return Ok(None) };
+        let Some(columns) = scan.plan().chunk_columns(axis.axis) else { return Ok(None) };
+        let of_scan = scan.schema_ref();
+        let mut calls = vec![];
+        for function in functions {
+            match Call::of(function, &axis, &over_scan, of_scan) {
+                Ok(Some(call)) => calls.push(call),
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    log::debug!("a window runs over rows, because its frames fail: {error}");
+                    return Ok(None);
+                }
+            }
+        }
+        let argument_columns = columns_of(calls.iter().filter_map(|call| call.argument.as_ref()));
+        for call in &mut calls {
+            let argument = call.argument.as_ref();
+            call.argument = argument.map(|it| over_columns(it, &argument_columns)).transpose()?;
+        }
+        let fields =
+            of_scan.fields().iter().cloned().chain(calls.iter().map(|it| it.field.clone()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Arc<Field>>>()));
+        let window = Self {
+            rows: Arc::clone(plan),
+            scan: scan.clone(),
+            axis: axis.axis,
+            columns,
+            calls,
+            argument_columns,
+            schema,
+        };
+        Ok(Some(OverScan { window, input: below.columns }))
+    }
+
+    /// Divides the window among so many partitions of the plan. `None` if it takes more memory than `config` allows.
+    pub(super) fn parts(
+        &self,
+        partitions: usize,
+        config: &GridfusionConfig,
+    ) -> Option<Vec<WindowPart>> {
+        let mut parts = parts(&self.columns, &self.calls, partitions);
+        let grid = self.scan.array().grid();
+        let selected = self.scan.plan().selection().axes();
+        let of_axis = |(axis, chunks): (usize, &AxisChunks)| match axis == self.axis {
+            true => 1,
+            false => chunks.edge().min(selected[axis].count()),
+        };
+        let rows_per_line = grid.axis_chunks().iter().enumerate().map(of_axis);
+        let rows_per_line = rows_per_line.fold(1, u64::saturating_mul);
+        let bytes = bytes(&self.columns, &self.calls, rows_per_line, self.bytes_per_row());
+        let all = bytes.saturating_mul(parts.len() as u64);
+        let budget = self.scan.budget().saturating_mul(2).min(config.reduce_memory as u64);
+        // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
+        parts.resize(partitions.max(1), WindowPart::EMPTY);
+        (all <= budget).then_some(parts)
+    }
+
+    /// Returns the bytes of a row that waits for later cells.
+    fn bytes_per_row(&self) -> u64 {
+        let width = |field: &Arc<Field>| field.data_type().primitive_width().unwrap_or(16) as u64;
+        self.schema.fields().iter().map(width).sum()
+    }
+
+    /// Returns the source of an output column; `None` for a function.
+    pub(super) fn source(&self, column: usize) -> Option<ColumnSource> {
+        self.scan.columns().get(column).copied()
+    }
+}
+
+/// Returns the functions and the input of a window.
+fn window(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Option<(&[Arc<dyn WindowExpr>], &Arc<dyn ExecutionPlan>)> {
+    if let Some(bounded) = plan.downcast_ref::<BoundedWindowAggExec>() {
+        return Some((bounded.window_expr(), bounded.input()));
+    }
+    let whole = plan.downcast_ref::<WindowAggExec>()?;
+    Some((whole.window_expr(), whole.input()))
+}

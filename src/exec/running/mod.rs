@@ -1,0 +1,52 @@
+//! Windows along a dimension: frames that move along one axis, in all partitions at once.
+//!
+//! ```text
+//!   SELECT time, station, avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING) FROM t
+//!
+//!   BoundedWindowAgg  avg                       GridWindow  avg, along time
+//!     Sort  station, time
+//!       Repartition  station           ──▶
+//!         GridScan
+//!
+//!              station
+//!   time   ┌──┬──┬──┬──┐
+//!        0 │  │  │  │  │   a line: one cell per partition
+//!        1 │▒▒│▒▒│▒▒│▒▒│ ┐
+//!        2 │▒▒│▒▒│▒▒│▒▒│ │ the frame of line 3 is the same lines for all partitions
+//!        3 │▒▒│▒▒│▒▒│▒▒│ ┘
+//! ```
+//!
+//! Because all partitions have the same labels along the axis, each frame is found once. Nothing is sorted, hashed or
+//! repartitioned: chunks are read along the axis, and rows come in the order of the array. Lines that later frames need are
+//! kept over the borders of chunks.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rule` | the optimizer rule |
+//! | `grid_window` | a window over an array, taken apart |
+//! | `window_axis` | the axis, and its partitions and order |
+//! | `frames` | the frame of each position |
+//! | `call`, `shift` | a function of the window |
+//! | `parts` | the division among partitions of the plan, and the memory |
+//! | `node` | the operator |
+//! | `stream`, `open_column` | the rows of a partition of the plan |
+//! | `running_state`, `totals`, `picks`, `order_keys` | the state of a function in a column of chunks |
+
+mod call;
+mod frames;
+mod grid_window;
+mod node;
+mod open_column;
+mod order_keys;
+mod parts;
+mod picks;
+mod rule;
+mod running_state;
+mod shift;
+mod stream;
+mod totals;
+mod window_axis;
+
+pub use node::GridWindowExec;
+pub use parts::WindowPart;
+pub use rule::GridWindowRule;

@@ -1,0 +1,284 @@
+//! [`GridWindowExec`]: the operator for windows along a dimension.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalExprRef};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+
+use super::grid_window::GridWindow;
+use super::parts::{WindowPart, parts};
+use super::stream;
+use crate::array::ColumnSource;
+use crate::error::Error;
+use crate::exec::columns::visit_all;
+use crate::exec::leaf::without_children;
+use crate::exec::{GridScanExec, display, order};
+
+/// An operator that computes the functions of a window along one dimension of an array, in all partitions of the window
+/// at once.
+///
+/// ```text
+/// GridWindowExec: along=time, functions=[avg(t.value)], dataset=t, chunks=256/256, projection=[station, value]
+/// ```
+///
+/// [`GridWindowRule`](super::GridWindowRule) plans the operator. Each row of the scan is one row of the output, with a
+/// column more per function. Rows come in the order of the array if chunks lie one behind the other along the dimension.
+/// Otherwise they come column of chunks by column of chunks.
+///
+/// The operator has no children: it holds the scan's array and plan. So no optimizer rule that runs later changes either.
+#[derive(Debug, Clone)]
+pub struct GridWindowExec {
+    window: Arc<GridWindow>,
+    /// What each partition returns.
+    parts: Vec<WindowPart>,
+    /// The columns of the window's schema, in output order.
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    metrics: ExecutionPlanMetricsSet,
+    properties: Arc<PlanProperties>,
+}
+
+impl GridWindowExec {
+    /// Makes the operator of a window, which returns `projection` of its columns.
+    pub(super) fn of(
+        window: Arc<GridWindow>,
+        parts: Vec<WindowPart>,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
+        let schema = Arc::new(window.schema.project(&projection)?);
+        let properties = PlanProperties::new(
+            equivalences(&window, &projection, &schema),
+            Partitioning::UnknownPartitioning(parts.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
+        let (metrics, properties) = (ExecutionPlanMetricsSet::new(), Arc::new(properties));
+        Ok(Self { window, parts, projection, schema, metrics, properties })
+    }
+
+    /// Makes an operator that was planned before.
+    ///
+    /// # Errors
+    /// `Unsupported` if the window does not run along an axis here; `Corrupt` if it has not such parts or columns.
+    pub fn as_planned(
+        rows: &Arc<dyn ExecutionPlan>,
+        parts: Vec<WindowPart>,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
+        let planned = GridWindow::of(rows)?.ok_or_else(|| {
+            Error::unsupported("the window cannot run along an axis here as it was planned")
+        })?;
+        let window = planned.window;
+        let (columns, chunks) = (window.columns.count(), window.columns.len());
+        let has = |part: &WindowPart| part.columns.end <= columns && part.chunks.end <= chunks;
+        let width = window.schema.fields().len();
+        if !parts.iter().all(has) || projection.iter().any(|column| *column >= width) {
+            let message = "a window of chunks or columns that the array does not have";
+            return Err(Error::corrupt_region("plan", message).into());
+        }
+        Self::of(Arc::new(window), parts, projection)
+    }
+
+    /// Returns `count` operators that together return the rows of this one, in as many partitions each. Some may be empty.
+    ///
+    /// # Errors
+    /// Internal errors only.
+    pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
+        let partitions = self.parts.len();
+        let window = &self.window;
+        let parts = parts(&window.columns, &window.calls, partitions.saturating_mul(count));
+        let border = |number: usize| number * parts.len() / count;
+        let share = |number: usize| {
+            let mut of_share = parts[border(number)..border(number + 1)].to_vec();
+            of_share.resize(partitions, WindowPart::EMPTY);
+            Self::of(Arc::clone(window), of_share, self.projection.clone())
+        };
+        (0..count).map(share).collect()
+    }
+
+    /// Returns the scan whose chunks are read.
+    pub fn scan(&self) -> &GridScanExec {
+        &self.window.scan
+    }
+
+    /// Returns the window over rows that the operator replaces.
+    pub fn rows(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.window.rows
+    }
+
+    /// Returns what each partition returns.
+    pub fn parts(&self) -> &[WindowPart] {
+        &self.parts
+    }
+
+    /// Returns the number of the first chunk whose rows are returned.
+    pub fn first_chunk(&self) -> u64 {
+        let GridWindow { scan, columns, .. } = self.window.as_ref();
+        let first = self.parts.iter().find(|it| !it.columns.is_empty() && !it.chunks.is_empty());
+        first.map_or(0, |part| {
+            scan.plan().task(columns.task(part.columns.start, part.chunks.start)).chunk_number
+        })
+    }
+
+    /// Returns the columns of the output: those of the scan, and behind them one per function.
+    pub fn projection(&self) -> &[usize] {
+        &self.projection
+    }
+
+    /// Returns the parts of the text in `EXPLAIN`.
+    fn text(&self) -> Vec<String> {
+        let GridWindow { scan, axis, calls, .. } = self.window.as_ref();
+        let functions: Vec<&str> = calls.iter().map(|call| call.field.name().as_str()).collect();
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let mut parts = vec![
+            format!("along={}", scan.array().dims()[*axis].name()),
+            format!("functions=[{}]", functions.join(", ")),
+        ];
+        parts.extend(display::parts(scan.array(), scan.plan()));
+        parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts
+    }
+}
+
+/// Returns the orders of the rows. Rows of several columns of chunks are in no order.
+fn equivalences(
+    window: &GridWindow,
+    projection: &[usize],
+    schema: &SchemaRef,
+) -> EquivalenceProperties {
+    if window.columns.count() > 1 {
+        return EquivalenceProperties::new(Arc::clone(schema));
+    }
+    // Only dimensions have an order, so a function may count as a variable.
+    let source = |column: &usize| window.source(*column).unwrap_or(ColumnSource::Value(0));
+    let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
+    order::equivalences(window.scan.array(), window.scan.plan(), &columns, schema, &[])
+}
+
+impl DisplayAs for GridWindowExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "GridWindowExec: {}", self.text().join(", "))
+            }
+            DisplayFormatType::TreeRender => display::tree(&self.text(), f),
+        }
+    }
+}
+
+impl ExecutionPlan for GridWindowExec {
+    fn name(&self) -> &'static str {
+        "GridWindowExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let arguments: Vec<&PhysicalExprRef> =
+            self.window.calls.iter().filter_map(|call| call.argument.as_ref()).collect();
+        visit_all(arguments, visit)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        without_children(self, &children)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        without_children(self, &children)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(part) = self.parts.get(partition) else {
+            return internal_err!("GridWindowExec has no partition {partition}");
+        };
+        let output = stream::Output {
+            projection: self.projection.clone(),
+            schema: Arc::clone(&self.schema),
+            partitions: self.parts.len(),
+        };
+        Ok(stream::rows(&self.window, output, part, partition, &self.metrics, &context))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if args.partition().is_none() {
+            let rows = usize::try_from(self.window.scan.plan().rows(None));
+            // A share returns fewer rows.
+            statistics.num_rows = rows.map_or(Precision::Absent, Precision::Inexact);
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self { metrics: ExecutionPlanMetricsSet::new(), ..Self::clone(&self) }))
+    }
+
+    /// Returns an operator of fewer or reordered columns, which replaces the projection; `None` if the projection computes
+    /// or renames anything.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let kept = |projected: &ProjectionExpr| {
+            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+            (column.name() == projected.alias).then(|| self.projection[column.index()])
+        };
+        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
+        else {
+            return Ok(None);
+        };
+        let node = Self::of(Arc::clone(&self.window), self.parts.clone(), columns)?;
+        Ok(Some(Arc::new(node)))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}

@@ -1,0 +1,161 @@
+//! [`WindowAxis`]: the axis along which a window moves.
+
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, UInt32Array, make_comparator};
+use arrow::compute::{SortOptions, take};
+use datafusion::error::Result;
+use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
+
+use crate::exec::GridScanExec;
+use crate::exec::columns::columns_of;
+use crate::exec::reduce::number_axis;
+use crate::reduce::AxisGroups;
+
+/// The axis along which the frames of a window move, and its order there.
+#[derive(Debug)]
+pub(super) struct WindowAxis {
+    pub(super) axis: usize,
+    /// The partitions along the axis, as positions among its selected indices; they are in order and leave no gap.
+    pub(super) partitions: Vec<Range<usize>>,
+    /// Whether the window goes from the last position to the first.
+    pub(super) backwards: bool,
+    /// The sort key of each position, with its order.
+    pub(super) key: Option<(ArrayRef, SortOptions)>,
+    /// Per position, whether the one behind it is in the same partition and has the same sort key.
+    pub(super) is_tied: Vec<bool>,
+}
+
+impl WindowAxis {
+    /// Finds the axis of a window over `scan`. `None` unless the keys of partitions tell all labels of the other axes apart,
+    /// and the rows of each partition are in order along the axis, forwards or backwards.
+    pub(super) fn of(
+        partition_by: &[PhysicalExprRef],
+        order_by: &[PhysicalSortExpr],
+        scan: &GridScanExec,
+    ) -> Result<Option<Self>> {
+        let rank = scan.array().grid().rank();
+        let mut keys: Vec<Vec<PhysicalExprRef>> = vec![vec![]; rank];
+        for key in partition_by {
+            match axes_of(key, scan).as_deref() {
+                Some([]) => {}
+                Some([axis]) => keys[*axis].push(PhysicalExprRef::clone(key)),
+                _ => return Ok(None),
+            }
+        }
+        let Some((axis, order)) = ordered_axis(&keys, order_by, scan) else { return Ok(None) };
+        for (other, keys) in keys.iter().enumerate().filter(|(other, _)| *other != axis) {
+            let numbered = || Some(number_axis(scan, other, keys)?.0);
+            let is_single = scan.plan().selection().axes()[other].count() == 1;
+            if !is_single && (keys.is_empty() || numbered() != Some(AxisGroups::Each)) {
+                return Ok(None);
+            }
+        }
+        let Some(partitions) = partitions(scan, axis, &keys[axis]) else { return Ok(None) };
+        let key = match order {
+            None => None,
+            Some(order) => match key_of(scan, axis, &order)? {
+                Some(key) => Some((key, order.options)),
+                None => return Ok(None),
+            },
+        };
+        Self { axis, partitions, backwards: false, key, is_tied: vec![] }.in_order()
+    }
+
+    /// Returns the number of positions.
+    pub(super) fn len(&self) -> usize {
+        self.partitions.last().map_or(0, |last| last.end)
+    }
+
+    /// Finds the direction of the window, and the positions of equal keys. `None` if keys are in neither order.
+    fn in_order(mut self) -> Result<Option<Self>> {
+        let Some((key, options)) = &self.key else {
+            // Without an order, all rows of a partition are peers.
+            self.is_tied = vec![true; self.len()];
+            return Ok(Some(self));
+        };
+        let compare = make_comparator(key, key, *options)?;
+        self.is_tied = vec![false; self.len()];
+        let (mut ascends, mut descends) = (true, true);
+        for at in self.partitions.iter().flat_map(|it| it.start..it.end.saturating_sub(1)) {
+            let order = compare(at, at + 1);
+            ascends &= order.is_le();
+            descends &= order.is_ge();
+            self.is_tied[at] = order.is_eq();
+        }
+        self.backwards = !ascends;
+        Ok((ascends || descends).then_some(self))
+    }
+}
+
+/// Returns the axes whose columns `expr` uses, each once. `None` if it uses a variable.
+fn axes_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<usize>> {
+    let columns = scan.columns();
+    let mut axes: Vec<usize> =
+        columns_of([expr]).into_iter().map(|at| columns[at].axis()).collect::<Option<_>>()?;
+    axes.sort_unstable();
+    axes.dedup();
+    Some(axes)
+}
+
+/// Returns the axis of the order, and its sort key. Without an order, it is the one axis whose labels are not told apart.
+fn ordered_axis(
+    keys: &[Vec<PhysicalExprRef>],
+    order_by: &[PhysicalSortExpr],
+    scan: &GridScanExec,
+) -> Option<(usize, Option<PhysicalSortExpr>)> {
+    let mut order = None;
+    for key in order_by {
+        match axes_of(&key.expr, scan)?.as_slice() {
+            [] => {}
+            [axis] if order.is_none() => order = Some((*axis, Some(key.clone()))),
+            _ => return None,
+        }
+    }
+    let selected = scan.plan().selection().axes();
+    let mut free = (0..keys.len()).filter(|&it| keys[it].is_empty() && selected[it].count() > 1);
+    match order {
+        Some(order) => Some(order),
+        None => free.next().map(|axis| (axis, None)),
+    }
+}
+
+/// Returns the partitions along the axis of the window. `None` if the positions of one do not follow one another.
+fn partitions(
+    scan: &GridScanExec,
+    axis: usize,
+    keys: &[PhysicalExprRef],
+) -> Option<Vec<Range<usize>>> {
+    let len = scan.plan().selection().axes()[axis].count() as usize;
+    if keys.is_empty() {
+        return Some((len > 0).then_some(0..len).into_iter().collect());
+    }
+    match number_axis(scan, axis, keys)?.0 {
+        AxisGroups::Numbered { numbers, groups } => {
+            let runs = numbers.chunk_by(|a, b| a == b).scan(0, |end, run| {
+                let start = *end;
+                *end += run.len();
+                Some(start..*end)
+            });
+            let runs: Vec<Range<usize>> = runs.collect();
+            (runs.len() == groups as usize).then_some(runs)
+        }
+        _ => Some((0..len).map(|at| at..at + 1).collect()),
+    }
+}
+
+/// Returns the sort key of each position. `None` if it cannot be evaluated, or if it has zeros of both signs.
+fn key_of(scan: &GridScanExec, axis: usize, order: &PhysicalSortExpr) -> Result<Option<ArrayRef>> {
+    let exprs = [PhysicalExprRef::clone(&order.expr)];
+    let Some((groups, values)) = number_axis(scan, axis, &exprs) else { return Ok(None) };
+    let Some(values) = values.into_iter().next() else { return Ok(None) };
+    Ok(match groups {
+        AxisGroups::Each => Some(values),
+        // These may be zeros of both signs, which are one group, and differ in their order.
+        _ if values.data_type().is_floating() => None,
+        AxisGroups::Numbered { numbers, .. } => {
+            Some(take(&values, &UInt32Array::from(numbers.to_vec()), None)?)
+        }
+        AxisGroups::One => None,
+    })
+}

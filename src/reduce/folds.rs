@@ -1,0 +1,89 @@
+//! The operations of [`Sliding`](super::Sliding) frames.
+
+use super::moments::Moments;
+use super::sliding::Fold;
+
+/// The sum of floats.
+#[derive(Debug)]
+pub struct FloatSum;
+
+impl Fold for FloatSum {
+    type Item = f64;
+    const IDENTITY: f64 = 0.0;
+
+    #[inline(always)]
+    fn combine(earlier: f64, later: f64) -> f64 {
+        earlier + later
+    }
+}
+
+/// The sum of integers, signed or not, which wraps around as DataFusion's does.
+#[derive(Debug)]
+pub struct IntegerSum;
+
+impl Fold for IntegerSum {
+    type Item = i64;
+    const IDENTITY: i64 = 0;
+
+    #[inline(always)]
+    fn combine(earlier: i64, later: i64) -> i64 {
+        earlier.wrapping_add(later)
+    }
+}
+
+/// The number of values that are not NULL.
+#[derive(Debug)]
+pub struct ValueCount;
+
+impl Fold for ValueCount {
+    type Item = u32;
+    const IDENTITY: u32 = 0;
+
+    #[inline(always)]
+    fn combine(earlier: u32, later: u32) -> u32 {
+        earlier.wrapping_add(later)
+    }
+}
+
+/// The least number.
+#[derive(Debug)]
+pub struct Least;
+
+impl Fold for Least {
+    type Item = i64;
+    const IDENTITY: i64 = i64::MAX;
+
+    #[inline(always)]
+    fn combine(earlier: i64, later: i64) -> i64 {
+        earlier.min(later)
+    }
+}
+
+/// The greatest number.
+#[derive(Debug)]
+pub struct Greatest;
+
+impl Fold for Greatest {
+    type Item = i64;
+    const IDENTITY: i64 = i64::MIN;
+
+    #[inline(always)]
+    fn combine(earlier: i64, later: i64) -> i64 {
+        earlier.max(later)
+    }
+}
+
+/// Counts, means and spreads.
+#[derive(Debug)]
+pub struct Spread;
+
+impl Fold for Spread {
+    type Item = Moments;
+    const IDENTITY: Moments = Moments { count: 0, mean: 0.0, m2: 0.0 };
+
+    #[inline(always)]
+    fn combine(mut earlier: Moments, later: Moments) -> Moments {
+        earlier.merge(later);
+        earlier
+    }
+}
