@@ -18,11 +18,9 @@ mod common;
 
 use common::figures::Figures;
 use common::support::{F32, Layout, TempTet, TestDataset, query, reducing, tet_bytes};
-use common::{file, is_small, run, runtime, size, table, values};
+use common::{file, run, runtime, size, sst, table, values};
 use datafusion::prelude::SessionContext;
 use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use serde_json::json;
 
 /// A query over a join, and the plain aggregation by the same keys.
@@ -88,32 +86,6 @@ const CASES: [Case; 8] = [
     },
 ];
 
-/// A field with land, as a sea-surface temperature has.
-fn sst() -> TempTet {
-    let (times, lats, lons) = if is_small() { (60, 9, 18) } else { (4380, 73, 144) };
-    let mut rng = SmallRng::seed_from_u64(1);
-    let land: Vec<bool> = (0..lats * lons).map(|_| rng.random_bool(0.3)).collect();
-    let cells = (0..times).flat_map(|time| land.iter().map(move |is_land| (time, *is_land)));
-    let data = cells.flat_map(|(time, is_land)| {
-        let value = 290.0 + (time % 365) as f32 / 50.0 + rng.random_range(-3.0..3.0_f32);
-        (if is_land { f32::NAN } else { value }).to_le_bytes()
-    });
-    let labels = |len: u64, step: f64| {
-        let text = (0..len).map(|at| (at as f64 * step - 90.0).to_string());
-        json!({"labels": text.collect::<Vec<_>>()})
-    };
-    let metadata = json!({
-        "dim_names": ["time", "lat", "lon"],
-        "coords": {"lat": labels(lats, 2.5), "lon": labels(lons, 2.5)},
-        "attrs": {"_FillValue": "NaN"},
-    });
-    let shape = [times, lats, lons];
-    let chunk = [times.div_ceil(60), lats.div_ceil(2), lons.div_ceil(2)];
-    let dataset = TestDataset::new("sst", F32, &shape, &chunk, data.collect());
-    let layout = Layout { history_version: Some(1), ..Layout::default() };
-    TempTet::new(&tet_bytes(&[dataset.with_metadata(metadata)], &layout))
-}
-
 /// Two arrays of the same labels in one file, so that it is also a wide table. `p` has chunks of other shape.
 fn pair() -> TempTet {
     let (hours, stations, chunk) = size();
@@ -145,12 +117,6 @@ const ARRAYS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// A window over whole partitions, and the plain scan of the same rows.
-const WINDOW: (&str, &str) = (
-    "SELECT time, lat, lon, value - avg(value) OVER (PARTITION BY lat, lon) AS anomaly FROM sst WHERE time < 1095",
-    "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
-);
-
 /// Makes the tables that are joined, in memory.
 async fn tables(ctx: &SessionContext) {
     for sql in [
@@ -173,9 +139,7 @@ fn main() {
             let options = ArrayOptions::default();
             ctx.register_array("sst", sst.location(), options).await.unwrap();
             tables(&ctx).await;
-            for rule in ["eager_aggregation", "reduce_windows"] {
-                query(&ctx, &format!("SET gridfusion.{rule} = {eager}")).await.unwrap();
-            }
+            query(&ctx, &format!("SET gridfusion.eager_aggregation = {eager}")).await.unwrap();
             ctx
         })
     };
@@ -190,15 +154,6 @@ fn main() {
             ],
         );
     }
-    let (window, scan) = WINDOW;
-    figures.compare(
-        "`value - avg(value) OVER (PARTITION BY lat, lon)`, a quarter of the times",
-        || run(&runtime, &ours, window),
-        vec![
-            ("a scan of the rows", Box::new(|| run(&runtime, &ours, scan))),
-            ("rows sorted", Box::new(|| run(&runtime, &rows, window))),
-        ],
-    );
     let pair = pair();
     let session = |align: bool| {
         runtime.block_on(async {

@@ -85,6 +85,32 @@ pub(crate) fn file(data: Vec<u8>, zstd: bool) -> TempTet {
     ))
 }
 
+/// A field with land, as a sea-surface temperature has.
+pub(crate) fn sst() -> TempTet {
+    let (times, lats, lons) = if is_small() { (60, 9, 18) } else { (4380, 73, 144) };
+    let mut rng = SmallRng::seed_from_u64(1);
+    let land: Vec<bool> = (0..lats * lons).map(|_| rng.random_bool(0.3)).collect();
+    let cells = (0..times).flat_map(|time| land.iter().map(move |is_land| (time, *is_land)));
+    let data = cells.flat_map(|(time, is_land)| {
+        let value = 290.0 + (time % 365) as f32 / 50.0 + rng.random_range(-3.0..3.0_f32);
+        (if is_land { f32::NAN } else { value }).to_le_bytes()
+    });
+    let labels = |len: u64, step: f64| {
+        let text = (0..len).map(|at| (at as f64 * step - 90.0).to_string());
+        json!({"labels": text.collect::<Vec<_>>()})
+    };
+    let metadata = json!({
+        "dim_names": ["time", "lat", "lon"],
+        "coords": {"lat": labels(lats, 2.5), "lon": labels(lons, 2.5)},
+        "attrs": {"_FillValue": "NaN"},
+    });
+    let shape = [times, lats, lons];
+    let chunk = [times.div_ceil(60), lats.div_ceil(2), lons.div_ceil(2)];
+    let dataset = TestDataset::new("sst", F32, &shape, &chunk, data.collect());
+    let layout = Layout { history_version: Some(1), ..Layout::default() };
+    TempTet::new(&tet_bytes(&[dataset.with_metadata(metadata)], &layout))
+}
+
 pub(crate) async fn table(file: &TempTet, ctx: SessionContext) -> SessionContext {
     ctx.register_array("t", file.location(), ArrayOptions::default()).await.unwrap();
     ctx

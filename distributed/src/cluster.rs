@@ -103,6 +103,8 @@ impl Cluster {
         let mut settings =
             options.extensions.get::<GridfusionConfig>().cloned().unwrap_or_default();
         settings.declare_range = false;
+        // A lookup reads all rows of its input, which would have to be in each task.
+        settings.lookup_joins = false;
         options.extensions.insert(settings);
 
         let (bytes, living) = (self.bytes_per_task, workers.clone());

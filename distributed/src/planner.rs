@@ -15,6 +15,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{DistributedExec, display_plan_ascii};
 use gridfusion::codec::SharedLeaf;
+use gridfusion::exec::GridLookupExec;
 
 /// Plans by datafusion-distributed, and in one process if a table cannot be opened elsewhere.
 #[derive(Debug)]
@@ -103,6 +104,10 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     } else if plan.exists(|node| Ok(has_filtered_window(node)))? {
         Some(
             "it has a window with FILTER, which DataFusion 55 leaves out of plans for other processes",
+        )
+    } else if plan.exists(|node| Ok(node.is::<GridLookupExec>()))? {
+        Some(
+            "it looks up rows of a join, all of which would have to be in each process; `SET gridfusion.lookup_joins = false` hashes them",
         )
     } else {
         None

@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: Declared,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8")]
     pub(super) node: Option<Node>,
 }
 
@@ -30,6 +30,8 @@ pub(super) enum Node {
     WorkList(WorkList),
     #[prost(message, tag = "7")]
     Window(Window),
+    #[prost(message, tag = "8")]
+    Lookup(Lookup),
 }
 
 /// The declarations of a node to DataFusion.
@@ -354,14 +356,25 @@ pub(super) struct Window {
     /// The window over rows that it replaces, over a scan.
     #[prost(message, required, tag = "1")]
     pub(super) rows: PhysicalPlanNode,
-    /// What each partition returns.
+    /// The part of each partition.
     #[prost(message, repeated, tag = "2")]
     pub(super) parts: Vec<PartOf>,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
 }
 
-/// What a partition of a window returns.
+/// A join that looks up the rows of its input.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Lookup {
+    /// The join that it replaces, with nothing on the side that is looked up.
+    #[prost(message, required, tag = "1")]
+    pub(super) join: PhysicalPlanNode,
+    /// Whether the array is on the left side.
+    #[prost(bool, tag = "2")]
+    pub(super) is_left: bool,
+}
+
+/// The chunks whose rows a partition of a window returns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub(super) struct PartOf {
     /// The first column of chunks, and the end of the columns.

@@ -23,7 +23,7 @@
 //! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
-//! | `grid_nodes`, `window_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `grid_nodes`, `window_node`, `lookup_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
 //! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
 //! | `travelled` | [`TravelledExec`], a node that came from another process |
@@ -33,6 +33,7 @@ mod declared;
 mod envelope;
 mod grid_nodes;
 mod known_files;
+mod lookup_node;
 mod messages;
 mod node_codec;
 mod numbers;

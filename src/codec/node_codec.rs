@@ -13,6 +13,7 @@ use super::converters::{Decoder, Encoder};
 use super::declared::Declared;
 use super::envelope::{VERSION, is_sealed, seal, unseal};
 use super::grid_nodes::{ReduceRecipe, ScanRecipe};
+use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
@@ -21,7 +22,9 @@ use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::weighted_avg::weighted_avg_udaf;
-use crate::exec::{GridReduceExec, GridScanExec, GridWindowExec, SparseAnswerExec, SparseScanExec};
+use crate::exec::{
+    GridLookupExec, GridReduceExec, GridScanExec, GridWindowExec, SparseAnswerExec, SparseScanExec,
+};
 
 /// Converts the nodes of gridfusion to bytes, and back to nodes that open their tables when they first run.
 ///
@@ -86,6 +89,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         let recipe: Arc<dyn Recipe> = match node {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
+            Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
             Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
             Some(Node::SparseScan(it)) => {
                 Arc::new(SparseScanRecipe::of_message(it, schema, decoder)?)
@@ -120,6 +124,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Arc::new(ScanRecipe::of(scan)?)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
             Arc::new(ReduceRecipe::of(reduce))
+        } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
+            Arc::new(LookupRecipe::of(lookup)?)
         } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
             Arc::new(WindowRecipe::of(window))
         } else if let Some(scan) = node.downcast_ref::<SparseScanExec>() {

@@ -37,6 +37,11 @@ pub(super) trait Recipe: Debug + Send + Sync {
         None
     }
 
+    /// Whether the node has a scan of its own besides its inputs.
+    fn has_scan(&self) -> bool {
+        false
+    }
+
     /// Returns the dynamic filters of the node.
     fn filters(&self) -> &[PhysicalExprRef] {
         &[]

@@ -82,7 +82,7 @@ impl TravelledExec {
     /// Fails in an executor of Ballista 55, if the node has several partitions. Ballista gives each task of a stage the whole
     /// leaf, so rows would multiply, without any error.
     fn refuse_ballista(&self, context: &TaskContext) -> Result<()> {
-        let is_leaf = self.recipe.inputs().is_empty();
+        let is_leaf = self.recipe.inputs().is_empty() || self.recipe.has_scan();
         let is_one = self.declared.properties.output_partitioning().partition_count() == 1;
         let mut settings = context.session_config().options().extensions.iter();
         if !is_leaf || is_one || !settings.any(|(prefix, _)| prefix == BALLISTA) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::converters::{Decoder, Encoder};
@@ -70,10 +69,6 @@ impl Recipe for WindowRecipe {
         let parts = self.parts.iter().map(part).collect();
         let projection = self.projection.iter().map(|column| *column as usize).collect();
         Ok(Arc::new(GridWindowExec::as_planned(&rows, parts, projection)?))
-    }
-
-    fn filters(&self) -> &[PhysicalExprRef] {
-        &[]
     }
 
     fn without_filters(&self) -> Arc<dyn Recipe> {

@@ -12,13 +12,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::internal_datafusion_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinSide, JoinType, internal_datafusion_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::HashJoinExec;
 
 /// Visits each of `exprs` until `visit` returns `Stop`.
 pub(crate) fn visit_all<'a>(
@@ -94,4 +95,25 @@ pub(super) fn have_same_types(a: &dyn ExecutionPlan, b: &dyn ExecutionPlan) -> b
         schema.fields().iter().map(|field| field.data_type().clone()).collect()
     };
     types(&a) == types(&b)
+}
+
+/// Returns the side and the column of each output column of a join.
+pub(super) fn output_columns(join: &HashJoinExec) -> Vec<(JoinSide, usize)> {
+    use JoinType::{LeftAnti, LeftSemi, RightAnti, RightSemi};
+    let (returns_left, returns_right) = match join.join_type() {
+        LeftSemi | LeftAnti | JoinType::LeftMark => (true, false),
+        RightSemi | RightAnti | JoinType::RightMark => (false, true),
+        _ => (true, true),
+    };
+    let columns = |side: &Arc<dyn ExecutionPlan>, is_returned: bool| match is_returned {
+        true => 0..side.schema().fields().len(),
+        false => 0..0,
+    };
+    let left = columns(join.left(), returns_left).map(|column| (JoinSide::Left, column));
+    let right = columns(join.right(), returns_right).map(|column| (JoinSide::Right, column));
+    let all: Vec<_> = left.chain(right).collect();
+    match join.projection.as_deref() {
+        Some(projection) => projection.iter().map(|&column| all[column]).collect(),
+        None => all,
+    }
 }

@@ -169,6 +169,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "lookup_joins",
+        ValueKind::Flag,
+        "`true`",
+        "finds the rows that match a cell by the place of its labels instead of by hashing",
+    )
+    .in_session(),
+    OptionInfo::new(
         "grid_windows",
         ValueKind::Flag,
         "`true`",

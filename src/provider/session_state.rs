@@ -12,8 +12,8 @@ use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
-    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridReduceRule, GridWindowRule,
-    GridfusionConfig, SparseAnswerRule, WindowReduceRule,
+    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule,
+    GridWindowRule, GridfusionConfig, SparseAnswerRule, WindowReduceRule,
 };
 
 /// A method of [`SessionStateBuilder`] that adds gridfusion to the session.
@@ -89,12 +89,13 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 6] = [
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 7] = [
         Arc::new(WindowReduceRule),
         Arc::new(GridWindowRule),
         Arc::new(EagerAggregateRule),
         Arc::new(AlignJoinsRule),
         Arc::new(GridReduceRule),
+        Arc::new(GridLookupRule),
         Arc::new(BestFirstRule),
     ];
     for rule in ours {

@@ -58,8 +58,8 @@ impl<F: Fold> Sliding<F> {
         }
     }
 
-    /// Returns the state after the same lines and frames, if each cell so far had been such that `of` gives the aggregate
-    /// of a number of them.
+    /// Returns the state after the same lines and frames, if all cells so far had been equal. `of` gives the aggregate of a
+    /// number of them.
     #[must_use]
     pub fn with_same_cells<G: Fold>(&self, of: impl Fn(usize) -> G::Item) -> Sliding<G> {
         let width = self.width;

@@ -15,7 +15,9 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::sides::Sides;
 use crate::array::{ColumnSource, GridArray};
 use crate::exec::GridScanExec;
-use crate::exec::columns::{columns_of, have_same_types, over_columns, replace_columns};
+use crate::exec::columns::{
+    columns_of, have_same_types, output_columns, over_columns, replace_columns,
+};
 use crate::exec::config::GridfusionConfig;
 use crate::exec::fallible::may_fail;
 use crate::plan::{ScanPlan, ScanRequest};
@@ -66,17 +68,6 @@ pub(super) fn aligned(
 fn guards(join: &HashJoinExec, sides: &Sides) -> bool {
     let may_fail = join.filter().is_some_and(|it| may_fail(it.expression(), it.schema()));
     may_fail && sides.below.iter().any(|below| below.predicate.is_some())
-}
-
-/// Returns the side and the column of each output column of a join that returns both sides.
-fn output_columns(join: &HashJoinExec) -> Vec<(JoinSide, usize)> {
-    let [left, right] = [join.left(), join.right()].map(|side| side.schema().fields().len());
-    let left = (0..left).map(|column| (JoinSide::Left, column));
-    let all: Vec<_> = left.chain((0..right).map(|column| (JoinSide::Right, column))).collect();
-    match join.projection.as_deref() {
-        Some(projection) => projection.iter().map(|&column| all[column]).collect(),
-        None => all,
-    }
 }
 
 fn number(side: JoinSide) -> usize {

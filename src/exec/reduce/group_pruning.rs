@@ -79,7 +79,11 @@ fn needed_groups(conjunct: &PhysicalExprRef, keys: &Keys) -> Option<(usize, Vec<
 }
 
 /// Returns the selected indices of an axis that are in a needed group.
-fn elements(needed: &[bool], groups: &AxisGroups, selection: &AxisSelection) -> AxisSelection {
+pub(in crate::exec) fn elements(
+    needed: &[bool],
+    groups: &AxisGroups,
+    selection: &AxisSelection,
+) -> AxisSelection {
     let is_needed = |rank: u64| match groups {
         AxisGroups::One => needed.first() == Some(&true),
         AxisGroups::Each => needed[rank as usize],

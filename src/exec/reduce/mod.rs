@@ -37,6 +37,7 @@ mod rule;
 mod strategy;
 mod stream;
 
+pub(super) use group_pruning::elements;
 pub(super) use input::InputOperators;
 pub(super) use keys::number_axis;
 pub use node::GridReduceExec;

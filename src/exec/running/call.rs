@@ -17,8 +17,8 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr};
 
 use super::frames::{Frames, peers};
+use super::function::Function;
 use super::order_keys::has_order_keys;
-use super::picks::Picks;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
@@ -30,17 +30,6 @@ pub(super) struct Call {
     pub(super) argument: Option<PhysicalExprRef>,
     pub(super) function: Function,
     pub(super) field: FieldRef,
-}
-
-/// How a function gets its values.
-#[derive(Debug, Clone)]
-pub(super) enum Function {
-    /// One value per position along the axis, such as `row_number`.
-    OfAxis(ArrayRef),
-    /// The value of another position, such as `lag`.
-    Pick(Arc<Picks>),
-    /// An aggregate of the frame.
-    Total(Total, Arc<Frames>),
 }
 
 impl Call {

@@ -9,6 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::window_state::WindowFrameContext;
 use datafusion::logical_expr::{WindowFrame, WindowFrameBound, WindowFrameUnits};
 
+use super::range_frames::range_frames;
 use super::window_axis::WindowAxis;
 
 /// The positions that the function of a window takes, for each position along its axis. Neither starts nor ends decrease.
@@ -76,6 +77,10 @@ impl OfPartition<'_> {
         let len = self.partition.len();
         let frames = match frame.units {
             WindowFrameUnits::Range | WindowFrameUnits::Groups if by_peers => self.by_peers(frame),
+            WindowFrameUnits::Range => match self.by_offsets(frame)? {
+                Some(frames) => frames,
+                None => self.by_bounds(frame)?,
+            },
             _ => self.by_bounds(frame)?,
         };
         Ok(frames.into_iter().map(move |frame| {
@@ -99,6 +104,14 @@ impl OfPartition<'_> {
     /// Returns runs of rows with the same sort key, counted from the first row of the partition.
     fn peers(&self) -> Vec<Range<usize>> {
         peers(self.axis, &self.partition)
+    }
+
+    /// Returns frames whose bounds are sort keys plus or minus an offset; `None` if not all can be computed at once.
+    fn by_offsets(&self, frame: &WindowFrame) -> Result<Option<Vec<Range<usize>>>> {
+        match &self.axis.key {
+            Some((key, options)) => range_frames(frame, &self.in_order(key)?, *options),
+            None => Ok(None),
+        }
     }
 
     /// Lets DataFusion compute the bounds.

@@ -25,8 +25,8 @@
 //! | `rule` | the optimizer rule |
 //! | `grid_window` | a window over an array, taken apart |
 //! | `window_axis` | the axis, and its partitions and order |
-//! | `frames` | the frame of each position |
-//! | `call`, `shift` | a function of the window |
+//! | `frames`, `range_frames` | the frame of each position |
+//! | `call`, `function`, `shift` | a function of the window |
 //! | `parts` | the division among partitions of the plan, and the memory |
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
@@ -34,12 +34,14 @@
 
 mod call;
 mod frames;
+mod function;
 mod grid_window;
 mod node;
 mod open_column;
 mod order_keys;
 mod parts;
 mod picks;
+mod range_frames;
 mod rule;
 mod running_state;
 mod shift;

@@ -35,7 +35,7 @@ use crate::exec::{GridScanExec, display, order};
 /// at once.
 ///
 /// ```text
-/// GridWindowExec: along=time, functions=[avg(t.value)], dataset=t, chunks=256/256, projection=[station, value]
+/// GridWindowExec: along=time, functions=[avg(t.value) …], dataset=t, chunks=256/256, projection=[time, station]
 /// ```
 ///
 /// [`GridWindowRule`](super::GridWindowRule) plans the operator. Each row of the scan is one row of the output, with a
@@ -46,7 +46,7 @@ use crate::exec::{GridScanExec, display, order};
 #[derive(Debug, Clone)]
 pub struct GridWindowExec {
     window: Arc<GridWindow>,
-    /// What each partition returns.
+    /// The part of each partition.
     parts: Vec<WindowPart>,
     /// The columns of the window's schema, in output order.
     projection: Vec<usize>,
@@ -124,7 +124,7 @@ impl GridWindowExec {
         &self.window.rows
     }
 
-    /// Returns what each partition returns.
+    /// Returns the part of each partition.
     pub fn parts(&self) -> &[WindowPart] {
         &self.parts
     }
@@ -145,16 +145,20 @@ impl GridWindowExec {
 
     /// Returns the parts of the text in `EXPLAIN`.
     fn text(&self) -> Vec<String> {
-        let GridWindow { scan, axis, calls, .. } = self.window.as_ref();
-        let functions: Vec<&str> = calls.iter().map(|call| call.field.name().as_str()).collect();
-        let columns: Vec<&str> =
-            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let GridWindow { scan, axis, schema, .. } = self.window.as_ref();
+        let scanned = scan.columns().len();
+        let (columns, functions): (Vec<usize>, Vec<usize>) =
+            self.projection.iter().partition(|column| **column < scanned);
+        let names = |columns: Vec<usize>| {
+            let names = columns.into_iter().map(|column| schema.field(column).name().as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
         let mut parts = vec![
             format!("along={}", scan.array().dims()[*axis].name()),
-            format!("functions=[{}]", functions.join(", ")),
+            format!("functions=[{}]", names(functions)),
         ];
         parts.extend(display::parts(scan.array(), scan.plan()));
-        parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.push(format!("projection=[{}]", names(columns)));
         parts
     }
 }

@@ -14,7 +14,8 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 
-use super::call::{Call, Function};
+use super::call::Call;
+use super::function::Function;
 use super::grid_window::GridWindow;
 use super::running_state::{ColumnShape, Running};
 use crate::exec::chunks::OpenChunk;
@@ -30,7 +31,7 @@ pub(super) struct ColumnRange {
 
 /// The state of a column of chunks.
 pub(super) struct OpenColumn {
-    /// What is left of it.
+    /// The chunks that are left.
     left: ColumnRange,
     shape: ColumnShape,
     /// One per function with an argument.

@@ -44,7 +44,7 @@ macro_rules! floats {
         impl OrderKey for $type {
             fn key(self) -> i64 {
                 let bits = self.to_bits() as $signed;
-                // Of a negative number, all bits but the sign are inverted.
+                // All bits of a negative number but the sign are inverted.
                 let inverted = (bits >> (<$signed>::BITS - 1)) as $unsigned >> 1;
                 (bits ^ inverted as $signed).into()
             }

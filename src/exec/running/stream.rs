@@ -44,7 +44,7 @@ pub(super) fn rows(
     context: &TaskContext,
 ) -> SendableRecordBatchStream {
     let plan = window.scan.plan();
-    // Of all processes that run the window together, the one with the first chunk reports the chunks that planning left out.
+    // If several processes run the window, the one with the first chunk reports the chunks that planning left out.
     let is_first = part.columns.start == 0 && part.chunks.start == 0 && !part.columns.is_empty();
     let pruned = plan.pruned().filter(|_| is_first);
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), pruned);

@@ -27,8 +27,8 @@ pub(super) struct WindowAxis {
 }
 
 impl WindowAxis {
-    /// Finds the axis of a window over `scan`. `None` unless the keys of partitions tell all labels of the other axes apart,
-    /// and the rows of each partition are in order along the axis, forwards or backwards.
+    /// Finds the axis of a window over `scan`. `None` unless the keys of partitions tell all labels of the other axes apart.
+    /// The rows of each partition must be in order along the axis, forwards or backwards.
     pub(super) fn of(
         partition_by: &[PhysicalExprRef],
         order_by: &[PhysicalSortExpr],

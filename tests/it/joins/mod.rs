@@ -2,11 +2,15 @@
 
 /// Random joins of arrays with arrays.
 mod arrays;
+/// Random joins that look up rows by label.
+mod lookups;
 /// The plans of joins, and what they read.
 mod plans;
 /// Random joins, compared with the same joins over rows.
 mod random;
 /// Windows along a dimension.
 mod running;
+/// The plans of windows and lookups.
+mod window_plans;
 /// Windows over partitions.
 mod windows;

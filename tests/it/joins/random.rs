@@ -22,7 +22,7 @@ use crate::support::{query, reducing, rows_of};
 
 /// A table with keys of one axis: labels of the array that occur never, once or often, other labels, and NULL. `g` has groups, `w` and `u`
 /// numbers; all may be NULL.
-fn table(case: &Case, axis: usize, rng: &mut StdRng) -> RecordBatch {
+pub(super) fn table(case: &Case, axis: usize, rng: &mut StdRng) -> RecordBatch {
     let labels = case.rows.column(axis);
     let rows = rng.random_range(0..12);
     let distinct = rng.random_bool(0.3);
@@ -52,7 +52,7 @@ fn table(case: &Case, axis: usize, rng: &mut StdRng) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns).unwrap()
 }
 
-fn register(ctx: &SessionContext, name: &str, batch: &RecordBatch) {
+pub(super) fn register(ctx: &SessionContext, name: &str, batch: &RecordBatch) {
     let table = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
     ctx.register_table(name, Arc::new(table)).unwrap();
 }
@@ -204,7 +204,9 @@ async fn compare_cases(seed: u64, cases: usize, queries: usize) -> BTreeMap<Stri
         let plain = reducing(2, 8192);
         let options = ArrayOptions::default().with_dataset("v");
         plain.register_array("t", case.file.location(), options).await.unwrap();
-        query(&plain, "SET gridfusion.eager_aggregation = false").await.unwrap();
+        for rule in ["eager_aggregation", "lookup_joins"] {
+            query(&plain, &format!("SET gridfusion.{rule} = false")).await.unwrap();
+        }
         let theirs = case.in_memory();
         for ctx in [&ours, &plain, &theirs] {
             register(ctx, "s", &s);

@@ -1,0 +1,117 @@
+//! Compares windows over arrays with a plain scan of the same rows, and with windows over sorted rows.
+//!
+//! Windows of stations cover 43824 hours x 256 stations of f32. `sst` has 4380 times x 73 x 144 of f32, of which 30 % are NaN,
+//! in four columns of chunks. Each query is measured from SQL text to result. The bench prints the table `windows` of the
+//! book's figures. `GRIDFUSION_BENCH_SMALL=1` shrinks the arrays for a smoke run.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a benchmark stops where it fails"
+)]
+
+#[allow(dead_code, reason = "shared with the other benches, which use more of it")]
+mod common;
+
+use common::figures::Figures;
+use common::support::{query, reducing};
+use common::{file, run, runtime, sst, table, values};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+
+/// The names of windows, what they compute, and whether they are over `sst`.
+const WINDOWS: [(&str, &str, &str); 11] = [
+    ("mean of 24", "avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)", "t"),
+    (
+        "mean of 24, centred, by interval",
+        "avg(value) OVER (PARTITION BY station ORDER BY time RANGE BETWEEN INTERVAL '12 hours' PRECEDING AND INTERVAL '12 hours' FOLLOWING)",
+        "t",
+    ),
+    (
+        "greatest of 24",
+        "max(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)",
+        "t",
+    ),
+    (
+        "deviation of 720",
+        "stddev(value) OVER (PARTITION BY station ORDER BY time ROWS 719 PRECEDING)",
+        "t",
+    ),
+    ("running sum", "sum(value) OVER (PARTITION BY station ORDER BY time)", "t"),
+    (
+        "running sum of each month",
+        "sum(value) OVER (PARTITION BY station, date_trunc('month', time) ORDER BY time)",
+        "t",
+    ),
+    (
+        "value of the day before",
+        "value - lag(value, 24) OVER (PARTITION BY station ORDER BY time)",
+        "t",
+    ),
+    ("`row_number`", "row_number() OVER (PARTITION BY station ORDER BY time)", "t"),
+    (
+        "mean of 24, compressed",
+        "avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)",
+        "z",
+    ),
+    (
+        "mean of 28 times, NULLs, four columns of chunks",
+        "avg(value) OVER (PARTITION BY lat, lon ORDER BY time ROWS 27 PRECEDING)",
+        "sst",
+    ),
+    (
+        "value of the time before, a quarter of the times",
+        "value - lag(value) OVER (PARTITION BY lat, lon ORDER BY time)",
+        "sst",
+    ),
+];
+
+/// The whole partitions of a quarter of the times.
+const ANOMALY: (&str, &str) = (
+    "SELECT time, lat, lon, value - avg(value) OVER (PARTITION BY lat, lon) AS anomaly FROM sst WHERE time < 1095",
+    "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
+);
+
+fn main() {
+    let runtime = runtime();
+    let (t, z, sst) = (file(values(), false), file(values(), true), sst());
+    let mut figures = Figures::new("windows");
+    let session = |on_grid: bool| {
+        runtime.block_on(async {
+            let ctx = table(&t, reducing(2, 8192)).await;
+            ctx.register_array("z", z.location(), ArrayOptions::default()).await.unwrap();
+            ctx.register_array("sst", sst.location(), ArrayOptions::default()).await.unwrap();
+            for rule in ["grid_windows", "reduce_windows"] {
+                query(&ctx, &format!("SET gridfusion.{rule} = {on_grid}")).await.unwrap();
+            }
+            ctx
+        })
+    };
+    let (ours, rows) = (session(true), session(false));
+    for (name, function, from) in WINDOWS {
+        let (columns, filter) = match from {
+            "sst" => ("time, lat, lon", "time < 1095"),
+            _ => ("time, station", "time < TIMESTAMP '1995-01-01'"),
+        };
+        let window = format!("SELECT {columns}, {function} AS result FROM {from} WHERE {filter}");
+        let scan = format!("SELECT {columns}, value FROM {from} WHERE {filter}");
+        figures.compare(
+            name,
+            || run(&runtime, &ours, &window),
+            vec![
+                ("a scan of the rows", Box::new(|| run(&runtime, &ours, &scan))),
+                ("rows sorted", Box::new(|| run(&runtime, &rows, &window))),
+            ],
+        );
+    }
+    let (window, scan) = ANOMALY;
+    figures.compare(
+        "`value - avg(value)` of whole partitions",
+        || run(&runtime, &ours, window),
+        vec![
+            ("a scan of the rows", Box::new(|| run(&runtime, &ours, scan))),
+            ("rows sorted", Box::new(|| run(&runtime, &rows, window))),
+        ],
+    );
+    figures.finish();
+}

@@ -1,0 +1,35 @@
+//! Joins that find the matches of a cell by its labels' places, without hashing a row.
+//!
+//! ```text
+//!   SELECT t.value - c.mean FROM t JOIN c ON t.station = c.station AND date_part('month', t.time) = c.month
+//!
+//!   HashJoin  station = station, month = month        GridLookup  station = station, month = month
+//!     c                                         ──▶     c
+//!     GridScan  t                                       (reads t)
+//!
+//!   table of places      station 0 1 2              rows of c are put into their places once;
+//!              month 1   [ c4 c7  · ]               a cell of t knows its place by its indices
+//!                    2   [ c0 c1 c5 ]
+//! ```
+//!
+//! Each key of the array is over one axis, so it is evaluated once per label, as for a reduction. Labels without a match are
+//! left out before any chunk is read, if the join returns only matches.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rule` | the optimizer rule |
+//! | `grid_lookup` | a hash join, taken apart |
+//! | `built` | the rows of the other side, by the numbers of their keys |
+//! | `matches` | the rows of the other side at each place of a partition |
+//! | `node` | the operator |
+//! | `stream` | the rows of a partition |
+
+mod built;
+mod grid_lookup;
+mod matches;
+mod node;
+mod rule;
+mod stream;
+
+pub use node::GridLookupExec;
+pub use rule::GridLookupRule;

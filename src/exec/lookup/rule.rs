@@ -1,0 +1,113 @@
+//! [`GridLookupRule`]: replaces hash joins by lookups.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinSide;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::physical_expr::PhysicalExprRef;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::grid_lookup::{GridLookup, OverScan};
+use super::node::GridLookupExec;
+use crate::exec::columns::{have_same_types, output_columns, replace_columns};
+use crate::exec::config::GridfusionConfig;
+
+/// A physical optimizer rule for hash joins with an array on one side, if each key of the array is over one dimension. The
+/// rows of the other side are put into a table by label, where cells look them up.
+///
+/// It belongs behind [`GridReduceRule`](crate::exec::GridReduceRule), where
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::execution::SessionStateBuilder;
+/// use gridfusion::exec::GridLookupRule;
+///
+/// let state = SessionStateBuilder::new()
+///     .with_default_features()
+///     .with_physical_optimizer_rule(Arc::new(GridLookupRule))
+///     .build();
+/// # let _ = state;
+/// ```
+#[derive(Debug, Default, Clone, Copy)]
+pub struct GridLookupRule;
+
+impl PhysicalOptimizerRule for GridLookupRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let config = GridfusionConfig::of(options);
+        if !config.lookup_joins {
+            return Ok(plan);
+        }
+        plan.transform_up(|plan| {
+            let joined = looked_up(&plan, &config)?;
+            Ok(joined.map_or_else(|| Transformed::no(plan), Transformed::yes))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "GridLookup"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Returns a plan with the rows of a join that looks them up; `None` for another plan.
+fn looked_up(
+    plan: &Arc<dyn ExecutionPlan>,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
+    let Some(OverScan { lookup, below }) = GridLookup::of(plan)? else { return Ok(None) };
+    /// The share of the memory for groups that places may take.
+    const SHARE: u64 = 4;
+    let bytes = lookup.places().saturating_mul(size_of::<u32>() as u64);
+    let side = lookup.side;
+    let Some(input) = lookup.other().cloned() else { return Ok(None) };
+    if bytes > config.reduce_memory as u64 / SHARE {
+        return Ok(None);
+    }
+    let scanned = lookup.scan.columns().len();
+    let lookup = Arc::new(lookup);
+    let node = GridLookupExec::of(Arc::clone(&lookup), input);
+    // The columns of each side, over those of the operator.
+    let of_side = |column_side: JoinSide, at: usize| -> Option<PhysicalExprRef> {
+        if column_side == side {
+            return below.columns.get(at).cloned();
+        }
+        let field = lookup.schema.fields().get(scanned + at)?;
+        Some(Arc::new(PhysicalColumn::new(field.name(), scanned + at)))
+    };
+    let mut joined: Arc<dyn ExecutionPlan> = Arc::new(node);
+    if let Some(predicate) = &below.predicate {
+        joined = Arc::new(FilterExec::try_new(Arc::clone(predicate), joined)?);
+    }
+    if let Some(filter) = join.filter() {
+        let condition = replace_columns(filter.expression(), &|column| {
+            let column = filter.column_indices().get(column.index())?;
+            of_side(column.side, column.index)
+        })?;
+        joined = Arc::new(FilterExec::try_new(condition, joined)?);
+    }
+    let columns: Option<Vec<PhysicalExprRef>> =
+        output_columns(join).into_iter().map(|(side, at)| of_side(side, at)).collect();
+    let Some(columns) = columns else { return Ok(None) };
+    let schema = join.schema();
+    let names = schema.fields().iter().map(|field| field.name().clone());
+    let columns: Vec<_> = columns.into_iter().zip(names).collect();
+    let replaced = ProjectionExec::try_new_with_schema_metadata(columns, joined, &schema)?;
+    Ok(have_same_types(&replaced, join).then(|| Arc::new(replaced) as _))
+}

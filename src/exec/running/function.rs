@@ -1,0 +1,76 @@
+//! [`Function`]: how a function of a window gets its values, and the lines that it needs.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::frames::Frames;
+use super::picks::{PickedLines, Picks};
+use super::running_state::{ColumnShape, Running};
+use super::totals::{Total, totals};
+
+/// How a function gets its values.
+#[derive(Debug, Clone)]
+pub(super) enum Function {
+    /// One value per position along the axis, such as `row_number`.
+    OfAxis(ArrayRef),
+    /// The value of another position, such as `lag`.
+    Pick(Arc<Picks>),
+    /// An aggregate of the frame.
+    Total(Total, Arc<Frames>),
+}
+
+impl Function {
+    /// Returns the state before line number `first`, for values of `data_type`. `None` if the function has no argument.
+    pub(super) fn running(
+        &self,
+        data_type: &DataType,
+        shape: ColumnShape,
+        first: usize,
+    ) -> Option<Box<dyn Running>> {
+        match self {
+            Self::OfAxis(_) => None,
+            Self::Pick(picks) => Some(Box::new(PickedLines::new(shape, picks.clone()))),
+            Self::Total(total, frames) => {
+                Some(totals(total, data_type, frames.clone(), shape, first))
+            }
+        }
+    }
+
+    /// Returns the first line whose argument is needed for the value of `line`.
+    pub(super) fn first_line(&self, line: usize) -> usize {
+        match self {
+            Self::OfAxis(_) => line,
+            Self::Pick(picks) => picks.needed_from(line).min(line),
+            Self::Total(_, frames) => frames.at(line).start.min(line),
+        }
+    }
+
+    /// Returns the first line whose argument is kept when the lines before `line` have their values.
+    pub(super) fn kept_from(&self, line: usize) -> usize {
+        match self {
+            Self::OfAxis(_) => usize::MAX,
+            Self::Pick(picks) => picks.kept_from(line),
+            Self::Total(_, frames) => frames.needed_from(line),
+        }
+    }
+
+    /// Returns the end of the lines whose arguments are needed for the value of `line`.
+    pub(super) fn reach(&self, line: usize) -> usize {
+        match self {
+            Self::OfAxis(_) => 0,
+            Self::Pick(picks) => picks.reach(line),
+            Self::Total(_, frames) => frames.at(line).end,
+        }
+    }
+
+    /// Returns the bytes that a kept cell takes.
+    pub(super) fn bytes_per_cell(&self) -> usize {
+        match self {
+            Self::OfAxis(_) => 0,
+            Self::Pick(_) => 16,
+            Self::Total(total, _) => total.bytes_per_cell(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Frames of `RANGE` with offsets, such as intervals: rows whose sort key is at most so far from that of the row.
+//!
+//! The bounds of all rows are computed at once, by the rules of DataFusion's `WindowFrameStateRange`. As keys ascend in the order of the
+//! window, so do bounds, and two pointers walk through the keys:
+//!
+//! ```text
+//!   key       0   2   3   7   8         RANGE 2 PRECEDING
+//!   key - 2  -2   0   1   5   6
+//!   start     0   0   1   3   3         the first key that is not less
+//! ```
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, make_comparator};
+use arrow::compute::SortOptions;
+use arrow::compute::kernels::numeric::{add, sub};
+use datafusion::error::Result;
+use datafusion::logical_expr::{WindowFrame, WindowFrameBound};
+
+/// Returns the frames of rows with these keys, in the order of the window. `None` if a key is NULL, or if a key and an offset
+/// have no sum of the same type.
+pub(super) fn range_frames(
+    frame: &WindowFrame,
+    key: &ArrayRef,
+    options: SortOptions,
+) -> Result<Option<Vec<Range<usize>>>> {
+    if key.null_count() > 0 {
+        return Ok(None);
+    }
+    let (Some(start), Some(end)) =
+        (targets(&frame.start_bound, key, options), targets(&frame.end_bound, key, options))
+    else {
+        return Ok(None);
+    };
+    let len = key.len();
+    let starts = match start {
+        Targets::Unbounded => vec![0; len],
+        Targets::Keys(keys) => bounds(key, &keys, options, false)?,
+    };
+    let ends = match end {
+        Targets::Unbounded => vec![len; len],
+        Targets::Keys(keys) => bounds(key, &keys, options, true)?,
+    };
+    Ok(Some(starts.into_iter().zip(ends).map(|(start, end)| start..end).collect()))
+}
+
+/// The key at which the frame of each row begins or ends.
+enum Targets {
+    Unbounded,
+    Keys(ArrayRef),
+}
+
+/// Returns the keys of a bound; `None` if they cannot be computed for all rows.
+fn targets(bound: &WindowFrameBound, key: &ArrayRef, options: SortOptions) -> Option<Targets> {
+    if bound.is_unbounded() {
+        return Some(Targets::Unbounded);
+    }
+    let (offset, precedes) = match bound {
+        WindowFrameBound::CurrentRow => return Some(Targets::Keys(ArrayRef::clone(key))),
+        WindowFrameBound::Preceding(offset) => (offset, true),
+        WindowFrameBound::Following(offset) => (offset, false),
+    };
+    let offset = offset.to_scalar().ok()?;
+    let keys = match precedes == options.descending {
+        true => add(key, &offset),
+        false => sub(key, &offset),
+    };
+    // DataFusion treats sums that overflow as no bound, for each row on its own.
+    let keys = keys.ok().filter(|keys| keys.data_type() == key.data_type())?;
+    Some(Targets::Keys(keys))
+}
+
+/// Returns for each row the first key that is not before its target, or behind it if `is_end`.
+fn bounds(
+    key: &ArrayRef,
+    targets: &ArrayRef,
+    options: SortOptions,
+    is_end: bool,
+) -> Result<Vec<usize>> {
+    let compare = make_comparator(key, targets, options)?;
+    let mut at = 0;
+    let bound = |row: usize| {
+        let is_before = |at: usize| {
+            let order = compare(at, row);
+            if is_end { order.is_le() } else { order.is_lt() }
+        };
+        while at < key.len() && is_before(at) {
+            at += 1;
+        }
+        at
+    };
+    Ok((0..key.len()).map(bound).collect())
+}

@@ -1,0 +1,178 @@
+//! The plans of windows and lookups, and what they read.
+
+use std::sync::Arc;
+
+use datafusion::physical_plan::{collect, displayable};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use gridfusion::{ArrayOptions, GridfusionSessionContextExt};
+use serde_json::json;
+
+use crate::codec::sent::plan;
+use crate::codec::shapes::{metric, tables};
+use crate::support::{
+    F64, Layout, TempTet, TestDataset, query, reducing, rows_from, sorted_rows_from, tet_bytes,
+};
+
+const ROLLING: &str = "avg(value) OVER (PARTITION BY station ORDER BY time ROWS 23 PRECEDING)";
+
+async fn text(ctx: &SessionContext, sql: &str) -> String {
+    displayable(plan(ctx, sql).await.unwrap().as_ref()).indent(false).to_string()
+}
+
+/// The rows of a query with and without a setting.
+async fn both(ctx: &SessionContext, setting: &str, sql: &str) -> [Vec<Vec<String>>; 2] {
+    let with = sorted_rows_from(ctx, sql).await;
+    query(ctx, &format!("SET gridfusion.{setting} = false")).await.unwrap();
+    let without = sorted_rows_from(ctx, sql).await;
+    query(ctx, &format!("SET gridfusion.{setting} = true")).await.unwrap();
+    [with, without]
+}
+
+#[tokio::test]
+async fn windows_run_along_a_dimension_or_over_rows() {
+    let ctx = tables().await;
+    let over = |window: &str| format!("count(value) OVER ({window})");
+    for (function, rest, is_on_grid) in [
+        (ROLLING.to_owned(), "", true),
+        (over("PARTITION BY station ORDER BY time DESC"), "", true),
+        (over("PARTITION BY station, date_trunc('month', time) ORDER BY time"), "", true),
+        (over("PARTITION BY time ORDER BY station"), "", true),
+        (over("ORDER BY time"), " WHERE station = 'Oslo'", true),
+        (over("ORDER BY time"), "", false),
+        (over("PARTITION BY station ORDER BY value"), "", false),
+        (over("PARTITION BY station ORDER BY time, value"), "", false),
+        (over("PARTITION BY substr(station, 1, 1) ORDER BY time"), "", false),
+        (over("PARTITION BY station, date_part('hour', time) ORDER BY time"), "", false),
+        (over("PARTITION BY station ORDER BY time"), " WHERE value > 0", false),
+        (
+            "sum(value) FILTER (WHERE value > 0) OVER (PARTITION BY station ORDER BY time)".into(),
+            "",
+            false,
+        ),
+        ("lag(value) IGNORE NULLS OVER (PARTITION BY station ORDER BY time)".into(), "", false),
+        ("lag(value, 24, 0.5) OVER (PARTITION BY station ORDER BY time)".into(), "", true),
+    ] {
+        let sql =
+            format!("SELECT time, station, value, {function} AS result FROM temperature{rest}");
+        let plan = text(&ctx, &sql).await;
+        assert_eq!(plan.contains("GridWindowExec"), is_on_grid, "{sql}\n{plan}");
+        let [with, without] = both(&ctx, "grid_windows", &sql).await;
+        assert_eq!(with.len(), without.len(), "{sql}");
+        if !function.contains("avg") {
+            assert!(with == without && !with.is_empty(), "{sql}");
+        }
+    }
+}
+
+/// The chunks of the selected labels are read, those behind a border twice, and rows are in order without a sort.
+#[tokio::test]
+async fn windows_read_selected_chunks_in_order() {
+    let ctx = tables().await;
+    let all = format!("SELECT time, station, {ROLLING} AS mean FROM temperature");
+    let sql = format!("{all} WHERE time >= TIMESTAMP '2024-02-01' ORDER BY time");
+    let of_query = plan(&ctx, &sql).await.unwrap();
+    let shown = text(&ctx, &sql).await;
+    assert!(shown.contains("GridWindowExec") && !shown.contains("SortExec"), "{shown}");
+    let rows = collect(Arc::clone(&of_query), ctx.task_ctx()).await.unwrap();
+    assert!(rows.iter().any(|batch| batch.num_rows() > 0));
+    let (read, pruned) = (metric(&of_query, "chunks_read"), metric(&of_query, "output_rows"));
+    assert!((3..6).contains(&read) && pruned > 0, "{read} of 6 chunks, {pruned} rows");
+    // Three partitions of two chunks each: the second and the third one read the chunk before theirs.
+    let of_query = plan(&ctx, &all).await.unwrap();
+    collect(Arc::clone(&of_query), ctx.task_ctx()).await.unwrap();
+    assert_eq!(metric(&of_query, "chunks_read"), 8, "{}", text(&ctx, &all).await);
+}
+
+/// Frames behind NaN, infinity and large numbers are exact.
+#[tokio::test]
+async fn nothing_stays_of_values_that_have_left_the_frame() {
+    let values = [1.0, f64::NAN, 2.0, 3.0, f64::INFINITY, 4.0, 5.0, 1e300, 0.25, 0.5, 0.75];
+    let data = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let dataset =
+        TestDataset::new("v", F64, &[11], &[4], data).with_metadata(json!({"dim_names": ["x"]}));
+    let layout = Layout { history_version: Some(1), ..Layout::default() };
+    let file = TempTet::new(&tet_bytes(&[dataset], &layout));
+    let ctx = reducing(2, 3);
+    let options = ArrayOptions::default().with_nan_as_null(false);
+    ctx.register_array("t", file.location(), options).await.unwrap();
+    let sql = "SELECT x, sum(value) OVER (ORDER BY x ROWS 1 PRECEDING), stddev_pop(value) OVER (ORDER BY x ROWS CURRENT ROW) FROM t ORDER BY x";
+    assert!(text(&ctx, sql).await.contains("GridWindowExec"));
+    let sums: Vec<String> =
+        rows_from(&ctx, sql).await.into_iter().map(|row| row[1].clone()).collect();
+    assert_eq!(
+        sums,
+        ["1.0", "NaN", "NaN", "5.0", "inf", "inf", "9.0", "1e300", "1e300", "0.75", "1.25"]
+    );
+    let spreads = rows_from(&ctx, sql).await.into_iter().map(|row| row[2].clone());
+    let of_one = |value: &f64| if value.is_finite() { "0.0" } else { "NaN" };
+    assert!(spreads.eq(values.iter().map(of_one)));
+}
+
+/// Windows that need too much memory sort rows, and the pool refuses others.
+#[tokio::test]
+async fn windows_account_for_their_memory() {
+    let ctx = tables().await;
+    let sql = "SELECT time, station, sum(value) OVER (PARTITION BY station ORDER BY time ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS s FROM temperature";
+    assert!(text(&ctx, sql).await.contains("GridWindowExec"));
+    query(&ctx, "SET gridfusion.reduce_memory = 50000").await.unwrap();
+    assert!(!text(&ctx, sql).await.contains("GridWindowExec"));
+    let rolling = format!("SELECT time, station, {ROLLING} FROM temperature");
+    query(&ctx, "SET gridfusion.reduce_memory = 500000").await.unwrap();
+    assert!(text(&ctx, &rolling).await.contains("GridWindowExec"));
+}
+
+#[tokio::test]
+async fn lookups_read_only_labels_with_a_match() {
+    let ctx = tables().await;
+    let sql = "SELECT t.time, t.value, n.k FROM temperature t JOIN (VALUES (TIMESTAMP '2024-01-05 12:00:00', 1), (TIMESTAMP '2024-01-05 12:00:00', 2), (NULL, 3)) n(time, k) ON t.time = n.time";
+    let of_query = plan(&ctx, sql).await.unwrap();
+    assert!(text(&ctx, sql).await.contains("GridLookupExec"));
+    let rows = collect(Arc::clone(&of_query), ctx.task_ctx()).await.unwrap();
+    assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 12);
+    assert_eq!(metric(&of_query, "chunks_read"), 1);
+    let [with, without] = both(&ctx, "lookup_joins", sql).await;
+    assert!(with == without);
+    for (sql, is_looked_up) in [
+        // A climatology, and an array that is joined by a function of a dimension.
+        (
+            "SELECT t.station, t.value - c.mean FROM (SELECT station, date_part('month', time) AS m, avg(value) AS mean FROM temperature GROUP BY station, m) c RIGHT JOIN temperature t ON t.station = c.station AND date_part('month', t.time) = c.m",
+            true,
+        ),
+        (
+            "SELECT t.time, t.value, d.value FROM temperature t JOIN temperature d ON date_trunc('day', t.time) = d.time AND t.station = d.station",
+            true,
+        ),
+        (
+            "SELECT t.time FROM temperature t WHERE t.station IN (SELECT station FROM elevation WHERE value > 50)",
+            true,
+        ),
+        ("SELECT t.time FROM temperature t JOIN elevation e ON t.value = e.value", false),
+        (
+            "SELECT t.time FROM temperature t FULL JOIN (VALUES ('Oslo')) s(station) ON t.station = s.station",
+            false,
+        ),
+    ] {
+        let plan = text(&ctx, sql).await;
+        assert_eq!(plan.contains("GridLookupExec"), is_looked_up, "{sql}\n{plan}");
+        let [with, without] = both(&ctx, "lookup_joins", sql).await;
+        assert!(with == without, "{sql}");
+    }
+}
+
+/// The rows of the other side are accounted for.
+#[tokio::test]
+async fn lookups_account_for_their_memory() {
+    let config = SessionConfig::new().with_target_partitions(2);
+    let runtime = datafusion::execution::runtime_env::RuntimeEnvBuilder::new()
+        .with_memory_limit(200_000, 1.0)
+        .build_arc()
+        .unwrap();
+    let ctx = SessionContext::new_with_config_rt(config, runtime);
+    ctx.enable_gridfusion();
+    let options = ArrayOptions::default().with_dataset("temperature");
+    ctx.register_array("t", "examples/data/stations.tet", options).await.unwrap();
+    query(&ctx, "CREATE TABLE s AS SELECT value AS k, CAST(value AS VARCHAR) AS station FROM generate_series(1, 8000)").await.unwrap();
+    let sql = "SELECT t.time, s.k FROM s JOIN t ON t.station = s.station";
+    let error = query(&ctx, sql).await.unwrap_err().to_string();
+    assert!(error.contains("GridLookupExec"), "{error}");
+}
