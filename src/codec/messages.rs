@@ -11,7 +11,7 @@ use prost::{Message, Oneof};
 pub(super) struct Envelope {
     #[prost(message, required, tag = "1")]
     pub(super) declared: Declared,
-    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "Node", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
     pub(super) node: Option<Node>,
 }
 
@@ -32,6 +32,8 @@ pub(super) enum Node {
     Window(Window),
     #[prost(message, tag = "8")]
     Lookup(Lookup),
+    #[prost(message, tag = "9")]
+    Top(Top),
 }
 
 /// The declarations of a node to DataFusion.
@@ -361,6 +363,24 @@ pub(super) struct Window {
     pub(super) parts: Vec<PartOf>,
     #[prost(uint64, repeated, tag = "3")]
     pub(super) projection: Vec<u64>,
+}
+
+/// The first rows of the partitions of a window.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Top {
+    #[prost(message, required, tag = "1")]
+    pub(super) scan: PhysicalPlanNode,
+    #[prost(uint64, tag = "2")]
+    pub(super) count: u64,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) partition_by: Vec<PhysicalExprNode>,
+    /// The first sort key.
+    #[prost(message, repeated, tag = "4")]
+    pub(super) order: Vec<PhysicalSortExprNode>,
+    #[prost(message, repeated, tag = "5")]
+    pub(super) predicate: Vec<PhysicalExprNode>,
+    #[prost(bool, tag = "6")]
+    pub(super) any_of_ties: bool,
 }
 
 /// A join that looks up the rows of its input.

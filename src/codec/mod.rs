@@ -23,7 +23,7 @@
 //! | `origins`, `known_files`, `versions` | what a table was opened from: places, files of a table of many, their versions |
 //! | `tables` | tables that this process has opened for plans |
 //! | `recipe` | how to make a node, as a trait |
-//! | `grid_nodes`, `window_node`, `lookup_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
+//! | `grid_nodes`, `window_node`, `lookup_node`, `top_node`, `sparse_nodes` | the recipes of nodes, as messages and back |
 //! | `shares` | [`SharedLeaf`], a leaf that several processes run together |
 //! | `work_list` | [`WorkListExec`], a leaf whose partitions an engine can choose |
 //! | `travelled` | [`TravelledExec`], a node that came from another process |
@@ -42,6 +42,7 @@ mod recipe;
 mod shares;
 mod sparse_nodes;
 mod tables;
+mod top_node;
 mod travelled;
 mod versions;
 mod window_node;

@@ -17,13 +17,15 @@ use super::lookup_node::LookupRecipe;
 use super::messages::{Envelope, Node, WorkList};
 use super::recipe::Recipe;
 use super::sparse_nodes::{AnswerRecipe, SparseScanRecipe};
+use super::top_node::TopRecipe;
 use super::travelled::TravelledExec;
 use super::window_node::WindowRecipe;
 use super::work_list::WorkListExec;
 use crate::error::Error;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
-    GridLookupExec, GridReduceExec, GridScanExec, GridWindowExec, SparseAnswerExec, SparseScanExec,
+    GridLookupExec, GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseAnswerExec,
+    SparseScanExec,
 };
 
 /// Converts the nodes of gridfusion to bytes, and back to nodes that open their tables when they first run.
@@ -89,6 +91,7 @@ impl PhysicalExtensionCodec for GridfusionCodec {
         let recipe: Arc<dyn Recipe> = match node {
             Some(Node::Scan(it)) => Arc::new(ScanRecipe::of_message(it, schema, decoder)?),
             Some(Node::Reduce(it)) => Arc::new(ReduceRecipe::of_message(&it, schema, decoder)?),
+            Some(Node::Top(it)) => Arc::new(TopRecipe::of_message(&it, schema, decoder)?),
             Some(Node::Lookup(it)) => Arc::new(LookupRecipe::of_message(&it, inputs, decoder)?),
             Some(Node::Window(it)) => Arc::new(WindowRecipe::of_message(it, decoder)?),
             Some(Node::SparseScan(it)) => {
@@ -124,6 +127,8 @@ impl PhysicalExtensionCodec for GridfusionCodec {
             Arc::new(ScanRecipe::of(scan)?)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
             Arc::new(ReduceRecipe::of(reduce))
+        } else if let Some(top) = node.downcast_ref::<GridTopExec>() {
+            Arc::new(TopRecipe::of(top))
         } else if let Some(lookup) = node.downcast_ref::<GridLookupExec>() {
             Arc::new(LookupRecipe::of(lookup)?)
         } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {

@@ -7,7 +7,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::array::{ColumnSource, GridArray};
-use crate::exec::{GridReduceExec, GridScanExec, GridWindowExec, SparseScanExec};
+use crate::exec::{GridReduceExec, GridScanExec, GridTopExec, GridWindowExec, SparseScanExec};
 use crate::plan::ScanPlan;
 use crate::source::TableOrigin;
 
@@ -44,6 +44,7 @@ pub struct SharedLeaf<'a> {
 enum Leaf<'a> {
     Scan(&'a GridScanExec),
     Reduce(&'a GridReduceExec, &'a GridScanExec),
+    Top(&'a GridTopExec, &'a GridScanExec),
     Window(&'a GridWindowExec),
     Sparse(&'a SparseScanExec),
 }
@@ -55,6 +56,8 @@ impl<'a> SharedLeaf<'a> {
             Leaf::Scan(scan)
         } else if let Some(reduce) = node.downcast_ref::<GridReduceExec>() {
             Leaf::Reduce(reduce, reduce.scan()?)
+        } else if let Some(top) = node.downcast_ref::<GridTopExec>() {
+            Leaf::Top(top, top.scan())
         } else if let Some(window) = node.downcast_ref::<GridWindowExec>() {
             Leaf::Window(window)
         } else {
@@ -71,7 +74,7 @@ impl<'a> SharedLeaf<'a> {
     /// Returns about how many bytes of cells the leaf decodes.
     pub fn bytes(&self) -> u64 {
         match self.leaf {
-            Leaf::Scan(scan) | Leaf::Reduce(_, scan) => {
+            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => {
                 bytes(scan.array(), scan.plan(), &scan.columns())
             }
             Leaf::Window(window) => {
@@ -88,7 +91,7 @@ impl<'a> SharedLeaf<'a> {
     /// Returns what the table was opened from. `None` if the program opened it itself: then no other process can.
     pub fn origin(&self) -> Option<&'a TableOrigin> {
         match self.leaf {
-            Leaf::Scan(scan) | Leaf::Reduce(_, scan) => scan.origin(),
+            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => scan.origin(),
             Leaf::Window(window) => window.scan().origin(),
             Leaf::Sparse(scan) => scan.origin(),
         }
@@ -101,7 +104,7 @@ impl<'a> SharedLeaf<'a> {
         /// The parts of a table that have names.
         const REGIONS: u128 = 64;
         let (name, first, all) = match self.leaf {
-            Leaf::Scan(scan) | Leaf::Reduce(_, scan) => {
+            Leaf::Scan(scan) | Leaf::Reduce(_, scan) | Leaf::Top(_, scan) => {
                 let plan = scan.plan();
                 let mut tasks = (0..plan.partition_count()).flat_map(|it| plan.tasks(it));
                 let first = tasks.next().map_or(0, |task| plan.task(task).chunk_number);
@@ -132,6 +135,7 @@ impl<'a> SharedLeaf<'a> {
         Ok(match self.leaf {
             Leaf::Scan(scan) => of(scan.shares(count)?),
             Leaf::Reduce(reduce, _) => of(reduce.shares(count)?),
+            Leaf::Top(top, _) => of(top.shares(count)?),
             Leaf::Window(window) => of(window.shares(count)?),
             Leaf::Sparse(scan) => of(scan.shares(count)),
         })

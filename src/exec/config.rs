@@ -37,6 +37,8 @@ pub struct GridfusionConfig {
     pub align_joins: bool,
     /// Whether aggregates of whole partitions of a window are reductions.
     pub reduce_windows: bool,
+    /// Whether rows that cannot be among the first of a window's partition are left out below it.
+    pub top_rows: bool,
     /// Whether joins of an array with a table look up rows by label, instead of hashing.
     pub lookup_joins: bool,
     /// Whether windows whose frames move along a dimension run on the array, instead of over sorted rows.
@@ -65,6 +67,7 @@ impl Default for GridfusionConfig {
             reduce_windows: true,
             grid_windows: true,
             lookup_joins: true,
+            top_rows: true,
             reduce_memory: 1 << 30,
             declare_range: true,
             remote: Remote::default(),
@@ -110,6 +113,7 @@ impl GridfusionConfig {
                     (ALIGN_JOINS, OptionValue::Flag(align)) => self.align_joins = align,
                     (REDUCE_WINDOWS, OptionValue::Flag(reduce)) => self.reduce_windows = reduce,
                     (GRID_WINDOWS, OptionValue::Flag(grid)) => self.grid_windows = grid,
+                    (TOP_ROWS, OptionValue::Flag(leave_out)) => self.top_rows = leave_out,
                     (LOOKUP_JOINS, OptionValue::Flag(look_up)) => self.lookup_joins = look_up,
                     (DECLARE_RANGE, OptionValue::Flag(declare)) => self.declare_range = declare,
                     (REDUCE_MEMORY, OptionValue::Number(bytes)) => {
@@ -143,6 +147,7 @@ impl GridfusionConfig {
             REDUCE_WINDOWS => Some(self.reduce_windows.to_string()),
             REDUCE_MEMORY => Some(self.reduce_memory.to_string()),
             GRID_WINDOWS => Some(self.grid_windows.to_string()),
+            TOP_ROWS => Some(self.top_rows.to_string()),
             LOOKUP_JOINS => Some(self.lookup_joins.to_string()),
             DECLARE_RANGE => Some(self.declare_range.to_string()),
             other => match remote_settings::get(&self.remote.limits(), other) {
@@ -160,6 +165,7 @@ const ALIGN_JOINS: &str = "align_joins";
 const REDUCE_WINDOWS: &str = "reduce_windows";
 const REDUCE_MEMORY: &str = "reduce_memory";
 const GRID_WINDOWS: &str = "grid_windows";
+const TOP_ROWS: &str = "top_rows";
 const LOOKUP_JOINS: &str = "lookup_joins";
 const DECLARE_RANGE: &str = "declare_range";
 
@@ -204,7 +210,8 @@ mod tests {
                 "io" => "pread",
                 _ if option.kind == ValueKind::Number => "17",
                 "reduce" | "reduce_weights" | "reduce_windows" | "grid_windows"
-                | "eager_aggregation" | "align_joins" | "lookup_joins" | "declare_range" => "false",
+                | "eager_aggregation" | "align_joins" | "lookup_joins" | "top_rows"
+                | "declare_range" => "false",
                 _ => "true",
             };
             config.set(option.name, value).unwrap();

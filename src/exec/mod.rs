@@ -10,11 +10,12 @@
 //!   reduce ──────────┘                             └─ while it runs        (called by chunks)
 //!
 //!   window, eager, align ─▶ reduce            rules: plans over rows that become reductions and scans
-//!   running ─▶ chunks                         windows along a dimension
+//!   running, lookup, top ─▶ chunks            windows and joins that read chunks themselves
 //! ```
 
 mod align;
 mod best_first;
+mod block_stream;
 mod blocks;
 mod chunk_memory;
 mod chunks;
@@ -31,6 +32,7 @@ mod locator;
 mod lookup;
 mod metrics;
 mod order;
+mod order_keys;
 pub(crate) mod pruning;
 mod reduce;
 mod remote_settings;
@@ -39,6 +41,7 @@ mod scan;
 pub(crate) mod sparse;
 mod stats;
 mod stream;
+mod top;
 pub(crate) mod weighted_avg;
 mod window;
 mod yield_budget;
@@ -53,4 +56,5 @@ pub use reduce::{GridReduceExec, GridReduceRule};
 pub use running::{GridWindowExec, GridWindowRule, WindowPart};
 pub use scan::{GridScanExec, PushedDown};
 pub use sparse::{SparseAnswerExec, SparseAnswerRule, SparsePlan, SparseScanExec, TileCounts};
+pub use top::{GridTopExec, GridTopRule, TopOf};
 pub use window::WindowReduceRule;

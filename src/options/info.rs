@@ -169,6 +169,13 @@ pub const SESSION: &[OptionInfo] = &[
     )
     .in_session(),
     OptionInfo::new(
+        "top_rows",
+        ValueKind::Flag,
+        "`true`",
+        "leaves out rows that cannot be among the first of their partition, before `row_number` or `rank` sorts them",
+    )
+    .in_session(),
+    OptionInfo::new(
         "lookup_joins",
         ValueKind::Flag,
         "`true`",

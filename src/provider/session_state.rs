@@ -12,7 +12,7 @@ use super::named_arguments::NamedArguments;
 use super::table_functions::ArrayFunction;
 use crate::exec::weighted_avg::weighted_avg_udaf;
 use crate::exec::{
-    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule,
+    AlignJoinsRule, BestFirstRule, EagerAggregateRule, GridLookupRule, GridReduceRule, GridTopRule,
     GridWindowRule, GridfusionConfig, SparseAnswerRule, WindowReduceRule,
 };
 
@@ -89,9 +89,10 @@ impl GridfusionSessionStateBuilderExt for SessionStateBuilder {
 /// Adds the optimizer rules that the session lacks.
 fn add_rules(builder: &mut SessionStateBuilder) {
     let rules = &mut builder.physical_optimizers().get_or_insert_default().rules;
-    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 7] = [
+    let ours: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 8] = [
         Arc::new(WindowReduceRule),
         Arc::new(GridWindowRule),
+        Arc::new(GridTopRule),
         Arc::new(EagerAggregateRule),
         Arc::new(AlignJoinsRule),
         Arc::new(GridReduceRule),

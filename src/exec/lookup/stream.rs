@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::{BatchCoalescer, take};
+use arrow::compute::take;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -16,11 +16,11 @@ use super::built::{Built, SharedRows};
 use super::grid_lookup::{GridLookup, Kept};
 use super::matches::{Matches, Rows};
 use crate::array::ColumnSource;
+use crate::exec::block_stream::{BlockRows, BlockStream};
 use crate::exec::blocks::{columns, own_columns, values_of};
 use crate::exec::chunks::{ChunkReader, OpenChunk};
 use crate::exec::metrics::ScanMetrics;
-use crate::exec::yield_budget::YieldBudget;
-use crate::plan::{Assembler, Block, Blocks};
+use crate::plan::{Assembler, Block};
 use crate::reduce::RowPlaces;
 
 /// Returns the joined rows of a partition of the scan. `rows` are those of the other side.
@@ -37,7 +37,7 @@ pub(super) fn joined(
     let (lookup, context) = (Arc::clone(lookup), Arc::clone(context));
     let opened = async move {
         let built = rows.await.map_err(DataFusionError::Shared)?;
-        let stream = LookupStream::new(lookup, built, partition, metrics, &context)?;
+        let stream = stream(lookup, built, partition, metrics, &context)?;
         Ok::<_, DataFusionError>(futures::stream::try_unfold(stream, |mut stream| async move {
             let batch = stream.next().await?;
             Ok(batch.map(|batch| (batch, stream)))
@@ -47,114 +47,66 @@ pub(super) fn joined(
     Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, batches)))
 }
 
-/// A producer of the batches of one partition.
-struct LookupStream {
+/// Puts the rows of the other side into their places, and reads the chunks that may have matches.
+fn stream(
+    lookup: Arc<GridLookup>,
+    built: Arc<Built>,
+    partition: usize,
+    metrics: ScanMetrics,
+    context: &TaskContext,
+) -> Result<BlockStream<JoinedRows>> {
+    let scan = &lookup.scan;
+    let (plan, matches) = Matches::of(&lookup, &built, partition)?;
+    let consumer = format!("GridLookupExec[{partition}]");
+    let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
+    reservation.try_grow(matches.size())?;
+    let columns = scan.columns();
+    let tasks = plan.tasks(0);
+    let (all, left) = (scan.plan().tasks(partition).count_tasks(), tasks.count_tasks());
+    metrics.chunks_examined.add_pruned((all - left) as usize);
+    metrics.chunks_examined.add_matched(left as usize);
+    let reader = ChunkReader::new(
+        Arc::clone(scan.array()),
+        Arc::new(plan),
+        tasks,
+        scan.plan().partition_count(),
+        values_of(&columns),
+        consumer,
+        context,
+    );
+    let batch_size = context.session_config().batch_size();
+    // A row of the array may have many matches.
+    let block_size = batch_size / matches.most();
+    let schema = Arc::clone(&lookup.schema);
+    let rows = JoinedRows {
+        assembler: Assembler::new(scan.array()),
+        places: RowPlaces::default(),
+        last: None,
+        columns,
+        built,
+        matches,
+        _reservation: reservation,
+        lookup,
+    };
+    Ok(BlockStream::new(rows, reader, &schema, batch_size, block_size, metrics))
+}
+
+/// A maker of joined rows.
+struct JoinedRows {
     lookup: Arc<GridLookup>,
     built: Arc<Built>,
     matches: Matches,
     _reservation: MemoryReservation,
     /// The columns of the scan.
     columns: Vec<ColumnSource>,
-    reader: ChunkReader,
     assembler: Assembler,
     places: RowPlaces,
     /// The rows of the last block with the columns of the other side, which the next block often needs again.
     last: Option<(Rows, Vec<ArrayRef>)>,
-    open: Option<(OpenChunk, Blocks)>,
-    batch_size: u64,
-    coalescer: BatchCoalescer,
-    yields: YieldBudget,
-    metrics: ScanMetrics,
 }
 
-impl LookupStream {
-    fn new(
-        lookup: Arc<GridLookup>,
-        built: Arc<Built>,
-        partition: usize,
-        metrics: ScanMetrics,
-        context: &TaskContext,
-    ) -> Result<Self> {
-        let scan = &lookup.scan;
-        let (plan, matches) = Matches::of(&lookup, &built, partition)?;
-        let consumer = format!("GridLookupExec[{partition}]");
-        let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
-        reservation.try_grow(matches.size())?;
-        let columns = scan.columns();
-        let tasks = plan.tasks(0);
-        let (all, left) = (scan.plan().tasks(partition).count_tasks(), tasks.count_tasks());
-        metrics.chunks_examined.add_pruned((all - left) as usize);
-        metrics.chunks_examined.add_matched(left as usize);
-        let reader = ChunkReader::new(
-            Arc::clone(scan.array()),
-            Arc::new(plan),
-            tasks,
-            scan.plan().partition_count(),
-            values_of(&columns),
-            consumer,
-            context,
-        );
-        let batch_size = context.session_config().batch_size();
-        Ok(Self {
-            // A row of the array may have many matches.
-            batch_size: (batch_size / matches.most()).max(1) as u64,
-            coalescer: BatchCoalescer::new(Arc::clone(&lookup.schema), batch_size)
-                .with_biggest_coalesce_batch_size(Some(batch_size / 2)),
-            assembler: Assembler::new(scan.array()),
-            places: RowPlaces::default(),
-            last: None,
-            open: None,
-            yields: YieldBudget::default(),
-            _reservation: reservation,
-            columns,
-            reader,
-            matches,
-            built,
-            metrics,
-            lookup,
-        })
-    }
-
-    /// Returns the next batch, or `None` at the end.
-    async fn next(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.coalescer.next_completed_batch() {
-                self.metrics.baseline.record_output(batch.num_rows());
-                return Ok(Some(batch));
-            }
-            if let Some((open, blocks)) = &mut self.open {
-                if let Some(block) = blocks.next() {
-                    let batch = self.batch(&block)?;
-                    if batch.num_columns() == 0 {
-                        self.metrics.baseline.record_output(batch.num_rows());
-                        return Ok(Some(batch));
-                    }
-                    self.coalescer.push_batch(batch)?;
-                    continue;
-                }
-                let cells = open.task.cells();
-                if let Some((open, _)) = self.open.take() {
-                    self.reader.release(open)?;
-                }
-                self.yields.spend(cells).await;
-            }
-            let Some(open) = self.reader.next(&self.metrics).await? else {
-                self.coalescer.finish_buffered_batch()?;
-                let batch = self.coalescer.next_completed_batch();
-                return Ok(batch.inspect(|it| self.metrics.baseline.record_output(it.num_rows())));
-            };
-            let blocks = Blocks::new(&open.task, self.batch_size);
-            self.open = Some((open, blocks));
-        }
-    }
-
-    /// Returns the joined rows of a block of the open chunk.
-    fn batch(&mut self, block: &Block) -> Result<RecordBatch> {
-        let elapsed = self.metrics.baseline.elapsed_compute().clone();
-        let _timer = elapsed.timer();
-        let Some((open, _)) = &self.open else {
-            return Ok(RecordBatch::new_empty(Arc::clone(&self.lookup.schema)));
-        };
+impl BlockRows for JoinedRows {
+    fn rows(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<RecordBatch> {
         let array = self.lookup.scan.array();
         let (places, repeated) =
             self.places.of(&self.matches.table, array.grid(), &open.task, block);
@@ -167,8 +119,7 @@ impl LookupStream {
             }
         };
         let mut arrays = columns(array, &mut self.assembler, &self.columns, open, block)?;
-        if self.reader.is_limited() {
-            // Consumers may hold the batch.
+        if is_limited {
             arrays = own_columns(&self.columns, arrays)?;
         }
         let mut count = block.rows() as usize;

@@ -18,10 +18,10 @@ use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr
 
 use super::frames::{Frames, peers};
 use super::function::Function;
-use super::order_keys::has_order_keys;
 use super::shift::picks;
 use super::totals::Total;
 use super::window_axis::WindowAxis;
+use crate::exec::order_keys::has_order_keys;
 
 /// A function of a window.
 #[derive(Debug, Clone)]

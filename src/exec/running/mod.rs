@@ -30,7 +30,7 @@
 //! | `parts` | the division among partitions of the plan, and the memory |
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
-//! | `running_state`, `totals`, `picks`, `order_keys` | the state of a function in a column of chunks |
+//! | `running_state`, `totals`, `picks` | the state of a function in a column of chunks |
 
 mod call;
 mod frames;
@@ -38,7 +38,6 @@ mod function;
 mod grid_window;
 mod node;
 mod open_column;
-mod order_keys;
 mod parts;
 mod picks;
 mod range_frames;

@@ -13,8 +13,8 @@ use arrow::datatypes::{ArrowNativeType, DataType};
 use datafusion::error::Result;
 
 use super::frames::Frames;
-use super::order_keys::{of_order_keys, order_keys};
 use super::running_state::{ColumnShape, Running};
+use crate::exec::order_keys::{of_order_keys, order_keys};
 use crate::reduce::{
     FloatSum, Fold, Greatest, IntegerSum, Least, Moments, Sliding, Spread, ValueCount,
 };

@@ -10,6 +10,8 @@ mod plans;
 mod random;
 /// Windows along a dimension.
 mod running;
+/// The first rows of partitions.
+mod top;
 /// The plans of windows and lookups.
 mod window_plans;
 /// Windows over partitions.

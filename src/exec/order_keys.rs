@@ -81,7 +81,7 @@ macro_rules! by_type {
 }
 
 /// Whether numbers of a type have order keys.
-pub(super) fn has_order_keys(data_type: &DataType) -> bool {
+pub(in crate::exec) fn has_order_keys(data_type: &DataType) -> bool {
     fn yes<T: OrderKey>() -> bool {
         true
     }
@@ -92,7 +92,7 @@ pub(super) fn has_order_keys(data_type: &DataType) -> bool {
 ///
 /// # Errors
 /// `Internal` for other types.
-pub(super) fn order_keys(values: &dyn Array, of_null: i64) -> Result<Vec<i64>> {
+pub(in crate::exec) fn order_keys(values: &dyn Array, of_null: i64) -> Result<Vec<i64>> {
     fn keys<T: OrderKey>(values: &dyn Array, of_null: i64) -> Result<Vec<i64>> {
         let data = values.to_data();
         let numbers = &data.buffer::<T>(0)[..values.len()];
@@ -115,7 +115,7 @@ pub(super) fn order_keys(values: &dyn Array, of_null: i64) -> Result<Vec<i64>> {
 ///
 /// # Errors
 /// `Internal` for other types.
-pub(super) fn of_order_keys(
+pub(in crate::exec) fn of_order_keys(
     keys: &[i64],
     nulls: Option<NullBuffer>,
     data_type: &DataType,

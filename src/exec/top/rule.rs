@@ -1,0 +1,183 @@
+//! [`GridTopRule`]: leaves out rows below windows of which only the first rows are needed.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column as PhysicalColumn, Literal};
+use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
+use datafusion::physical_expr::{PhysicalExprRef, split_conjunction};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
+
+use super::node::GridTopExec;
+use super::top_of::TopOf;
+use crate::exec::GridScanExec;
+use crate::exec::config::GridfusionConfig;
+use crate::exec::reduce::InputOperators;
+
+/// The greatest number of rows per partition. With more, most rows of short partitions would pass.
+const MOST: i64 = 1000;
+
+/// A physical optimizer rule for `row_number` or `rank` over an array, of which a filter keeps the first few: the rows that cannot be
+/// among them are left out before the sort.
+///
+/// It belongs behind [`GridWindowRule`](crate::exec::GridWindowRule), where
+/// [`with_gridfusion`](crate::GridfusionSessionStateBuilderExt::with_gridfusion) puts it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::execution::SessionStateBuilder;
+/// use gridfusion::exec::GridTopRule;
+///
+/// let state = SessionStateBuilder::new()
+///     .with_default_features()
+///     .with_physical_optimizer_rule(Arc::new(GridTopRule))
+///     .build();
+/// # let _ = state;
+/// ```
+#[derive(Debug, Default, Clone, Copy)]
+pub struct GridTopRule;
+
+impl PhysicalOptimizerRule for GridTopRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        options: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let config = GridfusionConfig::of(options);
+        if !config.top_rows {
+            return Ok(plan);
+        }
+        plan.transform_up(|plan| {
+            let fewer = match plan.downcast_ref::<FilterExec>() {
+                Some(filter) => with_fewer_rows(&plan, filter, &config)?,
+                None => None,
+            };
+            Ok(fewer.map_or_else(|| Transformed::no(plan), Transformed::yes))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "GridTop"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// Returns `plan`, which is a filter above a window, with fewer rows below the window. `None` if all rows are needed.
+fn with_fewer_rows(
+    plan: &Arc<dyn ExecutionPlan>,
+    filter: &FilterExec,
+    config: &GridfusionConfig,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let is_window = |it: &dyn ExecutionPlan| functions(it).is_some();
+    let Some(above) = InputOperators::above(filter.input(), &is_window)? else { return Ok(None) };
+    let window = &above.input;
+    let inputs = window.children();
+    let (Some(functions), [input]) = (functions(window.as_ref()), inputs.as_slice()) else {
+        return Ok(None);
+    };
+    let first_function = input.schema().fields().len();
+    let predicate = above.over_input(filter.predicate())?;
+    let count = split_conjunction(&predicate).into_iter().filter_map(|it| most(it, first_function));
+    let Some(count) = count.min().filter(|count| *count <= MOST) else { return Ok(None) };
+    let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
+        return Ok(None);
+    };
+    let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_plain()) else {
+        return Ok(None);
+    };
+    let Some(top) = top_of(functions, count, &below)? else { return Ok(None) };
+    let Some(node) = GridTopExec::over(scan, top)? else { return Ok(None) };
+    if node.bytes() > config.reduce_memory as u64 {
+        return Ok(None);
+    }
+    let node: Arc<dyn ExecutionPlan> = Arc::new(node);
+    let replace = |it: Arc<dyn ExecutionPlan>| match Arc::ptr_eq(&it, &below.input) {
+        true => Ok(Transformed::yes(Arc::clone(&node))),
+        false => Ok(Transformed::no(it)),
+    };
+    Ok(Some(Arc::clone(plan).transform_up(replace)?.data))
+}
+
+/// Returns the functions of a window; `None` for another operator.
+fn functions(plan: &dyn ExecutionPlan) -> Option<&[Arc<dyn WindowExpr>]> {
+    let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(|it| it.window_expr());
+    bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(|it| it.window_expr()))
+}
+
+/// Returns the greatest value of a function of the window that a conjunct allows; `None` for another condition.
+fn most(conjunct: &PhysicalExprRef, first_function: usize) -> Option<i64> {
+    let comparison = conjunct.downcast_ref::<BinaryExpr>()?;
+    let column = |expr: &PhysicalExprRef| {
+        expr.downcast_ref::<PhysicalColumn>().is_some_and(|it| it.index() >= first_function)
+    };
+    let number = |expr: &PhysicalExprRef| match expr.downcast_ref::<Literal>()?.value() {
+        ScalarValue::UInt64(number) => i64::try_from((*number)?).ok(),
+        ScalarValue::Int64(number) => *number,
+        _ => None,
+    };
+    let (left, right) = (comparison.left(), comparison.right());
+    let (operator, number) = if column(left) {
+        (*comparison.op(), number(right)?)
+    } else if column(right) {
+        (comparison.op().swap()?, number(left)?)
+    } else {
+        return None;
+    };
+    match operator {
+        Operator::LtEq | Operator::Eq => Some(number),
+        Operator::Lt => number.checked_sub(1),
+        _ => None,
+    }
+}
+
+/// Returns the rows that functions of a window need to get values up to `count`. `None` unless all of them are `row_number` or
+/// `rank` in one order.
+fn top_of(
+    functions: &[Arc<dyn WindowExpr>],
+    count: i64,
+    below: &InputOperators,
+) -> Result<Option<TopOf>> {
+    let Some(first) = functions.first() else { return Ok(None) };
+    let mut is_numbered = true;
+    for function in functions {
+        let Some(name) = name(function) else { return Ok(None) };
+        is_numbered &= name == "row_number";
+        let is_same = function.partition_by() == first.partition_by()
+            && function.order_by() == first.order_by();
+        if !is_same || !matches!(name, "row_number" | "rank") {
+            return Ok(None);
+        }
+    }
+    let ([order, ..], Ok(count)) = (first.order_by(), usize::try_from(count)) else {
+        return Ok(None);
+    };
+    let over_scan = |expr: &PhysicalExprRef| below.over_input(expr);
+    let partition_by = first.partition_by().iter().map(over_scan).collect::<Result<Vec<_>>>()?;
+    let any_of_ties = is_numbered && first.order_by().len() == 1;
+    let mut order = order.clone();
+    order.expr = over_scan(&order.expr)?;
+    let predicate = below.predicate.clone();
+    if partition_by.iter().chain([&order.expr]).chain(&predicate).any(is_volatile) {
+        return Ok(None);
+    }
+    Ok(Some(TopOf { count, partition_by, order, predicate, any_of_ties }))
+}
+
+/// Returns the name of a function that is no aggregate.
+fn name(function: &Arc<dyn WindowExpr>) -> Option<&str> {
+    let standard = function.as_any().downcast_ref::<StandardWindowExpr>()?;
+    let function = standard.get_standard_func_expr().as_any();
+    Some(function.downcast_ref::<WindowUDFExpr>()?.fun().name())
+}
