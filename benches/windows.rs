@@ -66,11 +66,29 @@ const WINDOWS: [(&str, &str, &str); 11] = [
     ),
 ];
 
-/// The whole partitions of a quarter of the times.
-const ANOMALY: (&str, &str) = (
-    "SELECT time, lat, lon, value - avg(value) OVER (PARTITION BY lat, lon) AS anomaly FROM sst WHERE time < 1095",
-    "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
-);
+/// Other queries that return rows of a quarter of the times, or the first rows of all.
+const OTHERS: [(&str, &str, &str); 4] = [
+    (
+        "`value - avg(value)` of whole partitions",
+        "SELECT time, lat, lon, value - avg(value) OVER (PARTITION BY lat, lon) AS anomaly FROM sst WHERE time < 1095",
+        "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
+    ),
+    (
+        "anomaly against a climatology by hour, as rows",
+        "SELECT x.time, x.station, x.value - c.mean AS anomaly FROM t x JOIN (SELECT station, date_part('hour', time) AS h, avg(value) AS mean FROM t WHERE time < TIMESTAMP '1995-01-01' GROUP BY station, h) c ON x.station = c.station AND date_part('hour', x.time) = c.h WHERE x.time < TIMESTAMP '1995-01-01'",
+        "SELECT time, station, value FROM t WHERE time < TIMESTAMP '1995-01-01'",
+    ),
+    (
+        "3 greatest values per `lat`",
+        "SELECT time, lat, lon, value FROM (SELECT *, row_number() OVER (PARTITION BY lat ORDER BY value DESC NULLS LAST) AS r FROM sst WHERE time < 1095) WHERE r <= 3",
+        "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
+    ),
+    (
+        "self join by `time, lat, lon`",
+        "SELECT x.time, x.lat, x.lon, x.value - y.value AS zero FROM sst x JOIN sst y ON x.time = y.time AND x.lat = y.lat AND x.lon = y.lon WHERE x.time < 1095",
+        "SELECT time, lat, lon, value FROM sst WHERE time < 1095",
+    ),
+];
 
 fn main() {
     let runtime = runtime();
@@ -81,7 +99,9 @@ fn main() {
             let ctx = table(&t, reducing(2, 8192)).await;
             ctx.register_array("z", z.location(), ArrayOptions::default()).await.unwrap();
             ctx.register_array("sst", sst.location(), ArrayOptions::default()).await.unwrap();
-            for rule in ["grid_windows", "reduce_windows"] {
+            let rules =
+                ["grid_windows", "reduce_windows", "top_rows", "lookup_joins", "align_joins"];
+            for rule in rules {
                 query(&ctx, &format!("SET gridfusion.{rule} = {on_grid}")).await.unwrap();
             }
             ctx
@@ -104,14 +124,15 @@ fn main() {
             ],
         );
     }
-    let (window, scan) = ANOMALY;
-    figures.compare(
-        "`value - avg(value)` of whole partitions",
-        || run(&runtime, &ours, window),
-        vec![
-            ("a scan of the rows", Box::new(|| run(&runtime, &ours, scan))),
-            ("rows sorted", Box::new(|| run(&runtime, &rows, window))),
-        ],
-    );
+    for (name, ours_sql, scan) in OTHERS {
+        figures.compare(
+            name,
+            || run(&runtime, &ours, ours_sql),
+            vec![
+                ("a scan of the rows", Box::new(|| run(&runtime, &ours, scan))),
+                ("rows sorted or hashed", Box::new(|| run(&runtime, &rows, ours_sql))),
+            ],
+        );
+    }
     figures.finish();
 }

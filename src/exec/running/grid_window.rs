@@ -51,6 +51,12 @@ impl GridWindow {
         let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(None) };
         let is_whole = below.predicate.is_none() && scan.is_plain();
         let Some(first) = functions.first().filter(|_| is_whole) else { return Ok(None) };
+        let is_same = |other: &Arc<dyn WindowExpr>| {
+            other.partition_by() == first.partition_by() && other.order_by() == first.order_by()
+        };
+        if !functions.iter().all(is_same) {
+            return Ok(None);
+        }
         let over_scan = |expr: &PhysicalExprRef| below.over_input(expr);
         let partition_by =
             first.partition_by().iter().map(over_scan).collect::<Result<Vec<_>>>()?;

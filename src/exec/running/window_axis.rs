@@ -12,6 +12,9 @@ use crate::exec::columns::columns_of;
 use crate::exec::reduce::number_axis;
 use crate::reduce::AxisGroups;
 
+/// The greatest number of positions. More frames would take more than 64 MiB, and planning too long.
+const MOST_POSITIONS: u64 = 1 << 22;
+
 /// The axis along which the frames of a window move, and its order there.
 #[derive(Debug)]
 pub(super) struct WindowAxis {
@@ -44,6 +47,9 @@ impl WindowAxis {
             }
         }
         let Some((axis, order)) = ordered_axis(&keys, order_by, scan) else { return Ok(None) };
+        if scan.plan().selection().axes()[axis].count() > MOST_POSITIONS {
+            return Ok(None);
+        }
         for (other, keys) in keys.iter().enumerate().filter(|(other, _)| *other != axis) {
             let numbered = || Some(number_axis(scan, other, keys)?.0);
             let is_single = scan.plan().selection().axes()[other].count() == 1;

@@ -13,6 +13,9 @@ use crate::exec::order_keys::has_order_keys;
 use crate::exec::reduce::number_axis;
 use crate::reduce::AxisGroups;
 
+/// The greatest number of rows per partition. With more, most rows of short partitions would pass.
+const MOST: usize = 1000;
+
 /// The rows to keep of a scan.
 #[derive(Debug)]
 pub(super) struct GridTop {
@@ -23,10 +26,11 @@ pub(super) struct GridTop {
 }
 
 impl GridTop {
-    /// Numbers the partitions. `None` if a key is not over one dimension, or the sort key has no order that can be compared.
+    /// Numbers the partitions. `None` if a key is not over one dimension, if the sort key has no order
+    /// that can be compared, or if too many rows are needed.
     pub(super) fn of(scan: &GridScanExec, top: TopOf) -> Result<Option<Self>> {
         let data_type = top.order.expr.data_type(scan.schema_ref())?;
-        if !has_order_keys(&data_type) || top.count == 0 {
+        if !has_order_keys(&data_type) || !(1..=MOST).contains(&top.count) {
             return Ok(None);
         }
         // Keys of 64 bits leave no number for NULL, which then counts as a tie.

@@ -22,9 +22,6 @@ use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::reduce::InputOperators;
 
-/// The greatest number of rows per partition. With more, most rows of short partitions would pass.
-const MOST: i64 = 1000;
-
 /// A physical optimizer rule for `row_number` or `rank` over an array, of which a filter keeps the first few: the rows that cannot be
 /// among them are left out before the sort.
 ///
@@ -90,7 +87,7 @@ fn with_fewer_rows(
     let first_function = input.schema().fields().len();
     let predicate = above.over_input(filter.predicate())?;
     let count = split_conjunction(&predicate).into_iter().filter_map(|it| most(it, first_function));
-    let Some(count) = count.min().filter(|count| *count <= MOST) else { return Ok(None) };
+    let Some(count) = count.min() else { return Ok(None) };
     let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
         return Ok(None);
     };
