@@ -25,6 +25,7 @@ pub(super) struct LookupRecipe {
     /// The join that it replaces, with nothing on the side that is looked up. The scan may be one that travelled.
     join: Arc<dyn ExecutionPlan>,
     side: JoinSide,
+    projection: Vec<u64>,
     input: Arc<dyn ExecutionPlan>,
 }
 
@@ -34,7 +35,8 @@ impl LookupRecipe {
         let [input] = lookup.children().try_into().map_err(|_| corrupt())?;
         let nothing = Arc::new(EmptyExec::new(input.schema()));
         let join = with_other_side(lookup.join(), lookup.side(), nothing)?;
-        Ok(Self { join, side: lookup.side(), input: Arc::clone(input) })
+        let projection = lookup.projection().iter().map(|column| *column as u64).collect();
+        Ok(Self { join, side: lookup.side(), projection, input: Arc::clone(input) })
     }
 
     /// Returns the recipe of a message about a lookup over its input, which travelled on its own.
@@ -45,7 +47,8 @@ impl LookupRecipe {
     ) -> Result<Self> {
         let [input] = inputs else { return Err(corrupt().into()) };
         let side = if message.is_left { JoinSide::Left } else { JoinSide::Right };
-        Ok(Self { join: decoder.plan(&message.join)?, side, input: Arc::clone(input) })
+        let (projection, input) = (message.projection.clone(), Arc::clone(input));
+        Ok(Self { join: decoder.plan(&message.join)?, side, projection, input })
     }
 }
 
@@ -72,7 +75,8 @@ fn with_other_side(
 impl Recipe for LookupRecipe {
     fn message(&self, encoder: Encoder<'_>) -> Result<Node> {
         let is_left = self.side == JoinSide::Left;
-        Ok(Node::Lookup(Lookup { join: encoder.plan(&self.join)?, is_left }))
+        let projection = self.projection.clone();
+        Ok(Node::Lookup(Lookup { join: encoder.plan(&self.join)?, is_left, projection }))
     }
 
     async fn make(
@@ -83,7 +87,8 @@ impl Recipe for LookupRecipe {
         let join = with_nodes_made(Arc::clone(&self.join), context).await?;
         let input = with_nodes_made(Arc::clone(&self.input), context).await?;
         let join = with_other_side(&join, self.side, input)?;
-        Ok(Arc::new(GridLookupExec::as_planned(&join, self.side)?))
+        let projection = self.projection.iter().map(|column| *column as usize).collect();
+        Ok(Arc::new(GridLookupExec::as_planned(&join, self.side, projection)?))
     }
 
     fn has_scan(&self) -> bool {

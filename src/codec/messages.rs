@@ -392,6 +392,8 @@ pub(super) struct Lookup {
     /// Whether the array is on the left side.
     #[prost(bool, tag = "2")]
     pub(super) is_left: bool,
+    #[prost(uint64, repeated, tag = "3")]
+    pub(super) projection: Vec<u64>,
 }
 
 /// The chunks whose rows a partition of a window returns.

@@ -20,9 +20,12 @@ use crate::plan::{Block, Blocks};
 
 /// A maker of the rows of blocks.
 pub(super) trait BlockRows: Send {
-    /// Returns the rows of a block of an open chunk. If the memory pool `is_limited`, the batch must not keep the chunk alive,
-    /// because consumers may hold it.
-    fn rows(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<RecordBatch>;
+    /// Begins with a block of an open chunk. If the memory pool `is_limited`, batches must not keep the chunk alive, because
+    /// consumers may hold them.
+    fn begin(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<()>;
+
+    /// Returns the next rows of the block, at most about as many as a batch has. `None` at the end.
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>>;
 }
 
 /// A producer of the batches of one partition.
@@ -30,27 +33,25 @@ pub(super) struct BlockStream<R> {
     rows: R,
     reader: ChunkReader,
     open: Option<(OpenChunk, Blocks)>,
-    /// The greatest number of rows of a block.
-    block_size: u64,
+    batch_size: u64,
     coalescer: BatchCoalescer,
     yields: YieldBudget,
     metrics: ScanMetrics,
 }
 
 impl<R: BlockRows> BlockStream<R> {
-    /// Makes batches of `batch_size` rows, from blocks of at most `block_size` rows.
+    /// Makes batches of about `batch_size` rows.
     pub(super) fn new(
         rows: R,
         reader: ChunkReader,
         schema: &SchemaRef,
         batch_size: usize,
-        block_size: usize,
         metrics: ScanMetrics,
     ) -> Self {
         Self {
             coalescer: BatchCoalescer::new(Arc::clone(schema), batch_size)
                 .with_biggest_coalesce_batch_size(Some(batch_size / 2)),
-            block_size: block_size.max(1) as u64,
+            batch_size: batch_size as u64,
             yields: YieldBudget::default(),
             open: None,
             rows,
@@ -77,7 +78,7 @@ impl<R: BlockRows> BlockStream<R> {
                 }
                 self.coalescer.push_batch(batch)?;
             } else if let Some(open) = self.reader.next(&self.metrics).await? {
-                let blocks = Blocks::new(&open.task, self.block_size);
+                let blocks = Blocks::new(&open.task, self.batch_size);
                 self.open = Some((open, blocks));
             } else {
                 self.coalescer.finish_buffered_batch()?;
@@ -86,14 +87,19 @@ impl<R: BlockRows> BlockStream<R> {
         }
     }
 
-    /// Returns the rows of the next block; `None` at the end of the chunk, which is then released.
+    /// Returns the next rows of the open chunk; `None` at its end, when it is released.
     async fn next_block(&mut self) -> Result<Option<RecordBatch>> {
         let Some((open, blocks)) = &mut self.open else { return Ok(None) };
-        if let Some(block) = blocks.next() {
-            let elapsed = self.metrics.baseline.elapsed_compute().clone();
-            let _timer = elapsed.timer();
-            return self.rows.rows(open, &block, self.reader.is_limited()).map(Some);
+        let elapsed = self.metrics.baseline.elapsed_compute().clone();
+        let timer = elapsed.timer();
+        loop {
+            if let Some(batch) = self.rows.next_rows()? {
+                return Ok(Some(batch));
+            }
+            let Some(block) = blocks.next() else { break };
+            self.rows.begin(open, &block, self.reader.is_limited())?;
         }
+        timer.done();
         if let Some((open, _)) = self.open.take() {
             let cells = open.task.cells();
             self.reader.release(open)?;

@@ -21,6 +21,8 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 
+use crate::array::ColumnSource;
+
 /// Visits each of `exprs` until `visit` returns `Stop`.
 pub(crate) fn visit_all<'a>(
     exprs: impl IntoIterator<Item = &'a PhysicalExprRef>,
@@ -41,6 +43,16 @@ pub(super) fn columns_of<'a>(exprs: impl IntoIterator<Item = &'a PhysicalExprRef
     columns.sort_unstable();
     columns.dedup();
     columns
+}
+
+/// Returns the axes whose columns `expr` uses, ascending, each once. `sources` are those of all columns. `None` if it uses a
+/// variable, or a column that is not there.
+pub(super) fn axes_of(expr: &PhysicalExprRef, sources: &[ColumnSource]) -> Option<Vec<usize>> {
+    let axis = |column: usize| sources.get(column)?.axis();
+    let mut axes: Vec<usize> = columns_of([expr]).into_iter().map(axis).collect::<Option<_>>()?;
+    axes.sort_unstable();
+    axes.dedup();
+    Some(axes)
 }
 
 /// Rewrites `expr` for a batch that holds only `columns` of the scan, which must ascend and include all

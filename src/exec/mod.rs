@@ -26,6 +26,7 @@ mod display;
 mod eager;
 mod error;
 mod fallible;
+mod filled;
 mod in_flight;
 mod leaf;
 mod locator;

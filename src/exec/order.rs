@@ -152,7 +152,7 @@ pub(super) fn by_axes(
 ///
 /// DataFusion describes ranges by the keys between them: `n` partitions have `n - 1` split points. Each
 /// is the first label of the partition behind it.
-fn partitioning(
+pub(super) fn partitioning(
     array: &GridArray,
     plan: &ScanPlan,
     columns: &[ColumnSource],

@@ -278,6 +278,12 @@ impl GridScanExec {
         self.budget
     }
 
+    /// Whether neither a limit, an order nor a filter was pushed down. Masks of chunk statistics may have left out chunks.
+    pub(super) fn is_as_planned(&self) -> bool {
+        let plan = &self.plan;
+        plan.limit().is_none() && plan.reordered().is_none() && self.filters.is_empty()
+    }
+
     /// Whether the scan returns all selected cells, in the order of their chunks.
     pub(super) fn is_plain(&self) -> bool {
         self.plan.is_selection() && self.plan.reordered().is_none() && self.filters.is_empty()

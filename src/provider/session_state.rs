@@ -43,8 +43,10 @@ pub trait GridfusionSessionStateBuilderExt {
     /// - the aggregate function `weighted_avg(value, weight)`
     /// - [`GridReduceRule`], which turns aggregations into array reductions, before repartitioning is added
     /// - [`WindowReduceRule`], which reduces arrays by the partitions of windows
+    /// - [`GridWindowRule`] and [`GridTopRule`], which run windows on arrays instead of over sorted rows
     /// - [`EagerAggregateRule`], which reduces arrays before they are joined with tables
     /// - [`AlignJoinsRule`], which joins arrays on their dimensions by index
+    /// - [`GridLookupRule`], which looks up rows by label instead of hashing
     /// - [`SparseAnswerRule`], which lets statistics of tiles answer aggregates over sparse arrays
     /// - [`BestFirstRule`], which orders the chunks that a TopK reads
     /// - the settings, [`GridfusionConfig`]

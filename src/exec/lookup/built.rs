@@ -6,13 +6,14 @@ use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Field, Schema};
 use datafusion::common::internal_err;
+use datafusion::common::utils::memory::RecordBatchMemoryCounter;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_expr::PhysicalExprRef;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::group_values::new_group_values;
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::TryStreamExt;
 use futures::future::{BoxFuture, Shared};
 
@@ -43,21 +44,37 @@ impl Built {
         let consumer = MemoryConsumer::new("GridLookupExec: rows");
         let reservation = consumer.register(context.memory_pool());
         let schema = input.schema();
+        if input.output_partitioning().partition_count() != 1 {
+            return internal_err!("the rows of a lookup are in several partitions");
+        }
         let mut batches = vec![];
+        // Batches may be slices of the same memory.
+        let mut memory = RecordBatchMemoryCounter::new();
         let mut stream = input.execute(0, context)?;
         while let Some(batch) = stream.try_next().await? {
-            // The rows, once more when they become one batch, and their numbers.
-            let numbers = batch.num_rows() * lookup.keys.len() * size_of::<Option<u32>>();
-            reservation.try_grow(2 * batch.get_array_memory_size() + numbers)?;
+            // The numbers of keys, on the way and as they stay.
+            let numbers = batch.num_rows() * lookup.keys.len() * 2 * size_of::<Option<u32>>();
+            reservation.try_grow(memory.count_batch(&batch) + numbers)?;
             batches.push(batch);
         }
+        // All rows become one batch.
+        reservation.try_grow(batches.iter().map(sliced_size).sum())?;
         let rows = concat_batches(&schema, &batches)?;
+        drop(batches);
         if u32::try_from(rows.num_rows()).is_err() {
             return internal_err!("a join with more rows than can be numbered");
         }
-        let numbers = lookup.keys.iter().map(|keys| numbers(keys, &rows, lookup.null_equals_null));
+        let null_equals_null = lookup.null_equals_null;
+        let numbers =
+            lookup.keys.iter().map(|keys| numbers(keys, &rows, null_equals_null, &reservation));
         Ok(Self { numbers: numbers.collect::<Result<_>>()?, rows, _reservation: reservation })
     }
+}
+
+/// Returns the bytes of the rows of a batch, which may be a slice of longer columns.
+fn sliced_size(batch: &RecordBatch) -> usize {
+    let size = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or_default();
+    batch.columns().iter().map(size).sum()
 }
 
 /// Returns the number of each row's keys among those of an axis.
@@ -65,6 +82,7 @@ fn numbers(
     keys: &AxisKeys,
     rows: &RecordBatch,
     null_equals_null: bool,
+    reservation: &MemoryReservation,
 ) -> Result<Vec<Option<u32>>> {
     let field = |values: &ArrayRef| Field::new("", values.data_type().clone(), true);
     let schema = Arc::new(Schema::new(keys.values.iter().map(field).collect::<Vec<_>>()));
@@ -81,6 +99,10 @@ fn numbers(
     };
     let built: Vec<ArrayRef> = keys.built.iter().map(evaluate).collect::<Result<_>>()?;
     distinct.intern(&built, &mut found)?;
+    // Keys that match no label are there, too, until all rows have their numbers.
+    let interned = distinct.size();
+    reservation.try_grow(interned)?;
+    reservation.shrink(interned);
     let nulls: Vec<_> = match null_equals_null {
         true => vec![],
         false => built.iter().filter_map(|key| key.logical_nulls()).collect(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
@@ -13,7 +13,7 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::exec::GridScanExec;
-use crate::exec::columns::columns_of;
+use crate::exec::columns::axes_of;
 use crate::exec::reduce::{InputOperators, number_axis};
 use crate::exec::zeros::with_one_zero;
 use crate::reduce::AxisGroups;
@@ -53,6 +53,8 @@ pub(super) struct GridLookup {
     /// The numbers of the keys along each axis.
     pub(super) groups: Vec<AxisGroups>,
     pub(super) keys: Vec<AxisKeys>,
+    /// The condition for rows of the array, over the columns of the scan.
+    pub(super) predicate: Option<PhysicalExprRef>,
     /// Whether NULL matches NULL.
     pub(super) null_equals_null: bool,
     /// The columns of the scan, and behind them those of the other side if the join returns them.
@@ -117,7 +119,7 @@ impl GridLookup {
         let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
             return Ok(None);
         };
-        let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_plain())
+        let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_as_planned())
         else {
             return Ok(None);
         };
@@ -130,7 +132,7 @@ impl GridLookup {
             let own = with_one_zero(&below.over_input(own)?, scan.schema_ref())?;
             keys.push((own, with_one_zero(built, &other.schema())?));
         }
-        let Some((groups, keys)) = number(&keys, scan) else { return Ok(None) };
+        let Some((groups, keys)) = number(&keys, scan, &other.schema()) else { return Ok(None) };
         let mut fields: Vec<Arc<Field>> = scan.schema_ref().fields().iter().cloned().collect();
         if matches!(kept, Kept::Matches | Kept::All) {
             let nullable = |field: &Arc<Field>| match kept {
@@ -146,6 +148,7 @@ impl GridLookup {
             kept,
             groups,
             keys,
+            predicate: below.predicate.clone(),
             null_equals_null: join.null_equality() == NullEquality::NullEqualsNull,
             schema: Arc::new(Schema::new(fields)),
         };
@@ -185,15 +188,13 @@ fn kept(join: JoinType, side: JoinSide) -> Option<Kept> {
 fn number(
     keys: &[(PhysicalExprRef, PhysicalExprRef)],
     scan: &GridScanExec,
+    other: &Schema,
 ) -> Option<(Vec<AxisGroups>, Vec<AxisKeys>)> {
     let columns = scan.columns();
     let rank = scan.array().grid().rank();
     let mut of_axis: Vec<Vec<&(PhysicalExprRef, PhysicalExprRef)>> = vec![vec![]; rank];
     for key in keys {
-        let mut axes: Vec<usize> =
-            columns_of([&key.0]).iter().map(|&at| columns[at].axis()).collect::<Option<_>>()?;
-        axes.dedup();
-        match axes.as_slice() {
+        match axes_of(&key.0, &columns)?.as_slice() {
             [axis] => of_axis[*axis].push(key),
             _ => return None,
         }
@@ -202,11 +203,15 @@ fn number(
     let mut numbered = vec![];
     for (axis, keys) in of_axis.into_iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
         let own: Vec<PhysicalExprRef> = keys.iter().map(|(own, _)| Arc::clone(own)).collect();
-        let built = keys.iter().map(|(_, built)| Arc::clone(built)).collect();
         let (of_axis, values) = number_axis(scan, axis, &own)?;
-        if values.iter().any(|values| matches!(values.data_type(), DataType::Null)) {
+        // Planning gives both sides one type, but a message may not.
+        let is_same = |(values, (_, built)): (&ArrayRef, &&(_, PhysicalExprRef))| {
+            built.data_type(other).is_ok_and(|it| it == *values.data_type() && !it.is_null())
+        };
+        if !values.iter().zip(&keys).all(is_same) {
             return None;
         }
+        let built = keys.iter().map(|(_, built)| Arc::clone(built)).collect();
         groups[axis] = of_axis;
         numbered.push(AxisKeys { axis, values, built });
     }

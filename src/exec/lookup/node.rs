@@ -3,29 +3,38 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{JoinSide, Statistics, internal_err};
+use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation,
+};
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
 };
 use futures::FutureExt;
 
 use super::built::{Built, SharedRows};
 use super::grid_lookup::{GridLookup, Kept};
-use super::stream;
+use super::stream::{self, Joined};
 use crate::array::ColumnSource;
 use crate::error::Error;
-use crate::exec::columns::visit_all;
+use crate::exec::columns::{move_columns, visit_all};
+use crate::exec::pruning::dynamic::dynamic_filters;
 use crate::exec::{GridScanExec, display, order};
 
 /// An operator that joins an array with the rows of another input. The labels of a cell tell the place of its matches in a
@@ -43,7 +52,7 @@ use crate::exec::{GridScanExec, display, order};
 /// are held in memory.
 #[derive(Clone)]
 pub struct GridLookupExec {
-    lookup: Arc<GridLookup>,
+    joined: Joined,
     input: Arc<dyn ExecutionPlan>,
     rows: Arc<OnceLock<SharedRows>>,
     metrics: ExecutionPlanMetricsSet,
@@ -52,37 +61,49 @@ pub struct GridLookupExec {
 
 impl fmt::Debug for GridLookupExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GridLookupExec").field("lookup", &self.lookup).finish_non_exhaustive()
+        f.debug_struct("GridLookupExec")
+            .field("lookup", &self.joined.lookup)
+            .finish_non_exhaustive()
     }
 }
 
 impl GridLookupExec {
-    pub(super) fn of(lookup: Arc<GridLookup>, input: Arc<dyn ExecutionPlan>) -> Self {
-        let properties = PlanProperties::new(
-            equivalences(&lookup),
-            Partitioning::UnknownPartitioning(lookup.scan.plan().partition_count()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
-        Self {
-            lookup,
+    /// Makes the operator that returns all columns.
+    pub(super) fn whole(lookup: &Arc<GridLookup>, input: Arc<dyn ExecutionPlan>) -> Result<Self> {
+        Self::of(lookup, input, (0..lookup.schema.fields().len()).collect())
+    }
+
+    /// Makes the operator that returns `projection` of the columns of `lookup`.
+    fn of(
+        lookup: &Arc<GridLookup>,
+        input: Arc<dyn ExecutionPlan>,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
+        let schema = Arc::new(lookup.schema.project(&projection)?);
+        let properties = properties(lookup, &projection, &schema)?;
+        let joined = Joined { lookup: Arc::clone(lookup), projection, schema, filters: vec![] };
+        Ok(Self {
+            joined,
             input,
             rows: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties: Arc::new(properties),
-        }
+        })
     }
 
     /// Makes an operator that was planned before, instead of `join`, with the array on `side`.
     ///
     /// # Errors
-    /// `Unsupported` if the join cannot look up rows here.
-    pub fn as_planned(join: &Arc<dyn ExecutionPlan>, side: JoinSide) -> Result<Self> {
+    /// `Unsupported` if the join cannot look up rows here; an Arrow error if it has no such columns.
+    pub fn as_planned(
+        join: &Arc<dyn ExecutionPlan>,
+        side: JoinSide,
+        projection: Vec<usize>,
+    ) -> Result<Self> {
         let lookup = GridLookup::on_side(join, side)?.map(|found| Arc::new(found.lookup));
         let input = lookup.as_ref().and_then(|lookup| lookup.other().cloned());
         match (lookup, input) {
-            (Some(lookup), Some(input)) => Ok(Self::of(lookup, input)),
+            (Some(lookup), Some(input)) => Self::of(&lookup, input, projection),
             _ => {
                 Err(Error::unsupported("the join cannot look up rows here as it was planned")
                     .into())
@@ -90,33 +111,43 @@ impl GridLookupExec {
         }
     }
 
+    /// Returns the columns of the output: those of the scan, and behind them those of the input.
+    pub fn projection(&self) -> &[usize] {
+        &self.joined.projection
+    }
+
     /// Returns the scan whose rows are joined.
     pub fn scan(&self) -> &GridScanExec {
-        &self.lookup.scan
+        &self.joined.lookup.scan
     }
 
     /// Returns the join that the operator replaces, as it was planned.
     pub fn join(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.lookup.join
+        &self.joined.lookup.join
     }
 
     /// Returns the side of the array in that join.
     pub fn side(&self) -> JoinSide {
-        self.lookup.side
+        self.joined.lookup.side
     }
 
     /// Returns the same operator over another input.
     fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         match <[_; 1]>::try_from(inputs) {
-            Ok([input]) => Ok(Arc::new(Self::of(Arc::clone(&self.lookup), input))),
+            Ok([input]) => Ok(Arc::new(Self { input, rows: Arc::default(), ..self.anew() })),
             Err(inputs) => internal_err!("GridLookupExec over {} inputs", inputs.len()),
         }
+    }
+
+    /// Returns the operator without metrics.
+    fn anew(&self) -> Self {
+        Self { metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
     }
 
     /// Returns the rows of the input; starts to read them with the first poll.
     fn rows(&self, context: &Arc<TaskContext>) -> SharedRows {
         let read = || {
-            let (lookup, input) = (Arc::clone(&self.lookup), Arc::clone(&self.input));
+            let (lookup, input) = (Arc::clone(&self.joined.lookup), Arc::clone(&self.input));
             let rows = Built::read(lookup, input, Arc::clone(context));
             rows.map(|rows| rows.map(Arc::new).map_err(Arc::new)).boxed().shared()
         };
@@ -125,29 +156,42 @@ impl GridLookupExec {
 
     /// Returns the parts of the text in `EXPLAIN`.
     fn text(&self) -> Vec<String> {
-        let scan = &self.lookup.scan;
+        let scan = &self.joined.lookup.scan;
         let mut parts = vec![];
-        if let Some(join) = self.lookup.join.downcast_ref::<HashJoinExec>() {
+        if let Some(join) = self.joined.lookup.join.downcast_ref::<HashJoinExec>() {
             let on: Vec<String> =
                 join.on().iter().map(|(left, right)| format!("({left}, {right})")).collect();
             parts.push(format!("join_type={}", join.join_type()));
             parts.push(format!("on=[{}]", on.join(", ")));
         }
-        let columns: Vec<&str> =
-            scan.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        let names = self.joined.schema.fields().iter().map(|field| field.name().as_str());
+        let columns: Vec<&str> = names.collect();
+        parts.extend(self.joined.lookup.predicate.as_ref().map(|it| format!("predicate={it}")));
         parts.extend(display::parts(scan.array(), scan.plan()));
         parts.push(format!("projection=[{}]", columns.join(", ")));
+        parts.extend(display::filters(&self.joined.filters));
         parts
     }
 }
 
-/// Returns the orders of the rows: those of the scan.
-fn equivalences(lookup: &GridLookup) -> EquivalenceProperties {
-    let mut columns = lookup.scan.columns();
+/// Returns what the operator declares: the orders and partitions of the scan.
+fn properties(
+    lookup: &GridLookup,
+    projection: &[usize],
+    schema: &SchemaRef,
+) -> Result<PlanProperties> {
     // Only dimensions have an order, so columns of the input may count as variables.
-    columns.resize(lookup.schema.fields().len(), ColumnSource::Value(0));
+    let of_scan = lookup.scan.columns();
+    let source = |column: &usize| of_scan.get(*column).copied().unwrap_or(ColumnSource::Value(0));
+    let columns: Vec<ColumnSource> = projection.iter().map(source).collect();
     let (array, plan) = (lookup.scan.array(), lookup.scan.plan());
-    order::equivalences(array, plan, &columns, &lookup.schema, &[])
+    Ok(PlanProperties::new(
+        order::equivalences(array, plan, &columns, schema, &[]),
+        order::partitioning(array, plan, &columns, schema)?,
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    )
+    .with_scheduling_type(SchedulingType::Cooperative))
 }
 
 impl DisplayAs for GridLookupExec {
@@ -190,7 +234,7 @@ impl ExecutionPlan for GridLookupExec {
         &self,
         visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        visit_all(self.lookup.keys.iter().flat_map(|keys| &keys.built), visit)
+        visit_all(self.joined.lookup.keys.iter().flat_map(|keys| &keys.built), visit)
     }
 
     fn replace_children(
@@ -213,11 +257,49 @@ impl ExecutionPlan for GridLookupExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        if partition >= self.lookup.scan.plan().partition_count() {
+        if partition >= self.joined.lookup.scan.plan().partition_count() {
             return internal_err!("GridLookupExec has no partition {partition}");
         }
         let rows = self.rows(&context);
-        Ok(stream::joined(&self.lookup, rows, partition, &self.metrics, &context))
+        Ok(stream::joined(&self.joined, rows, partition, &self.metrics, &context))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(dynamic_filters(phase, pushed, |filters| {
+            let scanned = self.joined.lookup.scan.columns().len();
+            let of_scan = |column: usize| {
+                self.joined.projection.get(column).copied().filter(|column| *column < scanned)
+            };
+            // Filters over columns of the input rule out no chunk.
+            let filters = filters.iter().filter_map(|it| move_columns(it, &of_scan).ok());
+            let filters = self.joined.filters.iter().cloned().chain(filters).collect();
+            let joined = Joined { filters, ..self.joined.clone() };
+            (!joined.filters.is_empty()).then(|| Self { joined, ..self.anew() })
+        }))
+    }
+
+    /// Returns an operator of fewer or reordered columns, which replaces the projection; `None` if the projection computes
+    /// or renames anything.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let kept = |projected: &ProjectionExpr| {
+            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+            (column.name() == projected.alias).then(|| self.joined.projection[column.index()])
+        };
+        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
+        else {
+            return Ok(None);
+        };
+        let mut node = Self::of(&self.joined.lookup, Arc::clone(&self.input), columns)?;
+        node.joined.filters = self.joined.filters.clone();
+        Ok(Some(Arc::new(node)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -229,15 +311,17 @@ impl ExecutionPlan for GridLookupExec {
         _: &[Arc<Statistics>],
         _: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.lookup.schema);
-        let rows = usize::try_from(self.lookup.scan.plan().rows(None)).ok();
-        if let (Some(rows), Kept::All | Kept::Matches) = (rows, self.lookup.kept) {
+        let mut statistics = Statistics::new_unknown(&self.joined.schema);
+        let rows = usize::try_from(self.joined.lookup.scan.plan().rows(None)).ok();
+        if let (Some(rows), Kept::All | Kept::Matches) = (rows, self.joined.lookup.kept) {
             statistics.num_rows = Precision::Inexact(rows);
         }
         Ok(Arc::new(statistics))
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::of(Arc::clone(&self.lookup), Arc::clone(&self.input))))
+        // After a reset, operators above make new filters, which they do not push down again.
+        let joined = Joined { filters: vec![], ..self.joined.clone() };
+        Ok(Arc::new(Self { joined, rows: Arc::default(), ..self.anew() }))
     }
 }

@@ -27,14 +27,15 @@ use crate::exec::config::GridfusionConfig;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
+/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
+/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 /// use gridfusion::exec::GridLookupRule;
 ///
-/// let state = SessionStateBuilder::new()
-///     .with_default_features()
-///     .with_physical_optimizer_rule(Arc::new(GridLookupRule))
-///     .build();
-/// # let _ = state;
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// // Behind that rule, windows are reversed and rows are repartitioned already.
+/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
+/// rules.insert(at, Arc::new(GridLookupRule));
 /// ```
 #[derive(Debug, Default, Clone, Copy)]
 pub struct GridLookupRule;
@@ -72,17 +73,16 @@ fn looked_up(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
     let Some(OverScan { lookup, below }) = GridLookup::of(plan)? else { return Ok(None) };
-    /// The share of the memory for groups that places may take.
-    const SHARE: u64 = 4;
-    let bytes = lookup.places().saturating_mul(size_of::<u32>() as u64);
+    let partitions = lookup.scan.plan().partition_count() as u64;
+    let bytes = lookup.places().saturating_mul(size_of::<u32>() as u64).saturating_mul(partitions);
     let side = lookup.side;
     let Some(input) = lookup.other().cloned() else { return Ok(None) };
-    if bytes > config.reduce_memory as u64 / SHARE {
+    if bytes > config.reduce_memory as u64 {
         return Ok(None);
     }
     let scanned = lookup.scan.columns().len();
     let lookup = Arc::new(lookup);
-    let node = GridLookupExec::of(Arc::clone(&lookup), input);
+    let node = GridLookupExec::whole(&lookup, input)?;
     // The columns of each side, over those of the operator.
     let of_side = |column_side: JoinSide, at: usize| -> Option<PhysicalExprRef> {
         if column_side == side {
@@ -92,9 +92,6 @@ fn looked_up(
         Some(Arc::new(PhysicalColumn::new(field.name(), scanned + at)))
     };
     let mut joined: Arc<dyn ExecutionPlan> = Arc::new(node);
-    if let Some(predicate) = &below.predicate {
-        joined = Arc::new(FilterExec::try_new(Arc::clone(predicate), joined)?);
-    }
     if let Some(filter) = join.filter() {
         let condition = replace_columns(filter.expression(), &|column| {
             let column = filter.column_indices().get(column.index())?;

@@ -28,7 +28,7 @@ use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use super::query::Query;
 use crate::array::{ColumnSource, LabelOrder};
 use crate::exec::GridScanExec;
-use crate::exec::columns::{columns_of, over_columns};
+use crate::exec::columns::{axes_of, columns_of, over_columns};
 use crate::reduce::AxisGroups;
 
 /// The greatest number of labels to evaluate per axis. Longer axes are grouped row by row, so that
@@ -64,11 +64,7 @@ impl Keys {
         // Per axis, the positions of its keys in the query. A constant fits any axis, such as the first.
         let mut of_axis: Vec<Vec<usize>> = vec![vec![]; rank];
         for (at, key) in query.keys.iter().enumerate() {
-            let axes: Option<Vec<usize>> =
-                columns_of([key]).iter().map(|&column| columns[column].axis()).collect();
-            let mut axes = axes?;
-            axes.dedup();
-            match axes.as_slice() {
+            match axes_of(key, &columns)?.as_slice() {
                 [] => of_axis[0].push(at), // a constant
                 [axis] => of_axis[*axis].push(at),
                 _ => return None,

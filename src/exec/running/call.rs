@@ -16,7 +16,7 @@ use datafusion::physical_expr::window::{
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowUDFExpr};
 
-use super::frames::{Frames, peers};
+use super::frames::{KnownFrames, peers};
 use super::function::Function;
 use super::shift::picks;
 use super::totals::Total;
@@ -41,19 +41,20 @@ impl Call {
     pub(super) fn of(
         expr: &Arc<dyn WindowExpr>,
         axis: &WindowAxis,
+        frames: &mut KnownFrames<'_>,
         over_scan: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
         of_scan: &Schema,
     ) -> Result<Option<Self>> {
         let field = expr.field()?;
         if let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() {
-            return Self::of_standard(standard, field, axis, over_scan);
+            return Self::of_standard(standard, field, axis, frames, over_scan);
         }
         let Some(aggregate) = plain_aggregate(expr) else { return Ok(None) };
         let Some(argument) = aggregate.expressions().into_iter().next() else { return Ok(None) };
         if is_volatile(&argument) {
             return Ok(None);
         }
-        let frames = || Frames::of(expr.get_window_frame(), axis);
+        let mut frames = || frames.get(expr.get_window_frame());
         let is_constant =
             argument.downcast_ref::<Literal>().is_some_and(|it| !it.value().is_null());
         if aggregate.fun().name() == "count" && is_constant {
@@ -65,7 +66,7 @@ impl Call {
         let Some(total) = total(aggregate, &argument.data_type(of_scan)?, field.data_type()) else {
             return Ok(None);
         };
-        let function = Function::Total(total, Arc::new(frames()?));
+        let function = Function::Total(total, frames()?);
         Ok(Some(Self { argument: Some(argument), function, field }))
     }
 
@@ -74,6 +75,7 @@ impl Call {
         expr: &StandardWindowExpr,
         field: FieldRef,
         axis: &WindowAxis,
+        frames: &mut KnownFrames<'_>,
         over_scan: &dyn Fn(&PhysicalExprRef) -> Result<PhysicalExprRef>,
     ) -> Result<Option<Self>> {
         let function = expr.get_standard_func_expr();
@@ -84,11 +86,13 @@ impl Call {
             return Ok(Some(Self { argument: None, function, field }));
         }
         let [argument, rest @ ..] = udf.args() else { return Ok(None) };
-        if is_volatile(argument) || ignores_nulls(udf) || !rest.iter().all(is_literal) {
+        if is_volatile(argument) || is_altered(udf) || !rest.iter().all(is_literal) {
             return Ok(None);
         }
         let argument = Some(over_scan(argument)?);
-        let Some(picks) = picks(expr, udf, field.data_type(), axis)? else { return Ok(None) };
+        let Some(picks) = picks(expr, udf, field.data_type(), axis, frames)? else {
+            return Ok(None);
+        };
         Ok(Some(Self { argument, function: Function::Pick(Arc::new(picks)), field }))
     }
 }
@@ -127,9 +131,9 @@ fn total(aggregate: &AggregateFunctionExpr, of: &DataType, to: &DataType) -> Opt
     })
 }
 
-/// Whether a function skips NULLs. DataFusion 55 shows it nowhere but in this text.
-fn ignores_nulls(udf: &WindowUDFExpr) -> bool {
-    !format!("{udf:?}").ends_with("ignore_nulls: false }")
+/// Whether a function skips NULLs, or goes through rows in reverse. DataFusion 55 shows both nowhere but in this text.
+fn is_altered(udf: &WindowUDFExpr) -> bool {
+    !format!("{udf:?}").ends_with("is_reversed: false, ignore_nulls: false }")
 }
 
 /// Lets DataFusion evaluate a function of the number and rank of rows alone. Returns its value at each position.

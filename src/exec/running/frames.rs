@@ -21,7 +21,7 @@ impl Frames {
     ///
     /// # Errors
     /// If bounds cannot be computed, such as a label minus an interval.
-    pub(super) fn of(frame: &Arc<WindowFrame>, axis: &WindowAxis) -> Result<Self> {
+    fn of(frame: &Arc<WindowFrame>, axis: &WindowAxis) -> Result<Self> {
         let mut frames = Vec::with_capacity(axis.len());
         for partition in &axis.partitions {
             let of_partition = OfPartition { axis, partition: partition.clone() };
@@ -55,6 +55,32 @@ impl Frames {
             Some(before) if is_last_start && before.start == frame.start => before.end,
             _ => frame.start,
         }
+    }
+}
+
+/// The frames of all functions of a window, of which most have the same.
+pub(super) struct KnownFrames<'a> {
+    axis: &'a WindowAxis,
+    known: Vec<(Arc<WindowFrame>, Arc<Frames>)>,
+}
+
+impl<'a> KnownFrames<'a> {
+    /// Knows no frames of this axis yet.
+    pub(super) fn of(axis: &'a WindowAxis) -> Self {
+        Self { axis, known: vec![] }
+    }
+
+    /// Returns the frames of a function.
+    ///
+    /// # Errors
+    /// As [`Frames::of`].
+    pub(super) fn get(&mut self, frame: &Arc<WindowFrame>) -> Result<Arc<Frames>> {
+        if let Some((_, frames)) = self.known.iter().find(|(known, _)| known == frame) {
+            return Ok(Arc::clone(frames));
+        }
+        let frames = Arc::new(Frames::of(frame, self.axis)?);
+        self.known.push((Arc::clone(frame), Arc::clone(&frames)));
+        Ok(frames)
     }
 }
 

@@ -31,9 +31,9 @@ impl Function {
     ) -> Option<Box<dyn Running>> {
         match self {
             Self::OfAxis(_) => None,
-            Self::Pick(picks) => Some(Box::new(PickedLines::new(shape, picks.clone()))),
+            Self::Pick(picks) => Some(Box::new(PickedLines::new(shape, Arc::clone(picks)))),
             Self::Total(total, frames) => {
-                Some(totals(total, data_type, frames.clone(), shape, first))
+                Some(totals(total, data_type, Arc::clone(frames), shape, first))
             }
         }
     }

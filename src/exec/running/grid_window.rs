@@ -10,7 +10,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use super::call::Call;
-use super::parts::{WindowPart, bytes, parts};
+use super::frames::KnownFrames;
+use super::parts::{ColumnSize, WindowPart, bytes, divided};
 use super::window_axis::WindowAxis;
 use crate::array::ColumnSource;
 use crate::exec::GridScanExec;
@@ -67,9 +68,10 @@ impl GridWindow {
         let Some(axis) = WindowAxis::of(&partition_by, &order_by, scan)? else { return Ok(None) };
         let Some(columns) = scan.plan().chunk_columns(axis.axis) else { return Ok(None) };
         let of_scan = scan.schema_ref();
+        let mut frames = KnownFrames::of(&axis);
         let mut calls = vec![];
         for function in functions {
-            match Call::of(function, &axis, &over_scan, of_scan) {
+            match Call::of(function, &axis, &mut frames, &over_scan, of_scan) {
                 Ok(Some(call)) => calls.push(call),
                 Ok(None) => return Ok(None),
                 Err(error) => {
@@ -84,7 +86,7 @@ impl GridWindow {
             call.argument = argument.map(|it| over_columns(it, &argument_columns)).transpose()?;
         }
         let fields =
-            of_scan.fields().iter().cloned().chain(calls.iter().map(|it| it.field.clone()));
+            of_scan.fields().iter().cloned().chain(calls.iter().map(|it| Arc::clone(&it.field)));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Arc<Field>>>()));
         let window = Self {
             rows: Arc::clone(plan),
@@ -104,21 +106,32 @@ impl GridWindow {
         partitions: usize,
         config: &GridfusionConfig,
     ) -> Option<Vec<WindowPart>> {
-        let mut parts = parts(&self.columns, &self.calls, partitions);
-        let grid = self.scan.array().grid();
-        let selected = self.scan.plan().selection().axes();
-        let of_axis = |(axis, chunks): (usize, &AxisChunks)| match axis == self.axis {
-            true => 1,
-            false => chunks.edge().min(selected[axis].count()),
-        };
-        let rows_per_line = grid.axis_chunks().iter().enumerate().map(of_axis);
-        let rows_per_line = rows_per_line.fold(1, u64::saturating_mul);
-        let bytes = bytes(&self.columns, &self.calls, rows_per_line, self.bytes_per_row());
-        let all = bytes.saturating_mul(parts.len() as u64);
+        let whole = WindowPart { columns: 0..self.columns.count(), chunks: 0..self.columns.len() };
+        let mut parts = divided(&whole, &self.columns, &self.calls, partitions);
+        let bytes = bytes(&self.columns, &self.calls, &self.column_size());
+        let bytes = bytes.saturating_mul(parts.len() as u64);
         let budget = self.scan.budget().saturating_mul(2).min(config.reduce_memory as u64);
         // With fewer partitions, DataFusion would distribute the rows anew, and they would lose their order.
         parts.resize(partitions.max(1), WindowPart::EMPTY);
-        (all <= budget).then_some(parts)
+        (bytes <= budget).then_some(parts)
+    }
+
+    /// Returns the size of the largest column of chunks.
+    fn column_size(&self) -> ColumnSize {
+        let grid = self.scan.array().grid();
+        let selected = self.scan.plan().selection().axes();
+        let product = |of_axis: &dyn Fn(usize, &AxisChunks) -> u64| {
+            let lens = grid.axis_chunks().iter().enumerate();
+            lens.map(|(axis, chunks)| of_axis(axis, chunks)).fold(1, u64::saturating_mul)
+        };
+        ColumnSize {
+            rows_per_line: product(&|axis, chunks| match axis == self.axis {
+                true => 1,
+                false => chunks.edge().min(selected[axis].count()),
+            }),
+            cells_per_chunk: product(&|axis, chunks| chunks.edge().min(grid.shape()[axis])),
+            bytes_per_cell: self.bytes_per_row(),
+        }
     }
 
     /// Returns the bytes of a row that waits for later cells.
@@ -133,10 +146,11 @@ impl GridWindow {
     }
 }
 
-/// Returns the functions and the input of a window.
-fn window(
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Option<(&[Arc<dyn WindowExpr>], &Arc<dyn ExecutionPlan>)> {
+/// The functions and the input of a window.
+type Window<'a> = (&'a [Arc<dyn WindowExpr>], &'a Arc<dyn ExecutionPlan>);
+
+/// Takes a window apart; `None` for another operator.
+fn window(plan: &Arc<dyn ExecutionPlan>) -> Option<Window<'_>> {
     if let Some(bounded) = plan.downcast_ref::<BoundedWindowAggExec>() {
         return Some((bounded.window_expr(), bounded.input()));
     }

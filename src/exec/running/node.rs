@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 };
 
 use super::grid_window::GridWindow;
-use super::parts::{WindowPart, parts};
+use super::parts::{WindowPart, divided};
 use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
@@ -102,9 +102,15 @@ impl GridWindowExec {
     /// # Errors
     /// Internal errors only.
     pub fn shares(&self, count: usize) -> Result<Vec<Self>> {
-        let partitions = self.parts.len();
-        let window = &self.window;
-        let parts = parts(&window.columns, &window.calls, partitions.saturating_mul(count));
+        let (partitions, window) = (self.parts.len(), &self.window);
+        let own: Vec<&WindowPart> = self
+            .parts
+            .iter()
+            .filter(|it| !it.columns.is_empty() && !it.chunks.is_empty())
+            .collect();
+        let pieces = partitions.saturating_mul(count) / own.len().max(1);
+        let divide = |part: &&WindowPart| divided(part, &window.columns, &window.calls, pieces);
+        let parts: Vec<WindowPart> = own.iter().flat_map(divide).collect();
         let border = |number: usize| number * parts.len() / count;
         let share = |number: usize| {
             let mut of_share = parts[border(number)..border(number + 1)].to_vec();

@@ -31,38 +31,55 @@ impl WindowPart {
 /// Chunks that may be read twice, as a share of all.
 const READ_AGAIN: f64 = 0.5;
 
-/// Divides the columns among at most so many partitions.
-pub(super) fn parts(columns: &ChunkColumns, calls: &[Call], partitions: usize) -> Vec<WindowPart> {
-    let count = columns.count();
-    let most = partitions.max(1) as u64;
-    if count >= most || columns.is_empty() {
-        let border = |number: u64| number * count / most;
+/// Divides a part into at most so many. Columns that are cut along the axis must not read too many chunks again.
+pub(super) fn divided(
+    whole: &WindowPart,
+    columns: &ChunkColumns,
+    calls: &[Call],
+    pieces: usize,
+) -> Vec<WindowPart> {
+    let count = whole.columns.end.saturating_sub(whole.columns.start);
+    let (most, len) = (pieces.max(1) as u64, whole.chunks.len());
+    if count == 0 || len == 0 {
+        return vec![];
+    }
+    if count >= most {
+        let border = |number: u64| whole.columns.start + number * count / most;
         let part = |number| WindowPart {
             columns: border(number)..border(number + 1),
-            chunks: 0..columns.len(),
+            chunks: whole.chunks.clone(),
         };
         return (0..most).map(part).collect();
     }
-    let len = columns.len();
-    let cuts = (1..=(most / count.max(1)) as usize).rev();
-    let mut cut = cuts.map(|cuts| -> Vec<Range<usize>> {
-        let border = |number: usize| number * len / cuts;
-        (0..cuts).map(|number| border(number)..border(number + 1)).collect()
-    });
-    let is_cheap = |cuts: &Vec<Range<usize>>| {
-        let all: usize =
-            cuts.iter().map(|chunks| chunks_to_read(columns, calls, chunks).len()).sum();
-        all - len <= (len as f64 * READ_AGAIN) as usize
+    let cuts = cuts(whole, columns, calls, ((most / count) as usize).min(len));
+    let of_column = |column| {
+        let part = move |chunks: &Range<usize>| WindowPart {
+            columns: column..column + 1,
+            chunks: chunks.clone(),
+        };
+        cuts.iter().map(part)
     };
-    let cuts = cut.find(is_cheap).unwrap_or_else(|| vec![0..len]);
-    (0..count)
-        .flat_map(|column| {
-            cuts.iter().map(move |chunks| WindowPart {
-                columns: column..column + 1,
-                chunks: chunks.clone(),
-            })
-        })
-        .collect()
+    whole.columns.clone().flat_map(of_column).collect()
+}
+
+/// Cuts the chunks of a column into at most `most` ranges of about equal length.
+fn cuts(
+    whole: &WindowPart,
+    columns: &ChunkColumns,
+    calls: &[Call],
+    most: usize,
+) -> Vec<Range<usize>> {
+    let len = whole.chunks.len();
+    let into = |count: usize| -> Vec<Range<usize>> {
+        let border = |number: usize| whole.chunks.start + number * len / count;
+        (0..count).map(|number| border(number)..border(number + 1)).collect()
+    };
+    let is_cheap = |cuts: &Vec<Range<usize>>| {
+        let read = cuts.iter().map(|chunks| chunks_to_read(columns, calls, chunks).len());
+        read.sum::<usize>().saturating_sub(len) <= (len as f64 * READ_AGAIN) as usize
+    };
+    let counts = std::iter::successors(Some(most), |count| (*count > 1).then(|| count.div_ceil(2)));
+    counts.map(into).find(is_cheap).unwrap_or_else(|| vec![whole.chunks.clone()])
 }
 
 /// Returns the chunks along the axis whose cells are needed for the rows of `chunks`.
@@ -87,27 +104,34 @@ pub(super) fn chunks_to_read(
     read
 }
 
-/// Returns the most bytes that the cells of a column of chunks take at a time, for lines of so many rows of
-/// `bytes_per_row`.
-pub(super) fn bytes(
-    columns: &ChunkColumns,
-    calls: &[Call],
-    rows_per_line: u64,
-    bytes_per_row: u64,
-) -> u64 {
+/// The cells of the largest column of chunks, and their bytes.
+pub(super) struct ColumnSize {
+    /// Selected rows per position along the axis.
+    pub(super) rows_per_line: u64,
+    /// Cells of a chunk, selected or not.
+    pub(super) cells_per_chunk: u64,
+    pub(super) bytes_per_cell: u64,
+}
+
+/// Returns the most bytes that the lines and the waiting chunks of a column take at a time.
+pub(super) fn bytes(columns: &ChunkColumns, calls: &[Call], size: &ColumnSize) -> u64 {
     let mut most = 0;
     for chunk in 0..columns.len() {
         let positions = columns.positions(chunk);
         let (first, last) = (positions.start as usize, positions.end as usize - 1);
         let reach = calls.iter().map(|call| call.function.reach(last)).max().unwrap_or(0);
         // Cells come by whole chunks, and rows wait until those behind them are there.
-        let end = columns.positions(columns.chunk_at(reach.max(last + 1) as u64 - 1)).end;
+        let last_chunk = columns.chunk_at(reach.max(last + 1) as u64 - 1);
+        let end = columns.positions(last_chunk).end;
         let kept = calls.iter().map(|call| {
             let lines = end.saturating_sub(call.function.kept_from(first) as u64);
             lines.saturating_mul(call.function.bytes_per_cell() as u64)
         });
-        let waiting = (end - positions.start).saturating_mul(bytes_per_row);
-        most = most.max(kept.sum::<u64>().saturating_add(waiting));
+        let kept = kept.sum::<u64>().saturating_mul(size.rows_per_line);
+        let waiting = (last_chunk + 1 - chunk) as u64;
+        let waiting =
+            waiting.saturating_mul(size.cells_per_chunk).saturating_mul(size.bytes_per_cell);
+        most = most.max(kept.saturating_add(waiting));
     }
-    most.saturating_mul(rows_per_line)
+    most
 }

@@ -24,14 +24,15 @@ use crate::exec::config::GridfusionConfig;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
+/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
+/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 /// use gridfusion::exec::GridWindowRule;
 ///
-/// let state = SessionStateBuilder::new()
-///     .with_default_features()
-///     .with_physical_optimizer_rule(Arc::new(GridWindowRule))
-///     .build();
-/// # let _ = state;
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// // Behind that rule, windows are reversed and rows are repartitioned already.
+/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
+/// rules.insert(at, Arc::new(GridWindowRule));
 /// ```
 #[derive(Debug, Default, Clone, Copy)]
 pub struct GridWindowRule;

@@ -10,7 +10,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::window::{StandardWindowExpr, WindowExpr};
 use datafusion::physical_plan::windows::WindowUDFExpr;
 
-use super::frames::Frames;
+use super::frames::KnownFrames;
 use super::picks::Picks;
 use super::window_axis::WindowAxis;
 
@@ -21,6 +21,7 @@ pub(super) fn picks(
     udf: &WindowUDFExpr,
     data_type: &DataType,
     axis: &WindowAxis,
+    frames: &mut KnownFrames<'_>,
 ) -> Result<Option<Picks>> {
     let number = |at: usize| match literal(udf.args(), at) {
         None => Some(None),
@@ -44,7 +45,7 @@ pub(super) fn picks(
         };
         return Ok(Picks::new(shifted(axis, shift), default));
     }
-    let frames = Frames::of(expr.get_window_frame(), axis)?;
+    let frames = frames.get(expr.get_window_frame())?;
     let nth = match (name, argument) {
         ("first_value", _) => 1,
         ("last_value", _) => -1,

@@ -161,9 +161,7 @@ impl WindowStream {
                 }
                 self.coalescer.push_batch(batch)?;
             } else if let Some(chunk) = self.returned.take() {
-                let cells = chunk.open.task.cells();
                 self.reader.release(chunk.open)?;
-                self.yields.spend(cells).await;
             } else if !self.open_next().await? {
                 self.coalescer.finish_buffered_batch()?;
                 let batch = self.coalescer.next_completed_batch();
@@ -233,7 +231,9 @@ impl WindowStream {
                 Some(_) => internal_err!("a column has fewer chunks than the plan"),
             };
         };
+        let cells = open.task.cells();
         self.add(open)?;
+        self.yields.spend(cells).await;
         Ok(true)
     }
 

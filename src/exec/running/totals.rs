@@ -282,7 +282,8 @@ impl Steps for Variance {
 
     fn cells<'a>(&self, values: &'a dyn Array) -> Result<Cow<'a, [Moments]>> {
         // The spread of a single infinite value is NaN.
-        let moments = |mean: &f64| Moments { count: 1, mean: *mean, m2: mean - mean };
+        let spread = |value: &f64| if value.is_finite() { 0.0 } else { f64::NAN };
+        let moments = |value: &f64| Moments { count: 1, mean: *value, m2: spread(value) };
         let numbers = numbers(values, 0.0);
         Ok(match values.nulls() {
             None => numbers.iter().map(moments).collect(),
@@ -299,7 +300,11 @@ impl Steps for Variance {
     fn results(&self, aggregates: Vec<Moments>, counts: &[u32]) -> Result<ArrayRef> {
         let less = u64::from(self.is_sample);
         let variance = |moments: &Moments| {
-            let variance = moments.m2 / moments.count.saturating_sub(less) as f64;
+            let variance = match moments.count.saturating_sub(less) {
+                // DataFusion takes the spread of a single value for 0, even if it is infinite.
+                1 if less == 0 => 0.0,
+                count => moments.m2 / count as f64,
+            };
             if self.is_root { variance.sqrt() } else { variance }
         };
         let variances: Vec<f64> = aggregates.iter().map(variance).collect();

@@ -6,9 +6,10 @@ use arrow::array::{ArrayRef, UInt32Array, make_comparator};
 use arrow::compute::{SortOptions, take};
 use datafusion::error::Result;
 use datafusion::physical_expr::{PhysicalExprRef, PhysicalSortExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 
 use crate::exec::GridScanExec;
-use crate::exec::columns::columns_of;
+use crate::exec::columns::axes_of;
 use crate::exec::reduce::number_axis;
 use crate::reduce::AxisGroups;
 
@@ -37,10 +38,14 @@ impl WindowAxis {
         order_by: &[PhysicalSortExpr],
         scan: &GridScanExec,
     ) -> Result<Option<Self>> {
+        let sort_keys = order_by.iter().map(|key| &key.expr);
+        if partition_by.iter().chain(sort_keys).any(is_volatile) {
+            return Ok(None);
+        }
         let rank = scan.array().grid().rank();
         let mut keys: Vec<Vec<PhysicalExprRef>> = vec![vec![]; rank];
         for key in partition_by {
-            match axes_of(key, scan).as_deref() {
+            match axes_of(key, &scan.columns()).as_deref() {
                 Some([]) => {}
                 Some([axis]) => keys[*axis].push(PhysicalExprRef::clone(key)),
                 _ => return Ok(None),
@@ -94,16 +99,6 @@ impl WindowAxis {
     }
 }
 
-/// Returns the axes whose columns `expr` uses, each once. `None` if it uses a variable.
-fn axes_of(expr: &PhysicalExprRef, scan: &GridScanExec) -> Option<Vec<usize>> {
-    let columns = scan.columns();
-    let mut axes: Vec<usize> =
-        columns_of([expr]).into_iter().map(|at| columns[at].axis()).collect::<Option<_>>()?;
-    axes.sort_unstable();
-    axes.dedup();
-    Some(axes)
-}
-
 /// Returns the axis of the order, and its sort key. Without an order, it is the one axis whose labels are not told apart.
 fn ordered_axis(
     keys: &[Vec<PhysicalExprRef>],
@@ -112,7 +107,7 @@ fn ordered_axis(
 ) -> Option<(usize, Option<PhysicalSortExpr>)> {
     let mut order = None;
     for key in order_by {
-        match axes_of(&key.expr, scan)?.as_slice() {
+        match axes_of(&key.expr, &scan.columns())?.as_slice() {
             [] => {}
             [axis] if order.is_none() => order = Some((*axis, Some(key.clone()))),
             _ => return None,
@@ -136,7 +131,10 @@ fn partitions(
     if keys.is_empty() {
         return Some((len > 0).then_some(0..len).into_iter().collect());
     }
-    match number_axis(scan, axis, keys)?.0 {
+    let (groups, values) = number_axis(scan, axis, keys)?;
+    match groups {
+        // Zeros of both signs are one group, and two partitions of a window.
+        AxisGroups::Numbered { .. } if values.iter().any(|it| it.data_type().is_floating()) => None,
         AxisGroups::Numbered { numbers, groups } => {
             let runs = numbers.chunk_by(|a, b| a == b).scan(0, |end, run| {
                 let start = *end;

@@ -1,5 +1,9 @@
 //! [`Best`]: the best sort keys so far, by place.
 
+use datafusion::error::Result;
+
+use crate::exec::filled::filled;
+
 /// The best keys of each place: `count` at most, ascending.
 pub(super) struct Best {
     count: usize,
@@ -14,14 +18,17 @@ pub(super) struct Best {
 
 impl Best {
     /// Makes the table of so many places.
-    pub(super) fn new(places: usize, count: usize, any_of_ties: bool) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// If the process has not so much memory.
+    pub(super) fn new(places: usize, count: usize, any_of_ties: bool) -> Result<Self> {
+        Ok(Self {
             count,
             any_of_ties,
-            lens: vec![0; places],
-            worst: vec![i64::MAX; places],
-            keys: vec![i64::MAX; places * count],
-        }
+            lens: filled(0, places)?,
+            worst: filled(i64::MAX, places)?,
+            keys: filled(i64::MAX, places.saturating_mul(count))?,
+        })
     }
 
     /// Returns the bytes that the table takes per place, with so many keys.
@@ -68,7 +75,7 @@ mod tests {
         for _ in 0..500 {
             let (places, count) = (random.random_range(1..4), random.random_range(1..6));
             let any_of_ties = random.random_bool(0.5);
-            let mut best = Best::new(places, count, any_of_ties);
+            let mut best = Best::new(places, count, any_of_ties).unwrap();
             let mut all = vec![vec![]; places];
             let mut passed = vec![vec![]; places];
             for _ in 0..random.random_range(0..60) {

@@ -8,7 +8,7 @@ use datafusion::physical_expr::PhysicalExprRef;
 use super::best::Best;
 use super::top_of::TopOf;
 use crate::exec::GridScanExec;
-use crate::exec::columns::columns_of;
+use crate::exec::columns::{axes_of, columns_of};
 use crate::exec::order_keys::has_order_keys;
 use crate::exec::reduce::number_axis;
 use crate::reduce::AxisGroups;
@@ -26,9 +26,13 @@ pub(super) struct GridTop {
 }
 
 impl GridTop {
-    /// Numbers the partitions. `None` if a key is not over one dimension, if the sort key has no order
-    /// that can be compared, or if too many rows are needed.
+    /// Numbers the partitions. `None` if a key is not over one dimension, or if too many rows are needed. `None` too if the sort
+    /// key has no order that can be compared.
     pub(super) fn of(scan: &GridScanExec, top: TopOf) -> Result<Option<Self>> {
+        let used = columns_of([&top.order.expr].into_iter().chain(&top.predicate));
+        if used.last().is_some_and(|last| *last >= scan.columns().len()) {
+            return Ok(None);
+        }
         let data_type = top.order.expr.data_type(scan.schema_ref())?;
         if !has_order_keys(&data_type) || !(1..=MOST).contains(&top.count) {
             return Ok(None);
@@ -54,13 +58,9 @@ impl GridTop {
 /// Numbers keys along their axes. `None` if one is over several axes, or over a variable.
 fn groups(keys: &[PhysicalExprRef], scan: &GridScanExec) -> Option<Vec<AxisGroups>> {
     let columns = scan.columns();
-    let rank = scan.array().grid().rank();
-    let mut of_axis: Vec<Vec<PhysicalExprRef>> = vec![vec![]; rank];
+    let mut of_axis: Vec<Vec<PhysicalExprRef>> = vec![vec![]; scan.array().grid().rank()];
     for key in keys {
-        let mut axes: Vec<usize> =
-            columns_of([key]).iter().map(|&at| columns[at].axis()).collect::<Option<_>>()?;
-        axes.dedup();
-        match axes.as_slice() {
+        match axes_of(key, &columns)?.as_slice() {
             [] => {}
             [axis] => of_axis[*axis].push(Arc::clone(key)),
             _ => return None,
@@ -68,7 +68,12 @@ fn groups(keys: &[PhysicalExprRef], scan: &GridScanExec) -> Option<Vec<AxisGroup
     }
     let number = |(axis, keys): (usize, &Vec<PhysicalExprRef>)| match keys.as_slice() {
         [] => Some(AxisGroups::One),
-        keys => Some(number_axis(scan, axis, keys)?.0),
+        keys => {
+            let (groups, values) = number_axis(scan, axis, keys)?;
+            let is_float = values.iter().any(|it| it.data_type().is_floating());
+            // Zeros of both signs are one group, and two partitions of a window.
+            (groups == AxisGroups::Each || !is_float).then_some(groups)
+        }
     };
     of_axis.iter().enumerate().map(number).collect()
 }

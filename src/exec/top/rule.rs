@@ -30,14 +30,15 @@ use crate::exec::reduce::InputOperators;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use datafusion::execution::SessionStateBuilder;
+/// use datafusion::physical_optimizer::PhysicalOptimizerRule;
+/// use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+/// use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 /// use gridfusion::exec::GridTopRule;
 ///
-/// let state = SessionStateBuilder::new()
-///     .with_default_features()
-///     .with_physical_optimizer_rule(Arc::new(GridTopRule))
-///     .build();
-/// # let _ = state;
+/// let mut rules = PhysicalOptimizer::new().rules;
+/// // Behind that rule, windows are reversed and rows are repartitioned already.
+/// let at = rules.iter().position(|it| it.name() == EnsureRequirements::new().name()).unwrap();
+/// rules.insert(at, Arc::new(GridTopRule));
 /// ```
 #[derive(Debug, Default, Clone, Copy)]
 pub struct GridTopRule;
@@ -91,7 +92,8 @@ fn with_fewer_rows(
     let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
         return Ok(None);
     };
-    let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_plain()) else {
+    let Some(scan) = below.input.downcast_ref::<GridScanExec>().filter(|it| it.is_as_planned())
+    else {
         return Ok(None);
     };
     let Some(top) = top_of(functions, count, &below)? else { return Ok(None) };

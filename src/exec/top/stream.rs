@@ -37,7 +37,7 @@ pub(super) fn rows(
     let plan = grid_top.scan.plan();
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let schema = Arc::clone(grid_top.scan.schema_ref());
-    let rows = stream(Arc::clone(grid_top), partition, metrics, context)?;
+    let rows = stream(grid_top, partition, metrics, context)?;
     let batches = futures::stream::try_unfold(rows, |mut rows| async move {
         let batch = rows.next().await?;
         Ok(batch.map(|batch| (batch, rows)))
@@ -46,7 +46,7 @@ pub(super) fn rows(
 }
 
 fn stream(
-    grid_top: Arc<GridTop>,
+    grid_top: &Arc<GridTop>,
     partition: usize,
     metrics: ScanMetrics,
     context: &TaskContext,
@@ -56,7 +56,7 @@ fn stream(
     let table = GroupTable::new(plan, partition, plan.selection().axes(), groups)?;
     let consumer = format!("GridTopExec[{partition}]");
     let reservation = MemoryConsumer::new(consumer.clone()).register(context.memory_pool());
-    reservation.try_grow(table.len() * Best::bytes_per_place(top.count))?;
+    reservation.try_grow(table.len().saturating_mul(Best::bytes_per_place(top.count)))?;
     let columns = scan.columns();
     let needed = columns_of([&top.order.expr].into_iter().chain(&top.predicate));
     let over_used = |expr: &PhysicalExprRef| over_columns(expr, &needed);
@@ -70,7 +70,7 @@ fn stream(
         context,
     );
     let rows = FirstRows {
-        best: Best::new(table.len(), top.count, top.any_of_ties),
+        best: Best::new(table.len(), top.count, top.any_of_ties)?,
         assembler: Assembler::new(array),
         places: RowPlaces::default(),
         used: needed.iter().map(|&column| columns[column]).collect(),
@@ -78,13 +78,14 @@ fn stream(
         sort_key: over_used(&top.order.expr)?,
         sort: top.order.options,
         predicate: top.predicate.as_ref().map(over_used).transpose()?,
+        kept: None,
         columns,
         table,
         _reservation: reservation,
-        grid_top: Arc::clone(&grid_top),
+        grid_top: Arc::clone(grid_top),
     };
     let batch_size = context.session_config().batch_size();
-    Ok(BlockStream::new(rows, reader, scan.schema_ref(), batch_size, batch_size, metrics))
+    Ok(BlockStream::new(rows, reader, scan.schema_ref(), batch_size, metrics))
 }
 
 /// A maker of the rows that may be among the first.
@@ -102,10 +103,12 @@ struct FirstRows {
     predicate: Option<PhysicalExprRef>,
     assembler: Assembler,
     places: RowPlaces,
+    /// The rows of the block that pass.
+    kept: Option<RecordBatch>,
 }
 
 impl BlockRows for FirstRows {
-    fn rows(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<RecordBatch> {
+    fn begin(&mut self, open: &OpenChunk, block: &Block, is_limited: bool) -> Result<()> {
         let scan = &self.grid_top.scan;
         let (rows, array) = (block.rows() as usize, scan.array());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -119,14 +122,19 @@ impl BlockRows for FirstRows {
         let kept = kept(&mut self.best, places, &keys, passes.as_ref());
         let schema = Arc::clone(scan.schema_ref());
         if kept.is_empty() {
-            return Ok(RecordBatch::new_empty(schema));
+            return Ok(());
         }
         let mut all = columns(array, &mut self.assembler, &self.columns, open, block)?;
         if is_limited {
             all = own_columns(&self.columns, all)?;
         }
         let all = RecordBatch::try_new_with_options(schema, all, &options)?;
-        Ok(take_record_batch(&all, &UInt32Array::from(kept))?)
+        self.kept = Some(take_record_batch(&all, &UInt32Array::from(kept))?);
+        Ok(())
+    }
+
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.kept.take())
     }
 }
 
