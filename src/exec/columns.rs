@@ -17,9 +17,11 @@ use datafusion::common::{JoinSide, JoinType, internal_datafusion_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_expr::expressions::Column as PhysicalColumn;
+use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::array::ColumnSource;
 
@@ -98,6 +100,33 @@ pub(super) fn replace_columns(
                 .ok_or_else(|| internal_datafusion_err!("column {column} has no replacement"))
         })
         .data()
+}
+
+/// Returns what replaces a projection over an operator of `width` columns that can leave out columns. `narrow` returns the
+/// operator with these of its columns. A projection that computes something stays above it. `None` if all columns are used.
+pub(super) fn projected(
+    projection: &ProjectionExec,
+    width: usize,
+    narrow: impl FnOnce(Vec<usize>) -> Result<Arc<dyn ExecutionPlan>>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let plain = |projected: &ProjectionExpr| {
+        let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
+        // A column under another name needs a node that renames it.
+        (column.name() == projected.alias).then(|| column.index())
+    };
+    let exprs = projection.expr();
+    if let Some(columns) = exprs.iter().map(plain).collect::<Option<Vec<usize>>>() {
+        return narrow(columns).map(Some);
+    }
+    let used = columns_of(exprs.iter().map(|projected| &projected.expr));
+    if used.len() == width {
+        return Ok(None);
+    }
+    let over_used = |projected: &ProjectionExpr| {
+        Ok((over_columns(&projected.expr, &used)?, projected.alias.clone()))
+    };
+    let columns = exprs.iter().map(over_used).collect::<Result<Vec<_>>>()?;
+    Ok(Some(Arc::new(ProjectionExec::try_new(columns, narrow(used)?)?)))
 }
 
 /// Whether the outputs of two plans have columns of the same types.

@@ -11,8 +11,6 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
@@ -33,7 +31,7 @@ use super::grid_lookup::{GridLookup, Kept};
 use super::stream::{self, Joined};
 use crate::array::ColumnSource;
 use crate::error::Error;
-use crate::exec::columns::{move_columns, visit_all};
+use crate::exec::columns::{move_columns, projected, visit_all};
 use crate::exec::pruning::dynamic::dynamic_filters;
 use crate::exec::{GridScanExec, display, order};
 
@@ -283,23 +281,18 @@ impl ExecutionPlan for GridLookupExec {
         }))
     }
 
-    /// Returns an operator of fewer or reordered columns, which replaces the projection; `None` if the projection computes
-    /// or renames anything.
+    /// Returns an operator of fewer columns, below what a projection computes.
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let kept = |projected: &ProjectionExpr| {
-            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
-            (column.name() == projected.alias).then(|| self.joined.projection[column.index()])
-        };
-        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
-        else {
-            return Ok(None);
-        };
-        let mut node = Self::of(&self.joined.lookup, Arc::clone(&self.input), columns)?;
-        node.joined.filters = self.joined.filters.clone();
-        Ok(Some(Arc::new(node)))
+        let Joined { lookup, projection: own, filters, .. } = &self.joined;
+        projected(projection, own.len(), |columns| {
+            let columns = columns.into_iter().map(|column| own[column]).collect();
+            let mut node = Self::of(lookup, Arc::clone(&self.input), columns)?;
+            node.joined.filters.clone_from(filters);
+            Ok(Arc::new(node))
+        })
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -9,8 +9,6 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column as PhysicalColumn;
-use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalExprRef};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, CardinalityEffect, EmissionType, ReplaceChildrenOptions, SchedulingType,
@@ -27,7 +25,7 @@ use super::parts::{WindowPart, divided};
 use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
-use crate::exec::columns::visit_all;
+use crate::exec::columns::{projected, visit_all};
 use crate::exec::leaf::without_children;
 use crate::exec::{GridScanExec, display, order};
 
@@ -270,22 +268,15 @@ impl ExecutionPlan for GridWindowExec {
         Ok(Arc::new(Self { metrics: ExecutionPlanMetricsSet::new(), ..Self::clone(&self) }))
     }
 
-    /// Returns an operator of fewer or reordered columns, which replaces the projection; `None` if the projection computes
-    /// or renames anything.
+    /// Returns an operator of fewer columns, below what a projection computes.
     fn try_swapping_with_projection(
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let kept = |projected: &ProjectionExpr| {
-            let column = projected.expr.downcast_ref::<PhysicalColumn>()?;
-            (column.name() == projected.alias).then(|| self.projection[column.index()])
-        };
-        let Some(columns) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>()
-        else {
-            return Ok(None);
-        };
-        let node = Self::of(Arc::clone(&self.window), self.parts.clone(), columns)?;
-        Ok(Some(Arc::new(node)))
+        projected(projection, self.projection.len(), |columns| {
+            let columns = columns.into_iter().map(|column| self.projection[column]).collect();
+            Ok(Arc::new(Self::of(Arc::clone(&self.window), self.parts.clone(), columns)?))
+        })
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {
