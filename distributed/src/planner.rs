@@ -101,9 +101,9 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
         Some(
             "it reads an array that the program opened itself, which no other process can open; register it by its path or URL",
         )
-    } else if plan.exists(|node| Ok(has_filtered_window(node)))? {
+    } else if plan.exists(|node| Ok(has_lost_parts(node)))? {
         Some(
-            "it has a window with FILTER, which DataFusion 55 leaves out of plans for other processes",
+            "it has a window with FILTER or IGNORE NULLS, which DataFusion 55 leaves out of plans for other processes",
         )
     } else if plan.exists(|node| Ok(node.is::<GridLookupExec>()))? {
         Some(
@@ -114,8 +114,8 @@ fn stays(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<&'static str>> {
     })
 }
 
-/// Whether a node has a window function with a `FILTER`, which shows nowhere but in this text.
-fn has_filtered_window(node: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether a node has a window function with `FILTER` or `IGNORE NULLS`, which show nowhere but in this text.
+fn has_lost_parts(node: &Arc<dyn ExecutionPlan>) -> bool {
     let functions = if let Some(window) = node.downcast_ref::<WindowAggExec>() {
         window.window_expr()
     } else if let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() {
@@ -123,5 +123,8 @@ fn has_filtered_window(node: &Arc<dyn ExecutionPlan>) -> bool {
     } else {
         return false;
     };
-    functions.iter().any(|function| format!("{function:?}").contains("filter: Some("))
+    functions.iter().any(|function| {
+        let text = format!("{function:?}");
+        text.contains("filter: Some(") || text.contains("ignore_nulls: true")
+    })
 }

@@ -15,11 +15,11 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::windows::{PlainAggregateWindowExpr, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, WindowExpr};
 
-use crate::exec::GridReduceExec;
 use crate::exec::columns::have_same_types;
 use crate::exec::config::GridfusionConfig;
-use crate::exec::reduce::reduced_aggregation;
-use crate::exec::zeros::with_one_zero;
+use crate::exec::reduce::{InputOperators, reduced_aggregation};
+use crate::exec::zeros::{has_both_zeros, with_one_zero};
+use crate::exec::{GridReduceExec, GridScanExec};
 
 /// Returns a plan with the rows of `window`, which aggregates partitions of an array. `None` if another kind of function is
 /// among those of the window, or if the aggregation is no reduction.
@@ -28,6 +28,9 @@ pub(super) fn reduced(
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(partitions) = Partitions::of(window) else { return Ok(None) };
+    if partitions.tell_zeros_apart()? {
+        return Ok(None);
+    }
     let Some(values) = reduced_aggregation(&partitions.values()?, config)? else { return Ok(None) };
     let reduction = values.downcast_ref().or_else(|| values.children().first()?.downcast_ref());
     if !reduction.is_some_and(GridReduceExec::saves_rows) {
@@ -57,6 +60,19 @@ impl<'a> Partitions<'a> {
             functions.push(Arc::new(aggregate.get_aggregate_expr().clone()));
         }
         (!keys.iter().any(is_volatile)).then_some(Self { window, keys, functions })
+    }
+
+    /// Whether zeros of both signs are keys of partitions. A reduction would take them for one.
+    fn tell_zeros_apart(&self) -> Result<bool> {
+        let below = InputOperators::above(self.window.input(), &|it| it.is::<GridScanExec>())?;
+        let Some(below) = below else { return Ok(false) };
+        let Some(scan) = below.input.downcast_ref::<GridScanExec>() else { return Ok(false) };
+        for key in &self.keys {
+            if has_both_zeros(&below.over_input(key)?, scan)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn groups(&self) -> PhysicalGroupBy {

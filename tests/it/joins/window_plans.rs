@@ -194,6 +194,7 @@ async fn zeros_of_both_signs_are_two_partitions() {
     for sql in [
         "SELECT d0, r FROM (SELECT *, row_number() OVER (PARTITION BY round(d0) ORDER BY value, d1) AS r FROM t) WHERE r <= 2",
         "SELECT d0, d1, count(*) OVER (PARTITION BY round(d0), d1 ORDER BY d0) FROM t",
+        "SELECT d0, d1, count(*) OVER (PARTITION BY round(d0)) FROM t",
     ] {
         let expected = sorted_rows_from(&case.in_memory(), sql).await;
         assert_eq!(sorted_rows_from(&ours, sql).await, expected, "{sql}");

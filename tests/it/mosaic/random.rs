@@ -301,7 +301,14 @@ impl Mosaic {
         let some = format!("(SELECT DISTINCT {label} AS k FROM t{filter}) AS some");
         let weights = (axes.choose(rng).unwrap(), axes.choose(rng).unwrap());
         let number = rng.random_range(-9..9);
-        match rng.random_range(0..14) {
+        let along = axes.choose(rng).unwrap();
+        let others: Vec<&str> =
+            axes.iter().filter(|axis| *axis != along).map(String::as_str).collect();
+        let partition = match others.as_slice() {
+            [] => String::new(),
+            others => format!("PARTITION BY {}", others.join(", ")),
+        };
+        match rng.random_range(0..16) {
             0 => format!("SELECT count(*), count({value}), sum({other}) FROM t{filter}"),
             1 => format!(
                 "SELECT {key}, count(*), sum({value}), min({other}), max({value}), avg({other}) FROM t{filter} GROUP BY {key}"
@@ -342,6 +349,14 @@ impl Mosaic {
             12 => format!(
                 "SELECT avg({value} * {0} * 0.25 - {1}), sum(CASE WHEN {value} > {number} THEN 1 ELSE 0 END), sum({0} * 0.5) FILTER (WHERE {other} IS NOT NULL) FROM t{filter}",
                 weights.0, weights.1
+            ),
+            13 => format!(
+                "SELECT {0}, sum({value}) OVER ({partition} ORDER BY {along} ROWS BETWEEN {limit} PRECEDING AND 1 FOLLOWING), lag({other}, {limit}) OVER ({partition} ORDER BY {along} DESC) FROM t{filter}",
+                axes.join(", ")
+            ),
+            14 => format!(
+                "SELECT {}, {value}, c.m FROM t JOIN (SELECT {label} AS k, max({other}) AS m FROM t{filter} GROUP BY {label}) c ON t.{label} = c.k",
+                axes.join(", ")
             ),
             _ if columns.is_empty() => format!("SELECT count(*) FROM t{filter}"),
             _ => format!("SELECT {}, _file FROM t{filter}", columns.join(", ")),

@@ -235,6 +235,15 @@ async fn plans_show_what_was_pushed_down() {
         GridScanExec: dataset=t, chunks=32/32, projection=[value], filters=[DynamicFilter [ empty ]]
     ");
     assert_snapshot!(shown("SELECT value FROM t JOIN stations USING (station) WHERE country = 'IS'").await, @r"
+    GridLookupExec: join_type=Inner, on=[(CAST(stations.station AS Utf8View)@1, station@0)], dataset=t, chunks=32/32, projection=[value]
+      CoalescePartitionsExec
+        ProjectionExec: expr=[station@0 as station, CAST(station@0 AS Utf8View) as CAST(stations.station AS Utf8View)]
+          RepartitionExec: partitioning=RoundRobinBatch(2), input_partitions=1
+            FilterExec: country@1 = IS, projection=[station@0]
+              DataSourceExec: partitions=1, partition_sizes=[1]
+    ");
+    query(&ctx, "SET gridfusion.lookup_joins = false").await.unwrap();
+    assert_snapshot!(shown("SELECT value FROM t JOIN stations USING (station) WHERE country = 'IS'").await, @r"
     HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(CAST(stations.station AS Utf8View)@1, station@0)], projection=[value@3]
       CoalescePartitionsExec
         ProjectionExec: expr=[station@0 as station, CAST(station@0 AS Utf8View) as CAST(stations.station AS Utf8View)]
@@ -243,6 +252,7 @@ async fn plans_show_what_was_pushed_down() {
               DataSourceExec: partitions=1, partition_sizes=[1]
       GridScanExec: dataset=t, chunks=32/32, projection=[station, value], filters=[DynamicFilter [ empty ]]
     ");
+    query(&ctx, "SET gridfusion.lookup_joins = true").await.unwrap();
     assert_snapshot!(shown("SELECT a FROM stations JOIN (SELECT station, avg(value) AS a FROM t GROUP BY station) USING (station)").await, @r"
     HashJoinExec: mode=CollectLeft, join_type=Inner, on=[(CAST(stations.station AS Utf8View)@1, station@0)], projection=[a@3]
       ProjectionExec: expr=[station@0 as station, CAST(station@0 AS Utf8View) as CAST(stations.station AS Utf8View)]
