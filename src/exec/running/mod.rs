@@ -31,6 +31,7 @@
 //! | `node` | the operator |
 //! | `stream`, `open_column` | the rows of a partition of the plan |
 //! | `running_state`, `totals`, `picks` | the state of a function in a column of chunks |
+//! | `steps` | an aggregate function before and after frames |
 
 mod call;
 mod frames;
@@ -44,6 +45,7 @@ mod range_frames;
 mod rule;
 mod running_state;
 mod shift;
+mod steps;
 mod stream;
 mod totals;
 mod window_axis;
