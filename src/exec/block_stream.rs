@@ -12,6 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result;
+use futures::Stream;
 
 use super::chunks::{ChunkReader, OpenChunk};
 use super::metrics::ScanMetrics;
@@ -60,8 +61,19 @@ impl<R: BlockRows> BlockStream<R> {
         }
     }
 
+    /// Returns the batches as a stream. Nothing runs before the first poll.
+    pub(super) fn batches(self) -> impl Stream<Item = Result<RecordBatch>> + Send
+    where
+        R: 'static,
+    {
+        futures::stream::try_unfold(self, |mut stream| async move {
+            let batch = stream.next().await?;
+            Ok(batch.map(|batch| (batch, stream)))
+        })
+    }
+
     /// Returns the next batch, or `None` at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let batch = self.next_batch().await?;
         Ok(batch.inspect(|batch| self.metrics.baseline.record_output(batch.num_rows())))
     }

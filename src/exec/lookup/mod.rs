@@ -22,10 +22,11 @@
 //! | `built` | the rows of the other side, by the numbers of their keys |
 //! | `matches` | the rows of the other side at each place of a partition |
 //! | `node` | the operator |
-//! | `stream` | the rows of a partition |
+//! | `stream`, `joined_rows` | the rows of a partition |
 
 mod built;
 mod grid_lookup;
+mod joined_rows;
 mod matches;
 mod node;
 mod rule;

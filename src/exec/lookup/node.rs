@@ -28,7 +28,8 @@ use futures::FutureExt;
 
 use super::built::{Built, SharedRows};
 use super::grid_lookup::{GridLookup, Kept};
-use super::stream::{self, Joined};
+use super::joined_rows::Joined;
+use super::stream;
 use crate::array::ColumnSource;
 use crate::error::Error;
 use crate::exec::columns::{move_columns, projected, visit_all};

@@ -37,11 +37,7 @@ pub(super) fn rows(
     let plan = grid_top.scan.plan();
     let metrics = ScanMetrics::new(metrics, partition, plan.grid(), plan.pruned());
     let schema = Arc::clone(grid_top.scan.schema_ref());
-    let rows = stream(grid_top, partition, metrics, context)?;
-    let batches = futures::stream::try_unfold(rows, |mut rows| async move {
-        let batch = rows.next().await?;
-        Ok(batch.map(|batch| (batch, rows)))
-    });
+    let batches = stream(grid_top, partition, metrics, context)?.batches();
     Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(schema, Box::pin(batches)))))
 }
 
