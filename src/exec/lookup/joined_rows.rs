@@ -5,8 +5,8 @@
 //!                                                                          (several for a place with a list)
 //! ```
 //!
-//! Blocks with the same places have the same pattern. If each row of a block is one row of the join, the pattern has the
-//! columns of the other side, too, and nothing is looked up again.
+//! Blocks with the same places have the same pattern. If each row of a block is one row of the join, the pattern also has the
+//! columns of the other side. Then nothing is looked up again.
 
 use std::sync::Arc;
 
