@@ -45,7 +45,11 @@ pub(super) struct OverScan {
 impl GridWindow {
     /// Takes a window apart. `None` unless its input is a whole scan of a grid and its functions run along one axis.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<OverScan>> {
-        let Some((functions, input)) = window(plan) else { return Ok(None) };
+        let inputs = plan.children();
+        let (Some(functions), [input]) = (window_functions(plan.as_ref()), inputs.as_slice())
+        else {
+            return Ok(None);
+        };
         let Some(below) = InputOperators::above(input, &|it| it.is::<GridScanExec>())? else {
             return Ok(None);
         };
@@ -146,14 +150,10 @@ impl GridWindow {
     }
 }
 
-/// The functions and the input of a window.
-type Window<'a> = (&'a [Arc<dyn WindowExpr>], &'a Arc<dyn ExecutionPlan>);
-
-/// Takes a window apart; `None` for another operator.
-fn window(plan: &Arc<dyn ExecutionPlan>) -> Option<Window<'_>> {
-    if let Some(bounded) = plan.downcast_ref::<BoundedWindowAggExec>() {
-        return Some((bounded.window_expr(), bounded.input()));
-    }
-    let whole = plan.downcast_ref::<WindowAggExec>()?;
-    Some((whole.window_expr(), whole.input()))
+/// Returns the functions of a window; `None` for another operator.
+pub(in crate::exec) fn window_functions(
+    plan: &dyn ExecutionPlan,
+) -> Option<&[Arc<dyn WindowExpr>]> {
+    let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(|it| it.window_expr());
+    bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(|it| it.window_expr()))
 }

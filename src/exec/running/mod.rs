@@ -50,6 +50,7 @@ mod stream;
 mod totals;
 mod window_axis;
 
+pub(super) use grid_window::window_functions;
 pub use node::GridWindowExec;
 pub use parts::WindowPart;
 pub use rule::GridWindowRule;

@@ -14,13 +14,14 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec, WindowUDFExpr};
+use datafusion::physical_plan::windows::WindowUDFExpr;
 
 use super::node::GridTopExec;
 use super::top_of::TopOf;
 use crate::exec::GridScanExec;
 use crate::exec::config::GridfusionConfig;
 use crate::exec::reduce::InputOperators;
+use crate::exec::running::window_functions;
 
 /// A physical optimizer rule for `row_number` or `rank` over an array, of which a filter keeps the first few: the rows that cannot be
 /// among them are left out before the sort.
@@ -78,11 +79,11 @@ fn with_fewer_rows(
     filter: &FilterExec,
     config: &GridfusionConfig,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let is_window = |it: &dyn ExecutionPlan| functions(it).is_some();
+    let is_window = |it: &dyn ExecutionPlan| window_functions(it).is_some();
     let Some(above) = InputOperators::above(filter.input(), &is_window)? else { return Ok(None) };
     let window = &above.input;
     let inputs = window.children();
-    let (Some(functions), [input]) = (functions(window.as_ref()), inputs.as_slice()) else {
+    let (Some(functions), [input]) = (window_functions(window.as_ref()), inputs.as_slice()) else {
         return Ok(None);
     };
     let first_function = input.schema().fields().len();
@@ -107,12 +108,6 @@ fn with_fewer_rows(
         false => Ok(Transformed::no(it)),
     };
     Ok(Some(Arc::clone(plan).transform_up(replace)?.data))
-}
-
-/// Returns the functions of a window; `None` for another operator.
-fn functions(plan: &dyn ExecutionPlan) -> Option<&[Arc<dyn WindowExpr>]> {
-    let bounded = plan.downcast_ref::<BoundedWindowAggExec>().map(|it| it.window_expr());
-    bounded.or_else(|| plan.downcast_ref::<WindowAggExec>().map(|it| it.window_expr()))
 }
 
 /// Returns the greatest value of a function of the window that a conjunct allows; `None` for another condition.
