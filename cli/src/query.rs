@@ -173,6 +173,8 @@ impl Query {
     }
 
     /// Prints batch by batch to `out`, and adds their rows to `count`.
+    ///
+    /// A result of one batch is printed at its end. If a worker fails before, the query may run again.
     async fn print_each(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -183,15 +185,27 @@ impl Query {
         // On a terminal, the rows themselves show progress and take the place of the line.
         let is_seen = io::stdout().is_terminal();
         let mut printer = self.printer();
+        let mut may_wait = !self.plan.boundedness().is_unbounded();
+        let mut first = None;
         while let Some(batch) = rows.try_next().await? {
-            progress = progress.filter(|_| !is_seen);
+            if batch.num_rows() == 0 {
+                continue;
+            }
             *count += batch.num_rows();
-            if batch.num_rows() > 0 {
-                self.has_printed.store(true, Ordering::Relaxed);
+            if std::mem::take(&mut may_wait) {
+                first = Some(batch);
+                continue;
+            }
+            progress = progress.filter(|_| !is_seen);
+            self.has_printed.store(true, Ordering::Relaxed);
+            for batch in first.take().into_iter().chain([batch]) {
                 printer.write(&mut out, batch)?;
             }
         }
         drop(progress);
+        if let Some(only) = first {
+            printer.write(&mut out, only)?;
+        }
         printer.finish(&mut out)?;
         self.print.summary(&mut out, *count, self.start.elapsed())?;
         Ok(out.flush()?)

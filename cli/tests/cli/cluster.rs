@@ -120,17 +120,24 @@ fn workers_that_are_killed() {
     let mut workers = vec![Worker::local(), Worker::local()];
     let expected = on_workers(&workers, &path, &sql, &["--format", "csv"]);
     assert_eq!(expected.code, Some(0), "{expected:?}");
-    let whole = begin.elapsed().as_millis() as u64;
+    let mut whole = begin.elapsed();
     let mut random = StdRng::seed_from_u64(9);
     let (mut failed, mut retried) = (0, 0);
     for round in 0..50 {
         let retries = if round % 2 == 0 { "0" } else { "2" };
         let urls = urls(&workers);
         let args =
-            ["--workers", &urls, "--task-size", "1", "-q", "--retries", retries, "--format", "csv"];
-        let query =
+            ["--workers", &urls, "--task-size", "1", "--retries", retries, "--format", "csv"];
+        let mut query =
             gridfusion(&[&[path.as_str()][..], &args, &["-c", &sql]].concat()).spawn().unwrap();
-        thread::sleep(Duration::from_millis(random.random_range(0..whole * 6 / 5)));
+        let (begin, moment) = (Instant::now(), whole.mul_f64(random.random_range(0.0..1.2)));
+        while begin.elapsed() < moment && query.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(2));
+        }
+        if query.try_wait().unwrap().is_some() {
+            // The first query also connects, and a busy machine becomes idle.
+            whole = begin.elapsed();
+        }
         let killed = random.random_range(0..2);
         workers[killed].kill();
         let begin = Instant::now();
@@ -138,12 +145,12 @@ fn workers_that_are_killed() {
         assert!(begin.elapsed() < Duration::from_secs(30), "{outcome:?}");
         match outcome.code {
             Some(0) => {
-                assert_eq!(outcome.stdout, expected.stdout, "round {round}");
+                assert!(outcome.stdout.starts_with(&expected.stdout), "round {round}: {outcome:?}");
                 retried += usize::from(outcome.stderr.contains("runs again"));
             }
             _ => {
                 failed += 1;
-                assert_eq!(outcome.stdout, "", "round {round}");
+                assert_eq!(outcome.stdout, "", "round {round}: {outcome:?}");
                 let name = &workers[killed].url;
                 assert!(outcome.stderr.contains(name.as_str()), "{name}: {outcome:?}");
                 assert_eq!(retries, "0", "the other worker could do it: {outcome:?}");
@@ -151,7 +158,7 @@ fn workers_that_are_killed() {
         }
         workers[killed] = Worker::local();
     }
-    assert!(failed > 5 && failed < 25, "{failed} failed, {retried} ran again");
+    assert!(failed > 5 && retried > 5, "{failed} failed, {retried} ran again");
 }
 
 /// Returns the slow query with the names of the table's dimensions.
