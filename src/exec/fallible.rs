@@ -16,13 +16,12 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExprRef, ScalarFunctionExpr};
 
-/// Functions that return a value or NULL for every number, time or text.
-const TOTAL: [&str; 28] = [
+/// Functions that return a value or NULL for every number, time or text. `sqrt` is none: it fails on negative numbers.
+const TOTAL: [&str; 24] = [
     "acos",
     "asin",
     "atan",
     "atan2",
-    "ceil",
     "character_length",
     "coalesce",
     "cos",
@@ -30,7 +29,6 @@ const TOTAL: [&str; 28] = [
     "date_trunc",
     "degrees",
     "exp",
-    "floor",
     "isnan",
     "iszero",
     "ln",
@@ -40,13 +38,14 @@ const TOTAL: [&str; 28] = [
     "nanvl",
     "nullif",
     "radians",
-    "round",
     "signum",
     "sin",
-    "sqrt",
     "tan",
     "upper",
 ];
+
+/// Functions that return a value for every float, but not for every integer or decimal, because these may overflow.
+const TOTAL_OF_FLOATS: [&str; 4] = ["abs", "ceil", "floor", "round"];
 
 /// Whether `expr`, over columns of `schema`, may return an error for a row. True if in doubt.
 pub(super) fn may_fail(expr: &PhysicalExprRef, schema: &Schema) -> bool {
@@ -63,9 +62,9 @@ fn is_total(expr: &PhysicalExprRef, schema: &Schema) -> Result<bool> {
         return Ok(widens(&cast.expr().data_type(schema)?, cast.cast_type()));
     }
     if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
-        // The least integer has no absolute value.
-        let is_total_abs = function.name() == "abs" && expr.data_type(schema)?.is_floating();
-        return Ok(is_total_abs || TOTAL.contains(&function.name()));
+        let is_of_floats = expr.data_type(schema)?.is_floating();
+        let name = function.name();
+        return Ok(TOTAL.contains(&name) || is_of_floats && TOTAL_OF_FLOATS.contains(&name));
     }
     Ok(expr.is::<PhysicalColumn>()
         || expr.is::<Literal>()
@@ -110,6 +109,9 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::datatypes::{Field, TimeUnit};
+    use datafusion::common::config::ConfigOptions;
+    use datafusion::functions::math::{cos, round, sqrt};
+    use datafusion::logical_expr::ScalarUDF;
     use datafusion::physical_expr::expressions::{binary, cast, col, is_null, lit};
 
     use super::*;
@@ -127,6 +129,11 @@ mod tests {
             binary(a, operator, b, &schema).unwrap()
         };
         let to = |name: &str, data_type: DataType| cast(column(name), &schema, data_type).unwrap();
+        let call = |function: Arc<ScalarUDF>, name: &str| -> PhysicalExprRef {
+            let options = Arc::new(ConfigOptions::default());
+            let arguments = vec![column(name)];
+            Arc::new(ScalarFunctionExpr::try_new(function, arguments, &schema, options).unwrap())
+        };
         let total = [
             of(column("f"), Operator::Divide, column("f")),
             of(column("i"), Operator::Multiply, column("i")),
@@ -134,6 +141,8 @@ mod tests {
             to("i", DataType::Float64),
             to("i", DataType::Int64),
             is_null(column("t")).unwrap(),
+            call(cos(), "f"),
+            call(round(), "f"),
         ];
         for expr in total {
             assert!(!may_fail(&expr, &schema), "{expr}");
@@ -145,6 +154,8 @@ mod tests {
             to("f", DataType::Int32),
             to("i", DataType::Int16),
             to("t", DataType::Utf8),
+            call(sqrt(), "f"),
+            call(round(), "i"),
             Arc::new(NotExpr::new(of(to("f", DataType::Int8), Operator::Eq, lit(1_i8)))),
         ];
         for expr in partial {
